@@ -1,0 +1,44 @@
+// What compiled code may ask of whoever runs it: a table of function pointers handed to every kernel. The table only
+// grows at its end; `version` rises when the meaning of an entry changes, `size` says how many entries are there.
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LATHE_SERVICES_VERSION 1u
+
+// The body of a parallel loop: iterations [begin, end). Must not care how the extent was partitioned.
+typedef void (*LatheParallelBody)(void* closure, int64_t begin, int64_t end);
+
+typedef struct LatheServices {
+  uint32_t version; // LATHE_SERVICES_VERSION
+  uint32_t size;    // sizeof(LatheServices)
+
+  // Calls body over disjoint ranges that together are [0, extent), in fixed equal parts of at least `grain`
+  // iterations (grain < 1 means 1), and returns when all are done. Inside a body it runs inline. Returns 0, or the
+  // code of the first error raised in this call.
+  int32_t (*parallel_for)(void* call_state, LatheParallelBody body, void* closure, int64_t extent, int64_t grain);
+
+  // Scratch memory of this call, from any thread. alignment is a power of two. Null when there is no memory; an error
+  // is then already raised. What is not released is freed when the call ends.
+  void* (*allocate)(void* call_state, int64_t bytes, int64_t alignment);
+  void (*release)(void* call_state, void* memory);
+
+  // Records the first error of the call, from any thread (texts are copied; node may be null), and returns `code`,
+  // so that a kernel can end in `return services->raise_error(...)`.
+  int32_t (*raise_error)(void* call_state, int32_t code, const char* message, const char* node);
+
+  // The runtime kernel of that name (a LatheRuntimeKernel, see runtime_kernel.h), or null.
+  void* (*find_runtime_kernel)(void* call_state, const char* name);
+
+  // Marks a named span inside a kernel for the profiler; may be null in a table whose owner does not profile.
+  void (*profile_begin)(void* call_state, const char* name);
+  void (*profile_end)(void* call_state);
+} LatheServices;
+
+#ifdef __cplusplus
+}
+#endif
