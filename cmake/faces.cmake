@@ -1,0 +1,32 @@
+# What users meet: the `lathe` command (tools/lathe) and the Python extension (python/bindings), both over `driver`.
+
+# LLVM's and protobuf's symbols stay inside, so that another copy in the process never meets ours.
+function(lathe_hide_symbols target)
+  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic)
+endfunction()
+
+file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/lathe/*.cpp)
+list(FILTER command_sources EXCLUDE REGEX "_test\\.cpp$")
+if(TARGET lathe_driver AND command_sources)
+  find_package(CLI11 REQUIRED)
+  add_executable(lathe ${command_sources})
+  lathe_use_standard_header(lathe)
+  target_link_libraries(lathe PRIVATE lathe_driver CLI11::CLI11)
+  target_link_options(lathe PRIVATE -Wl,--exclude-libs,ALL)
+endif()
+
+file(GLOB_RECURSE binding_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/bindings/*.cpp)
+if(LATHE_PYTHON AND TARGET lathe_driver AND binding_sources)
+  find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+  execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+    OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  find_package(nanobind CONFIG REQUIRED)
+  nanobind_add_module(lathe_python NB_STATIC ${binding_sources})
+  set_target_properties(lathe_python PROPERTIES OUTPUT_NAME _lathe)
+  if(NOT SKBUILD)
+    set_target_properties(lathe_python PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_SOURCE_DIR}/python/lathe)
+  endif()
+  target_include_directories(lathe_python PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(lathe_python PRIVATE lathe_driver)
+  lathe_hide_symbols(lathe_python)
+endif()

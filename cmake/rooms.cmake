@@ -1,0 +1,33 @@
+# The rooms of the house, lowest first, and what each sees (seeing is transitive). The build links each room's library
+# against what it sees; scripts/checks/layers.py reads the same rows and refuses an include that they do not allow.
+# A row is a folder under src/; "x/*" stands for every folder in x that has no row of its own: its siblings do not see
+# each other. A folder without a row belongs to the nearest row above it. Rooms that do not exist on disk are skipped.
+set(LATHE_ROOMS
+  "abi:"
+  "support: abi"
+  "runtime: abi"
+  "runtime/kernels/*: runtime"
+  "target: support runtime/cpu"
+  "ir: support"
+  "script: ir"
+  "arith: ir"
+  "tir: arith script target"
+  "schedule: tir"
+  "te: schedule"
+  "relax: te"
+  "ops: relax"
+  "graph: ops"
+  "lower: graph abi"
+  "codegen/emit: tir abi"
+  "codegen/*: codegen/emit"
+  "library: lower abi"
+  "interchange: ops"
+  "tune: schedule"
+  "driver: interchange tune library lower codegen runtime"
+)
+
+# Rooms above its own that a room's test binary links besides, as in "tir_test: codegen/null" (tests are exempt from
+# the layers). Tests run in the build folder.
+set(LATHE_TESTS_SEE
+  "runtime_test: support"
+)
