@@ -1,0 +1,82 @@
+"""Models in float64: the truth that float32 answers are measured against."""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+from scipy import special
+
+
+class Erf(OpRun):
+    """The evaluator's own Erf rounds to float32 whatever its input is."""
+
+    op_domain = ""
+
+    def _run(self, x):
+        return (special.erf(x).astype(x.dtype),)
+
+
+class Gelu(OpRun):
+    """The evaluator expands Gelu into nodes that meet its own Erf."""
+
+    op_domain = ""
+
+    def _run(self, x, approximate=None):
+        if approximate == "tanh":
+            return ((0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))).astype(x.dtype),)
+        return ((0.5 * x * (1 + special.erf(x / np.sqrt(2)))).astype(x.dtype),)
+
+
+def to_float64(model):
+    """A copy of the model that computes in float64: weights, constants, casts, inputs and outputs.
+
+    Only float32 is widened. Operators of ONNX are polymorphic over floats, so nothing else changes.
+    """
+    wide = onnx.ModelProto()
+    wide.CopyFrom(model)
+    _widen_graph(wide.graph)
+    return wide
+
+
+def _widen_graph(graph):
+    for index, tensor in enumerate(graph.initializer):
+        graph.initializer[index].CopyFrom(_widen_tensor(tensor))
+    for value in [*graph.input, *graph.output, *graph.value_info]:
+        tensor_type = value.type.tensor_type
+        if tensor_type.elem_type == TensorProto.FLOAT:
+            tensor_type.elem_type = TensorProto.DOUBLE
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                attribute.t.CopyFrom(_widen_tensor(attribute.t))
+            elif attribute.HasField("g"):
+                _widen_graph(attribute.g)
+            elif node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT:
+                attribute.i = TensorProto.DOUBLE
+            elif node.op_type == "Constant" and attribute.name in ("value_float", "value_floats"):
+                value = attribute.f if attribute.name == "value_float" else list(attribute.floats)
+                attribute.CopyFrom(onnx.helper.make_attribute("value", numpy_helper.from_array(np.float64(value))))
+
+
+def _widen_tensor(tensor):
+    if tensor.data_type != TensorProto.FLOAT:
+        return tensor
+    return numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name)
+
+
+def reference_outputs(model, feeds):
+    """The model's outputs computed in float64 by the `onnx` reference evaluator."""
+    wide = {name: value.astype(np.float64) if value.dtype == np.float32 else value for name, value in feeds.items()}
+    outputs = ReferenceEvaluator(to_float64(model), new_ops=[Erf, Gelu]).run(None, wide)
+    for value in outputs:
+        assert value.dtype != np.float32, "a part of the model was evaluated in float32"
+    return outputs
+
+
+def relative_error(value, reference):
+    """Largest error over the largest element of the reference."""
+    value, reference = np.asarray(value, np.float64), np.asarray(reference, np.float64)
+    assert value.shape == reference.shape, f"shape {value.shape}, wanted {reference.shape}"
+    assert np.isfinite(value).all(), "the output is not finite"
+    return np.abs(value - reference).max() / np.abs(reference).max()
