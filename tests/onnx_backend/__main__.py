@@ -1,0 +1,66 @@
+"""Runs the onnx backend suite from saved artifacts, in a process that has neither compiler nor Python package."""
+
+import argparse
+import re
+import sys
+
+from tests.onnx_backend import expected
+from tests.onnx_backend.cases import KINDS, all_cases
+from tests.onnx_backend.suite import failures_by_operator, run_suite, summary, write_report
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.onnx_backend", description=__doc__,
+        epilog="examples: --op Conv --op MaxPool   |   --case 'test_reduce_.*' --list-failures   |   --update-expected",
+    )  # fmt: skip
+    parser.add_argument("--op", action="append", default=[], help="only cases that use this operator (repeatable)")
+    parser.add_argument("--case", action="append", default=[], help="only cases of these names (regular expressions)")
+    parser.add_argument("--kind", action="append", choices=KINDS, default=[], help="only cases of this kind")
+    parser.add_argument("--list-failures", action="store_true", help="print each failure, grouped by operator")
+    parser.add_argument("--update-expected", action="store_true", help="add the cases that pass to expected_pass.txt")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for a compile or a run of one case")
+    parser.add_argument(
+        "--backend", choices=("lathe", "onnxruntime"), default="lathe", help="onnxruntime validates this runner"
+    )
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse()
+    cases = all_cases()
+    if arguments.kind:
+        cases = [case for case in cases if case.kind in arguments.kind]
+    if arguments.case:
+        cases = [case for case in cases if any(re.fullmatch(pattern, case.name) for pattern in arguments.case)]
+    if arguments.op:
+        wanted = set(arguments.op)
+        cases = [case for case in cases if wanted & set(case.operators)]
+    if not cases:
+        sys.exit("no case matches")
+    terminal = sys.stderr.isatty()
+
+    def report(result, done, total):
+        if terminal or done % 200 == 0:
+            print(f"{done}/{total}", end="\r" if terminal else "\n", file=sys.stderr, flush=True)
+
+    results = run_suite(cases, arguments.backend, arguments.processes, arguments.timeout, report)
+    if arguments.list_failures:
+        print(failures_by_operator(results))
+    print(summary(results))
+    if arguments.backend != "lathe":
+        return
+    complete = not (arguments.kind or arguments.case or arguments.op)
+    if complete:
+        print(f"written: {write_report(results)}")
+    lost = expected.regressions(results)
+    for result in lost:
+        print(f"regression: {expected.key(result)} [{result.state}] {result.detail}")
+    if arguments.update_expected:
+        print(f"{len(expected.grow(results))} cases added to {expected.FILE.name}")
+    sys.exit(1 if lost else 0)
+
+
+if __name__ == "__main__":
+    main()

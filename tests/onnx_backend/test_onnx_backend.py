@@ -1,0 +1,56 @@
+"""The suite under pytest: the whole of it once, then what must hold of the results."""
+
+import pytest
+
+from tests.onnx_backend import expected
+from tests.onnx_backend.cases import TOTAL, all_cases
+from tests.onnx_backend.suite import failures_by_operator, run_suite, summary, write_report
+from tests.operators.claimed import CLAIMED
+
+# Node cases of claimed operators that no correct compiler of this scope passes, each with the reason.
+BEYOND = {}
+
+REQUIRED = 750  # of all cases
+
+
+@pytest.fixture(scope="module")
+def results(backend):
+    if backend == "reference":
+        pytest.fail("the suite's expected outputs are the reference evaluator's: use lathe or onnxruntime")
+    results = run_suite(all_cases(), backend)
+    if backend == "lathe":
+        write_report(results)
+    print(summary(results))
+    return results
+
+
+def test_all_cases_are_run(results):
+    assert len(results) == TOTAL
+    assert len({expected.key(r) for r in results}) == TOTAL
+
+
+def test_nothing_that_passed_fails(results):
+    lost = expected.regressions(results)
+    assert not lost, "\n" + failures_by_operator(lost)
+
+
+def test_enough_cases_pass(results):
+    assert sum(r.state == "pass" for r in results) >= REQUIRED, summary(results)
+
+
+def test_nothing_crashes(results):
+    crashed = [r for r in results if r.state == "crash"]
+    assert not crashed, "\n" + failures_by_operator(crashed)
+
+
+def test_nothing_is_wrong(results):
+    """Refusing a case is honest; a wrong output is not."""
+    wrong = [r for r in results if r.state == "wrong" and r.name not in BEYOND]
+    assert not wrong, "\n" + failures_by_operator(wrong)
+
+
+def test_every_node_case_of_every_claimed_operator_passes(results):
+    claimed = [r for r in results if r.kind == "node" and set(r.operators) <= set(CLAIMED) and r.name not in BEYOND]
+    failed = [r for r in claimed if r.state != "pass"]
+    assert len(claimed) > 400
+    assert not failed, f"{len(failed)} of {len(claimed)}\n" + failures_by_operator(failed)

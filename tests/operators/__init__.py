@@ -1,0 +1,1 @@
+"""Every claimed operator on random attributes, shapes and dtypes against the reference. See table.py."""
