@@ -19,9 +19,7 @@ def build(preset="dev", targets=(), unity=False, keep_going=False):
     python = setup.ensure()
     environment = dict(os.environ, PATH=f"{python.parent}:{os.environ['PATH']}")
     if is_empty(preset):
-        options = [f"-DPython_EXECUTABLE={python}", f"-DLATHE_PYTHON_TOOLS={python}"]
-        if unity:
-            options.append("-DCMAKE_UNITY_BUILD=ON")
+        options = ["-DLATHE_UNITY=ON"] if unity else []
         subprocess.run(["cmake", "--preset", preset, *options, "--log-level=WARNING"], env=environment, check=True)
     command = ["ninja", "-C", folder(preset), *(["-k", "0"] if keep_going else []), *targets]
     subprocess.run(command, env=environment, check=True)
