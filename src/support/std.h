@@ -2,6 +2,8 @@
 // above abi and runtime gets it first (cmake/room.cmake). Files still include what they use, so that each reads alone.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -39,5 +41,3 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <fmt/format.h>
