@@ -1,0 +1,40 @@
+#include "ir/pass.h"
+
+namespace lathe::ir {
+namespace {
+
+// Rows whose declared predecessors come later: a mistake in the pipeline's table.
+void check_order(const std::vector<PassRow>& rows) {
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (size_t j = i + 1; j < rows.size(); ++j)
+      for (const std::string& earlier : rows[i].after)
+        support::require(rows[j].name != earlier, "the row '" + rows[i].name + "' must come after '" + earlier + "'");
+}
+
+}  // namespace
+
+support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>& rows, const PassContext& context,
+                                     const Verifier& verifier) {
+  check_order(rows);
+  int number = 0;
+  for (const PassRow& row : rows) {
+    ++number;
+    if (context.disabled.count(row.name)) continue;
+    if (context.cancelled && context.cancelled())
+      return support::Diagnostic{.code = {"cancelled"}, .message = "stopped by the user before " + row.name};
+    const auto start = std::chrono::steady_clock::now();
+    std::optional<support::Hash128> before;
+    if (context.on_change) before = structural_hash(module);
+    module = TRY(row.run(std::move(module), context));
+    if (context.on_time) context.on_time(row.name, std::chrono::steady_clock::now() - start);
+    if (context.on_change && structural_hash(module) != before) context.on_change(number, row.name, module);
+    if (context.verify && verifier) {
+      support::Diagnostics found = verifier(module, row.name);
+      if (!found.empty()) throw support::InternalError("after " + row.name + ": " + support::render(found));
+    }
+    if (row.name == context.stop_after) break;
+  }
+  return module;
+}
+
+}  // namespace lathe::ir

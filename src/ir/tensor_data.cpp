@@ -1,0 +1,129 @@
+#include "ir/tensor_data.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "ir/build.h"
+
+namespace lathe::ir {
+
+int64_t TensorDataNode::elements() const {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  return count;
+}
+
+TensorData tensor_data(DType dtype, std::vector<int64_t> shape, const void* bytes, std::shared_ptr<const void> owner) {
+  TensorData tensor = make<TensorDataNode>(dtype, std::move(shape));
+  auto* node = const_cast<TensorDataNode*>(tensor.get());
+  node->bytes = static_cast<const char*>(bytes);
+  node->owner = std::move(owner);
+  const support::Hash128 hash = support::hash_bytes(node->view());
+  node->content_high = hash.high;
+  node->content_low = hash.low;
+  return tensor;
+}
+
+TensorData tensor_data(DType dtype, std::vector<int64_t> shape, std::string bytes) {
+  auto owner = std::make_shared<std::string>(std::move(bytes));
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  support::require(static_cast<int64_t>(owner->size()) == dtype.storage_bytes(count), "tensor data of the wrong size");
+  const void* data = owner->data();
+  return tensor_data(dtype, std::move(shape), data, std::move(owner));
+}
+
+namespace {
+
+uint64_t raw_bits(const TensorDataNode& tensor, int64_t index) {
+  const int64_t bits = tensor.dtype.storage_bits();
+  uint64_t word = 0;
+  if (bits >= 8) {
+    std::memcpy(&word, tensor.bytes + index * (bits / 8), static_cast<size_t>(bits / 8));
+    return word;
+  }
+  const int64_t at = index * bits;
+  return (static_cast<uint8_t>(tensor.bytes[at / 8]) >> (at % 8)) & ((1u << bits) - 1);
+}
+
+struct FloatFormat {
+  int exponent_bits, mantissa_bits, bias;
+  bool infinities;      // the largest exponent holds infinity and NaN
+  bool unsigned_zero;   // fnuz: no negative zero, NaN is the sign bit alone
+};
+FloatFormat format_of(DType dtype) {
+  switch (dtype.code) {
+    case TypeCode::bfloat: return {8, 7, 127, true, false};
+    case TypeCode::float8_e4m3fn: return {4, 3, 7, false, false};
+    case TypeCode::float8_e4m3fnuz: return {4, 3, 8, false, true};
+    case TypeCode::float8_e5m2: return {5, 2, 15, true, false};
+    case TypeCode::float8_e5m2fnuz: return {5, 2, 16, false, true};
+    case TypeCode::float4_e2m1fn: return {2, 1, 1, false, false};
+    default: return {5, 10, 15, true, false};
+  }
+}
+
+}  // namespace
+
+uint64_t encode_float(DType dtype, double value) {
+  if (dtype.is_ieee_float() && dtype.bits == 64) return std::bit_cast<uint64_t>(value);
+  if (dtype.is_ieee_float() && dtype.bits == 32) return std::bit_cast<uint32_t>(static_cast<float>(value));
+  const double rounded = round_to(dtype, value);
+  if (dtype.code == TypeCode::float8_e8m0fnu) {
+    if (!(rounded > 0)) return rounded == 0 ? 0 : 0xff;
+    return static_cast<uint64_t>(std::ilogb(rounded) + 127) & 0xff;
+  }
+  const FloatFormat f = format_of(dtype);
+  const uint64_t sign = std::signbit(rounded) ? uint64_t{1} << (f.exponent_bits + f.mantissa_bits) : 0;
+  const uint64_t top = (uint64_t{1} << f.exponent_bits) - 1;
+  if (std::isnan(rounded)) {
+    if (f.unsigned_zero) return uint64_t{1} << (f.exponent_bits + f.mantissa_bits);
+    if (f.infinities) return sign | (top << f.mantissa_bits) | (uint64_t{1} << (f.mantissa_bits - 1));
+    return sign | (top << f.mantissa_bits) | ((uint64_t{1} << f.mantissa_bits) - 1);
+  }
+  if (std::isinf(rounded)) return sign | (top << f.mantissa_bits);
+  if (rounded == 0) return f.unsigned_zero ? 0 : sign;
+  const int exponent = std::max(std::ilogb(rounded), 1 - f.bias);
+  const auto scaled = static_cast<uint64_t>(std::ldexp(std::fabs(rounded), f.mantissa_bits - exponent));
+  const uint64_t hidden = uint64_t{1} << f.mantissa_bits;
+  if (scaled < hidden) return sign | scaled;  // denormal
+  return sign | (static_cast<uint64_t>(exponent + f.bias) << f.mantissa_bits) | (scaled - hidden);
+}
+
+double decode_float(DType dtype, uint64_t bits) {
+  if (dtype.is_ieee_float() && dtype.bits == 64) return std::bit_cast<double>(bits);
+  if (dtype.is_ieee_float() && dtype.bits == 32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  if (dtype.code == TypeCode::float8_e8m0fnu) return bits == 0xff ? nan : std::ldexp(1.0, static_cast<int>(bits) - 127);
+  const FloatFormat f = format_of(dtype);
+  const uint64_t mantissa = bits & ((uint64_t{1} << f.mantissa_bits) - 1);
+  const uint64_t top = (uint64_t{1} << f.exponent_bits) - 1;
+  const uint64_t exponent = (bits >> f.mantissa_bits) & top;
+  const bool negative = (bits >> (f.exponent_bits + f.mantissa_bits)) & 1;
+  if (f.unsigned_zero && negative && exponent == 0 && mantissa == 0) return nan;
+  if (f.infinities && exponent == top) {
+    if (mantissa) return nan;
+    return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  }
+  if (dtype.code == TypeCode::float8_e4m3fn && exponent == top && mantissa == 7) return nan;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(static_cast<double>(mantissa), 1 - f.bias - f.mantissa_bits)
+                    : std::ldexp(static_cast<double>(mantissa | (uint64_t{1} << f.mantissa_bits)),
+                                 static_cast<int>(exponent) - f.bias - f.mantissa_bits);
+  return negative ? -magnitude : magnitude;
+}
+
+int64_t int_at(const TensorDataNode& tensor, int64_t index) {
+  if (tensor.dtype.is_floating()) return static_cast<int64_t>(float_at(tensor, index));
+  return wrap_integer(static_cast<int64_t>(raw_bits(tensor, index)), tensor.dtype);
+}
+
+double float_at(const TensorDataNode& tensor, int64_t index) {
+  if (tensor.dtype.is_floating()) return decode_float(tensor.dtype, raw_bits(tensor, index));
+  const int64_t value = int_at(tensor, index);
+  if (tensor.dtype.is_uint() && tensor.dtype.bits == 64) return static_cast<double>(static_cast<uint64_t>(value));
+  return static_cast<double>(value);
+}
+
+}  // namespace lathe::ir
