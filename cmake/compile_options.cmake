@@ -12,7 +12,7 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
 # Contraction to FMA within an expression is allowed and nothing else that changes results; the compiler's own sources
 # take no contraction, so that the interpreters and constant folding do not depend on the host's instructions.
-add_compile_options(-Wall -Wextra -ffp-contract=off -fno-math-errno -fdebug-compilation-dir=. -fcolor-diagnostics)
+add_compile_options(-Wall -Wextra -Wno-missing-designated-field-initializers -ffp-contract=off -fno-math-errno -fdebug-compilation-dir=. -fcolor-diagnostics)
 add_link_options(-fuse-ld=lld -Wl,--gc-sections -Wl,--as-needed)
 # One kind of code for libraries and programs, so that one precompiled header serves both.
 add_compile_options(-fPIC -ffunction-sections -fdata-sections)
