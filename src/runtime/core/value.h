@@ -1,0 +1,101 @@
+// Values of the register program: reference-counted objects of one kind each. A tensor either owns its memory through a
+// Block or only refers to memory of somebody else (an arena, the weights, a caller's tensor).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "abi/program.h"
+#include "abi/runtime_kernel.h"
+#include "runtime/core/device.h"
+
+namespace lathe::runtime {
+
+// Counts the bytes that a context's runs hold, against its limit. Results may outlive the context, so it is counted.
+struct Account {
+  std::atomic<int32_t> references;
+  std::atomic<uint64_t> bytes, peak;
+  uint64_t limit; // 0: none
+};
+Account* make_account(uint64_t limit);
+void release(Account* account);
+bool charge(Account* account, uint64_t bytes); // false, with the error said, past the limit
+void discharge(Account* account, uint64_t bytes);
+
+// The account that values made on this thread are charged to; null outside of runs.
+Account*& current_account();
+
+// Host memory that the last user frees.
+struct Block {
+  std::atomic<int32_t> references;
+  Account* account; // or null
+  uint64_t bytes;
+  void* memory;
+};
+// Null, with the error said, when there is no memory or it passes the account's limit.
+Block* make_block(Account* account, uint64_t bytes, uint64_t alignment);
+void retain(Block* block);
+void release(Block* block);
+
+// Elements and bytes of a compact tensor. False on a negative size or past 2^62 bits.
+bool tensor_extent(DLDataType dtype, int32_t rank, const int64_t* shape, int64_t* elements, uint64_t* bytes);
+
+// The address of an empty tensor.
+extern char empty_memory[64];
+
+// How deep tuples, sequences and optionals may nest.
+inline constexpr int max_depth = 64;
+
+struct StringSlot {
+  char* text; // null when empty
+  uint64_t bytes;
+};
+
+} // namespace lathe::runtime
+
+struct LatheValue {
+  std::atomic<int32_t> references;
+  lathe::abi::ValueKind kind;
+  lathe::abi::Backend backend; // of a tensor
+  uint16_t rank_capacity;      // of `dims`
+  uint16_t depth;              // 0, or one more than the deepest member's
+  int64_t count;               // tensor, strings: elements; tuple, sequence, optional: members
+  int64_t capacity;            // of members
+  uint64_t bytes;              // of a tensor
+  int64_t scalar;
+  DLTensor tensor; // shape is `dims`; of strings only ndim and shape count
+  lathe::runtime::Block* block;
+  union {
+    lathe::runtime::StringSlot* strings;
+    LatheValue** members;
+  };
+  int64_t dims[];
+};
+
+namespace lathe::runtime {
+
+// All return null, with the error said, when there is no memory.
+LatheValue* make_value(abi::ValueKind kind, uint16_t rank_capacity = 0);
+LatheValue* make_owned_tensor(Account* account, DLDataType dtype, int32_t rank, const int64_t* shape);
+LatheValue* make_string_tensor(int32_t rank, const int64_t* shape);
+// Retains the members.
+LatheValue* make_members(abi::ValueKind kind, LatheValue* const* members, int64_t count);
+
+inline LatheValue* retain(LatheValue* value) {
+  if (value != nullptr) value->references.fetch_add(1, std::memory_order_relaxed);
+  return value;
+}
+void release(LatheValue* value);
+
+// A compact copy in row-major order of a host tensor with any strides into `to`.
+void copy_strided(const DLTensor& from, void* to);
+bool is_compact(const DLTensor& tensor);
+
+// The value itself (retained) when it owns all its memory, else a copy that does. Only host tensors.
+LatheValue* owned(Account* account, LatheValue* value);
+
+bool set_string(LatheValue* value, int64_t index, const char* text, uint64_t bytes);
+
+extern const LatheValueTable value_table;
+
+} // namespace lathe::runtime
