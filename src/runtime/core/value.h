@@ -57,6 +57,7 @@ struct LatheValue {
   std::atomic<int32_t> references;
   lathe::abi::ValueKind kind;
   lathe::abi::Backend backend; // of a tensor
+  bool is_constant;            // a tensor in memory that must not be written to
   uint16_t rank_capacity;      // of `dims`
   uint16_t depth;              // 0, or one more than the deepest member's
   int64_t count;               // tensor, strings: elements; tuple, sequence, optional: members

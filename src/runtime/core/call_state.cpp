@@ -1,0 +1,141 @@
+#include "runtime/core/call_state.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sched.h>
+
+#include "runtime/core/error.h"
+#include "runtime/core/model.h"
+#include "runtime/cpu/thread_pool.h"
+
+namespace lathe::runtime {
+
+struct CallState::Scratch {
+  Scratch *previous, *next;
+  void* base; // what free takes
+  uint64_t bytes;
+};
+
+namespace {
+
+CallState& state_of(void* call_state) { return *static_cast<CallState*>(call_state); }
+
+struct ScratchLock {
+  std::atomic<uint32_t>& word;
+  explicit ScratchLock(CallState& state) : word(state.scratch_lock) {
+    while (word.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  }
+  ~ScratchLock() { word.store(0, std::memory_order_release); }
+};
+
+int32_t parallel_for(void* call_state, LatheParallelBody body, void* closure, int64_t extent, int64_t grain) {
+  CallState& state = state_of(call_state);
+  run_region({body, closure, extent, grain, state.threads, state.float_control});
+  return state.error_code.load(std::memory_order_acquire);
+}
+
+int32_t raise_error(void* call_state, int32_t code, const char* message, const char* node) {
+  CallState& state = state_of(call_state);
+  if (code == 0) code = LATHE_KERNEL_FAILED;
+  if (state.error_claimed.exchange(1, std::memory_order_acq_rel) == 0) {
+    std::snprintf(state.message, sizeof(state.message), "%s", message == nullptr ? "" : message);
+    std::snprintf(state.node, sizeof(state.node), "%s", node == nullptr ? "" : node);
+    state.error_code.store(code, std::memory_order_release);
+  }
+  return code;
+}
+
+void* allocate(void* call_state, int64_t bytes, int64_t alignment) {
+  CallState& state = state_of(call_state);
+  const uint64_t align = alignment < 64 ? 64 : static_cast<uint64_t>(alignment);
+  const uint64_t wanted = bytes < 0 ? UINT64_MAX : static_cast<uint64_t>(bytes);
+  // The record lies right before the memory that the kernel gets.
+  void* base = nullptr;
+  const bool is_charged = wanted < uint64_t{1} << 56 && charge(state.account, wanted);
+  if (!is_charged || posix_memalign(&base, align, wanted + align) != 0) {
+    if (is_charged) discharge(state.account, wanted);
+    char message[96];
+    std::snprintf(message, sizeof(message), "there is no memory for %lld bytes of scratch", static_cast<long long>(bytes));
+    raise_error(call_state, is_charged || bytes < 0 ? LATHE_OUT_OF_MEMORY : LATHE_LIMIT_REACHED, message, nullptr);
+    return nullptr;
+  }
+  static_assert(sizeof(CallState::Scratch) <= 64);
+  char* memory = static_cast<char*>(base) + align;
+  auto* record = reinterpret_cast<CallState::Scratch*>(memory) - 1;
+  const ScratchLock lock(state);
+  *record = {nullptr, state.scratch, base, wanted};
+  if (state.scratch != nullptr) state.scratch->previous = record;
+  state.scratch = record;
+  return memory;
+}
+
+void free_scratch(CallState& state, CallState::Scratch* record) {
+  discharge(state.account, record->bytes);
+  std::free(record->base);
+}
+
+void release_scratch(void* call_state, void* memory) {
+  if (memory == nullptr) return;
+  CallState& state = state_of(call_state);
+  auto* record = static_cast<CallState::Scratch*>(memory) - 1;
+  {
+    const ScratchLock lock(state);
+    if (record->next != nullptr) record->next->previous = record->previous;
+    (record->previous != nullptr ? record->previous->next : state.scratch) = record->next;
+  }
+  free_scratch(state, record);
+}
+
+void* find_runtime_kernel(void* call_state, const char* name) {
+  const LatheModel& model = *state_of(call_state).model;
+  for (uint64_t i = 0; i < model.program.runtime_kernels.count; ++i)
+    if (std::strcmp(model.program.text(model.program.runtime_kernels[i].name), name) == 0)
+      return reinterpret_cast<void*>(model.runtime_kernels[i]);
+  return nullptr;
+}
+
+void profile_begin(void* call_state, const char* name) {
+  Profiler& profiler = *state_of(call_state).profiler;
+  if (profiler.is_enabled) profiler.begin_span(name);
+}
+
+void profile_end(void* call_state) {
+  Profiler& profiler = *state_of(call_state).profiler;
+  if (profiler.is_enabled) profiler.end_span();
+}
+
+} // namespace
+
+void CallState::begin_run() {
+  error_claimed.store(0, std::memory_order_relaxed);
+  error_code.store(0, std::memory_order_relaxed);
+}
+
+void CallState::end_run() {
+  while (scratch != nullptr) {
+    Scratch* record = scratch;
+    scratch = record->next;
+    free_scratch(*this, record);
+  }
+}
+
+int32_t CallState::report(int32_t status, const char* at_node, const char* kernel) const {
+  const int32_t code = error_code.load(std::memory_order_acquire);
+  if (code == 0) return fail(LATHE_KERNEL_FAILED, at_node, "kernel '%s' failed with code %d", kernel, status);
+  return fail(code, node[0] != 0 ? node : at_node, "%s", message);
+}
+
+const LatheServices services = {
+    .version = LATHE_SERVICES_VERSION,
+    .size = sizeof(LatheServices),
+    .parallel_for = parallel_for,
+    .allocate = allocate,
+    .release = release_scratch,
+    .raise_error = raise_error,
+    .find_runtime_kernel = find_runtime_kernel,
+    .profile_begin = profile_begin,
+    .profile_end = profile_end,
+};
+
+} // namespace lathe::runtime
