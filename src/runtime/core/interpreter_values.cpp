@@ -1,4 +1,6 @@
 // Instructions on strings, tuples, sequences and optionals, and calls of runtime kernels.
+#include <cstdlib>
+
 #include "runtime/core/error.h"
 #include "runtime/core/interpreter.h"
 

@@ -1,5 +1,6 @@
 // One run: the caller's tensors are checked against the signature and become parameters, the main function runs, its
 // results become the caller's.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
