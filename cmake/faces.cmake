@@ -42,3 +42,11 @@ if(TARGET lathe_runtime_shared)
   file(GLOB abi_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/abi/*.h)
   install(FILES ${abi_headers} DESTINATION lathe/include/abi COMPONENT python)
 endif()
+
+# All that a user runs, without the tests.
+add_custom_target(product)
+foreach(target lathe lathe_python lathe_runtime_shared)
+  if(TARGET ${target})
+    add_dependencies(product ${target})
+  endif()
+endforeach()

@@ -1,4 +1,4 @@
-"""Configures and builds one of the presets of CMakePresets.json."""
+"""Configures and builds a preset of CMakePresets.json in its folder."""
 
 import os
 import subprocess
@@ -15,11 +15,20 @@ def is_empty(preset):
     return not (folder(preset) / "build.ninja").exists()
 
 
-def build(preset="dev", targets=(), unity=False, keep_going=False):
-    python = setup.ensure()
-    environment = dict(os.environ, PATH=f"{python.parent}:{os.environ['PATH']}")
-    if is_empty(preset):
-        options = ["-DLATHE_UNITY=ON"] if unity else []
-        subprocess.run(["cmake", "--preset", preset, *options, "--log-level=WARNING"], env=environment, check=True)
-    command = ["ninja", "-C", folder(preset), *(["-k", "0"] if keep_going else []), *targets]
-    subprocess.run(command, env=environment, check=True)
+def environment():
+    tools = setup.ensure().parent
+    return dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}")
+
+
+def configure(name, unity=False, preset=None, options=()):
+    """Makes the build folder `name` from `preset` (the one of that name) unless it is there."""
+    if not is_empty(name):
+        return
+    command = ["cmake", "--preset", preset or name, "-B", folder(name), "--log-level=WARNING"]
+    command += [*(["-DLATHE_UNITY=ON"] if unity else []), *options]
+    subprocess.run(command, cwd=ROOT, env=environment(), check=True, stdout=subprocess.DEVNULL)
+
+
+def build(name="dev", targets=(), unity=False, preset=None):
+    configure(name, unity, preset)
+    subprocess.run(["ninja", "-C", folder(name), *targets], env=environment(), check=True)

@@ -1,4 +1,4 @@
-"""The subcommands of ./dev, one row each: name, function, one line of help."""
+"""The subcommands of ./dev, one row each: name, function, options, one line of help."""
 
 import argparse
 import os
@@ -6,7 +6,9 @@ import shutil
 import subprocess
 import sys
 
-from . import build, setup
+from . import build, parts, runner, setup
+from .checks.clang_format import CLANG_FORMAT, formatted_files
+from .checks.tree import Tree
 from .setup import ROOT
 
 
@@ -20,51 +22,135 @@ def run_build(options):
 
 
 def run_test(options):
-    build.build("dev", [], unity=build.is_empty("dev"))
-    subprocess.run(["ctest", "--test-dir", build.folder("dev"), "--output-on-failure"], check=True)
+    if not options.filter:
+        return runner.run_parts(parts.TEST_PARTS)
+    parts.build_everything()
+    binaries = subprocess.run(
+        ["ctest", "--test-dir", build.folder("dev"), "-N", "-R", options.filter], capture_output=True, text=True
+    ).stdout
+    if "Test #" in binaries:
+        parts.unit_tests(options.filter)
+    else:
+        parts.pytest("-k", options.filter)
+
+
+def run_check(options):
+    if not options.full:
+        return runner.run_parts(parts.TEST_PARTS)
+    chosen = [part for part in parts.CHECK_PARTS if not options.parts or part.name in options.parts]
+    unknown = set(options.parts) - {part.name for part in chosen}
+    if unknown:
+        known = " ".join(part.name for part in parts.CHECK_PARTS)
+        raise setup.SetupError(f"no part is named {' '.join(sorted(unknown))}; there are {known}")
+    if options.fresh:
+        runner.STATE.unlink(missing_ok=True)
+    return runner.run_parts(chosen, resume=True)
+
+
+def run_format(options):
+    files = [str(path) for path in formatted_files(Tree(ROOT))]
+    subprocess.run([CLANG_FORMAT, "-i", *files], check=True)
+
+
+def run_lint(options):
+    parts.lint()
+
+
+def run_bench(options):
+    build.build("dev", ["product"], unity=build.is_empty("dev"))
+    if not (ROOT / "bench" / "__main__.py").exists():
+        raise setup.SetupError("there are no benchmarks yet: bench/__main__.py is missing")
+    parts.call(parts.python(), "-m", "bench", *options.arguments)
+
+
+def run_demo(options):
+    build.build("dev", ["product"], unity=build.is_empty("dev"))
+    parts.call(parts.python(), "examples/digits/demo.py", env=parts.environment(PYTHONPATH="python"))
+
+
+def run_update_expected(options):
+    parts.build_everything()
+    parts.ctest("dev", options.filter or "", LATHE_UPDATE_EXPECTED="1")
+    print("update-expected: expectations are rewritten; review them with git diff")
 
 
 def run_clean(options):
     for path in [*ROOT.glob("build*"), ROOT / ".venv"]:
-        print(f"clean: removing {path.name}")
-        path.unlink() if path.is_symlink() else shutil.rmtree(path)
-
-
-def build_options(parser):
-    parser.add_argument("targets", nargs="*", help="ninja targets, as tir_test; all when none is named")
-    parser.add_argument("--preset", default="dev", help="one of CMakePresets.json (default: dev)")
+        if path.exists() or path.is_symlink():
+            print(f"clean: removing {path.name}")
+            path.unlink() if path.is_symlink() else shutil.rmtree(path)
 
 
 def no_options(parser):
     pass
 
 
+def build_options(parser):
+    parser.add_argument("targets", nargs="*", help="ninja targets, as tir_test; everything when none is named")
+    parser.add_argument("--preset", default="dev", help="dev, release, asan, tsan, fuzz or faults (default: dev)")
+
+
+def filter_options(parser):
+    parser.add_argument("filter", nargs="?", help="run the test binaries that match, else the Python tests that do")
+
+
+def check_options(parser):
+    parser.add_argument("--full", action="store_true", help="everything; without it, the same as ./dev test")
+    parser.add_argument("--fresh", action="store_true", help="forget what passed before on this same tree")
+    listing = "; ".join(f"{part.name}: {part.says}" for part in parts.CHECK_PARTS)
+    parser.add_argument("parts", nargs="*", help=f"run only these parts. {listing}")
+
+
+def bench_options(parser):
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="handed on to bench/")
+
+
 COMMANDS = [
-    ("setup", run_setup, no_options, "install Debian packages and the Python environment (every command does)"),
+    ("demo", run_demo, no_options, "the main job on real input: digits compiled, run and compared"),
+    ("test", run_test, filter_options, "build, then run all checks and tests"),
     ("build", run_build, build_options, "build everything, or the targets named"),
-    ("test", run_test, no_options, "build, then run all checks and tests"),
-    ("clean", run_clean, no_options, "remove build folders and the link to the Python environment"),
+    ("check", run_check, check_options, "with --full: all that can be checked, in parts, resumable"),
+    ("format", run_format, no_options, "format the C and C++ files"),
+    ("lint", run_lint, no_options, "run clang-tidy over all sources"),
+    ("bench", run_bench, bench_options, "run the benchmarks"),
+    ("update-expected", run_update_expected, filter_options, "rewrite the expected outputs of text tests, for review"),
+    ("setup", run_setup, no_options, "only install what is needed (every command does)"),
+    ("clean", run_clean, no_options, "remove the build folders and the link to the Python environment"),
 ]
 
 
-def main(arguments):
-    parser = argparse.ArgumentParser(prog="./dev", description="Build, test and try Lathe.")
-    commands = parser.add_subparsers(title="subcommands", metavar="")
-    for name, function, add_options, help_line in COMMANDS:
-        command = commands.add_parser(name, help=help_line, description=help_line)
+def parse(arguments):
+    width = max(len(name) for name, *_ in COMMANDS)
+    listing = "\n".join(f"  {name:<{width}}  {line}" for name, _, _, line in COMMANDS)
+    parser = argparse.ArgumentParser(
+        prog="./dev",
+        usage="./dev SUBCOMMAND [--help]",
+        description=f"Build, test and try Lathe. Each subcommand sets up what it needs.\n\n{listing}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(help=argparse.SUPPRESS, metavar="")
+    for name, function, add_options, line in COMMANDS:
+        command = commands.add_parser(name, description=line)
         add_options(command)
         command.set_defaults(function=function)
     if not arguments:
-        parser.print_help()
+        print(parser.format_help().split("\npositional")[0].split("\noptions")[0].rstrip())
+        return None
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    options = parse(arguments)
+    if options is None:
         return 0
-    options = parser.parse_args(arguments)
     os.chdir(ROOT)
     try:
-        options.function(options)
+        setup.ensure()
+        return 1 if options.function(options) is False else 0
     except setup.SetupError as error:
-        print(f"setup: {error}", file=sys.stderr)
-        return 1
+        print(f"./dev {arguments[0]}: {error}", file=sys.stderr)
     except subprocess.CalledProcessError as error:
-        print(f"./dev {arguments[0]}: '{' '.join(map(str, error.cmd[:4]))} …' failed", file=sys.stderr)
-        return 1
-    return 0
+        print(f"./dev {arguments[0]}: '{' '.join(map(str, error.cmd[:6]))} …' failed", file=sys.stderr)
+    except KeyboardInterrupt:
+        print(f"./dev {arguments[0]}: interrupted", file=sys.stderr)
+    return 1

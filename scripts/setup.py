@@ -80,7 +80,8 @@ def ensure_environment(extra=()):
         with open(folder.with_suffix(".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not stamp.exists():
-                print(f"setup: making the Python environment from {', '.join(r.name for r in requirements)}", flush=True)
+                names = ", ".join(file.name for file in requirements)
+                print(f"setup: making the Python environment from {names}", flush=True)
                 run([sys.executable, "-m", "venv", "--clear", folder], "could not make a Python environment")
                 pip = [folder / "bin" / "pip", "install", "-q", "--disable-pip-version-check"]
                 for file in requirements:

@@ -1,0 +1,1 @@
+"""The checks of the house, one module each: `check(tree)` returns a line for each problem."""

@@ -1,0 +1,188 @@
+"""Each check finds a bad input, and leaves a good one alone."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from scripts.checks.__main__ import CHECKS, run
+from scripts.checks.tree import Rooms, Tree
+
+TABLE = """set(LATHE_ROOMS
+  "abi:"
+  "support: abi"
+  "runtime: abi"
+  "target: support runtime/cpu"
+  "tir: target"
+  "codegen/emit: tir abi"
+  "codegen/*: codegen/emit"
+  "graph: tir"
+  "driver: graph codegen"
+)
+"""
+
+
+@pytest.fixture
+def house(tmp_path):
+    def build(files):
+        for name, text in {"cmake/rooms.cmake": TABLE, "src/support/std.h": "#pragma once\n", **files}.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return Tree(tmp_path)
+
+    return build
+
+
+def problems(check, tree):
+    return importlib.import_module(f"scripts.checks.{check}").check(tree)
+
+
+def include(name):
+    return f'#include "{name}"\n'
+
+
+HEADERS = {f"src/{name}": "#pragma once\n" for name in (
+    "abi/a.h", "runtime/core/c.h", "runtime/cpu/c.h", "target/t.h", "tir/t.h", "graph/g.h", "codegen/emit/e.h",
+    "codegen/null/n.h", "codegen/llvm/l.h", "driver/d.h",
+)}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "file, included",
+    [
+        ("src/support/x.cpp", "target/t.h"),
+        ("src/target/x.cpp", "runtime/core/c.h"),
+        ("src/tir/x.cpp", "graph/g.h"),
+        ("src/codegen/null/x.cpp", "codegen/llvm/l.h"),
+        ("src/codegen/emit/x.cpp", "codegen/null/n.h"),
+        ("src/abi/x.h", "support/std.h"),
+        ("src/graph/x.cpp", "driver/d.h"),
+    ],
+)
+def test_layers_refuses_what_a_room_does_not_see(house, file, included):
+    found = problems("layers", house({**HEADERS, file: "\n" + include(included)}))
+    assert len(found) == 1 and found[0].startswith(f"{file}:2: ") and included in found[0]
+
+
+@pytest.mark.parametrize(
+    "file, included",
+    [
+        ("src/target/x.cpp", "runtime/cpu/c.h"),
+        ("src/target/x.cpp", "abi/a.h"),
+        ("src/tir/x.cpp", "support/std.h"),
+        ("src/codegen/null/x.cpp", "codegen/emit/e.h"),
+        ("src/codegen/null/x.cpp", "tir/t.h"),
+        ("src/driver/x.cpp", "codegen/llvm/l.h"),
+        ("src/tir/x_test.cpp", "graph/g.h"),
+        ("src/runtime/cpu/x.cpp", "runtime/core/c.h"),
+    ],
+)
+def test_layers_allows_what_a_room_sees(house, file, included):
+    assert problems("layers", house({**HEADERS, file: include(included)})) == []
+
+
+def test_layers_wants_a_room_for_each_file_and_includes_from_src(house):
+    tree = house({"src/attic/x.cpp": "", "src/tir/t.h": "", "src/tir/y.cpp": include("t.h")})
+    found = problems("layers", tree)
+    assert len(found) == 2 and "no room" in found[0] and "from src/" in found[1]
+
+
+def test_rooms_expands_stars_to_folders_without_a_row():
+    rooms = Rooms(TABLE, {Path("codegen/emit"), Path("codegen/llvm"), Path("codegen/llvm/inner")})
+    assert rooms.sees["codegen/llvm"] == ["codegen/emit"]
+    assert rooms.sees["codegen/emit"] == ["tir", "abi"]
+    assert rooms.room_of("codegen/llvm/inner/x.h") == "codegen/llvm"
+
+
+def test_include_cycles_finds_headers_and_rooms_in_a_circle(house):
+    files = {"src/tir/a.h": include("tir/b.h"), "src/tir/b.h": include("tir/c.h"), "src/tir/c.h": include("tir/a.h")}
+    assert problems("include_cycles", house(files)) == ["include cycle: tir/a.h -> tir/b.h -> tir/c.h -> tir/a.h"]
+    across = {"src/graph/a.h": include("tir/d.h"), "src/tir/e.h": include("graph/b.h")}
+    assert any(line.startswith("rooms in a cycle") for line in problems("include_cycles", house(across)))
+
+
+def test_include_cycles_leaves_diamonds_alone(house):
+    files = {"src/tir/a.h": include("tir/b.h") + include("tir/c.h"), "src/tir/b.h": include("tir/d.h")}
+    files |= {"src/tir/c.h": include("tir/d.h"), "src/tir/d.h": ""}
+    assert problems("include_cycles", house(files)) == []
+
+
+def test_sizes_finds_long_files_wide_lines_and_crowded_folders(house):
+    long = house({"src/tir/long.cpp": "\n" * 801, "src/tir/table.def": "\n" * 2000, "src/tir/fine.cpp": "\n" * 800})
+    assert [line.split(":")[0] for line in problems("sizes", long)] == ["src/tir/long.cpp"]
+
+
+def test_sizes_finds_wide_python_and_crowded_folders(house):
+    wide = {"python/x.py": "x" * 121 + "\n", "python/y.py": "x" * 120 + "\n"}
+    crowd = {f"src/tir/file{i}.cpp": "" for i in range(41)}
+    found = problems("sizes", house(wide | crowd))
+    assert len(found) == 2 and found[0].startswith("python/x.py:1:") and found[1].startswith("src/tir: 41 files")
+
+
+def test_pass_tests_wants_a_test_of_the_same_name(house):
+    definition = "Result<IRModule> {}(IRModule module, const PassContext& context) {{\n"
+    tree = house({
+        "src/graph/fuse_ops.cpp": definition.format("fuse_ops"),
+        "src/graph/fold.cpp": definition.format("fold"),
+        "src/graph/fold_test.cpp": "",
+        "src/tir/passes/flatten.cpp": definition.format("flatten"),
+        "src/graph/groups.cpp": "void merge(Group& a) {\n",
+        "src/tir/printer.cpp": "std::string printer(int x) {\n",
+    })  # fmt: skip
+    assert [line.split(":")[0] for line in problems("pass_tests", tree)] == [
+        "src/graph/fuse_ops.cpp",
+        "src/tir/passes/flatten.cpp",
+    ]
+
+
+def test_heavy_headers_measures_what_a_header_adds_and_keeps_the_result(house):
+    lines = "".join(f"int x{i};\n" for i in range(5001))
+    tree = house({"src/tir/heavy.h": "#pragma once\n" + lines, "src/tir/user.h": include("tir/heavy.h"),
+                  "src/tir/light.h": "#pragma once\nint y;\n", "src/tir/broken.h": include("tir/none.h")})  # fmt: skip
+    (tree.root / "build").mkdir()
+    for _ in range(2):  # the second time from what was kept
+        found = problems("heavy_headers", tree)
+        assert sorted(line.split(":")[0] for line in found) == [
+            "src/tir/broken.h", "src/tir/heavy.h", "src/tir/user.h"
+        ]  # fmt: skip
+        assert any("adds 5001 preprocessed lines" in line for line in found)
+
+
+def test_environment_finds_other_readers(house):
+    read = 'auto x = std::getenv("X");\n'
+    tree = house({"src/support/environment.cpp": read, "src/tir/x.cpp": read, "src/tir/y.cpp": "// getenv(x)\n"})
+    assert [line.split(":")[0] for line in problems("environment", tree)] == ["src/tir/x.cpp"]
+
+
+# In pieces, so that the check does not find them here.
+BAD_WORDS = ["// TO" + "DO: later", "# FIX" + "ME", "not " + "implemented", "/ho" + "me/me/x", '"/ro' + 'ot/x"']
+
+
+@pytest.mark.parametrize("text", BAD_WORDS)
+def test_words_finds_marks_and_machine_paths(house, text):
+    assert len(problems("words", house({"src/tir/x.cpp": f"\n{text}\n"}))) == 1
+
+
+@pytest.mark.parametrize("text", ["method", "a/work/b", "$HOME/x", "https://x.org/home/x", "todo list"])
+def test_words_leaves_plain_text_alone(house, text):
+    assert problems("words", house({"src/tir/x.cpp": f"{text}\n"})) == []
+
+
+def test_clang_format_names_the_file(house):
+    style = {".clang-format": "BasedOnStyle: Google\n"}
+    tree = house({**style, "src/tir/x.cpp": "int  x ;\n", "src/tir/y.cpp": "int x;\n"})
+    found = problems("clang_format", tree)
+    assert len(found) == 1 and found[0].startswith("src/tir/x.cpp:")
+
+
+def test_the_runner_says_which_check_failed(house, capsys):
+    tree = house({"src/tir/x.cpp": include("graph/g.h"), "src/graph/g.h": "#pragma once\n"})
+    assert run(["layers", "sizes"], tree.root) is False
+    assert "checks: 1 of 2 passed" in capsys.readouterr().out
+    assert run(["sizes"], tree.root) is True
+
+
+def test_every_check_module_is_run():
+    for name in CHECKS:
+        assert callable(importlib.import_module(f"scripts.checks.{name}").check)

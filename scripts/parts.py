@@ -1,0 +1,181 @@
+"""The parts of `./dev test` and `./dev check --full`, as rows: what each runs, in order."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from . import build, setup
+from .setup import ROOT
+
+# Rooms that read what others wrote, and the IR: their tests run under the sanitizers in ./dev test.
+SANITIZED_ROOMS = ["support", "ir", "script", "interchange", "abi", "runtime"]
+SANITIZER_OPTIONS = {
+    # gtest and protobuf come from Debian, not built with the sanitizer: containers that cross over look overflown.
+    "ASAN_OPTIONS": "detect_container_overflow=0:detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1",
+}
+FUZZ_SECONDS_IN_TEST = 5
+FUZZ_SECONDS_IN_CHECK = 60
+
+
+@dataclass
+class Part:
+    name: str
+    run: Callable[[], None]
+    says: str
+
+
+def call(*command, **options):
+    subprocess.run([str(word) for word in command], check=True, cwd=options.pop("cwd", ROOT), **options)
+
+
+def environment(**changes):
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **changes}
+
+
+def python():
+    return ROOT / ".venv" / "bin" / "python"
+
+
+def checks():
+    call(python(), "-m", "scripts.checks", env=environment())
+
+
+def build_everything():
+    build.build("dev", [], unity=build.is_empty("dev"))
+
+
+def ctest(preset, pattern="", **variables):
+    command = ["ctest", "--test-dir", build.folder(preset), "--output-on-failure", "--no-tests=error", f"-j{jobs()}"]
+    call(*command, *(["-R", pattern] if pattern else []), env=environment(**variables))
+
+
+def jobs():
+    return len(os.sched_getaffinity(0))
+
+
+def unit_tests(pattern=""):
+    ctest("dev", pattern)
+
+
+def test_binaries(preset, rooms):
+    """The test binaries of a configured build folder that belong to `rooms` or to rooms inside them."""
+    build.configure(preset, unity=build.is_empty(preset))
+    listing = subprocess.run(
+        ["ninja", "-C", build.folder(preset), "-t", "targets", "all"], capture_output=True, text=True, check=True
+    ).stdout
+    names = {line.split(":")[0] for line in listing.splitlines() if "phony" in line.split(": ")[-1]}
+    names = {name for name in names if name.endswith("_test") and "/" not in name}
+    return sorted(n for n in names if any(n == f"{room}_test" or n.startswith(f"{room}_") for room in rooms))
+
+
+def sanitized(rooms):
+    binaries = test_binaries("asan", rooms)
+    build.build("asan", binaries)
+    ctest("asan", "^(" + "|".join(binaries) + ")$", **SANITIZER_OPTIONS)
+
+
+def sanitized_readers():
+    sanitized(SANITIZED_ROOMS)
+
+
+def sanitized_everything():
+    build.build("asan", [], unity=build.is_empty("asan"))
+    ctest("asan", **SANITIZER_OPTIONS)
+
+
+def thread_sanitized():
+    binaries = test_binaries("tsan", ["runtime", "driver", "codegen"])
+    build.build("tsan", binaries)
+    ctest("tsan", "^(" + "|".join(binaries) + ")$", **SANITIZER_OPTIONS)
+
+
+def pytest(*arguments, interpreter=None):
+    call(interpreter or python(), "-m", "pytest", *arguments, env=environment())
+
+
+def python_tests():
+    pytest()
+
+
+def full_python_tests():
+    interpreter = setup.ensure_environment(extra=("requirements-check.txt",))
+    pytest("--full", interpreter=interpreter)
+
+
+def fuzz(seconds):
+    build.build("fuzz", [], unity=build.is_empty("fuzz"))
+    targets = sorted(path for path in (build.folder("fuzz") / "bin").glob("*_fuzz"))
+    if not targets:
+        print("fuzz: no target *_fuzz.cpp in the tree")
+    for target in targets:
+        seeds = sorted(ROOT.glob(f"src/**/{target.name}_seeds"))
+        with tempfile.TemporaryDirectory() as corpus:
+            print(f"fuzz: {target.name}, {seconds} s", flush=True)
+            limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
+            limits += ["-print_final_stats=1", f"-artifact_prefix={build.folder('fuzz')}/{target.name}-"]
+            call(target, *limits, corpus, *seeds, env=environment(**SANITIZER_OPTIONS))
+
+
+def fuzz_briefly():
+    fuzz(FUZZ_SECONDS_IN_TEST)
+
+
+def fuzz_fully():
+    fuzz(FUZZ_SECONDS_IN_CHECK)
+
+
+def proofs():
+    """Every simplifier rule proved anew: the kept proofs are set aside."""
+    shutil.rmtree(build.folder("dev") / "proofs", ignore_errors=True)
+    build.build("dev", ["arith_test"])
+    call(build.folder("dev") / "bin" / "arith_test", "--gtest_brief=1", cwd=build.folder("dev"))
+
+
+def seeded_faults():
+    call(python(), "-m", "scripts.seeded_faults", env=environment())
+
+
+def lint():
+    """clang-tidy over every source of ours, in a build folder of its own: it wants each file compiled by itself."""
+    build.build("tidy", ["lathe_std", "lathe_onnx_schema"], preset="dev")
+    sources = sorted(path for path in (ROOT / "src").rglob("*.cpp"))
+    call("run-clang-tidy-19", "-quiet", "-p", build.folder("tidy"), f"-j{jobs()}", *sources)
+
+
+def wheel():
+    """`pip install .` into an environment of its own, and the package and command it gives."""
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder) / "venv"
+        call(sys.executable, "-m", "venv", fresh)
+        call(fresh / "bin" / "pip", "install", "-q", "--disable-pip-version-check", ROOT)
+        call(fresh / "bin" / "python", "-c", "import lathe; print(lathe.__file__)", cwd=folder)
+        call(fresh / "bin" / "lathe", "--help", cwd=folder, stdout=subprocess.DEVNULL)
+
+
+TEST_PARTS = [
+    Part("checks", checks, "format, layers, sizes, passes' tests, heavy headers"),
+    Part("build", build_everything, "everything; sources by eights when the build folder is empty"),
+    Part("unit", unit_tests, "every C++ test binary, through ctest"),
+    Part("python", python_tests, "the Python and whole-system tests, through pytest"),
+    Part("sanitized", sanitized_readers, "C++ tests of the readers and the IR, address and undefined behaviour"),
+    Part("fuzz", fuzz_briefly, f"each fuzz target for {FUZZ_SECONDS_IN_TEST} seconds"),
+]
+
+CHECK_PARTS = [
+    *TEST_PARTS[:3],
+    Part("python-full", full_python_tests, "all Python tests, PyTorch as the reference at full size"),
+    Part("proofs", proofs, "every simplifier rule proved anew"),
+    Part("sanitized-all", sanitized_everything, "all C++ tests, address and undefined behaviour"),
+    Part("tsan", thread_sanitized, "runtime, code generation and driver under the thread sanitizer"),
+    Part("fuzz-full", fuzz_fully, f"each fuzz target for {FUZZ_SECONDS_IN_CHECK} seconds"),
+    Part("seeded-faults", seeded_faults, "each seeded miscompilation is found by its tests"),
+    Part("lint", lint, "clang-tidy over all sources"),
+    Part("wheel", wheel, "pip install . into a fresh environment"),
+]
