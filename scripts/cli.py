@@ -128,7 +128,7 @@ def parse(arguments):
         description=f"Build, test and try Lathe. Each subcommand sets up what it needs.\n\n{listing}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(help=argparse.SUPPRESS, metavar="")
+    commands = parser.add_subparsers(prog="./dev", help=argparse.SUPPRESS, metavar="")
     for name, function, add_options, line in COMMANDS:
         command = commands.add_parser(name, description=line)
         add_options(command)
