@@ -1,0 +1,114 @@
+"""Samples of the elementwise operators."""
+
+import numpy as np
+from onnx import helper
+
+from tests.operators.sample import DTYPES, is_float
+
+
+def unary(low=-3.0, high=3.0, attributes=None, **by_dtype):
+    def generate(d):
+        x = d.array(d.shape(), d.dtype(), low, high)
+        return d.sample([x], attributes=attributes(d) if attributes else {})
+
+    return generate
+
+
+def optional_floats(**ranges):
+    def attributes(d):
+        return {name: float(np.float32(d.rng.uniform(*limits))) for name, limits in ranges.items() if d.chance(0.6)}
+
+    return attributes
+
+
+def binary(positive_second=False, parameter="T"):
+    def generate(d):
+        shape, dtype = d.shape(), d.dtype(parameter)
+        a, b = d.array(d.broadcast(shape), dtype), d.array(shape, dtype)
+        if positive_second:  # divisors: away from zero
+            b = np.where(np.abs(b) < 1, np.array(1, dtype), b).astype(dtype)
+        if not positive_second and d.chance(0.5):
+            a, b = b, a
+        return d.sample([a, b])
+
+    return generate
+
+
+def power(d):
+    shape, dtype = d.shape(), d.dtype()
+    exponent = d.dtype("T1") if d.opset >= 12 else dtype
+    return d.sample([d.array(d.broadcast(shape), dtype, 0.5, 3), d.array(shape, exponent, 0, 3)])
+
+
+def modulo(d):
+    shape, dtype = d.shape(), d.dtype()
+    fmod = is_float(dtype) or d.chance(0.4)
+    b = d.array(shape, dtype, -5, 5)
+    b = np.where(np.abs(b) < 1, np.array(2, dtype), b).astype(dtype)
+    return d.sample([d.array(d.broadcast(shape), dtype, -20, 20), b], attributes={"fmod": 1} if fmod else {})
+
+
+def variadic(d):
+    shape, dtype = d.shape(), d.dtype()
+    return d.sample([d.array(d.broadcast(shape), dtype) for _ in range(d.integer(1, 4))])
+
+
+def prelu(d):
+    shape, dtype = d.shape(low=1), d.dtype()
+    return d.sample([d.array(shape, dtype), d.array(d.broadcast(shape), dtype)])
+
+
+def clip(d):
+    dtype = d.dtype()
+    x = d.array(d.shape(), dtype, -6, 6)
+    low, high = np.array(-1, np.float64), np.array(3, np.float64)
+    if dtype.kind == "u":
+        low = np.array(1, np.float64)
+    if d.opset < 11:
+        limits = {"min": float(low), "max": float(high)}
+        return d.sample([x], attributes={name: value for name, value in limits.items() if d.chance(0.7)})
+    limits = [v.astype(dtype) if d.chance(0.7) else None for v in (low, high)]
+    return d.sample([x, *limits], constants={1, 2} if d.chance(0.5) else set())
+
+
+def where(d):
+    shape, dtype = d.shape(), d.dtype()
+    condition = d.array(d.broadcast(shape), DTYPES["bool"])
+    return d.sample([condition, d.array(d.broadcast(shape), dtype), d.array(shape, dtype)])
+
+
+def cast(d):
+    source, target = d.dtype("T1"), d.dtype("T2")
+    low = 0 if target.kind == "u" else -100
+    x = d.array(d.shape(), source, low, 100)
+    return d.sample([x], attributes={"to": helper.np_dtype_to_tensor_dtype(target)})
+
+
+def identity(d):
+    return d.sample([d.array(d.shape(), d.dtype("V" if d.opset >= 14 else "T"))])
+
+
+def dropout(d):
+    x = d.array(d.shape(), d.dtype())
+    outputs = d.integer(1, 2) if d.opset >= 10 else 1  # the mask of older opsets has no defined value
+    if d.opset < 12:
+        return d.sample([x], attributes={"ratio": 0.3}, outputs=outputs)
+    ratio = np.array(0.3, DTYPES["float"]) if d.chance(0.5) else None
+    training = np.array(False) if d.chance(0.3) else None
+    return d.sample([x, ratio, training], constants={1, 2}, outputs=outputs)
+
+
+GENERATORS = {
+    **{op: unary() for op in ("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "HardSwish", "Neg", "Not", "Relu", "Round")},
+    **{op: unary() for op in ("Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Tanh")},
+    "Sqrt": unary(0, 9), "Log": unary(0.1, 9), "Reciprocal": unary(0.3, 5),
+    "Elu": unary(attributes=optional_floats(alpha=(0.3, 2))),
+    "LeakyRelu": unary(attributes=optional_floats(alpha=(0.01, 0.9))),
+    "HardSigmoid": unary(-6, 6, attributes=optional_floats(alpha=(0.1, 0.4), beta=(0.2, 0.8))),
+    "Gelu": unary(attributes=lambda d: {"approximate": d.choice(["none", "tanh"])} if d.chance(0.6) else {}),
+    **{op: binary() for op in ("Add", "Sub", "Mul", "And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual")},
+    "Less": binary(), "LessOrEqual": binary(), "Div": binary(positive_second=True),
+    "Pow": power, "Mod": modulo, "PRelu": prelu, "Clip": clip, "Where": where, "Cast": cast,
+    **{op: variadic for op in ("Min", "Max", "Mean", "Sum")},
+    "Identity": identity, "Dropout": dropout,
+}  # fmt: skip

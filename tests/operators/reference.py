@@ -1,0 +1,191 @@
+"""What an operator must answer: the `onnx` reference evaluator in float64, and NumPy where the evaluator is no reference.
+
+Each row of OWN says why the evaluator is not used.
+"""
+
+import math
+
+import ml_dtypes  # noqa: F401 (registers bfloat16 with NumPy)
+import numpy as np
+import onnx
+from onnx import helper
+from scipy import special
+
+from tests.operators import windows
+from tests.operators.sample import DTYPES
+from tests.support.float64 import Erf, Gelu
+
+
+def divide(s, a, b):
+    if a.dtype.kind == "f":
+        return a / b
+    quotient = np.abs(a.astype(object)) // np.abs(b.astype(object)) * np.sign(a.astype(object)) * np.sign(b.astype(object))
+    return np.asarray(quotient).astype(a.dtype)
+
+
+def modulo(s, a, b):
+    return np.fmod(a, b) if s.attributes.get("fmod") else np.mod(a, b)
+
+
+def power(s, a, b):
+    if a.dtype.kind == "f":
+        return np.power(a, b.astype(np.float64))
+    return np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
+
+
+def softmax(log):
+    def evaluate(s, x):
+        axis = s.attributes.get("axis", -1 if s.opset >= 13 else 1)
+        if x.size == 0:
+            return x
+        function = special.log_softmax if log else special.softmax
+        if s.opset >= 13:
+            return function(x, axis)
+        axis %= max(x.ndim, 1) if axis < 0 else max(x.ndim + 1, 1)
+        rows = math.prod(x.shape[:axis])
+        return function(x.reshape(rows, -1), 1).reshape(x.shape)
+
+    return evaluate
+
+
+def dropout(s, x, ratio=None, training=None):
+    """Inference: the input, and a mask of ones."""
+    return [x, np.ones(x.shape, np.bool_)][: s.outputs]
+
+
+def cast(s, x):
+    target = helper.tensor_dtype_to_np_dtype(s.attributes["to"])
+    return x.astype(target)
+
+
+def gemm(s, a, b, c=None):
+    a, b = (a.T if s.attributes["transA"] else a), (b.T if s.attributes["transB"] else b)
+    y = a @ b
+    if a.dtype.kind == "f":
+        y = y * s.attributes["alpha"]
+    if c is None:
+        return y
+    return y + (c * s.attributes["beta"] if a.dtype.kind == "f" else c)
+
+
+def extremum(function):
+    def evaluate(s, *xs):
+        y = xs[0]
+        for x in xs[1:]:
+            y = function(y, x)
+        return y
+
+    return evaluate
+
+
+def mean(s, *xs):
+    return sum(xs[1:], xs[0]) / len(xs)
+
+
+def prelu(s, x, slope):
+    return np.where(x < 0, x * slope, x)
+
+
+def split(s, x, sizes=None):
+    axis = s.attributes["axis"]
+    if sizes is None:
+        sizes = s.attributes.get("split", [x.shape[axis] // s.outputs] * s.outputs)
+    return np.split(x, np.cumsum(sizes)[:-1], axis)
+
+
+def reduce(function, keep_empty=False):
+    def evaluate(s, x, axes=None):
+        axes = s.attributes.get("axes", axes)
+        axes = None if axes is None or len(axes) == 0 else tuple(int(a) for a in axes)
+        if axes is None and s.attributes.get("noop_with_empty_axes"):
+            axes = ()  # every element is a range of its own; see the opset 18 text for the element function
+        return function(x, axis=axes, keepdims=bool(s.attributes.get("keepdims", 1)))
+
+    return evaluate
+
+
+def log_sum_exp(x, axis, keepdims):
+    return special.logsumexp(x, axis=axis, keepdims=keepdims) if axis != () else x
+
+
+REDUCTIONS = {
+    "ReduceSum": np.sum,
+    "ReduceMean": lambda x, **k: np.mean(x, **k) if x.dtype.kind == "f" else np.trunc(np.mean(x, dtype=np.float64, **k)),
+    "ReduceProd": np.prod, "ReduceMax": np.max, "ReduceMin": np.min,
+    "ReduceL1": lambda x, **k: np.sum(np.abs(x), **k),
+    "ReduceL2": lambda x, **k: np.sqrt(np.sum(np.square(x.astype(np.float64)), **k)),
+    "ReduceSumSquare": lambda x, **k: np.sum(np.square(x), **k),
+    "ReduceLogSum": lambda x, **k: np.log(np.sum(x, **k)),
+    "ReduceLogSumExp": log_sum_exp,
+}  # fmt: skip
+
+# operator: (why the evaluator is not the reference, function of the sample and its inputs)
+OWN = {
+    "Div": ("integer division rounds towards minus infinity there, towards zero in the specification", divide),
+    "Mod": ("takes the sign of NumPy's mod for one form only", modulo),
+    "Pow": ("rounds mixed dtypes in the narrower one", power),
+    "Softmax": ("opsets before 13 flatten to two dimensions, there they do not", softmax(False)),
+    "LogSoftmax": ("opsets before 13 flatten to two dimensions, there they do not", softmax(True)),
+    "Cast": ("saturates and rounds through float32", cast),
+    "Dropout": ("older opsets draw random numbers there", dropout),
+    "Gemm": ("refuses integers with alpha and beta", gemm),
+    "Min": ("refuses a single operand", extremum(np.minimum)),
+    "Max": ("refuses a single operand", extremum(np.maximum)),
+    "Mean": ("divides in the input's dtype", mean),
+    "PRelu": ("reshapes a slope of one axis to channels, which is not the specification's broadcast", prelu),
+    "Split": ("old opsets without sizes are refused", split),
+    "Conv": ("lacks ranks and some pads", lambda s, x, w, b=None: windows.conv(s.attributes, x, w, b)),
+    "MaxPool": ("ceil_mode and dilations differ by release", lambda s, x: [*windows.max_pool(s.attributes, x)][: s.outputs]),
+    "AveragePool": ("ceil_mode and dilations differ by release", lambda s, x: windows.average_pool(s.attributes, x)),
+    **{op: ("axes as attributes and empty axes differ by release", reduce(function)) for op, function in REDUCTIONS.items()},
+}  # fmt: skip
+
+
+def expected(sample, output_dtypes):
+    """The outputs in the model's own dtypes."""
+    wide = sample.widened()
+    with np.errstate(all="ignore"):
+        if sample.op in OWN:
+            outputs = OWN[sample.op][1](wide, *wide.inputs)
+            outputs = outputs if isinstance(outputs, list) else [outputs]
+        else:
+            evaluator = onnx.reference.ReferenceEvaluator(wide.model(), new_ops=[Erf, Gelu])
+            outputs = evaluator.run(None, wide.feeds())
+        return [np.asarray(y).astype(dtype) for y, dtype in zip(outputs, output_dtypes, strict=True)]
+
+
+# Units in the last place allowed, by the cost of computing one element in the dtype itself.
+ULPS = {"Exp": 4, "Log": 4, "Pow": 16, "Gelu": 16, "Softmax": 8, "LogSoftmax": 16, "LayerNormalization": 32, "Tanh": 8,
+        "Mod": 64, "ReduceLogSumExp": 16, "BatchNormalization": 16, "Softplus": 8, "Selu": 8, "Elu": 8}  # fmt: skip
+
+
+def difference(sample, value, wanted):
+    """None when `value` is within tolerance of `wanted`, else what differs."""
+    if value.dtype != wanted.dtype:
+        return f"dtype {value.dtype}, wanted {wanted.dtype}"
+    if value.shape != wanted.shape:
+        return f"shape {list(value.shape)}, wanted {list(wanted.shape)}"
+    if wanted.dtype not in (DTYPES["float16"], DTYPES["bfloat16"], DTYPES["float"], DTYPES["double"]):
+        bad = value != wanted
+    else:
+        epsilon = float(ml_dtypes.finfo(wanted.dtype).eps)
+        a, b = value.astype(np.float64), wanted.astype(np.float64)
+        finite = np.isfinite(b)
+        largest = np.abs(b[finite]).max(initial=0.0)
+        # Addends of the order of one: rounding errors of a sum grow as the root of their number.
+        bound = epsilon * (ULPS.get(sample.op, 4) * np.abs(b) + (sample.terms > 1) * 4 * math.sqrt(sample.terms) * max(largest, 1))
+        bound = bound + epsilon * (0.5 if sample.op not in EXACT else 0)
+        with np.errstate(invalid="ignore"):
+            bad = np.where(finite, ~(np.abs(a - b) <= bound), ~((a == b) | (np.isnan(a) & np.isnan(b))))
+    if not bad.any():
+        return None
+    index = tuple(int(i[0]) for i in np.nonzero(bad)) if bad.ndim else ()
+    return f"{int(bad.sum())} of {bad.size} elements differ, the first at {list(index)}: {value[index]!r}, wanted {wanted[index]!r}"
+
+
+# Operators whose outputs are elements of their inputs: no rounding of their own.
+EXACT = {
+    "Identity", "Dropout", "Reshape", "Flatten", "Transpose", "Concat", "Split", "Slice", "Gather", "Pad", "Expand",
+    "Tile", "Squeeze", "Unsqueeze", "Constant", "ConstantOfShape", "Where", "Min", "Max", "MaxPool", "GlobalMaxPool",
+    "ReduceMax", "ReduceMin", "Clip", "Relu", "Abs", "Neg", "Sign", "Floor", "Ceil", "Round",
+}  # fmt: skip

@@ -1,0 +1,167 @@
+"""A sample: one node with its attributes and inputs at one opset, and the model made of it."""
+
+from dataclasses import dataclass, field
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+# The dtypes of the claimed operators; the narrower ones of the specification are not claimed.
+DTYPES = {
+    "bool": np.dtype(np.bool_), "int8": np.dtype(np.int8), "int16": np.dtype(np.int16), "int32": np.dtype(np.int32),
+    "int64": np.dtype(np.int64), "uint8": np.dtype(np.uint8), "uint16": np.dtype(np.uint16),
+    "uint32": np.dtype(np.uint32), "uint64": np.dtype(np.uint64), "float16": np.dtype(np.float16),
+    "bfloat16": np.dtype(ml_dtypes.bfloat16), "float": np.dtype(np.float32), "double": np.dtype(np.float64),
+}  # fmt: skip
+FLOATS = ("float16", "bfloat16", "float", "double")
+LAST_OPSET = 27
+
+
+def is_float(dtype):
+    return np.dtype(dtype) in [DTYPES[name] for name in FLOATS]
+
+
+def schema(op, opset):
+    return onnx.defs.get_schema(op, opset, "")
+
+
+def allowed_dtypes(op, opset, parameter):
+    """Names of the claimed dtypes that the specification lists for a type parameter such as "T"."""
+    for constraint in schema(op, opset).type_constraints:
+        if constraint.type_param_str == parameter:
+            listed = [t.removeprefix("tensor(").removesuffix(")") for t in constraint.allowed_type_strs]
+            return [name for name in DTYPES if name in listed]
+    raise KeyError(f"{op} has no type parameter {parameter} at opset {opset}")
+
+
+@dataclass
+class Sample:
+    op: str
+    opset: int
+    inputs: list  # arrays; None where an optional input is absent
+    attributes: dict = field(default_factory=dict)
+    constants: set = field(default_factory=set)  # positions of inputs that are initializers
+    outputs: int = 1
+    symbolic: dict = field(default_factory=dict)  # (input, axis) -> name of a symbolic dimension
+    terms: int = 1  # how many products or addends meet in one output element: widens the tolerance
+
+    def widened(self):
+        """The same sample with every float in float64."""
+        inputs = [x.astype(np.float64) if x is not None and is_float(x.dtype) else x for x in self.inputs]
+        return Sample(self.op, self.opset, inputs, self.attributes, self.constants, self.outputs)
+
+    def model(self):
+        names = [f"x{i}" if x is not None else "" for i, x in enumerate(self.inputs)]
+        while names and not names[-1]:
+            names.pop()
+        outputs = [f"y{i}" for i in range(self.outputs)]
+        node = helper.make_node(self.op, names, outputs, name=f"{self.op}_under_test", **self.attributes)
+        initializers, inputs = [], []
+        for i, x in enumerate(self.inputs):
+            if x is None:
+                continue
+            if i in self.constants:
+                initializers.append(numpy_helper.from_array(x, names[i]))
+            else:
+                shape = [self.symbolic.get((i, axis), size) for axis, size in enumerate(x.shape)]
+                inputs.append(helper.make_tensor_value_info(names[i], helper.np_dtype_to_tensor_dtype(x.dtype), shape))
+        values = [onnx.ValueInfoProto(name=name) for name in outputs]
+        graph = helper.make_graph([node], f"one_{self.op}", inputs, values, initializers)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
+        model.ir_version = 10
+        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        for value, known in zip(model.graph.output, inferred.graph.output, strict=True):
+            assert known.type.tensor_type.elem_type != TensorProto.UNDEFINED, f"no output type for {self}"
+            value.CopyFrom(known)
+        return model
+
+    def feeds(self):
+        return {f"x{i}": x for i, x in enumerate(self.inputs) if x is not None and i not in self.constants}
+
+    def __str__(self):
+        shapes = ", ".join(
+            "-" if x is None else f"{x.dtype}{list(x.shape)}" + (f"={x.tolist()}" if i in self.constants and x.size < 9 else "")
+            for i, x in enumerate(self.inputs)
+        )
+        return f"{self.op}({shapes}) {self.attributes} opset {self.opset} symbolic {sorted(self.symbolic)}"
+
+
+class Draw:
+    """Random choices for one sample of `op`, at an opset drawn from 7 to the last."""
+
+    SIZES = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 31)
+
+    def __init__(self, op, rng):
+        self.op, self.rng = op, rng
+        first = min(s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.name == op and s.domain == "")
+        versions = sorted({
+            max(s.since_version, 7)
+            for s in onnx.defs.get_all_schemas_with_history()
+            if s.name == op and s.domain == "" and s.since_version <= LAST_OPSET
+        })  # fmt: skip
+        if first < 7 and not any(v == 7 for v in versions):
+            versions.insert(0, 7)
+        starts = [*versions, LAST_OPSET + 1]
+        chosen = int(rng.integers(len(versions)))
+        self.opset = int(rng.integers(starts[chosen], starts[chosen + 1]))
+
+    def choice(self, options):
+        return options[int(self.rng.integers(len(options)))]
+
+    def chance(self, probability):
+        return bool(self.rng.random() < probability)
+
+    def integer(self, low, high):
+        """low <= result <= high"""
+        return int(self.rng.integers(low, high + 1))
+
+    def dtype(self, parameter="T", only=None):
+        names = [n for n in allowed_dtypes(self.op, self.opset, parameter) if only is None or n in only]
+        return DTYPES[self.choice(names)]
+
+    def size(self, zero=0.06):
+        return 0 if self.chance(zero) else self.choice(self.SIZES)
+
+    def shape(self, low=0, high=5, zero=0.06, elements=6000):
+        while True:
+            shape = [self.size(zero) for _ in range(self.integer(low, high))]
+            if np.prod(shape) <= elements:
+                return shape
+
+    def array(self, shape, dtype, low=-3.0, high=3.0):
+        """Uniform values; for integers the range is rounded inwards, for unsigned ones it starts at 0."""
+        if dtype == np.bool_:
+            return self.rng.random(shape) < 0.5
+        if is_float(dtype):
+            return np.asarray(self.rng.uniform(low, high, shape)).astype(dtype)
+        low = max(low, 0) if dtype.kind == "u" else low
+        return np.asarray(self.rng.integers(int(np.ceil(low)), int(np.floor(high)) + 1, shape)).astype(dtype)
+
+    def broadcast(self, shape):
+        """A shape that broadcasts to `shape`: some sizes become 1 and leading axes may go."""
+        result = [1 if self.chance(0.3) else size for size in shape]
+        return result[self.integer(0, len(result)) :] if self.chance(0.4) else result
+
+    def axis(self, rank, negative=True):
+        axis = self.integer(0, rank - 1)
+        return axis - rank if negative and self.chance(0.5) else axis
+
+    def axes(self, rank, low=1, negative=True):
+        chosen = self.rng.permutation(rank)[: self.integer(low, rank)]
+        return [int(a) - rank if negative and self.chance(0.5) else int(a) for a in chosen]
+
+    def int64(self, values):
+        return np.array(values, np.int64)
+
+    def sample(self, inputs, symbolic=True, **options):
+        """`symbolic`: about half of the samples have some dimensions symbolic; equal sizes share no name."""
+        s = Sample(self.op, self.opset, inputs, **options)
+        if symbolic and self.chance(0.5):
+            for i, x in enumerate(inputs):
+                if x is None or i in s.constants:
+                    continue
+                for axis in range(x.ndim):
+                    if self.chance(0.4):
+                        s.symbolic[i, axis] = f"n{i}_{axis}"
+        return s

@@ -1,0 +1,33 @@
+"""The table of operators with their generators, and how one sample is checked."""
+
+import zlib
+
+import numpy as np
+from onnx import helper
+
+from tests.operators import contraction, elementwise, reference, shaping
+from tests.operators.claimed import CLAIMED
+from tests.operators.sample import Draw
+from tests.support.backends import run_model
+
+GENERATORS = {**elementwise.GENERATORS, **contraction.GENERATORS, **shaping.GENERATORS}
+assert set(GENERATORS) == set(CLAIMED), set(GENERATORS) ^ set(CLAIMED)
+
+
+def draw(op, seed, index):
+    """The sample number `index` of an operator under a seed: always the same."""
+    return GENERATORS[op](Draw(op, np.random.default_rng([seed, zlib.crc32(op.encode()), index])))
+
+
+def check(backend, sample):
+    """None, or how the backend's answer differs. Raises what the backend raises."""
+    model = sample.model()
+    dtypes = [helper.tensor_dtype_to_np_dtype(y.type.tensor_type.elem_type) for y in model.graph.output]
+    wanted = reference.expected(sample, dtypes)
+    outputs = run_model(backend, model, sample.feeds())
+    if len(outputs) != len(wanted):
+        return f"{len(outputs)} outputs, wanted {len(wanted)}"
+    for i, (ours, theirs) in enumerate(zip(outputs, wanted, strict=True)):
+        if said := reference.difference(sample, ours, theirs):
+            return f"output {i}: {said}"
+    return None
