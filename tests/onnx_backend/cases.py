@@ -48,6 +48,23 @@ class Case:
         walk(self.model.graph.node)
         return sorted(found)
 
+    @cached_property
+    def dtypes(self):
+        """Names of the element types at the model's edges and of its casts; "OTHER" for sequences and optionals."""
+        name = onnx.TensorProto.DataType.Name
+        graph, found = self.model.graph, set()
+        for value in [*graph.input, *graph.output, *graph.value_info]:
+            tensor = value.type.HasField("tensor_type")
+            found.add(name(value.type.tensor_type.elem_type) if tensor else "OTHER")
+        found |= {name(t.data_type) for t in graph.initializer}
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    found.add(name(attribute.t.data_type))
+                elif node.op_type == "Cast" and attribute.name == "to":
+                    found.add(name(attribute.i))
+        return found
+
     @property
     def operator(self):
         """The operator a failure is listed under: the case's own, else the name of the whole."""

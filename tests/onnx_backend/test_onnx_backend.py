@@ -5,10 +5,14 @@ import pytest
 from tests.onnx_backend import expected
 from tests.onnx_backend.cases import TOTAL, all_cases
 from tests.onnx_backend.suite import failures_by_operator, run_suite, summary, write_report
-from tests.operators.claimed import CLAIMED
+from tests.operators.claimed import CLAIMED, CLAIMED_DTYPES
 
-# Node cases of claimed operators that no correct compiler of this scope passes, each with the reason.
-BEYOND = {}
+# Node cases of claimed operators whose expected outputs only one implementation can give.
+RANDOM = "the expected mask is NumPy's random stream, which the specification does not fix"
+BEYOND = {
+    "test_training_dropout": RANDOM, "test_training_dropout_default": RANDOM,
+    "test_training_dropout_mask": RANDOM, "test_training_dropout_default_mask": RANDOM,
+}  # fmt: skip
 
 REQUIRED = 750  # of all cases
 
@@ -50,7 +54,12 @@ def test_nothing_is_wrong(results):
 
 
 def test_every_node_case_of_every_claimed_operator_passes(results):
-    claimed = [r for r in results if r.kind == "node" and set(r.operators) <= set(CLAIMED) and r.name not in BEYOND]
+    cases = {case.name: case for case in all_cases() if case.kind == "node"}
+    claimed = [
+        r for r in results
+        if r.kind == "node" and set(r.operators) <= set(CLAIMED) and r.name not in BEYOND
+        and cases[r.name].dtypes <= CLAIMED_DTYPES
+    ]  # fmt: skip
     failed = [r for r in claimed if r.state != "pass"]
-    assert len(claimed) > 400
+    assert len(claimed) > 650
     assert not failed, f"{len(failed)} of {len(claimed)}\n" + failures_by_operator(failed)

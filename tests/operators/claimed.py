@@ -8,3 +8,9 @@ CLAIMED = """
     ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare ArgMax ArgMin Reshape Flatten Transpose Concat Split
     Slice Gather Pad Expand Tile Squeeze Unsqueeze Shape Identity Dropout Constant ConstantOfShape
 """.split()
+
+# Element types of those operators; strings, sequences and the types narrower than a byte or of 8-bit floats are not.
+CLAIMED_DTYPES = {
+    "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
+    "FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE",
+}  # fmt: skip

@@ -50,7 +50,8 @@ def modulo(d):
 
 def variadic(d):
     shape, dtype = d.shape(), d.dtype()
-    return d.sample([d.array(d.broadcast(shape), dtype) for _ in range(d.integer(1, 4))])
+    count = d.integer(1, 4)
+    return d.sample([d.array(d.broadcast(shape), dtype) for _ in range(count)], terms=count)
 
 
 def prelu(d):
@@ -90,7 +91,7 @@ def identity(d):
 
 def dropout(d):
     x = d.array(d.shape(), d.dtype())
-    outputs = d.integer(1, 2) if d.opset >= 10 else 1  # the mask of older opsets has no defined value
+    outputs = d.integer(1, 2) if d.opset >= 12 else 1  # the mask of older opsets has no defined value
     if d.opset < 12:
         return d.sample([x], attributes={"ratio": 0.3}, outputs=outputs)
     ratio = np.array(0.3, DTYPES["float"]) if d.chance(0.5) else None

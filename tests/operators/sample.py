@@ -47,9 +47,10 @@ class Sample:
     terms: int = 1  # how many products or addends meet in one output element: widens the tolerance
 
     def widened(self):
-        """The same sample with every float in float64."""
+        """The same sample with every float in float64. Attributes are float32 in the file, so they stay rounded to it."""
         inputs = [x.astype(np.float64) if x is not None and is_float(x.dtype) else x for x in self.inputs]
-        return Sample(self.op, self.opset, inputs, self.attributes, self.constants, self.outputs)
+        single = {k: float(np.float32(v)) if isinstance(v, float) else v for k, v in self.attributes.items()}
+        return Sample(self.op, self.opset, inputs, single, self.constants, self.outputs)
 
     def model(self):
         names = [f"x{i}" if x is not None else "" for i, x in enumerate(self.inputs)]

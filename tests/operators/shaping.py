@@ -3,8 +3,6 @@
 import numpy as np
 from onnx import numpy_helper
 
-from tests.operators.sample import DTYPES
-
 
 def reshape(d):
     x = d.array(d.shape(), d.dtype())
@@ -68,10 +66,13 @@ def slice_(d):
     x = d.array(d.shape(1, 4), d.dtype())
     axes = d.axes(x.ndim, negative=d.opset >= 10)
     starts = [d.integer(-x.shape[a] - 2, x.shape[a] + 2) for a in axes]
-    ends = [d.choice([d.integer(-x.shape[a] - 2, x.shape[a] + 2), 2**31 - 1, -(2**31)]) for a in axes]
+    steps = [1 if d.opset < 10 else d.choice([1, 1, 2, 3, -1, -2]) for _ in axes]
+    ends = [
+        d.choice([d.integer(-x.shape[a] - 2, x.shape[a] + 2), 2**31 - 1 if step > 0 else -(2**31)])
+        for a, step in zip(axes, steps, strict=True)
+    ]
     if d.opset < 10:
         return d.sample([x], attributes={"starts": starts, "ends": ends, "axes": axes})
-    steps = [d.choice([1, 1, 2, 3, -1, -2]) for _ in axes]
     indices = d.choice([np.int32, np.int64])
     constants = {1, 2, 3, 4} if d.chance(0.75) else set()
     return d.sample([x, *(np.array(v, indices) for v in (starts, ends, axes, steps))], constants=constants)
@@ -106,7 +107,8 @@ def pad(d):
 def expand(d):
     shape = d.shape(0, 4)
     x = d.array(d.broadcast(shape), d.dtype())
-    wanted = [1 if d.chance(0.2) and i >= len(shape) - x.ndim and x.shape[i - len(shape) + x.ndim] == s else s for i, s in enumerate(shape)]
+    own = [None] * (len(shape) - x.ndim) + list(x.shape)
+    wanted = [1 if mine == size and d.chance(0.2) else size for mine, size in zip(own, shape, strict=True)]
     return d.sample([x, d.int64(wanted)], constants={1} if d.chance(0.7) else set())
 
 

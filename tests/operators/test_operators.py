@@ -12,10 +12,22 @@ from tests.support.backends import UnsupportedModel
 FAST, FULL = 6, 150
 
 
+def stand_in_is_wrong(backend, sample):
+    """Samples that ONNX Runtime answers against the specification; they say nothing about the table."""
+    if backend != "onnxruntime":
+        return False
+    empty = any(x is not None and x.size == 0 for x in sample.inputs)
+    coarse_constants = sample.op == "Gelu" and sample.inputs[0].dtype == np.float64
+    return coarse_constants or empty and (sample.op == "Gemm" or sample.op.startswith("Reduce"))
+
+
 def run_samples(op, backend, seed, count):
     failures, refused = [], 0
     for index in range(count):
         sample = draw(op, seed, index)
+        if stand_in_is_wrong(backend, sample):
+            refused += 1
+            continue
         try:
             said = check(backend, sample)
         except UnsupportedModel:  # by a stand-in; Lathe's refusals are failures
