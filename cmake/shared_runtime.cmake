@@ -17,5 +17,7 @@ target_link_libraries(lathe_runtime_shared PRIVATE
 add_dependencies(lathe_runtime_shared lathe_runtime)
 set_property(TARGET lathe_runtime_shared APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:lathe_runtime>)
 target_link_options(lathe_runtime_shared PRIVATE
-  -Wl,--version-script=${CMAKE_BINARY_DIR}/lathe_runtime.map -Wl,-Bsymbolic
-  $<$<NOT:$<BOOL:${LATHE_SANITIZE}>>:-Wl,-z,defs>)
+  -Wl,--version-script=${CMAKE_BINARY_DIR}/lathe_runtime.map -Wl,-Bsymbolic)
+if(NOT LATHE_SANITIZE)
+  target_link_options(lathe_runtime_shared PRIVATE -Wl,-z,defs)
+endif()

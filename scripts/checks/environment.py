@@ -4,7 +4,7 @@ import re
 
 from .tree import is_test
 
-READERS = ("src/support/environment.cpp", "src/runtime/core/environment.cpp")
+READERS = ("src/support/environment.cpp", "src/runtime/cpu/environment.cpp")
 READ = re.compile(r"\b(secure_)?getenv\s*\(|\benviron\b\s*(\[|;|!=)")
 
 

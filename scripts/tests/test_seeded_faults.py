@@ -37,5 +37,6 @@ def test_tests_that_fail_with_no_fault_prove_nothing(tmp_path):
 
 
 def test_rows_are_read_from_the_table():
-    text = '// LATHE_FAULT(name, tests)\nLATHE_FAULT(swaps, "a_test b_test", "x - y")\nLATHE_FAULT(x,\n  "c_test", "m")\n'
+    text = '// LATHE_FAULT(name, tests)\nLATHE_FAULT(swaps, "a_test b_test", "x - y")\n'
+    text += 'LATHE_FAULT(x,\n  "c_test", "m")\n'
     assert read_rows(text) == [("swaps", ["a_test", "b_test"], "x - y"), ("x", ["c_test"], "m")]
