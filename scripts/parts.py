@@ -110,10 +110,12 @@ def full_python_tests():
 
 
 def fuzz(seconds):
-    build.build("fuzz", [], unity=build.is_empty("fuzz"))
-    targets = sorted(path for path in (build.folder("fuzz") / "bin").glob("*_fuzz"))
-    if not targets:
-        print("fuzz: no target *_fuzz.cpp in the tree")
+    names = sorted(path.stem for path in ROOT.glob("src/**/*_fuzz.cpp"))
+    if not names:
+        print("fuzz: no file *_fuzz.cpp in the tree")
+        return
+    build.build("fuzz", ["fuzzers"], unity=build.is_empty("fuzz"))
+    targets = [build.folder("fuzz") / "bin" / name for name in names]
     for target in targets:
         seeds = sorted(ROOT.glob(f"src/**/{target.name}_seeds"))
         with tempfile.TemporaryDirectory() as corpus:
