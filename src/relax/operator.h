@@ -84,6 +84,7 @@ struct Operator {
   Infer infer;
   Meaning meaning;
   FusionKind fusion = FusionKind::opaque;
+  bool is_view = false;        // the result is the first argument's memory under another shape: never computed
   Gradient gradient;           // empty: none
   std::string_view reference;  // the independent reference, as a NumPy/SciPy expression over the inputs' names
 };

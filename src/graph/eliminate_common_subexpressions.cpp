@@ -1,0 +1,27 @@
+#include "graph/eliminate_common_subexpressions.h"
+
+#include "graph/rewrite_bindings.h"
+#include "support/mutation.h"
+
+namespace lathe::graph {
+
+support::Result<ir::IRModule> eliminate_common_subexpressions(ir::IRModule module, const ir::PassContext&) {
+  const std::vector<ir::IRModule::Entry> functions = module.functions();
+  for (const auto& [name, base] : functions) {
+    if (!base.is<relax::FunctionNode>()) continue;
+    std::unordered_map<support::Hash128, std::vector<std::pair<Expr, Var>>> seen;
+    const auto reuse = [&](Emitter&, const Var& var, const Expr& value) -> Result<Expr> {
+      const auto* call = value.as<Call>();
+      if (call ? !callee_operator(*call) && !call->callee.is<GlobalVar>() : !value.is<TupleGetItem>()) return Expr();
+      auto& candidates = seen[ir::structural_hash(value, /*map_free_vars=*/false)];
+      for (const auto& [other, first] : candidates)
+        if (ir::structural_equal(value, other)) return Expr(first);
+      candidates.emplace_back(value, var);
+      return Expr();
+    };
+    module.set(name, TRY(rewrite_bindings(ir::cast<relax::FunctionNode>(base), reuse)));
+  }
+  return module;
+}
+
+}  // namespace lathe::graph

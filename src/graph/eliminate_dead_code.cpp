@@ -1,0 +1,67 @@
+#include "graph/eliminate_dead_code.h"
+
+#include <unordered_set>
+
+#include "graph/rewrite_bindings.h"
+#include "ir/visit.h"
+#include "support/mutation.h"
+
+namespace lathe::graph {
+namespace {
+
+// A call may be dropped unless it is of a function we know nothing of.
+bool is_pure(const Expr& value) {
+  const auto* call = value.as<Call>();
+  return !call || !call->callee.is<ExternFunc>();
+}
+
+Function drop_unused(const Function& function) {
+  std::unordered_set<const ir::Node*> live;
+  const auto mark = [&](const Expr& e) {
+    ir::pre_order(e, [&](const NodeRef& n) {
+      if (n.is<VarNode>()) live.insert(n.get());
+      return !n.is<VarNode>();
+    });
+  };
+  const std::vector<Binding> bindings = all_bindings(function);
+  const Expr result = function->body.as<SeqExpr>()->body;
+  mark(result);
+  std::vector<Binding> kept;
+  for (auto it = bindings.rbegin(); it != bindings.rend(); ++it) {
+    if (const auto* cast = it->as<MatchCast>()) {  // checks at run time: stays
+      mark(cast->value);
+      kept.push_back(*it);
+      continue;
+    }
+    const auto& bound = *it->as<VarBinding>();
+    const bool used = live.count(bound.var.get()) || !is_pure(bound.value);
+    if (!used) continue;
+    mark(bound.value);
+    kept.push_back(*it);
+  }
+  if (kept.size() == bindings.size()) return function;
+  std::reverse(kept.begin(), kept.end());
+  return ir::with_origin(make_function(function->params, std::move(kept), result, function->attrs, function->is_pure),
+                         function->origin());
+}
+
+}  // namespace
+
+support::Result<ir::IRModule> eliminate_dead_code(ir::IRModule module, const ir::PassContext&) {
+  const std::vector<ir::IRModule::Entry> functions = module.functions();
+  std::unordered_set<std::string> called;
+  for (const auto& [name, function] : functions) {
+    if (!function.is<relax::FunctionNode>()) continue;
+    Function live = drop_unused(ir::cast<relax::FunctionNode>(function));
+    ir::post_order(live->body, [&](const NodeRef& n) {
+      if (const auto* callee = n.as<GlobalVar>()) called.insert(callee->name);
+    });
+    module.set(name, std::move(live));
+  }
+  // Private functions that no function calls.
+  for (const auto& [name, function] : functions)
+    if (function->attrs.get_or("private", false) && !called.count(name)) module.erase(name);
+  return module;
+}
+
+}  // namespace lathe::graph

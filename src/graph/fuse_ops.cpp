@@ -1,0 +1,297 @@
+#include "graph/fuse_ops.h"
+
+#include <set>
+
+#include "graph/rewrite_bindings.h"
+#include "support/mutation.h"
+
+namespace lathe::graph {
+namespace {
+
+// One operator's binding, and the group it belongs to.
+struct Item {
+  const VarBinding* binding;
+  const Call* call;
+  const Operator* op;
+  int group;
+};
+
+struct Group {
+  std::vector<int> items;   // in program order
+  int anchor = -1;          // the item that is a product or reduction
+  bool closed = false;      // its value is a result, or it may not be fused
+};
+
+bool same_shape(const Expr& a, const Expr& b) {
+  const auto* left = as_tensor(a);
+  const auto* right = as_tensor(b);
+  if (!left || !right || !left->shape || !right->shape || left->shape->size() != right->shape->size()) return false;
+  for (size_t i = 0; i < left->shape->size(); ++i)
+    if (!ir::structural_equal((*left->shape)[i], (*right->shape)[i])) return false;
+  return true;
+}
+
+bool pointwise(FusionKind kind) { return kind <= FusionKind::broadcast; }
+
+// The number of elements, where it is constant.
+std::optional<int64_t> elements(const Expr& e) {
+  const auto* info = as_tensor(e);
+  if (!info || !info->shape) return std::nullopt;
+  int64_t count = 1;
+  for (const ir::Expr& extent : *info->shape) {
+    const auto value = ir::as_int(extent);
+    if (!value) return std::nullopt;
+    count *= *value;
+  }
+  return count;
+}
+
+class Fuser {
+ public:
+  Fuser(ir::IRModule& module, const ir::PassContext& context) : module_(module), context_(context) {}
+
+  Result<Function> run(const std::string& name, const Function& function) {
+    name_ = name;
+    bindings_ = all_bindings(function);
+    collect(function);
+    while (merge_some()) {
+    }
+    return outline(function);
+  }
+
+ private:
+  void collect(const Function& function) {
+    for (const Binding& binding : bindings_) {
+      const auto* bound = binding.as<VarBinding>();
+      const auto* call = bound ? bound->value.as<Call>() : nullptr;
+      const Operator* op = call ? callee_operator(*call) : nullptr;
+      if (!op || op->is_view || op->name == "call_tir" || !std::holds_alternative<TeExpression>(op->meaning)) continue;
+      const int index = static_cast<int>(items_.size());
+      items_.push_back({bound, call, op, index});
+      item_of_[bound->var.get()] = index;
+      Group group;
+      group.items = {index};
+      group.closed = op->fusion == FusionKind::opaque || !as_tensor(bound->var);
+      if (op->fusion == FusionKind::reduction || op->fusion == FusionKind::product) group.anchor = index;
+      groups_.push_back(std::move(group));
+    }
+    // Who uses each item's value: items, or something outside any group (-1).
+    for (const Binding& binding : bindings_) {
+      const auto* bound = binding.as<VarBinding>();
+      const auto user = bound ? item_of_.find(bound->var.get()) : item_of_.end();
+      const int by = user == item_of_.end() ? -1 : user->second;
+      note_uses(bound ? bound->value : binding.as<MatchCast>()->value, by);
+    }
+    note_uses(function->body.as<SeqExpr>()->body, -1);
+  }
+
+  void note_uses(const Expr& e, int by) {
+    const auto note = [&](const Expr& operand) {
+      const auto it = operand ? item_of_.find(operand.get()) : item_of_.end();
+      if (it != item_of_.end()) uses_[it->second].insert(by);
+    };
+    note(e);
+    if (const auto* call = e.as<Call>())
+      for (const Expr& arg : call->args) {
+        note(arg);
+        if (const auto* tuple = arg ? arg.as<Tuple>() : nullptr)
+          for (const Expr& item : tuple->items) note(item);
+      }
+    if (const auto* tuple = e.as<Tuple>())
+      for (const Expr& item : tuple->items) note(item);
+    if (const auto* item = e.as<TupleGetItem>()) note(item->tuple);
+  }
+
+  // Merges each group into its only consumer where that fits; true when something merged.
+  bool merge_some() {
+    bool merged = false;
+    for (int i = static_cast<int>(items_.size()) - 1; i >= 0; --i) {
+      const int group = items_[static_cast<size_t>(i)].group;
+      const Group& from = groups_[static_cast<size_t>(group)];
+      if (from.items.back() != i) continue;  // a group is known by its last item, the one with outside uses
+      const auto consumer = only_consumer(from, group);
+      if (!consumer) continue;
+      if (const std::string reason = misfit(from, groups_[static_cast<size_t>(*consumer)]); !reason.empty()) {
+        context_.remark("fuse_ops", name_ + "." + items_[static_cast<size_t>(i)].binding->var->name, reason);
+        continue;
+      }
+      merge(group, *consumer);
+      merged = true;
+    }
+    return merged;
+  }
+
+  std::optional<int> only_consumer(const Group& from, int self) const {
+    std::optional<int> only;
+    for (const int item : from.items) {
+      const auto it = uses_.find(item);
+      if (it == uses_.end()) continue;
+      for (const int user : it->second) {
+        if (user < 0) return std::nullopt;
+        const int group = items_[static_cast<size_t>(user)].group;
+        if (group == self) continue;
+        if (only && *only != group) return std::nullopt;
+        only = group;
+      }
+    }
+    return only;
+  }
+
+  const Item& item(int i) const { return items_[static_cast<size_t>(i)]; }
+
+  // Why `from` may not join its consumer `to`; empty when it may.
+  std::string misfit(const Group& from, const Group& to) const {
+    if (from.closed || to.closed) return "an opaque operator or one of several results";
+    if (from.items.size() + to.items.size() > max_group) return "the group would be too large";
+    if (from.anchor >= 0 && to.anchor >= 0) return "both hold a product or reduction";
+    const Var& value = item(from.items.back()).binding->var;
+    if (from.anchor >= 0) {
+      for (const int i : to.items)
+        if (!pointwise(item(i).op->fusion) || !same_shape(item(i).binding->var, value))
+          return "the consumer of a product or reduction is not elementwise over the same shape";
+      return "";
+    }
+    for (const int i : to.items) {
+      const FusionKind kind = item(i).op->fusion;
+      const bool direct = reads(i, value);
+      if (kind == FusionKind::product && direct) return "the operand of a product is computed once, not per use";
+      if (kind == FusionKind::injective && direct && !cheap_injective(item(i), value))
+        return "the consumer would compute it more than once, or under conditions";
+    }
+    if (to.anchor >= 0 && item(to.anchor).op->fusion == FusionKind::product) {
+      // An operand of the epilogue: it must have the result's shape, or it would be computed more than once.
+      if (!same_shape(value, item(to.anchor).binding->var)) return "its shape is not the product's";
+    }
+    return "";
+  }
+
+  static bool cheap_injective(const Item& consumer, const Expr& value) {
+    int tensors = 0;
+    for (const Expr& arg : consumer.call->args) {
+      if (arg && arg.is<Tuple>()) return false;
+      tensors += arg && as_tensor(arg) ? 1 : 0;
+    }
+    const auto from = elements(value), to = elements(consumer.binding->var);
+    return tensors == 1 && from && to && *to <= *from;
+  }
+
+  static bool operand_is(const Expr& arg, const Expr& value) {
+    if (arg.get() == value.get()) return true;
+    if (const auto* tuple = arg ? arg.as<Tuple>() : nullptr)
+      for (const Expr& item : tuple->items)
+        if (item.get() == value.get()) return true;
+    return false;
+  }
+  bool reads(int i, const Expr& value) const {
+    for (const Expr& arg : item(i).call->args)
+      if (operand_is(arg, value)) return true;
+    return false;
+  }
+
+  void merge(int from, int to) {
+    Group& source = groups_[static_cast<size_t>(from)];
+    Group& target = groups_[static_cast<size_t>(to)];
+    for (const int i : source.items) items_[static_cast<size_t>(i)].group = to;
+    target.items.insert(target.items.end(), source.items.begin(), source.items.end());
+    std::sort(target.items.begin(), target.items.end());
+    if (source.anchor >= 0) target.anchor = source.anchor;
+    source.items.clear();
+  }
+
+  // ---- outlining ----
+
+  Result<Function> outline(const Function& function) {
+    std::vector<Binding> kept;
+    for (const Binding& binding : bindings_) {
+      const auto* bound = binding.as<VarBinding>();
+      const auto it = bound ? item_of_.find(bound->var.get()) : item_of_.end();
+      if (it == item_of_.end()) {
+        kept.push_back(binding);
+        continue;
+      }
+      const Group& group = groups_[static_cast<size_t>(items_[static_cast<size_t>(it->second)].group)];
+      if (group.items.back() == it->second) kept.push_back(call_of(group));
+    }
+    return ir::with_origin(make_function(function->params, std::move(kept), function->body.as<SeqExpr>()->body,
+                                         function->attrs, function->is_pure),
+                           function->origin());
+  }
+
+  std::string group_name(const Group& group) const {
+    std::string name = group.items.size() > 1 ? "fused" : "";
+    for (const int i : group.items) {
+      std::string op(item(i).op->name);
+      op = op.substr(op.rfind('.') + 1);
+      if (name.size() + op.size() > 60) break;
+      name += (name.empty() ? "" : "_") + op;
+    }
+    return module_.unique_name(name);
+  }
+
+  // Adds the group as a function and gives the call that replaces its last operator.
+  Binding call_of(const Group& group) {
+    std::vector<Var> params;
+    std::vector<Expr> args;
+    std::unordered_map<const ir::Node*, Expr> inner;
+    const auto operand = [&](const Expr& arg, const auto& self) -> Expr {
+      if (!arg) return arg;
+      if (const auto* tuple = arg.as<Tuple>()) {
+        std::vector<Expr> items;
+        for (const Expr& item : tuple->items) items.push_back(self(item, self));
+        return with_struct_info(make<Tuple>(std::move(items)), arg->struct_info);
+      }
+      if (const auto it = inner.find(arg.get()); it != inner.end()) return it->second;
+      const auto* constant = arg.as<Constant>();
+      if (!as_tensor(arg) || (constant && constant->data->elements() == 1)) return arg;
+      const std::string name = arg.is<VarNode>() ? arg.as<VarNode>()->name : "w" + std::to_string(params.size());
+      Var param = relax_var(name, arg->struct_info);
+      params.push_back(param);
+      args.push_back(arg);
+      inner[arg.get()] = param;
+      return param;
+    };
+    std::vector<Binding> body;
+    Var last;
+    ir::Origin origin;
+    for (const int i : group.items) {
+      std::vector<Expr> operands;
+      for (const Expr& arg : item(i).call->args) operands.push_back(operand(arg, operand));
+      Expr value = ir::with(*item(i).call, [&](Call& copy) { copy.args = operands; });
+      const VarBinding& binding = *item(i).binding;
+      value = with_struct_info(std::move(value), binding.value->struct_info);
+      last = relax_var(binding.var->name, binding.var->struct_info, true);
+      inner[binding.var.get()] = last;
+      body.push_back(make<VarBinding>(std::move(value), last));
+      if (i == group.anchor || !origin) origin = binding.value->origin();
+    }
+    const std::string name = group_name(group);
+    ir::Attributes attrs{{"primitive", true}, {"private", true}};
+    module_.set(name, ir::with_origin(make_function(std::move(params), std::move(body), last, attrs), origin));
+    const VarBinding& binding = *item(group.items.back()).binding;
+    Expr call = make<Call>(make<GlobalVar>(name), std::move(args));
+    call = ir::with_origin(with_struct_info(std::move(call), binding.value->struct_info), origin);
+    return make<VarBinding>(std::move(call), binding.var);
+  }
+
+  ir::IRModule& module_;
+  const ir::PassContext& context_;
+  std::string name_;
+  std::vector<Binding> bindings_;
+  std::vector<Item> items_;
+  std::vector<Group> groups_;
+  std::unordered_map<const ir::Node*, int> item_of_;
+  std::unordered_map<int, std::set<int>> uses_;
+};
+
+}  // namespace
+
+support::Result<ir::IRModule> fuse_ops(ir::IRModule module, const ir::PassContext& context) {
+  const std::vector<ir::IRModule::Entry> functions = module.functions();
+  for (const auto& [name, base] : functions) {
+    if (!base.is<relax::FunctionNode>() || base->attrs.get_or("primitive", false)) continue;
+    module.set(name, TRY(Fuser(module, context).run(name, ir::cast<relax::FunctionNode>(base))));
+  }
+  return module;
+}
+
+}  // namespace lathe::graph

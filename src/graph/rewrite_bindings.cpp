@@ -1,0 +1,176 @@
+#include "graph/rewrite_bindings.h"
+
+#include <unordered_set>
+
+#include "ir/match.h"
+#include "ir/visit.h"
+
+namespace lathe::graph {
+
+bool is_leaf(const Expr& e) {
+  return !e || !(e.is<Call>() || e.is<TupleGetItem>() || e.is<SeqExpr>() || e.is<If>() || e.is<Tuple>());
+}
+
+const Call* as_call_of(const Expr& e, std::string_view name) {
+  const auto* call = e ? e.as<Call>() : nullptr;
+  const Operator* op = call ? callee_operator(*call) : nullptr;
+  return op && op->name == name ? call : nullptr;
+}
+
+std::vector<Binding> all_bindings(const Function& function) {
+  std::vector<Binding> all;
+  if (const auto* body = function->body.as<SeqExpr>())
+    for (const BindingBlock& block : body->blocks)
+      all.insert(all.end(), block->bindings.begin(), block->bindings.end());
+  return all;
+}
+
+namespace {
+
+void each_var(const Expr& e, support::function_ref<void(const VarNode&)> visit) {
+  ir::pre_order(e, [&](const NodeRef& n) {
+    if (const auto* var = n.as<VarNode>()) {
+      visit(*var);
+      return false;  // a variable's struct info holds no relax variables
+    }
+    return true;
+  });
+}
+
+const Expr& value_of_binding(const Binding& binding) {
+  if (const auto* bound = binding.as<VarBinding>()) return bound->value;
+  return binding.as<MatchCast>()->value;
+}
+
+// Replaces relax variables by expressions.
+class ReplaceVars : public ir::Rewriter {
+ public:
+  explicit ReplaceVars(const std::unordered_map<const ir::Node*, Expr>& map) : map_(map) {}
+
+ protected:
+  NodeRef visit(NodeRef node) override {
+    if (node.is<VarNode>()) {
+      const auto it = map_.find(node.get());
+      return it == map_.end() ? node : NodeRef(it->second);
+    }
+    // Struct info holds no relax variables; attributes neither.
+    if (node->node_class().family == "struct_info" || node->node_class().family == "expr") return node;
+    StructInfo info;
+    if (node->node_class().family == "relax_expr") info = static_cast<const ExprNode*>(node.get())->struct_info;
+    NodeRef result = descend(std::move(node));
+    if (info && result->node_class().family == "relax_expr") {
+      const auto* e = static_cast<const ExprNode*>(result.get());
+      if (!e->struct_info) const_cast<ExprNode*>(e)->struct_info = info;
+    }
+    return result;
+  }
+
+ private:
+  const std::unordered_map<const ir::Node*, Expr>& map_;
+};
+
+}  // namespace
+
+std::unordered_map<const ir::Node*, int> count_uses(const Function& function) {
+  std::unordered_map<const ir::Node*, int> uses;
+  const auto count = [&](const VarNode& var) { ++uses[&var]; };
+  for (const Binding& binding : all_bindings(function)) each_var(value_of_binding(binding), count);
+  if (const auto* body = function->body.as<SeqExpr>()) each_var(body->body, count);
+  return uses;
+}
+
+Expr Emitter::emit(Expr value, const std::string& hint) {
+  if (is_leaf(value)) return value;
+  Var var = relax_var(hint.empty() ? "lv" : hint, value->struct_info, true);
+  value = ir::with_origin(std::move(value), origin_);
+  values_[var.get()] = value;
+  bindings_.push_back(make<VarBinding>(std::move(value), var));
+  return var;
+}
+
+Result<Expr> Emitter::call(const Operator& op, std::vector<Expr> args, AttributesRef attributes,
+                           const std::string& hint) {
+  Expr value = TRY(make_call(op, std::move(args), std::move(attributes), origin_));
+  return emit(std::move(value), hint);
+}
+
+Expr Emitter::value_of(const Expr& var) const {
+  if (!var) return {};
+  const auto it = values_.find(var.get());
+  return it == values_.end() ? Expr() : it->second;
+}
+
+Function make_function(std::vector<Var> params, std::vector<Binding> bindings, Expr result, const Attributes& attrs,
+                       bool is_pure) {
+  // Results are plain variables, everything else a dataflow variable.
+  std::unordered_set<const ir::Node*> results;
+  each_var(result, [&](const VarNode& var) { results.insert(&var); });
+  std::unordered_map<const ir::Node*, Expr> renamed;
+  for (const Binding& binding : bindings) {
+    const auto* bound = binding.as<VarBinding>();
+    const Var& var = bound ? bound->var : binding.as<MatchCast>()->var;
+    const bool is_dataflow = !results.count(var.get());
+    if (var->is_dataflow != is_dataflow)
+      renamed[var.get()] = relax_var(var->name, var->struct_info, is_dataflow);
+  }
+  if (!renamed.empty()) {
+    ReplaceVars replace(renamed);
+    for (Binding& binding : bindings) binding = replace(std::move(binding));
+    result = replace(std::move(result));
+  }
+  StructInfo info = result->struct_info;
+  std::vector<BindingBlock> blocks;
+  if (!bindings.empty()) blocks.push_back(make<BindingBlockNode>(std::move(bindings), true));
+  Expr body = with_struct_info(make<SeqExpr>(std::move(blocks), std::move(result)), info);
+  return make<relax::FunctionNode>(std::move(params), std::move(body), info, is_pure, attrs);
+}
+
+class BindingRewriter {
+ public:
+  static Result<Function> run(const Function& function, const RewriteValue& rewrite) {
+    const auto* body = function->body.as<SeqExpr>();
+    support::require(body, "a relax function's body is a sequence");
+    Emitter emitter;
+    std::unordered_map<const ir::Node*, Expr> replaced;
+    ReplaceVars replace(replaced);
+    for (const Binding& binding : all_bindings(function)) {
+      const Expr value = replace(value_of_binding(binding));
+      emitter.origin_ = value->origin() ? value->origin() : binding->origin();
+      if (const auto* cast = binding.as<MatchCast>()) {
+        emitter.bindings_.push_back(value.same_as(cast->value)
+                                        ? binding
+                                        : Binding(ir::with(*cast, [&](MatchCast& copy) { copy.value = value; })));
+        continue;
+      }
+      const Var& var = binding.as<VarBinding>()->var;
+      Expr result = TRY(rewrite(emitter, var, value));
+      if (!result) result = value;
+      if (is_leaf(result)) {
+        replaced[var.get()] = result;
+        continue;
+      }
+      if (!result->struct_info) result = with_struct_info(std::move(result), var->struct_info);
+      result = ir::with_origin(std::move(result), emitter.origin_);
+      emitter.values_[var.get()] = result;
+      const bool same = result.same_as(binding.as<VarBinding>()->value);
+      emitter.bindings_.push_back(same ? binding : Binding(make<VarBinding>(std::move(result), var)));
+    }
+    Function made = make_function(function->params, std::move(emitter.bindings_), replace(body->body),
+                                  function->attrs, function->is_pure);
+    return ir::with_origin(std::move(made), function->origin());
+  }
+};
+
+Result<Function> rewrite_bindings(const Function& function, const RewriteValue& rewrite) {
+  return BindingRewriter::run(function, rewrite);
+}
+
+Result<ir::IRModule> rewrite_functions(ir::IRModule module, const RewriteValue& rewrite) {
+  const std::vector<ir::IRModule::Entry> functions = module.functions();
+  for (const auto& [name, function] : functions)
+    if (function.is<relax::FunctionNode>())
+      module.set(name, TRY(rewrite_bindings(ir::cast<relax::FunctionNode>(function), rewrite)));
+  return module;
+}
+
+}  // namespace lathe::graph

@@ -1,0 +1,50 @@
+// Rewriting a function binding by binding: what most graph passes are made of.
+#pragma once
+
+#include "relax/operator.h"
+
+namespace lathe::graph {
+
+using namespace relax;  // NOLINT: graph passes are about relax programs
+
+// Collects the bindings of the function that is being rewritten.
+class Emitter {
+ public:
+  // Binds `value` to a new variable named after `hint` and gives the variable; leaves are given back as they are.
+  Expr emit(Expr value, const std::string& hint);
+  // Emits a call of `op`; the struct info follows from the operator's rule, the origin from the binding rewritten.
+  Result<Expr> call(const Operator& op, std::vector<Expr> args, AttributesRef attributes = {},
+                    const std::string& hint = "");
+  // The value that a variable is bound to in what was emitted so far, or null (parameters, other variables).
+  Expr value_of(const Expr& var) const;
+
+ private:
+  friend class BindingRewriter;
+  std::vector<Binding> bindings_;
+  std::unordered_map<const ir::Node*, Expr> values_;
+  ir::Origin origin_;
+};
+
+// What replaces a binding's value: a leaf (variable, constant, …) replaces the variable everywhere, another expression
+// is bound to it; null keeps the value.
+using RewriteValue = std::function<Result<Expr>(Emitter&, const Var&, const Expr& value)>;
+
+// The function with every value rewritten in order; operands are already rewritten when `rewrite` sees them.
+Result<Function> rewrite_bindings(const Function& function, const RewriteValue& rewrite);
+
+// The same over every relax function of a module.
+Result<ir::IRModule> rewrite_functions(ir::IRModule module, const RewriteValue& rewrite);
+
+// Whether an expression may be an operand: a variable, constant, shape, scalar or name.
+bool is_leaf(const Expr& e);
+// The bindings of all blocks in order.
+std::vector<Binding> all_bindings(const Function& function);
+// How often each variable is used, by bindings and by the result.
+std::unordered_map<const ir::Node*, int> count_uses(const Function& function);
+// A function of one dataflow block; variables that only bindings use become dataflow variables.
+Function make_function(std::vector<Var> params, std::vector<Binding> bindings, Expr result, const Attributes& attrs,
+                       bool is_pure = true);
+// The call of operator `name` that `e` is, or null.
+const Call* as_call_of(const Expr& e, std::string_view name);
+
+}  // namespace lathe::graph

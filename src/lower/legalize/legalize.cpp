@@ -1,0 +1,149 @@
+#include "lower/legalize/legalize.h"
+
+#include <unordered_set>
+
+#include "ir/visit.h"
+#include "lower/legalize/group.h"
+
+namespace lathe::lower {
+namespace {
+
+using namespace relax;  // NOLINT: the subject of this pass
+
+class Legalize {
+ public:
+  explicit Legalize(ir::IRModule module) : module_(std::move(module)) {}
+
+  Result<ir::IRModule> run() {
+    const std::vector<ir::IRModule::Entry> functions = module_.functions();
+    for (const auto& [name, function] : functions) {
+      if (!function.is<relax::FunctionNode>() || function->attrs.get_or("primitive", false)) continue;
+      module_.set(name, TRY(rewrite(ir::cast<relax::FunctionNode>(function))));
+    }
+    for (const auto& [name, function] : functions)
+      if (function->attrs.get_or("primitive", false) && module_.find(name).is<relax::FunctionNode>())
+        module_.erase(name);  // its PrimFunc may have taken the name
+    return std::move(module_);
+  }
+
+ private:
+  Result<relax::Function> rewrite(const relax::Function& function) {
+    const auto* body = function->body.as<SeqExpr>();
+    std::vector<BindingBlock> blocks;
+    for (const BindingBlock& block : body->blocks) {
+      std::vector<Binding> bindings;
+      for (const Binding& binding : block->bindings) bindings.push_back(TRY(rewrite(binding)));
+      blocks.push_back(make<BindingBlockNode>(std::move(bindings), block->is_dataflow));
+    }
+    Expr sequence = make<SeqExpr>(std::move(blocks), body->body);
+    sequence = with_struct_info(std::move(sequence), body->struct_info);
+    return ir::with(*function, [&](relax::FunctionNode& copy) { copy.body = sequence; });
+  }
+
+  Result<Binding> rewrite(const Binding& binding) {
+    const auto* bound = binding.as<VarBinding>();
+    const auto* call = bound ? bound->value.as<Call>() : nullptr;
+    if (!call) return binding;
+    std::optional<Expr> lowered;
+    if (const auto* callee = call->callee.as<GlobalVar>()) {
+      const relax::Function group = module_.find_as<relax::FunctionNode>(callee->name);
+      if (!group || !group->attrs.get_or("primitive", false)) return binding;
+      lowered = TRY(lower_function(callee->name, group, *bound, *call));
+    } else if (const Operator* op = callee_operator(*call); op && !op->is_view && op->name != "call_tir") {
+      if (std::holds_alternative<RuntimeKernel>(op->meaning)) return binding;
+      lowered = TRY(lower_single(*op, *bound, *call));
+    }
+    if (!lowered) return binding;
+    Expr value = ir::with_origin(std::move(*lowered), bound->value->origin());
+    return Binding(make<VarBinding>(std::move(value), bound->var));
+  }
+
+  Result<std::optional<Expr>> lower_function(const std::string& name, const relax::Function& function,
+                                             const VarBinding& binding, const Call& call) {
+    Group group{name, function->params, {}, {}};
+    const auto* body = function->body.as<SeqExpr>();
+    for (const BindingBlock& block : body->blocks)
+      for (const Binding& inner : block->bindings) group.bindings.push_back(ir::cast<VarBinding>(inner));
+    if (const auto* tuple = body->body.as<Tuple>())
+      group.results = tuple->items;
+    else
+      group.results = {body->body};
+    return emit(group, call.args, binding);
+  }
+
+  // A group of one operator: its tensor arguments become parameters.
+  Result<std::optional<Expr>> lower_single(const Operator& op, const VarBinding& binding, const Call& call) {
+    Group group;
+    group.name = std::string(op.name);
+    for (char& c : group.name)
+      if (c == '.') c = '_';
+    std::vector<Expr> outside;
+    std::unordered_map<const ir::Node*, Var> given;
+    const auto parameter = [&](const Expr& arg) -> Expr {
+      const auto* constant = arg ? arg.as<Constant>() : nullptr;
+      if (!arg || !as_tensor(arg) || (constant && constant->data->elements() == 1)) return arg;
+      Var& param = given[arg.get()];
+      if (!param) {
+        param = relax_var("p" + std::to_string(group.params.size()), arg->struct_info);
+        group.params.push_back(param);
+        outside.push_back(arg);
+      }
+      return param;
+    };
+    std::vector<Expr> args;
+    for (const Expr& arg : call.args) {
+      if (const auto* tuple = arg ? arg.as<Tuple>() : nullptr) {
+        std::vector<Expr> items;
+        for (const Expr& item : tuple->items) items.push_back(parameter(item));
+        args.push_back(with_struct_info(make<Tuple>(std::move(items)), arg->struct_info));
+      } else {
+        args.push_back(parameter(arg));
+      }
+    }
+    Expr value = make<Call>(call.callee, std::move(args), call.attributes, call.struct_info_args);
+    value = ir::with_origin(with_struct_info(std::move(value), call.struct_info), call.origin());
+    Var result = relax_var("result", binding.var->struct_info);
+    group.bindings.push_back(make<VarBinding>(std::move(value), result));
+    group.results = {result};
+    return emit(group, outside, binding);
+  }
+
+  Result<std::optional<Expr>> emit(const Group& group, const std::vector<Expr>& args, const VarBinding& binding) {
+    LoweredGroup lowered = TRY(lower_group(group));
+    CallTir parts;
+    parts.function = share(group.name, lowered.function);
+    parts.tensors = args;
+    parts.scalars = lowered.scalars;
+    if (const auto* tuple = binding.var->struct_info.as<TupleStructInfo>())
+      parts.outputs = tuple->items;
+    else
+      parts.outputs = {binding.var->struct_info};
+    return std::optional(call_tir(parts));
+  }
+
+  // The name of an equal function that is there already, or of this one, added. The name does not count.
+  std::string share(const std::string& hint, const tir::Function& function) {
+    const tir::Function nameless =
+        ir::with(*function, [](tir::PrimFunc& copy) { copy.attrs.erase("global_symbol"); });
+    auto& candidates = shared_[ir::structural_hash(nameless)];
+    for (const auto& [other, name] : candidates)
+      if (ir::structural_equal(other, nameless)) return name;
+    std::string name = hint;
+    if (const ir::BaseFunc taken = module_.find(hint); taken && !taken->attrs.get_or("primitive", false))
+      name = module_.unique_name(hint);
+    module_.set(name, ir::with(*function, [&](tir::PrimFunc& copy) { copy.attrs.set("global_symbol", name); }));
+    candidates.emplace_back(nameless, name);
+    return name;
+  }
+
+  ir::IRModule module_;
+  std::unordered_map<support::Hash128, std::vector<std::pair<tir::Function, std::string>>> shared_;
+};
+
+}  // namespace
+
+support::Result<ir::IRModule> legalize(ir::IRModule module, const ir::PassContext&) {
+  return Legalize(std::move(module)).run();
+}
+
+}  // namespace lathe::lower

@@ -1,0 +1,249 @@
+#include "lower/plan/plan_memory.h"
+
+#include <unordered_set>
+
+#include "ir/visit.h"
+#include "support/mutation.h"
+#include "tir/stmt.h"
+
+namespace lathe::lower {
+namespace {
+
+using namespace relax;  // NOLINT: the subject of this file
+
+// One piece of memory: a kernel's output, with everything that aliases it.
+struct Piece {
+  const ir::Node* var;
+  int output;
+  const TensorStructInfo* info;
+  int first = 0, last = 0;  // the binding that writes it, the last that reads it
+  int merged_into = -1;     // takes this piece's memory
+  int result = -1;          // is result number … of the function
+};
+
+class Planner {
+ public:
+  Planner(const ir::IRModule& module, const relax::Function& main) : module_(module) {
+    const auto* body = main->body.as<SeqExpr>();
+    for (const BindingBlock& block : body->blocks)
+      for (const Binding& binding : block->bindings) step(binding);
+    finish(body->body);
+  }
+
+  MemoryPlan run() {
+    place_static();
+    place_slots();
+    for (const Piece& piece : pieces_) {
+      if (piece.result >= 0) continue;
+      if (const auto bytes = static_bytes(*piece.info)) plan_.unplanned_bytes += *bytes;
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  // The pieces that an expression's value lies in, by element of a tuple.
+  std::vector<int> pieces_of(const Expr& e) const {
+    if (const auto* tuple = e.as<Tuple>()) {
+      std::vector<int> all;
+      for (const Expr& item : tuple->items) {
+        const std::vector<int> pieces = pieces_of(item);
+        all.insert(all.end(), pieces.begin(), pieces.end());
+      }
+      return all;
+    }
+    const auto it = where_.find(e.get());
+    return it == where_.end() ? std::vector<int>{} : it->second;
+  }
+
+  void use(const Expr& e, int at) {
+    for (const int piece : pieces_of(e)) pieces_[static_cast<size_t>(root(piece))].last = at;
+  }
+  int root(int piece) const {
+    while (pieces_[static_cast<size_t>(piece)].merged_into >= 0) piece = pieces_[static_cast<size_t>(piece)].merged_into;
+    return piece;
+  }
+
+  void step(const Binding& binding) {
+    const int at = ++time_;
+    if (const auto* cast = binding.as<MatchCast>()) {
+      use(cast->value, at);
+      where_[cast->var.get()] = pieces_of(cast->value);
+      return;
+    }
+    const auto& bound = *binding.as<VarBinding>();
+    if (const auto parts = as_call_tir(bound.value)) {
+      for (const Expr& tensor : parts->tensors) use(tensor, at);
+      std::vector<int> made;
+      for (size_t i = 0; i < parts->outputs.size(); ++i) {
+        Piece piece{bound.var.get(), static_cast<int>(i), parts->outputs[i].as<TensorStructInfo>(), at, at};
+        made.push_back(static_cast<int>(pieces_.size()));
+        pieces_.push_back(piece);
+      }
+      calls_.push_back({at, *parts, made});
+      where_[bound.var.get()] = made;
+      return;
+    }
+    if (const auto* item = bound.value.as<TupleGetItem>()) {
+      const std::vector<int> pieces = pieces_of(item->tuple);
+      if (static_cast<size_t>(item->index) < pieces.size())
+        where_[bound.var.get()] = {pieces[static_cast<size_t>(item->index)]};
+      return;
+    }
+    if (bound.value.is<Tuple>()) {
+      where_[bound.var.get()] = pieces_of(bound.value);
+      return;
+    }
+    if (const auto* call = bound.value.as<Call>()) {
+      for (const Expr& arg : call->args)
+        if (arg) use(arg, at);
+      const Operator* op = callee_operator(*call);
+      if (op && op->is_view) where_[bound.var.get()] = pieces_of(call->args[0]);
+    }
+  }
+
+  // Results stay until the end; one that is a whole kernel output of its own is written where the caller wants it.
+  void finish(const Expr& result) {
+    const int end = ++time_;
+    std::vector<Expr> results{result};
+    if (const auto* tuple = result.as<Tuple>()) results = tuple->items;
+    std::unordered_set<int> taken;
+    for (size_t i = 0; i < results.size(); ++i) {
+      use(results[i], end);
+      const std::vector<int> pieces = pieces_of(results[i]);
+      if (pieces.size() != 1 || !taken.insert(pieces[0]).second) continue;
+      Piece& piece = pieces_[static_cast<size_t>(pieces[0])];
+      const auto* info = as_tensor(results[i]);
+      // A view of a kernel's output is another shape: it is copied out.
+      if (info && info->shape && piece.info->shape && info->dtype == piece.info->dtype &&
+          ir::structural_equal(ir::NodeRef(ir::Ref<TensorStructInfo>(info)),
+                               ir::NodeRef(ir::Ref<TensorStructInfo>(piece.info))))
+        piece.result = static_cast<int>(i);
+    }
+    share_in_place();
+  }
+
+  // Lets outputs take the memory of operands that die in the kernel that writes them.
+  void share_in_place() {
+    for (const auto& [at, parts, made] : calls_) {
+      const auto function = module_.find_as<tir::PrimFunc>(parts.function);
+      const auto* pairs = function ? function->attrs.get<ir::Value::List>("inplace") : nullptr;
+      if (!pairs) continue;
+      for (const ir::Value& pair : *pairs) {
+        const auto& both = *pair.get<ir::Value::List>();
+        const int64_t input = *both[0].get<int64_t>();
+        const int64_t output = *both[1].get<int64_t>() - static_cast<int64_t>(parts.tensors.size());
+        Piece& out = pieces_[static_cast<size_t>(made.at(static_cast<size_t>(output)))];
+        const std::vector<int> operand = pieces_of(parts.tensors.at(static_cast<size_t>(input)));
+        if (out.merged_into >= 0 || out.result >= 0 || operand.size() != 1) continue;
+        const int from = root(operand[0]);
+        Piece& in = pieces_[static_cast<size_t>(from)];
+        if (in.last != at || in.result >= 0 || used_twice(parts, from)) continue;
+        if (static_bytes(*in.info) != static_bytes(*out.info) || !static_bytes(*in.info)) continue;
+        out.merged_into = from;
+        in.last = std::max(in.last, out.last);
+        ++plan_.in_place;
+      }
+    }
+  }
+
+  // Whether two operands of the kernel lie in that piece: then it must not be overwritten while the other is read.
+  bool used_twice(const CallTir& parts, int piece) const {
+    int uses = 0;
+    for (const Expr& tensor : parts.tensors)
+      for (const int p : pieces_of(tensor)) uses += root(p) == piece;
+    return uses > 1;
+  }
+
+  void place_static() {
+    std::vector<int> order;
+    for (size_t i = 0; i < pieces_.size(); ++i)
+      if (pieces_[i].result < 0 && pieces_[i].merged_into < 0 && static_bytes(*pieces_[i].info))
+        order.push_back(static_cast<int>(i));
+    const auto bytes_of = [&](int i) {
+      const int64_t bytes = *static_bytes(*pieces_[static_cast<size_t>(i)].info);
+      return (std::max<int64_t>(bytes, 1) + plan_alignment - 1) / plan_alignment * plan_alignment;
+    };
+    std::sort(order.begin(), order.end(),
+              [&](int a, int b) { return bytes_of(a) != bytes_of(b) ? bytes_of(a) > bytes_of(b) : a < b; });
+
+    struct Placed {
+      int64_t offset, bytes;
+      int first, last;
+    };
+    std::vector<Placed> placed;  // in order of offset
+    for (const int i : order) {
+      const Piece& piece = pieces_[static_cast<size_t>(i)];
+      const int64_t bytes = bytes_of(i);
+      // The smallest gap among the tensors alive at the same time that is large enough.
+      int64_t best = -1, best_gap = std::numeric_limits<int64_t>::max(), end = 0;
+      for (const Placed& other : placed) {
+        const bool overlaps = other.first <= piece.last && piece.first <= other.last;
+        if (!overlaps || support::flip("plan_memory_ignores_lifetimes")) continue;
+        const int64_t gap = other.offset - end;
+        if (gap >= bytes && gap < best_gap) {
+          best = end;
+          best_gap = gap;
+        }
+        end = std::max(end, other.offset + other.bytes);
+      }
+      const int64_t offset = best >= 0 ? best : end;
+      const Placed entry{offset, bytes, piece.first, piece.last};
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
+                                     [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
+                    entry);
+      plan_.arena_bytes = std::max(plan_.arena_bytes, offset + bytes);
+      plan_.placements[{piece.var, piece.output}] = {Placement::planned, offset, bytes, 0};
+    }
+    for (const Piece& piece : pieces_) {
+      if (piece.result >= 0) plan_.placements[{piece.var, piece.output}] = {Placement::output, 0, 0, piece.result};
+      if (piece.merged_into < 0) continue;
+      int at = piece.merged_into;
+      while (pieces_[static_cast<size_t>(at)].merged_into >= 0) at = pieces_[static_cast<size_t>(at)].merged_into;
+      const Piece& into = pieces_[static_cast<size_t>(at)];
+      plan_.placements[{piece.var, piece.output}] = plan_.placements.at({into.var, into.output});
+    }
+  }
+
+  // Symbolic sizes: a slot is free when its last tensor has died.
+  void place_slots() {
+    std::vector<int> slot_last;
+    for (const Piece& piece : pieces_) {
+      if (piece.result >= 0 || piece.merged_into >= 0 || static_bytes(*piece.info)) continue;
+      size_t slot = 0;
+      while (slot < slot_last.size() && slot_last[slot] >= piece.first) ++slot;
+      if (slot == slot_last.size()) slot_last.push_back(0);
+      slot_last[slot] = piece.last;
+      plan_.placements[{piece.var, piece.output}] = {Placement::slot, 0, 0, static_cast<int64_t>(slot)};
+    }
+    plan_.slots = static_cast<int64_t>(slot_last.size());
+  }
+
+  struct CallSite {
+    int at;
+    CallTir parts;
+    std::vector<int> made;
+  };
+  const ir::IRModule& module_;
+  std::vector<Piece> pieces_;
+  std::unordered_map<const ir::Node*, std::vector<int>> where_;
+  std::vector<CallSite> calls_;
+  int time_ = 0;
+  MemoryPlan plan_;
+};
+
+}  // namespace
+
+std::optional<int64_t> static_bytes(const TensorStructInfo& info) {
+  if (!info.shape) return std::nullopt;
+  int64_t count = 1;
+  for (const ir::Expr& extent : *info.shape) {
+    const auto value = ir::as_int(extent);
+    if (!value) return std::nullopt;
+    count *= *value;
+  }
+  return info.dtype.storage_bytes(count);
+}
+
+MemoryPlan plan_memory(const ir::IRModule& module, const relax::Function& main) { return Planner(module, main).run(); }
+
+}  // namespace lathe::lower

@@ -1,0 +1,35 @@
+// Where every intermediate tensor of a lowered function lives. Tensors of known size get offsets in one arena, by
+// greedy placement in order of decreasing size (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+// Inference", 2020, section 5); tensors of symbolic size share slots whose size is computed at run time. A result that
+// may overwrite an operand of its kernel (PrimFunc attribute "inplace") takes its memory when the operand dies there.
+#pragma once
+
+#include "relax/call_tir.h"
+
+namespace lathe::lower {
+
+struct Placement {
+  enum Kind : uint8_t { planned, slot, output } kind = planned;
+  int64_t offset = 0;   // planned: bytes into the arena
+  int64_t bytes = 0;    // planned: size
+  int64_t slot_index = 0;  // slot, output: which
+};
+
+struct MemoryPlan {
+  // The memory of each tensor that a kernel writes: by the variable bound to it and the number of the output.
+  std::map<std::pair<const ir::Node*, int>, Placement> placements;
+  int64_t arena_bytes = 0;      // the planned peak
+  int64_t unplanned_bytes = 0;  // if every tensor had memory of its own
+  int64_t slots = 0;
+  int64_t in_place = 0;         // tensors that took an operand's memory
+};
+
+inline constexpr int64_t plan_alignment = 64;  // bytes
+
+// The plan of relax function `main` of a legalized module.
+MemoryPlan plan_memory(const ir::IRModule& module, const relax::Function& main);
+
+// Bytes of a tensor when its shape is constant.
+std::optional<int64_t> static_bytes(const relax::TensorStructInfo& info);
+
+}  // namespace lathe::lower

@@ -1,1 +1,0 @@
-"""Same bits, same bytes, and many callers at once."""

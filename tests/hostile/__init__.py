@@ -1,1 +1,0 @@
-"""Model files that mean harm, or met it."""

@@ -1,1 +1,0 @@
-"""The Python package as a user meets it."""
