@@ -23,7 +23,7 @@ set(LATHE_LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Where LLVM 19 and lld are insta
 add_library(lathe_llvm INTERFACE)
 target_include_directories(lathe_llvm SYSTEM INTERFACE ${LATHE_LLVM_ROOT}/include)
 target_link_libraries(lathe_llvm INTERFACE
-  ${LATHE_LLVM_ROOT}/lib/liblldELF.a ${LATHE_LLVM_ROOT}/lib/liblldCommon.a ${LATHE_LLVM_ROOT}/lib/libLLVM-19.so)
+  ${LATHE_LLVM_ROOT}/lib/liblldELF.a ${LATHE_LLVM_ROOT}/lib/liblldCommon.a ${LATHE_LLVM_ROOT}/lib/libLLVM-19.so z zstd)
 
 # ONNX's schema, as `#include "onnx_schema.pb.h"`: taken from the onnx package and generated for protobuf's lite runtime
 # under a namespace of our own, lathe_onnx, so that another copy of onnx in the process never meets ours. The lite

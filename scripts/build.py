@@ -23,9 +23,19 @@ def environment():
 def configure(name, unity=False, preset=None, options=()):
     """Makes the build folder `name` from `preset` (the one of that name) unless it is there."""
     if not is_empty(name):
+        take_back_from_pip(folder(name))
         return
     command = ["cmake", "--preset", preset or name, "-B", folder(name), "--log-level=WARNING"]
     command += [*(["-DLATHE_UNITY=ON"] if unity else []), *options]
+    subprocess.run(command, cwd=ROOT, env=environment(), check=True, stdout=subprocess.DEVNULL)
+
+
+def take_back_from_pip(path):
+    """`pip install .` builds in the same folder and leaves its own interpreter configured, which is gone by now."""
+    if "\nSKBUILD:" not in (path / "CMakeCache.txt").read_text():
+        return
+    python = ROOT / ".venv" / "bin" / "python"
+    command = ["cmake", "-B", path, "-S", ROOT, "-USKBUILD*", f"-DPython_EXECUTABLE={python}", "--log-level=WARNING"]
     subprocess.run(command, cwd=ROOT, env=environment(), check=True, stdout=subprocess.DEVNULL)
 
 

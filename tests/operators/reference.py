@@ -106,7 +106,7 @@ def reduce(function, keep_empty=False):
 
 def batch_norm(s, x, scale, bias, mean, variance):
     column = (slice(None), *[None] * (x.ndim - 2))
-    deviation = np.sqrt(variance + s.attributes.get("epsilon", 1e-5))
+    deviation = np.sqrt(variance + s.attributes.get("epsilon", float(np.float32(1e-5))))
     return (x - mean[column]) / deviation[column] * scale[column] + bias[column]
 
 

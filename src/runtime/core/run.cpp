@@ -260,12 +260,13 @@ int32_t detach_result(LatheContext& context, uint32_t index) {
   return 0;
 }
 
-int32_t wait_for_devices(LatheContext& context) {
+// After a failure the queues are emptied too, but the first failure is the one that is said.
+int32_t wait_for_devices(LatheContext& context, int32_t status) {
   for (Queue* queue : context.queues) {
-    if (queue == nullptr) continue;
-    if (const int32_t status = queue->device->wait(queue); status != 0) return fail(status, nullptr, "the work on %s failed", queue->device->name);
+    const int32_t waited = queue == nullptr ? 0 : queue->device->wait(queue);
+    if (waited != 0 && status == 0) status = fail(waited, nullptr, "the work on %s failed", queue->device->name);
   }
-  return 0;
+  return status;
 }
 
 void delete_managed(DLManagedTensor* tensor) {
@@ -311,9 +312,7 @@ int32_t run_alone(LatheContext& context, const RunInputs& inputs, const RunOutpu
     const FloatModeScope mode(context.call.float_control);
     context.call.begin_run();
     context.instructions_left = context.instruction_limit;
-    status = run_function(context, program.main);
-    const int32_t waited = wait_for_devices(context);
-    if (status == 0) status = waited;
+    status = wait_for_devices(context, run_function(context, program.main));
     if (status == 0) status = hand_over(context, outputs);
     context.call.end_run();
   }

@@ -1,0 +1,44 @@
+// What the primitives work on: a numbered function, and what became of its loops and blocks.
+#pragma once
+
+#include <unordered_map>
+
+#include "support/result.h"
+#include "tir/stmt.h"
+
+namespace lathe::schedule {
+
+using namespace tir;  // NOLINT: this room is written over tir's statements
+using support::Diagnostic;
+using support::Result;
+using support::Status;
+
+// A function whose loops and blocks all carry different ids, each below `next`.
+struct Program {
+  Function function;
+  Id next = 1;
+};
+
+// Old id -> new id; 0 means gone. An id without an entry keeps its number.
+struct IdMap {
+  std::unordered_map<Id, Id> changed;
+  Id operator()(Id old) const {
+    const auto it = changed.find(old);
+    return it == changed.end() ? old : it->second;
+  }
+};
+
+// What a primitive returns: the program, the fate of the ids, and the loops or blocks it made, in the order that the
+// primitive documents.
+struct Edit {
+  Program program;
+  IdMap ids;
+  std::vector<Id> created;
+};
+
+// Numbers what has no id yet, and renumbers what shares one with an earlier loop or block.
+Program number(Function function, Id next = 1);
+// The edit from `before` to the function with body `body`: ids that vanished are found by comparing.
+Edit edited(const Program& before, Function after, Id next, std::vector<Id> created = {});
+
+}  // namespace lathe::schedule

@@ -1,0 +1,107 @@
+// Schedule: a module under transformation by proven primitives. Handles survive every primitive that keeps what they
+// name; each primitive either returns a program that means the same, or a diagnostic that says which condition could
+// not be shown and on which statement. Copies are cheap: the program is shared.
+#pragma once
+
+#include "schedule/trace.h"
+
+namespace lathe::schedule {
+
+// A factor of a split: a number, a decision, or nothing for the one that is inferred.
+using Factor = std::optional<std::variant<int64_t, ExprRV>>;
+
+class Schedule {
+ public:
+  // Numbers the loops and blocks, and checks every block's declared reads and writes against its body.
+  static Result<Schedule> create(ir::IRModule module);
+  static Result<Schedule> create(Function function, const std::string& name = "main");
+
+  const ir::IRModule& mod() const { return module_; }
+  const Trace& trace() const { return trace_; }
+  // The function that `get_block` looks in; "main" or the only one at first.
+  Status work_on(const std::string& function);
+  const std::string& func_working_on() const { return working_on_; }
+  const PrimFunc& function() const;
+
+  // What a handle names now; a diagnostic when it is gone.
+  Result<Ref<For>> get(LoopRV loop) const;
+  Result<Ref<Block>> get(BlockRV block) const;
+  Result<int64_t> get(ExprRV value) const;
+
+  // Asks the decider and records its answer.
+  Result<ExprRV> decide(Decider& decider, const DecisionPoint& point);
+  // The same with the answer given.
+  Result<ExprRV> sample_categorical(std::string name, std::vector<int64_t> candidates, int64_t decision);
+
+  // Looking around.
+  Result<BlockRV> get_block(const std::string& name, const std::string& function = "");
+  Result<std::vector<LoopRV>> get_loops(BlockRV block);               // outermost first
+  Result<std::vector<BlockRV>> get_child_blocks(BlockRV block);       // in program order
+  Result<std::vector<BlockRV>> get_child_blocks(LoopRV loop);
+  Result<std::vector<BlockRV>> get_producers(BlockRV block);
+  Result<std::vector<BlockRV>> get_consumers(BlockRV block);
+  Result<std::vector<BlockRV>> get_output_blocks(BlockRV scope);
+
+  // Loops. At most one factor is inferred; factors that do not divide give the blocks a predicate.
+  Result<std::vector<LoopRV>> split(LoopRV loop, const std::vector<Factor>& factors);
+  Result<LoopRV> fuse(const std::vector<LoopRV>& loops);
+  Status reorder(const std::vector<LoopRV>& loops);
+  // One loop after the other instead of one: of the given extents (one inferred), each with its own copy of the blocks.
+  Result<std::vector<LoopRV>> loop_partition(LoopRV loop, const std::vector<Factor>& factors);
+  // The largest multiple of `multiple` that fits, and the rest; also for an extent that is not known.
+  Result<std::vector<LoopRV>> peel(LoopRV loop, const Factor& multiple);
+  // A loop of extent 1 around the block or loop.
+  Result<LoopRV> add_unit_loop(BlockRV block);
+  Status parallel(LoopRV loop);
+  Status vectorize(LoopRV loop);
+  Status unroll(LoopRV loop);
+
+  // Where a block runs. `preserve_unit_loops` keeps loops of extent 1.
+  Status compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops = false);
+  Status reverse_compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops = false);
+  Status compute_inline(BlockRV block);
+  Status reverse_compute_inline(BlockRV block);
+
+  // A copy of what the block reads (or writes) in another scope, made (or written back) by a new block.
+  Result<BlockRV> cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope);
+  Result<BlockRV> cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope);
+  Status set_scope(BlockRV block, int64_t write_buffer_index, const std::string& scope);
+
+  // The block that sets the initial value, before `loop`; the reduction keeps its handle.
+  Result<BlockRV> decompose_reduction(BlockRV block, LoopRV loop);
+  // Splits a reduction into one an iteration of `loop`, and a last one over those; returns the block of the former.
+  Result<BlockRV> rfactor(LoopRV loop, int64_t factor_axis);
+
+  Status annotate(LoopRV loop, const std::string& key, ir::Value value);
+  Status annotate(BlockRV block, const std::string& key, ir::Value value);
+  Status unannotate(LoopRV loop, const std::string& key);
+  Status unannotate(BlockRV block, const std::string& key);
+
+ private:
+  struct Handle {
+    enum Kind : uint8_t { loop, block, number } kind;
+    std::string function;
+    Id id = 0;          // of a loop or block; 0: gone
+    int64_t value = 0;  // of a number
+  };
+  Schedule() = default;
+  Result<const Handle*> find(uint32_t index, Handle::Kind kind, const char* what) const;
+  Result<int64_t> number_of(const Factor& factor) const;
+  Program program(const std::string& function) const;
+  // Takes the edit over: the function, the fate of the handles.
+  void accept(const std::string& function, Edit edit);
+  LoopRV add_loop(const std::string& function, Id id);
+  BlockRV add_block(const std::string& function, Id id);
+  template <class Rv>
+  Result<std::vector<BlockRV>> children(Rv parent, const char* instruction);
+  void record(const char* kind, std::vector<Argument> inputs, std::vector<std::pair<std::string, Argument>> attributes,
+              std::vector<Argument> outputs);
+
+  ir::IRModule module_;
+  std::string working_on_;
+  Id next_ = 1;
+  std::vector<Handle> handles_;
+  Trace trace_;
+};
+
+}  // namespace lathe::schedule

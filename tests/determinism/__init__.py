@@ -1,0 +1,1 @@
+"""Same bits, same bytes, and many callers at once."""

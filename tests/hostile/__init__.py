@@ -1,0 +1,1 @@
+"""Model files that mean harm, or met it."""

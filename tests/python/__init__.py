@@ -1,0 +1,1 @@
+"""The Python package as a user meets it."""
