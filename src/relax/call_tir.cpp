@@ -1,15 +1,18 @@
 #include "relax/call_tir.h"
 
+#include "relax/codes.h"
+
 namespace lathe::relax {
+
 namespace {
 
-Result<StructInfo> infer_call_tir(const InferContext&) {
-  return support::Diagnostic{.code = {"relax-call-tir"},
-                             .message = "call_tir states the struct info of its outputs; it is not inferred"};
-}
-
-Result<Expr> no_meaning(BlockBuilder&, const Call&) {
-  return support::Diagnostic{.code = {"relax-call-tir"}, .message = "call_tir means its function"};
+Result<StructInfo> infer_call_tir(const InferContext& c) {
+  if (c.args.size() < 2 || !c.args[0].is<GlobalVar>() || !c.args[1].is<Tuple>() || c.struct_info_args.empty())
+    return support::Diagnostic{.code = codes::wrong_arguments,
+                               .message = "call_tir takes a function of the module, a tuple of tensors and the struct "
+                                          "info of its outputs"};
+  if (c.struct_info_args.size() == 1) return c.struct_info_args[0];
+  return StructInfo(make<TupleStructInfo>(std::vector<StructInfo>(c.struct_info_args.begin(), c.struct_info_args.end())));
 }
 
 }  // namespace
@@ -18,31 +21,26 @@ const Operator call_tir_operator{
     .name = "call_tir",
     .inputs = {{"function"}, {"args"}, {"scalars", Input::optional, Input::shape}},
     .infer = infer_call_tir,
-    .meaning = Composite(no_meaning),
-    .fusion = FusionKind::opaque,
+    .meaning = RuntimeKernel{"call_tir"},
 };
 
-Expr call_tir(const CallTir& parts) {
-  Expr tensors = make<Tuple>(parts.tensors);
+Expr global_var(std::string name) { return make<GlobalVar>(std::move(name)); }
+
+Result<Expr> call_tir(const std::string& function, std::vector<Expr> args, std::vector<StructInfo> outputs,
+                      std::vector<ir::Expr> scalars) {
   std::vector<StructInfo> infos;
-  for (const Expr& tensor : parts.tensors) infos.push_back(tensor->struct_info);
-  tensors = with_struct_info(std::move(tensors), make<TupleStructInfo>(std::move(infos)));
-  std::vector<Expr> args{make<GlobalVar>(parts.function), std::move(tensors)};
-  if (!parts.scalars.empty()) args.push_back(make<ShapeExpr>(parts.scalars));
-  StructInfo result = parts.outputs.size() == 1 ? parts.outputs[0] : StructInfo(make<TupleStructInfo>(parts.outputs));
-  Expr call = make<Call>(op_ref(call_tir_operator), std::move(args), AttributesRef{}, parts.outputs);
-  return with_struct_info(std::move(call), std::move(result));
+  for (const Expr& arg : args) infos.push_back(arg->struct_info);
+  Expr tuple = with_struct_info(make<Tuple>(std::move(args)), make<TupleStructInfo>(std::move(infos)));
+  std::vector<Expr> operands{global_var(function), std::move(tuple)};
+  if (!scalars.empty()) operands.push_back(make<ShapeExpr>(std::move(scalars)));
+  return make_call(call_tir_operator, std::move(operands), {}, {}, std::move(outputs));
 }
 
 std::optional<CallTir> as_call_tir(const Expr& e) {
-  const auto* call = e ? e.as<Call>() : nullptr;
-  if (!call || callee_operator(*call) != &call_tir_operator || call->args.size() < 2) return std::nullopt;
-  const auto* function = call->args[0].as<GlobalVar>();
-  const auto* tensors = call->args[1].as<Tuple>();
-  if (!function || !tensors) return std::nullopt;
-  CallTir parts{function->name, tensors->items, {}, call->struct_info_args};
-  if (call->args.size() > 2)
-    if (const auto* scalars = call->args[2].as<ShapeExpr>()) parts.scalars = scalars->values;
+  const auto* call = e.as<Call>();
+  if (!call || callee_operator(*call) != &call_tir_operator) return std::nullopt;
+  CallTir parts{call->args[0].as<GlobalVar>()->name, call->args[1].as<Tuple>()->items, call->struct_info_args, {}};
+  if (call->args.size() > 2 && call->args[2]) parts.scalars = call->args[2].as<ShapeExpr>()->values;
   return parts;
 }
 

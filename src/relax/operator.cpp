@@ -28,16 +28,17 @@ const Operator* callee_operator(const Call& call) {
   return ref ? ref->op : nullptr;
 }
 
-Result<Expr> make_call(const Operator& op, std::vector<Expr> args, AttributesRef attributes, ir::Origin origin) {
+Result<Expr> make_call(const Operator& op, std::vector<Expr> args, AttributesRef attributes, ir::Origin origin,
+                       std::vector<StructInfo> struct_info_args) {
   if (!attributes && op.attributes) attributes = op.attributes->defaults();
-  Result<StructInfo> info = op.infer(InferContext{op, args, attributes.get()});
+  Result<StructInfo> info = op.infer(InferContext{op, args, attributes.get(), struct_info_args});
   if (!info.ok()) {
     support::Diagnostics diagnostics = info.diagnostics();
     for (support::Diagnostic& d : diagnostics)
       if (origin && std::holds_alternative<std::monostate>(d.place)) d.place = *origin;
     return diagnostics;
   }
-  Expr call = make<Call>(op_ref(op), std::move(args), std::move(attributes));
+  Expr call = make<Call>(op_ref(op), std::move(args), std::move(attributes), std::move(struct_info_args));
   return ir::with_origin(with_struct_info(std::move(call), *info), origin);
 }
 

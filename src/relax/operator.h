@@ -1,6 +1,8 @@
 // What an operator is: everything the compiler must know about it, in one constant.
 #pragma once
 
+#include <span>
+
 #include "relax/expr.h"
 #include "support/result.h"
 #include "te/tensor.h"
@@ -31,6 +33,7 @@ struct InferContext {
   const Operator& op;
   const std::vector<Expr>& args;
   const AttributesNode* attributes;
+  std::span<const StructInfo> struct_info_args = {};
 
   const TensorStructInfo* tensor(size_t i) const { return i < args.size() ? as_tensor(args[i]) : nullptr; }
   template <class T>
@@ -106,6 +109,6 @@ Expr op_ref(const Operator& op);
 const Operator* callee_operator(const Call& call);
 // A call with its struct info computed by the operator's rule; a failure carries `origin`'s place.
 Result<Expr> make_call(const Operator& op, std::vector<Expr> args, AttributesRef attributes = {},
-                       ir::Origin origin = {});
+                       ir::Origin origin = {}, std::vector<StructInfo> struct_info_args = {});
 
 }  // namespace lathe::relax

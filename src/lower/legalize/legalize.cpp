@@ -110,15 +110,10 @@ class Legalize {
 
   Result<std::optional<Expr>> emit(const Group& group, const std::vector<Expr>& args, const VarBinding& binding) {
     LoweredGroup lowered = TRY(lower_group(group));
-    CallTir parts;
-    parts.function = share(group.name, lowered.function);
-    parts.tensors = args;
-    parts.scalars = lowered.scalars;
-    if (const auto* tuple = binding.var->struct_info.as<TupleStructInfo>())
-      parts.outputs = tuple->items;
-    else
-      parts.outputs = {binding.var->struct_info};
-    return std::optional(call_tir(parts));
+    std::vector<StructInfo> outputs{binding.var->struct_info};
+    if (const auto* tuple = binding.var->struct_info.as<TupleStructInfo>()) outputs = tuple->items;
+    const std::string name = share(group.name, lowered.function);
+    return std::optional(TRY(call_tir(name, args, std::move(outputs), lowered.scalars)));
   }
 
   // The name of an equal function that is there already, or of this one, added. The name does not count.

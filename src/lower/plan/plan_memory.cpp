@@ -72,7 +72,7 @@ class Planner {
     }
     const auto& bound = *binding.as<VarBinding>();
     if (const auto parts = as_call_tir(bound.value)) {
-      for (const Expr& tensor : parts->tensors) use(tensor, at);
+      for (const Expr& tensor : parts->args) use(tensor, at);
       std::vector<int> made;
       for (size_t i = 0; i < parts->outputs.size(); ++i) {
         Piece piece{bound.var.get(), static_cast<int>(i), parts->outputs[i].as<TensorStructInfo>(), at, at};
@@ -131,9 +131,9 @@ class Planner {
       for (const ir::Value& pair : *pairs) {
         const auto& both = *pair.get<ir::Value::List>();
         const int64_t input = *both[0].get<int64_t>();
-        const int64_t output = *both[1].get<int64_t>() - static_cast<int64_t>(parts.tensors.size());
+        const int64_t output = *both[1].get<int64_t>() - static_cast<int64_t>(parts.args.size());
         Piece& out = pieces_[static_cast<size_t>(made.at(static_cast<size_t>(output)))];
-        const std::vector<int> operand = pieces_of(parts.tensors.at(static_cast<size_t>(input)));
+        const std::vector<int> operand = pieces_of(parts.args.at(static_cast<size_t>(input)));
         if (out.merged_into >= 0 || out.result >= 0 || operand.size() != 1) continue;
         const int from = root(operand[0]);
         Piece& in = pieces_[static_cast<size_t>(from)];
@@ -149,7 +149,7 @@ class Planner {
   // Whether two operands of the kernel lie in that piece: then it must not be overwritten while the other is read.
   bool used_twice(const CallTir& parts, int piece) const {
     int uses = 0;
-    for (const Expr& tensor : parts.tensors)
+    for (const Expr& tensor : parts.args)
       for (const int p : pieces_of(tensor)) uses += root(p) == piece;
     return uses > 1;
   }

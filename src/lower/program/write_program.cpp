@@ -215,7 +215,7 @@ class ProgramBuilder {
     if (!function) return refuse(bound.value, "the module has no function '" + parts.function + "'");
     const std::string node = node_name(bound.value);
     Registers tensors;
-    for (const Expr& tensor : parts.tensors) {
+    for (const Expr& tensor : parts.args) {
       const Registers one = TRY(values(tensor));
       tensors.insert(tensors.end(), one.begin(), one.end());
     }
