@@ -1,0 +1,1 @@
+"""The `lathe` command as a user meets it."""

@@ -1,0 +1,152 @@
+"""lathe compile: every kind of output, targets, dimensions."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.models import MODELS, input_for
+from tests.support import paths
+from tests.support.backends import onnxruntime_session
+from tests.support.command import run_command
+
+KINDS = {
+    ".so": b"\x7fELF", ".o": b"\x7fELF", ".a": b"!<arch>\n", ".ll": None, ".s": None, ".tir": None, ".relax": None,
+}  # fmt: skip
+TEXTS = {".ll": r"^define ", ".s": r"^\s+\.(text|section|globl)", ".tir": r"\bprim_func\b|T\.", ".relax": r"R\.|conv2d"}
+
+
+@pytest.mark.parametrize("extension", KINDS)
+def test_extension_chooses_the_output(lathe_cli, tmp_path, extension):
+    output = tmp_path / f"digits{extension}"
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", output)
+    content = output.read_bytes()
+    if KINDS[extension]:
+        assert content.startswith(KINDS[extension])
+    else:
+        assert re.search(TEXTS[extension], content.decode(), re.MULTILINE), content[:500]
+    if extension == ".a":
+        assert "digits" in (tmp_path / "digits.h").read_text()
+
+
+def test_emit_wins_over_the_extension(lathe_cli, tmp_path):
+    lathe_cli("compile", paths.DIGITS_MODEL, "--emit", "ll", "-o", tmp_path / "digits.txt")
+    assert "define" in (tmp_path / "digits.txt").read_text()
+
+
+def test_the_text_of_the_graph_compiles_to_the_same_answers(lathe_cli, tmp_path):
+    """The printed relax module is a program: parsed by `lathe opt`, it prints itself."""
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", tmp_path / "digits.relax")
+    text = (tmp_path / "digits.relax").read_text()
+    again = lathe_cli("opt", tmp_path / "digits.relax").out
+    assert again.strip() == text.strip()
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v2", "x86-64-v3"])
+def test_targets_give_the_same_answers(lathe_cli, tmp_path, target):
+    artifact, image = tmp_path / "digits.so", tmp_path / "image.npy"
+    x = np.random.default_rng(3).random((2, 1, 8, 8), np.float32)
+    np.save(image, x)
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", artifact, "--target", target)
+    lathe_cli("run", artifact, "--input", f"image={image}", "-o", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as outputs:
+        assert list(outputs) == ["logits"]
+        wanted = onnxruntime_session(str(paths.DIGITS_MODEL)).run(None, {"image": x})[0]
+        np.testing.assert_allclose(outputs["logits"], wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_fixed_dimension(lathe_cli, tmp_path):
+    artifact = tmp_path / "digits.so"
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", artifact, "--dim", "batch=4")
+    for batch in (4, 3):
+        np.save(tmp_path / "x.npy", np.zeros((batch, 1, 8, 8), np.float32))
+        command = ("run", artifact, "--input", f"image={tmp_path / 'x.npy'}", "-o", tmp_path / "out.npz")
+        if batch == 4:
+            lathe_cli(*command)
+        else:
+            assert "3" in lathe_cli.fails(*command).err
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (("--target", "z80"), ["z80"]), (("--dim", "batch=-1"), ["-1"]), (("--dim", "batch=many"), ["many"]),
+        (("--dim", "colour=3"), ["colour"]), (("--emit", "gif"), ["gif"]), (("--target", "interp"), ["interp"]),
+    ],
+)  # fmt: skip
+def test_user_errors(lathe_cli, tmp_path, options, words):
+    outcome = lathe_cli.fails("compile", paths.DIGITS_MODEL, "-o", tmp_path / "digits.so", *options)
+    assert any(word in outcome.err for word in words), outcome.err
+    assert not (tmp_path / "digits.so").exists()
+
+
+def test_unknown_extension_is_named(lathe_cli, tmp_path):
+    assert ".gif" in lathe_cli.fails("compile", paths.DIGITS_MODEL, "-o", tmp_path / "digits.gif").err
+
+
+def test_dump_ir_and_stop_after(lathe_cli, tmp_path):
+    folder = tmp_path / "dump"
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", tmp_path / "digits.so", f"--dump-ir={folder}")
+    dumps = sorted(path.name for path in folder.iterdir())
+    assert len(dumps) > 5 and any("fuse_ops" in name for name in dumps), dumps
+
+
+def aarch64_runner():
+    return shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+
+
+
+@pytest.mark.skipif(not aarch64_runner(), reason="qemu-aarch64 is not installed")
+def test_aarch64_artifact_is_for_aarch64(lathe_cli, tmp_path):
+    """The machine field of the ELF header; running it is a test of the runtime's host tools under qemu."""
+    artifact = tmp_path / "digits.so"
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", artifact, "--target", "aarch64-linux-gnu")
+    header = artifact.read_bytes()[:20]
+    assert header[:4] == b"\x7fELF" and int.from_bytes(header[18:20], "little") == 183
+
+
+AARCH64_HOST = paths.BUILD / "bin" / "lathe-run-aarch64"
+
+
+@pytest.mark.skipif(not aarch64_runner(), reason="qemu-aarch64 is not installed")
+@pytest.mark.skipif(not AARCH64_HOST.exists(), reason="the runtime's host program is not cross-built in this build folder")
+@pytest.mark.parametrize("name", ["mlp", "digits"])
+def test_aarch64_artifact_runs_under_qemu(lathe_cli, tmp_path, name):
+    """The same `run` interface, the process an AArch64 one."""
+    model = MODELS[name](batch=2)
+    onnx.save(model, tmp_path / "model.onnx")
+    lathe_cli("compile", tmp_path / "model.onnx", "-o", tmp_path / "model.so", "--target", "aarch64-linux-gnu")
+    feeds = input_for(model, 2, 1)
+    np.save(tmp_path / "x.npy", feeds["x"])
+    command = [aarch64_runner(), AARCH64_HOST, tmp_path / "model.so", f"x={tmp_path / 'x.npy'}", tmp_path / "y.npy"]
+    outcome = run_command(command)
+    assert outcome.code == 0, str(outcome)
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), onnxruntime_session(model).run(None, feeds)[0], rtol=1e-4, atol=1e-4)
+
+
+def test_a_static_archive_links_into_a_c_program(lathe_cli, tmp_path):
+    """The archive and its header are enough for a C compiler to accept them; linking the runtime is an example's test."""
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", tmp_path / "digits.a")
+    program = tmp_path / "main.c"
+    program.write_text('#include "digits.h"\nint main(void) { return 0; }\n')
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang-19")
+    done = subprocess.run(
+        [compiler, "-std=c11", "-Wall", "-Werror", "-fsyntax-only", f"-I{paths.ROOT / 'src'}", program],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_import_beside_torch_like_llvm_users(lathe):
+    """The extension exports no LLVM or protobuf symbol that another library could meet."""
+    extension = next(path for path in sys.modules if path.startswith("lathe.") and hasattr(sys.modules[path], "__file__")
+                     and str(sys.modules[path].__file__).endswith(".so"))  # fmt: skip
+    tool = shutil.which("nm") or shutil.which("llvm-nm-19")
+    out = subprocess.run([tool, "-D", "--defined-only", sys.modules[extension].__file__], capture_output=True, text=True)
+    assert out.returncode == 0
+    leaked = [line for line in out.stdout.splitlines() if "4llvm" in line or "google8protobuf" in line]
+    assert not leaked, leaked[:5]

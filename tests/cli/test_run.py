@@ -1,0 +1,114 @@
+"""lathe run, verify, opt, and the demo."""
+
+import sys
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.models import MODELS, input_for
+from tests.support import paths
+from tests.support.backends import onnxruntime_session
+from tests.support.command import run_command
+
+
+@pytest.fixture
+def image(tmp_path):
+    path = tmp_path / "image.npy"
+    np.save(path, np.random.default_rng(1).random((3, 1, 8, 8), np.float32))
+    return path
+
+
+def test_run_writes_the_outputs(lathe_cli, digits_artifact, image, tmp_path):
+    lathe_cli("run", digits_artifact, "--input", f"image={image}", "-o", tmp_path / "out.npz")
+    wanted = onnxruntime_session(str(paths.DIGITS_MODEL)).run(None, {"image": np.load(image)})[0]
+    with np.load(tmp_path / "out.npz") as outputs:
+        np.testing.assert_allclose(outputs["logits"], wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda x: x.astype(np.float64), ["float64"]), (lambda x: x[0], ["image"]), (lambda x: x[..., :5], ["5"]),
+        (lambda x: x.astype(object), ["image"]),
+    ],
+)  # fmt: skip
+def test_wrong_arrays(lathe_cli, digits_artifact, image, tmp_path, change, words):
+    np.save(image, change(np.load(image)), allow_pickle=True)
+    outcome = lathe_cli.fails("run", digits_artifact, "--input", f"image={image}", "-o", tmp_path / "out.npz")
+    assert any(word in outcome.err for word in words), outcome.err
+
+
+def test_fortran_order_is_read_right(lathe_cli, digits_artifact, image, tmp_path):
+    lathe_cli("run", digits_artifact, "--input", f"image={image}", "-o", tmp_path / "c.npz")
+    np.save(image, np.asfortranarray(np.load(image)))
+    lathe_cli("run", digits_artifact, "--input", f"image={image}", "-o", tmp_path / "f.npz")
+    with np.load(tmp_path / "c.npz") as c, np.load(tmp_path / "f.npz") as f:
+        assert c["logits"].tobytes() == f["logits"].tobytes()
+
+
+@pytest.mark.parametrize("arguments", [(), ("--input", "picture={image}"), ("--input", "image=none.npy"), ("--input", "image")])
+def test_wrong_inputs(lathe_cli, digits_artifact, image, tmp_path, arguments):
+    arguments = [a.format(image=image) for a in arguments]
+    lathe_cli.fails("run", digits_artifact, *arguments, "-o", tmp_path / "out.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00\xff\xff", b"text"])
+def test_damaged_arrays(lathe_cli, digits_artifact, tmp_path, content):
+    (tmp_path / "bad.npy").write_bytes(content)
+    lathe_cli.fails("run", digits_artifact, "--input", f"image={tmp_path / 'bad.npy'}", "-o", tmp_path / "out.npz")
+
+
+def test_missing_artifact(lathe_cli, tmp_path):
+    assert "nothing.so" in lathe_cli.fails("run", tmp_path / "nothing.so").err
+
+
+def test_verify_the_digits(lathe_cli):
+    outcome = lathe_cli("verify", paths.DIGITS_MODEL, timeout=300)
+    assert "conv" in outcome.out.lower() or "agree" in outcome.out.lower() or "ok" in outcome.out.lower(), str(outcome)
+
+
+@pytest.mark.parametrize("name", ["mlp", "transformer"])
+def test_verify(lathe_cli, tmp_path, name):
+    onnx.save(MODELS[name](batch=2), tmp_path / "model.onnx")
+    lathe_cli("verify", tmp_path / "model.onnx", timeout=300)
+
+
+def test_opt_runs_named_passes(lathe_cli, tmp_path):
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", tmp_path / "digits.relax")
+    before = lathe_cli("opt", tmp_path / "digits.relax").out
+    after = lathe_cli("opt", tmp_path / "digits.relax", "--passes=fuse_ops").out
+    assert after and after != before
+
+
+def test_opt_names_an_unknown_pass(lathe_cli, tmp_path):
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", tmp_path / "digits.relax")
+    assert "polish" in lathe_cli.fails("opt", tmp_path / "digits.relax", "--passes=polish").err
+
+
+def test_opt_shows_where_the_text_is_wrong(lathe_cli, tmp_path):
+    (tmp_path / "broken.relax").write_text("def f(x:\n    return (x\n")
+    outcome = lathe_cli.run("opt", tmp_path / "broken.relax")
+    assert outcome.code == 1 and "broken.relax:" in outcome.err and "^" in outcome.err, str(outcome)
+
+
+def test_the_demo_agrees_with_onnx_runtime(lathe_cli):
+    outcome = run_command([sys.executable, paths.ROOT / "examples" / "digits" / "demo.py", "--lathe", lathe_cli.binary])
+    assert outcome.code == 0, str(outcome)
+    assert "agree on all 450 images" in outcome.out and "98.89 %" in outcome.out
+
+
+def test_answers_of_the_command_equal_the_package_s(lathe, lathe_cli, digits_artifact, image, tmp_path):
+    lathe_cli("run", digits_artifact, "--input", f"image={image}", "-o", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as outputs:
+        assert outputs["logits"].tobytes() == lathe.compile(paths.DIGITS_MODEL)(np.load(image)).tobytes()
+
+
+def test_every_output_is_written_by_name(lathe_cli, tmp_path):
+    model = MODELS["mlp"](batch=2)
+    onnx.save(model, tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", input_for(model, 2, 1)["x"])
+    lathe_cli("compile", tmp_path / "model.onnx", "-o", tmp_path / "model.so")
+    lathe_cli("run", tmp_path / "model.so", "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as outputs:
+        assert list(outputs) == ["y"] and outputs["y"].shape == (2, 13)
