@@ -1,1 +1,1 @@
-"""Whole-system tests: they meet the compiler from outside, by its command line, its Python package and its artifacts."""
+"""Whole-system tests: they meet the compiler by its command line, its Python package and its artifacts."""

@@ -113,7 +113,9 @@ def main():
         sys.exit(1)
     print(f"\nThe predictions agree on all {len(images)} images. Where to look next:")
     print("  build/bin/lathe compile examples/digits/digits.onnx -o digits.ll    what the compiler made of it")
-    print("  build/bin/lathe verify examples/digits/digits.onnx                  every operator against the interpreter")
+    print(
+        "  build/bin/lathe verify examples/digits/digits.onnx                  every operator against the interpreter"
+    )
     print("  docs/tour.md                                                        the same model, step by step")
 
 

@@ -1,4 +1,6 @@
-"""Trains the digits network in plain NumPy and writes digits.onnx. Seeds are fixed: the same machine writes the same file.
+"""Trains the digits network in plain NumPy and writes digits.onnx.
+
+Seeds are fixed: the same machine writes the same file.
 
     python examples/digits/train.py [-o digits.onnx]
 
@@ -205,7 +207,11 @@ def export(layers):
                 if not any(n.op_type == "Flatten" for n in nodes):
                     nodes.append(helper.make_node("Flatten", [value], ["features"], name="flatten", axis=1))
                     value = "features"
-                node("Gemm", [value, weight(f"{name}.weight", layer.weight), weight(f"{name}.bias", layer.bias)], transB=1)
+                node(
+                    "Gemm",
+                    [value, weight(f"{name}.weight", layer.weight), weight(f"{name}.bias", layer.bias)],
+                    transB=1,
+                )
     graph = helper.make_graph(
         nodes, "digits",
         [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 1, 8, 8])],

@@ -52,7 +52,9 @@ def test_float64_reference_is_not_float32():
 
 
 def test_the_reference_erf_is_exact():
-    graph = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 20]> f (float[n] x) => (float[n] y) { y = Gelu(x) }')
+    graph = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 20]> f (float[n] x) => (float[n] y) { y = Gelu(x) }'
+    )
     x = np.linspace(-3, 3, 50, dtype=np.float32)
     (y,) = reference_outputs(graph, {"x": x})
     exact = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x.astype(np.float64)]

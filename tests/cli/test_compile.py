@@ -6,13 +6,10 @@ import subprocess
 import sys
 
 import numpy as np
-import onnx
 import pytest
 
-from tests.models import MODELS, input_for
 from tests.support import paths
 from tests.support.backends import onnxruntime_session
-from tests.support.command import run_command
 
 KINDS = {
     ".so": b"\x7fELF", ".o": b"\x7fELF", ".a": b"!<arch>\n", ".ll": None, ".s": None, ".tir": None, ".relax": None,
@@ -95,41 +92,16 @@ def test_dump_ir_and_stop_after(lathe_cli, tmp_path):
     assert len(dumps) > 5 and any("fuse_ops" in name for name in dumps), dumps
 
 
-def aarch64_runner():
-    return shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
-
-
-
-@pytest.mark.skipif(not aarch64_runner(), reason="qemu-aarch64 is not installed")
 def test_aarch64_artifact_is_for_aarch64(lathe_cli, tmp_path):
-    """The machine field of the ELF header; running it is a test of the runtime's host tools under qemu."""
+    """The machine field of the ELF header."""
     artifact = tmp_path / "digits.so"
     lathe_cli("compile", paths.DIGITS_MODEL, "-o", artifact, "--target", "aarch64-linux-gnu")
     header = artifact.read_bytes()[:20]
     assert header[:4] == b"\x7fELF" and int.from_bytes(header[18:20], "little") == 183
 
 
-AARCH64_HOST = paths.BUILD / "bin" / "lathe-run-aarch64"
-
-
-@pytest.mark.skipif(not aarch64_runner(), reason="qemu-aarch64 is not installed")
-@pytest.mark.skipif(not AARCH64_HOST.exists(), reason="the runtime's host program is not cross-built in this build folder")
-@pytest.mark.parametrize("name", ["mlp", "digits"])
-def test_aarch64_artifact_runs_under_qemu(lathe_cli, tmp_path, name):
-    """The same `run` interface, the process an AArch64 one."""
-    model = MODELS[name](batch=2)
-    onnx.save(model, tmp_path / "model.onnx")
-    lathe_cli("compile", tmp_path / "model.onnx", "-o", tmp_path / "model.so", "--target", "aarch64-linux-gnu")
-    feeds = input_for(model, 2, 1)
-    np.save(tmp_path / "x.npy", feeds["x"])
-    command = [aarch64_runner(), AARCH64_HOST, tmp_path / "model.so", f"x={tmp_path / 'x.npy'}", tmp_path / "y.npy"]
-    outcome = run_command(command)
-    assert outcome.code == 0, str(outcome)
-    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), onnxruntime_session(model).run(None, feeds)[0], rtol=1e-4, atol=1e-4)
-
-
-def test_a_static_archive_links_into_a_c_program(lathe_cli, tmp_path):
-    """The archive and its header are enough for a C compiler to accept them; linking the runtime is an example's test."""
+def test_the_header_of_an_archive_is_c(lathe_cli, tmp_path):
+    """A C compiler takes the header; linking the archive with the runtime is an example's test."""
     lathe_cli("compile", paths.DIGITS_MODEL, "-o", tmp_path / "digits.a")
     program = tmp_path / "main.c"
     program.write_text('#include "digits.h"\nint main(void) { return 0; }\n')
@@ -141,12 +113,12 @@ def test_a_static_archive_links_into_a_c_program(lathe_cli, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_import_beside_torch_like_llvm_users(lathe):
-    """The extension exports no LLVM or protobuf symbol that another library could meet."""
-    extension = next(path for path in sys.modules if path.startswith("lathe.") and hasattr(sys.modules[path], "__file__")
-                     and str(sys.modules[path].__file__).endswith(".so"))  # fmt: skip
+def test_the_extension_exports_no_symbol_of_llvm_or_protobuf(lathe):
+    """So that another library in the process cannot meet them."""
+    files = [getattr(module, "__file__", None) or "" for name, module in sys.modules.items() if "lathe" in name]
+    (extension,) = {file for file in files if file.endswith(".so")}
     tool = shutil.which("nm") or shutil.which("llvm-nm-19")
-    out = subprocess.run([tool, "-D", "--defined-only", sys.modules[extension].__file__], capture_output=True, text=True)
+    out = subprocess.run([tool, "-D", "--defined-only", extension], capture_output=True, text=True)
     assert out.returncode == 0
     leaked = [line for line in out.stdout.splitlines() if "4llvm" in line or "google8protobuf" in line]
     assert not leaked, leaked[:5]

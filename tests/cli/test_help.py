@@ -26,7 +26,14 @@ def test_version(lathe_cli):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("frobnicate",), ("compile",), ("compile", "a.onnx", "--colour", "red"), ("run",), ("opt",), ("compile", "--target")],
+    [
+        ("frobnicate",),
+        ("compile",),
+        ("compile", "a.onnx", "--colour", "red"),
+        ("run",),
+        ("opt",),
+        ("compile", "--target"),
+    ],
 )
 def test_wrong_use_fails_with_a_message(lathe_cli, arguments):
     outcome = lathe_cli.run(*arguments)

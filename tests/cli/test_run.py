@@ -47,7 +47,9 @@ def test_fortran_order_is_read_right(lathe_cli, digits_artifact, image, tmp_path
         assert c["logits"].tobytes() == f["logits"].tobytes()
 
 
-@pytest.mark.parametrize("arguments", [(), ("--input", "picture={image}"), ("--input", "image=none.npy"), ("--input", "image")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--input", "picture={image}"), ("--input", "image=none.npy"), ("--input", "image")]
+)
 def test_wrong_inputs(lathe_cli, digits_artifact, image, tmp_path, arguments):
     arguments = [a.format(image=image) for a in arguments]
     lathe_cli.fails("run", digits_artifact, *arguments, "-o", tmp_path / "out.npz")

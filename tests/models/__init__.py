@@ -1,6 +1,6 @@
 """The networks of the accuracy tests, with random weights: `MODELS[name](batch=..., height=..., width=...)`.
 
-    python -m tests.models resnet50 --height 224 --width 192 --batch 1 -o resnet50.onnx
+python -m tests.models resnet50 --height 224 --width 192 --batch 1 -o resnet50.onnx
 """
 
 from tests.models.builder import random_input

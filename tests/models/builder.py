@@ -99,12 +99,12 @@ def same_pads(kernel):
 
 
 def scaled(channels, width, multiple=8):
-    """A number of channels under a width multiplier, kept a multiple of `multiple` (odd widths are asked for on purpose)."""
+    """A number of channels under a width multiplier, kept a multiple of `multiple`."""
     return max(multiple, int(channels * width / multiple + 0.5) * multiple)
 
 
 def random_input(shape, seed):
-    """An image-like input that global average pooling cannot flatten away: gains and slopes differ by image and channel."""
+    """An image-like input that global average pooling cannot flatten: levels and slopes differ by image and channel."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(shape)
     if len(shape) == 4:

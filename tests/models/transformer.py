@@ -1,4 +1,4 @@
-"""A small transformer encoder (pre-norm), as exporters write one: attention from MatMul, Softmax, Transpose; Gelu by Erf."""
+"""A small pre-norm transformer encoder as exporters write one: attention from MatMul and Softmax, Gelu by Erf."""
 
 import numpy as np
 

@@ -72,7 +72,9 @@ class Case:
             return self.operators[0]
         squeezed = self.name.removeprefix("test_").replace("_", "").lower()
         named = [o for o in self.operators if squeezed.startswith(o.rsplit(".", 1)[-1].lower())]
-        return max(named, key=len) if named else f"{self.operators[0]} and others" if self.kind != "real" else "networks"
+        return (
+            max(named, key=len) if named else f"{self.operators[0]} and others" if self.kind != "real" else "networks"
+        )
 
     def data_sets(self):
         """Yields (feeds, expected outputs)."""

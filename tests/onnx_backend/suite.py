@@ -21,7 +21,9 @@ class Result:
     kind: str
     operator: str
     operators: list
-    state: str  # one of STATES: passed, refused by the compiler, failed in the runtime, wrong output, crash or time limit
+    state: (
+        str  # one of STATES: passed, refused by the compiler, failed in the runtime, wrong output, crash or time limit
+    )
     detail: str
     seconds: float
 
@@ -111,7 +113,11 @@ def failures_by_operator(results):
 
 def write_report(results, folder=paths.BUILD):
     folder.mkdir(parents=True, exist_ok=True)
-    content = {"passed": sum(r.state == "pass" for r in results), "total": len(results), "cases": [asdict(r) for r in results]}
+    content = {
+        "passed": sum(r.state == "pass" for r in results),
+        "total": len(results),
+        "cases": [asdict(r) for r in results],
+    }
     (folder / "onnx-backend.json").write_text(json.dumps(content, indent=1) + "\n")
     (folder / "onnx-backend.txt").write_text(summary(results) + "\n\n" + failures_by_operator(results) + "\n")
     return folder / "onnx-backend.json"

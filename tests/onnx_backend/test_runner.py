@@ -26,7 +26,9 @@ def test_counts_the_cases_of_the_suite():
 
 
 def test_passes_what_a_working_backend_computes():
-    cases = some("test_relu", "test_conv_with_strides_padding", "test_sequence_model1", "test_split_equal_parts_1d_opset18")
+    cases = some(
+        "test_relu", "test_conv_with_strides_padding", "test_sequence_model1", "test_split_equal_parts_1d_opset18"
+    )
     results = run_suite(cases, "onnxruntime")
     assert [r.name for r in results] == [c.name for c in cases]
     assert [r.state for r in results] == ["pass"] * 4, results

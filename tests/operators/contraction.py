@@ -26,7 +26,9 @@ def gemm(d):
         attributes |= {"alpha": 0.75, "beta": 1.5}
     c = None if d.opset >= 11 and d.chance(0.3) else d.array(d.choice([[m, n], [n], [1, n], [m, 1], []]), dtype)
     constants = {1, 2} if d.chance(0.5) and c is not None else set()
-    return d.sample([d.array(a, dtype), d.array(b, dtype), c], attributes=attributes, constants=constants, terms=max(k, 1))
+    return d.sample(
+        [d.array(a, dtype), d.array(b, dtype), c], attributes=attributes, constants=constants, terms=max(k, 1)
+    )
 
 
 def window(d, rank, dilations=True, auto=True):

@@ -1,4 +1,4 @@
-"""What an operator must answer: the `onnx` reference evaluator in float64, and NumPy where the evaluator is no reference.
+"""What an operator must answer: the `onnx` reference evaluator in float64, NumPy where the evaluator is no reference.
 
 Each row of OWN says why the evaluator is not used.
 """
@@ -19,7 +19,9 @@ from tests.support.float64 import Erf, Gelu
 def divide(s, a, b):
     if a.dtype.kind == "f":
         return a / b
-    quotient = np.abs(a.astype(object)) // np.abs(b.astype(object)) * np.sign(a.astype(object)) * np.sign(b.astype(object))
+    quotient = (
+        np.abs(a.astype(object)) // np.abs(b.astype(object)) * np.sign(a.astype(object)) * np.sign(b.astype(object))
+    )
     return np.asarray(quotient).astype(a.dtype)
 
 
@@ -150,7 +152,7 @@ def log_sum_exp(x, axis, keepdims):
 
 REDUCTIONS = {
     "ReduceSum": np.sum,
-    "ReduceMean": lambda x, **k: np.mean(x, **k) if x.dtype.kind == "f" else np.trunc(np.mean(x, dtype=np.float64, **k)),
+    "ReduceMean": lambda x, **k: reduce_mean(x, **k),
     "ReduceProd": np.prod, "ReduceMax": np.max, "ReduceMin": np.min,
     "ReduceL1": lambda x, **k: np.sum(np.abs(x), **k),
     "ReduceL2": lambda x, **k: np.sqrt(np.sum(np.square(x.astype(np.float64)), **k)),
@@ -158,6 +160,17 @@ REDUCTIONS = {
     "ReduceLogSum": lambda x, **k: np.log(np.sum(x, **k)),
     "ReduceLogSumExp": log_sum_exp,
 }  # fmt: skip
+
+
+def reduce_mean(x, **options):
+    return np.mean(x, **options) if x.dtype.kind == "f" else np.trunc(np.mean(x, dtype=np.float64, **options))
+
+
+def max_pool(s, x):
+    return [*windows.max_pool(s.attributes, x)][: s.outputs]
+
+
+RELEASES = "axes as attributes and empty axes differ by release"
 
 # operator: (why the evaluator is not the reference, function of the sample and its inputs)
 OWN = {
@@ -182,9 +195,9 @@ OWN = {
     "Pad": ("refuses negative pads", pad),
     "Unsqueeze": ("old opsets want the axes sorted", unsqueeze),
     "Conv": ("lacks ranks and some pads", lambda s, x, w, b=None: windows.conv(s.attributes, x, w, b)),
-    "MaxPool": ("ceil_mode and dilations differ by release", lambda s, x: [*windows.max_pool(s.attributes, x)][: s.outputs]),
+    "MaxPool": ("ceil_mode and dilations differ by release", max_pool),
     "AveragePool": ("ceil_mode and dilations differ by release", lambda s, x: windows.average_pool(s.attributes, x)),
-    **{op: ("axes as attributes and empty axes differ by release", reduce(function)) for op, function in REDUCTIONS.items()},
+    **{op: (RELEASES, reduce(function)) for op, function in REDUCTIONS.items()},
 }  # fmt: skip
 
 
@@ -221,7 +234,9 @@ def difference(sample, value, wanted):
         finite = np.isfinite(b)
         largest = np.abs(b[finite]).max(initial=0.0)
         # Addends of the order of one: rounding errors of a sum grow as the root of their number.
-        bound = epsilon * (ULPS.get(sample.op, 4) * np.abs(b) + (sample.terms > 1) * 4 * math.sqrt(sample.terms) * max(largest, 1))
+        bound = epsilon * (
+            ULPS.get(sample.op, 4) * np.abs(b) + (sample.terms > 1) * 4 * math.sqrt(sample.terms) * max(largest, 1)
+        )
         # Near a zero of the function the error is that of an intermediate value of the order of one.
         bound = bound + epsilon * (0 if sample.op in EXACT else 4 if sample.op in CANCELLING else 0.5)
         with np.errstate(invalid="ignore"):
@@ -229,7 +244,8 @@ def difference(sample, value, wanted):
     if not bad.any():
         return None
     index = tuple(int(i[0]) for i in np.nonzero(bad)) if bad.ndim else ()
-    return f"{int(bad.sum())} of {bad.size} elements differ, the first at {list(index)}: {value[index]!r}, wanted {wanted[index]!r}"
+    pair = f"{value[index]!r}, wanted {wanted[index]!r}"
+    return f"{int(bad.sum())} of {bad.size} elements differ, the first at {list(index)}: {pair}"
 
 
 CANCELLING = {"Elu", "Selu", "Softplus", "Gelu", "BatchNormalization", "LayerNormalization", "HardSigmoid", "HardSwish"}

@@ -47,7 +47,7 @@ class Sample:
     terms: int = 1  # how many products or addends meet in one output element: widens the tolerance
 
     def widened(self):
-        """The same sample with every float in float64. Attributes are float32 in the file, so they stay rounded to it."""
+        """The same sample in float64. Attributes are float32 in the file, so they stay rounded to it."""
         inputs = [x.astype(np.float64) if x is not None and is_float(x.dtype) else x for x in self.inputs]
         single = {k: float(np.float32(v)) if isinstance(v, float) else v for k, v in self.attributes.items()}
         return Sample(self.op, self.opset, inputs, single, self.constants, self.outputs)
@@ -82,7 +82,11 @@ class Sample:
 
     def __str__(self):
         shapes = ", ".join(
-            "-" if x is None else f"{x.dtype}{list(x.shape)}" + (f"={x.tolist()}" if i in self.constants and x.size < 9 else "")
+            (
+                "-"
+                if x is None
+                else f"{x.dtype}{list(x.shape)}" + (f"={x.tolist()}" if i in self.constants and x.size < 9 else "")
+            )
             for i, x in enumerate(self.inputs)
         )
         return f"{self.op}({shapes}) {self.attributes} opset {self.opset} symbolic {sorted(self.symbolic)}"
@@ -95,7 +99,9 @@ class Draw:
 
     def __init__(self, op, rng):
         self.op, self.rng = op, rng
-        first = min(s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.name == op and s.domain == "")
+        first = min(
+            s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.name == op and s.domain == ""
+        )
         versions = sorted({
             max(s.since_version, 7)
             for s in onnx.defs.get_all_schemas_with_history()

@@ -28,7 +28,9 @@ def flatten(d):
 
 def transpose(d):
     x = d.array(d.shape(), d.dtype())
-    return d.sample([x], attributes={"perm": [int(a) for a in d.rng.permutation(x.ndim)]} if d.chance(0.8) and x.ndim else {})
+    return d.sample(
+        [x], attributes={"perm": [int(a) for a in d.rng.permutation(x.ndim)]} if d.chance(0.8) and x.ndim else {}
+    )
 
 
 def concat(d):
@@ -114,7 +116,9 @@ def expand(d):
 
 def tile(d):
     x = d.array(d.shape(1, 4, elements=200), d.dtype())
-    return d.sample([x, d.int64([d.choice([1, 1, 2, 3, 0]) for _ in x.shape])], constants={1} if d.chance(0.7) else set())
+    return d.sample(
+        [x, d.int64([d.choice([1, 1, 2, 3, 0]) for _ in x.shape])], constants={1} if d.chance(0.7) else set()
+    )
 
 
 def squeeze(d):

@@ -62,7 +62,9 @@ def test_samples_are_reproducible_and_valid(op):
     for index in range(8):
         sample, again = draw(op, 3, index), draw(op, 3, index)
         assert str(sample) == str(again)
-        assert sample.model().SerializeToString(deterministic=True) == again.model().SerializeToString(deterministic=True)
+        assert sample.model().SerializeToString(deterministic=True) == again.model().SerializeToString(
+            deterministic=True
+        )
 
 
 def test_samples_reach_what_hurts():
@@ -114,6 +116,9 @@ def test_windows_agree_with_a_loop():
     for n, m, i, j in np.ndindex(y.shape):
         g = m // 3
         total = sum(
-            padded[n, 2 * g + c, 2 * i + a, j + 2 * b] * w[m, c, a, b] for c in range(2) for a in range(3) for b in range(2)
+            padded[n, 2 * g + c, 2 * i + a, j + 2 * b] * w[m, c, a, b]
+            for c in range(2)
+            for a in range(3)
+            for b in range(2)
         )
         assert abs(total - y[n, m, i, j]) < 1e-12

@@ -15,7 +15,9 @@ def compile_lathe(model, **options):
     names = [i.name for i in model.graph.input]
 
     def run(feeds):
-        outputs = exe(**feeds) if all(n.isidentifier() for n in names) else exe(*[feeds[n] for n in names if n in feeds])
+        outputs = (
+            exe(**feeds) if all(n.isidentifier() for n in names) else exe(*[feeds[n] for n in names if n in feeds])
+        )
         return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
     return run

@@ -23,7 +23,8 @@ class Outcome:
         how = "timed out" if self.timed_out else f"exit code {self.code}"
         if self.code < 0 and not self.timed_out:
             how = f"ended by {signal.Signals(-self.code).name}"
-        return f"{' '.join(map(str, self.command))}: {how} after {self.seconds:.1f} s\n{self.out[-2000:]}{self.err[-4000:]}"
+        said = self.out[-2000:] + self.err[-4000:]
+        return f"{' '.join(map(str, self.command))}: {how} after {self.seconds:.1f} s\n{said}"
 
 
 def limit_memory(limit):
@@ -83,7 +84,7 @@ INTERNAL_WORDS = (
 
 
 def message_lines(text):
-    """Lines of standard error that state an error: notes, help, source excerpts and carets belong to the sentence before."""
+    """Lines of standard error that state an error: notes, help, excerpts and carets belong to the sentence before."""
     result = []
     for line in text.splitlines():
         stripped = line.strip()
