@@ -71,7 +71,9 @@ def test_same_bytes_from_two_folders_processes_and_thread_counts(prepared, tmp_p
         model = shutil.copy(prepared.model, place / "model.onnx")
         for threads in (1, 2):
             # A cache of its own, so that nothing is the same because it was compiled once.
-            environment = paths.environment(LATHE_CACHE_DIR=place / f"cache-{threads}", XDG_CACHE_HOME=place / f"xdg-{threads}")
+            environment = paths.environment(
+                LATHE_CACHE_DIR=place / f"cache-{threads}", XDG_CACHE_HOME=place / f"xdg-{threads}"
+            )
             artifact = place / f"model-{threads}.so"
             command = ("compile", model, "-o", artifact, "--compile-threads", str(threads))
             prepared.lathe(*command, cwd=place, env=environment)

@@ -112,12 +112,20 @@ def _element_type(number):
 
 def _huge_constant():
     shape = weight("shape", np.array([1 << 40, 1 << 20], np.int64))
-    return model([node("ConstantOfShape", ["shape"], ["c"]), node("Add", ["c", "x"], ["y"])], inputs=[("x", [1])], weights=[shape])
+    return model(
+        [node("ConstantOfShape", ["shape"], ["c"]), node("Add", ["c", "x"], ["y"])],
+        inputs=[("x", [1])],
+        weights=[shape],
+    )
 
 
 def _expand_to(*dims):
     def make():
-        return model([node("Expand", ["x", "shape"], ["y"])], inputs=[("x", [1])], weights=[weight("shape", np.array(dims, np.int64))])
+        return model(
+            [node("Expand", ["x", "shape"], ["y"])],
+            inputs=[("x", [1])],
+            weights=[weight("shape", np.array(dims, np.int64))],
+        )
 
     return make
 
@@ -190,7 +198,9 @@ MODELS_THAT_HARM = {
     "no inputs": (lambda: model([node("Relu", [], ["y"])]), ["Relu", "input"]),
     "empty operator name": (lambda: model([node("", ["x"], ["y"])]), []),
     "function that calls itself": (_self_call, ["Loopy"]),
-    "shapes that do not broadcast": (lambda: changed(lambda m: m.graph.initializer[0].CopyFrom(weight("w", ARRAY.T))), ["[4, 3]", "4"]),
+    "shapes that do not broadcast": (
+        lambda: changed(lambda m: m.graph.initializer[0].CopyFrom(weight("w", ARRAY.T))), ["[4, 3]", "4"],
+    ),
     "external data: absolute path": (lambda: external("/etc/passwd"), ["/etc/passwd"]),
     "external data: parent folder": (lambda: external("../outside.bin"), ["../outside.bin"]),
     "external data: parent further in": (lambda: external("sub/../../outside.bin"), ["outside.bin"]),

@@ -22,7 +22,9 @@ def test_without_harm_the_model_is_valid():
 
 
 def test_nesting_is_as_deep_as_said():
-    assert files.nested([1, 5, 6], 2) == files.field(1, files.field(5, files.field(6, files.field(1, files.field(5, files.field(6, b""))))))
+    assert files.nested([1, 5, 6], 2) == files.field(
+        1, files.field(5, files.field(6, files.field(1, files.field(5, files.field(6, b"")))))
+    )
     assert len(files.nested_graphs()) > 6 * files.MILLION
     # at a harmless depth the branches are a true model
     shallow = onnx.ModelProto.FromString(files.nested_branches(10))

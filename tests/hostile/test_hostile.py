@@ -114,4 +114,6 @@ def test_damaged_artifacts_are_refused(lathe_cli, digits_artifact, tmp_path, kin
     }[kind]  # fmt: skip
     path = tmp_path / "damaged.so"
     path.write_bytes(contents)
-    lathe_cli.fails("run", path, "--input", "image=none.npy", "-o", tmp_path / "out.npz", memory=MEMORY, timeout=SECONDS)
+    lathe_cli.fails(
+        "run", path, "--input", "image=none.npy", "-o", tmp_path / "out.npz", memory=MEMORY, timeout=SECONDS
+    )

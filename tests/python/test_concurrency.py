@@ -101,7 +101,9 @@ def test_ctrl_c_ends_a_compile(tmp_path, delay):
         "print(lathe.compile(sys.argv[2])(__import__('numpy').zeros((1, 1, 8, 8), 'float32')).shape, flush=True)\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "model.onnx"), str(paths.DIGITS_MODEL)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=paths.environment())
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=paths.environment()
+    )
     try:
         first = child.stdout.readline()
         assert first.strip() == "ready", first + child.stderr.read()

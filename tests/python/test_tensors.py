@@ -59,7 +59,8 @@ def test_a_large_result_is_not_copied(negate):
 @pytest.mark.parametrize(
     "view",
     [
-        lambda x: x.T, lambda x: x[::2], lambda x: x[:, ::-1], lambda x: x[1:, 1:], lambda x: np.broadcast_to(x[:1], (4, 6)),
+        lambda x: x.T, lambda x: x[::2], lambda x: x[:, ::-1], lambda x: x[1:, 1:],
+        lambda x: np.broadcast_to(x[:1], (4, 6)),
         lambda x: x[:0], lambda x: x[:, :0],
     ],
 )  # fmt: skip
