@@ -1,5 +1,10 @@
-// Analyzer: what is known about integer expressions under bindings and constraints. Integers are mathematical here:
-// expressions in index positions never wrap (see DESIGN, decision 3).
+// Analyzer: what is known about integer expressions under bindings and constraints.
+//
+// int64 expressions are indices: mathematical integers that never wrap (DESIGN, decision 3). Integers of every other
+// width, and floats, are values: integers wrap, and floats are IEEE, in all that is done with them. For an int64
+// expression that computes data (a stored value, not a subscript) use `simplify_value`: there int64 arithmetic on
+// loads, calls and conversions wraps too, and only arithmetic on variables and constants alone is an index's.
+// A division by zero has no value, so nothing is promised of it.
 #pragma once
 
 #include <limits>
@@ -25,6 +30,8 @@ struct ModularSet {
   int64_t coeff = 1;
   int64_t base = 0;
 };
+
+struct Knowledge;  // arith/knowledge.h
 
 class Analyzer {
  public:
@@ -54,6 +61,8 @@ class Analyzer {
 
   // An equal expression in simpler form: rules (arith/rules), then canonical sums. Loads and calls are opaque terms.
   Expr simplify(const Expr& e);
+  // As `simplify`, for an expression in a value's position (see above).
+  Expr simplify_value(const Expr& e);
   ConstIntBound const_int_bound(const Expr& e);
   ModularSet modular_set(const Expr& e);
   // Whether a bool expression always holds; false: could not be shown.
@@ -63,8 +72,7 @@ class Analyzer {
   bool can_prove_greater_equal(const Expr& a, int64_t bound);     // a >= bound
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<Knowledge> known_;
 };
 
 }  // namespace lathe::arith

@@ -1,0 +1,70 @@
+#include "arith/knowledge.h"
+
+namespace lathe::arith {
+namespace {
+
+using namespace ir;
+
+constexpr size_t memo_size = 512;  // a power of two
+
+bool has_data(const ExprNode& e) {
+  switch (kind_of(e)) {
+    case kind<VarNode>:
+    case kind<IntImm>: return false;
+    case kind<BufferLoad>:
+    case kind<Call>:
+    case kind<Cast>:
+    case kind<Let>:
+    case kind<Reduce>: return true;
+    default: break;
+  }
+  bool found = false;
+  e.node_class().for_each_child(e, [&](const NodeRef& child) {
+    found = found || child->node_class().family != ExprNode::family ||
+            has_data(static_cast<const ExprNode&>(*child));
+  });
+  return found;
+}
+
+}  // namespace
+
+bool is_index(const Knowledge& known, const Expr& e) {
+  if (!e->dtype.is_int() || e->dtype.bits != 64) return false;
+  return !known.value_position || !has_data(*e);
+}
+
+Knowledge::Memo& Knowledge::entry(const Expr& e) {
+  if (memo.empty()) memo.resize(memo_size);
+  const auto address = reinterpret_cast<uintptr_t>(e.get());
+  return memo[((address >> 4) ^ (address >> 13)) & (memo_size - 1)];
+}
+
+VarFacts& Knowledge::facts_of(const Var& v) {
+  const auto [it, added] = vars.try_emplace(v.get());
+  if (added) kept.push_back(v);
+  if (!levels.empty()) changes.emplace_back(v.get(), it->second);
+  return it->second;
+}
+
+void Knowledge::enter() {
+  levels.push_back({facts.size(), terms.size(), truths.size(), changes.size(), epoch, contradiction});
+  new_epoch();
+}
+
+void Knowledge::leave(size_t depth) {
+  while (levels.size() > depth) {
+    const Level level = levels.back();
+    levels.pop_back();
+    facts.resize(level.facts);
+    terms.resize(level.terms);
+    truths.resize(level.truths);
+    while (changes.size() > level.changes) {
+      vars[changes.back().first] = changes.back().second;
+      changes.pop_back();
+    }
+    epoch = level.epoch;
+    contradiction = level.contradiction;
+  }
+}
+
+}  // namespace lathe::arith

@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include "arith/analyzer.h"
+#include "arith/terms.h"
+#include "ir/structural.h"
+
+namespace lathe::arith {
+namespace {
+
+using namespace ir;
+
+class Simplify : public testing::Test {
+ protected:
+  Analyzer analyzer;
+  Var i = var("i"), j = var("j"), k = var("k"), x = var("x"), y = var("y"), n = size_var("n"), m = size_var("m");
+
+  void loop(const Var& v, int64_t extent) { analyzer.bind(v, Range{int64(0), int64(extent)}); }
+  void expect(const Expr& e, const Expr& wanted) {
+    const Expr simple = analyzer.simplify(e);
+    const auto difference = first_difference(simple, wanted);
+    EXPECT_FALSE(difference) << *difference;
+    EXPECT_TRUE(same(analyzer.simplify(simple), simple)) << "simplifying twice differs from once";
+  }
+  void expect(const Expr& e, int64_t wanted) { expect(e, int64(wanted)); }
+  void expect_true(const Expr& e) { EXPECT_TRUE(is_int(analyzer.simplify(e), 1)); }
+  void expect_false(const Expr& e) { EXPECT_TRUE(is_int(analyzer.simplify(e), 0)); }
+  static Expr fd(const Expr& a, int64_t b) { return floordiv(a, int64(b)); }
+  static Expr fm(const Expr& a, int64_t b) { return floormod(a, int64(b)); }
+};
+
+TEST_F(Simplify, collects_like_terms) {
+  expect(x + y - x, y);
+  expect(x * 3 + y - x * 2 + 5 - 5, x + y);
+  expect((x + 1) * 4 - x * 4, 4);
+  expect(x * y - y * x, 0);
+  expect((x + y) * (x - y) + y * y, x * x);
+}
+
+TEST_F(Simplify, splits_quotients_and_remainders) {
+  loop(j, 8);
+  expect(fd(i * 8 + j, 8), i);
+  expect(fm(i * 8 + j, 8), j);
+  expect(fd(i * 32 + j, 16), fd(i, 1) * 2);
+  expect(fd(i * 32 + j, 64), fd(i, 2));
+  expect(fm(i * 32 + j, 64), fm(i, 2) * 32 + j);
+  expect(fd(x, 4) * 4 + fm(x, 4), x);
+  expect(fm(fd(x, 4), 3) * 4 + fm(x, 4), fm(x, 12));
+  expect(fd(x, 12) * 12 + fm(fd(x, 4), 3) * 4 + fm(x, 4), x);
+  expect(fd(fd(x, 3), 5), fd(x, 15));
+  expect(fd(x + 24, 8), fd(x, 8) + 3);
+  expect(fm(fm(x, 64), 8), fm(x, 8));
+  expect(fd(fm(x, 64), 8), fm(fd(x, 8), 8));
+  expect(fd(x * 6 + 4, 4), fd(x * 3, 2) + 1);
+}
+
+TEST_F(Simplify, divides_by_symbols) {
+  analyzer.bind(i, Range{int64(0), n});
+  analyzer.bind(j, Range{int64(0), m});
+  expect(floordiv(i * m + j, m), i);
+  expect(floormod(i * m + j, m), j);
+  expect(floordiv(n * m, m), n);
+  expect_true(i * m + j < n * m);
+  expect_false(i * m + j >= n * m);
+  expect_true(i < n);
+  expect_true(i + 1 <= n);
+}
+
+TEST_F(Simplify, decides_comparisons) {
+  loop(i, 10);
+  loop(j, 32);
+  expect_true(i < 10);
+  expect_false(i < 0);
+  expect_true(i * 32 + j < 320);
+  expect(i * 32 + j < 64, i < 2);
+  expect(x + 3 < y + 3, x < y);
+  expect(x * 4 < 10, x < 3);
+  expect(int64(3) <= x + 5, int64(-2) <= x);
+  expect(logical_not(x < y), Expr(y <= x));
+  expect_false(eq(fm(x, 2), int64(5)));
+  expect_false(eq(x * 4 + 1, y * 2));
+}
+
+TEST_F(Simplify, uses_what_a_condition_says) {
+  loop(i, 16);
+  const Buffer a = buffer("A", {int64(16)}, DType::float32());
+  const Expr zero = constant(DType::float32(), 0.0);
+  expect(if_then_else(i < 16, load(a, {i}), zero), load(a, {i}));
+  expect(if_then_else(i < 4, if_then_else(i < 8, load(a, {i}), zero), zero), if_then_else(i < 4, load(a, {i}), zero));
+  expect(logical_and(x < 4, x < 10), x < 4);
+  {
+    const Analyzer::Constraint constraint(analyzer, eq(fm(x, 4), int64(0)));
+    expect(fm(x, 2), fm(x, 2));
+    EXPECT_EQ(analyzer.modular_set(x).coeff, 4);
+    const Analyzer::Constraint inner(analyzer, x < y);
+    expect_true(x + 1 <= y);
+  }
+  EXPECT_EQ(analyzer.modular_set(x).coeff, 1);
+  EXPECT_FALSE(analyzer.can_prove(x < y));
+}
+
+TEST_F(Simplify, minimum_and_maximum) {
+  loop(i, 8);
+  expect(min(i, int64(7)), i);
+  expect(max(i + 1, i), i + 1);
+  expect(min(n - x, n - x + 1), n - x);
+}
+
+TEST_F(Simplify, keeps_the_handle_where_nothing_changes) {
+  const Expr e = i * 4 + j;
+  EXPECT_TRUE(analyzer.simplify(e).same_as(e));
+}
+
+}  // namespace
+}  // namespace lathe::arith
