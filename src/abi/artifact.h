@@ -20,23 +20,23 @@ typedef struct LatheMetadata {
 } LatheMetadata;
 
 typedef struct LatheArtifact {
-  char magic[8];             // LATHE_ARTIFACT_MAGIC, without a terminator
-  uint32_t version;          // LATHE_ARTIFACT_VERSION
-  uint32_t size;             // sizeof(LatheArtifact); grows only at its end
-  uint32_t services_version; // the LATHE_SERVICES_VERSION the kernels were compiled against
-  uint32_t services_size;    // how much of the table they use
-  uint64_t content_hash[2];  // over program, kernels' source and weights; also names the external weights
+  char magic[8];              // LATHE_ARTIFACT_MAGIC, without a terminator
+  uint32_t version;           // LATHE_ARTIFACT_VERSION
+  uint32_t size;              // sizeof(LatheArtifact); grows only at its end
+  uint32_t services_version;  // the LATHE_SERVICES_VERSION the kernels were compiled against
+  uint32_t services_size;     // how much of the table they use
+  uint64_t content_hash[2];   // over program, kernels' source and weights; also names the external weights
 
-  const char* architecture; // "x86_64", "aarch64"; what LLVM calls it
-  const char* cpu_features; // comma-separated features in LLVM's names that a machine must have; "" for none
+  const char* architecture;  // "x86_64", "aarch64"; what LLVM calls it
+  const char* cpu_features;  // comma-separated features in LLVM's names that a machine must have; "" for none
 
-  const LatheMetadata* metadata; // at least "target", "builder", "version"
+  const LatheMetadata* metadata;  // at least "target", "builder", "version"
   uint64_t metadata_count;
 
-  const void* program; // program.h; 8-byte aligned
+  const void* program;  // program.h; 8-byte aligned
   uint64_t program_bytes;
 
-  const LatheKernel* kernels; // in the order of the program's table of kernels
+  const LatheKernel* kernels;  // in the order of the program's table of kernels
   uint64_t kernel_count;
 
   // Either in the file, aligned to LATHE_WEIGHTS_ALIGNMENT, or in a file beside the artifact (a bare name, no folders)
@@ -45,7 +45,7 @@ typedef struct LatheArtifact {
   const char* weights_file;
   uint64_t weights_bytes;
 
-  const LatheRuntimeKernelEntry* runtime_kernels; // those linked in, or needed from whoever opens it
+  const LatheRuntimeKernelEntry* runtime_kernels;  // those linked in, or needed from whoever opens it
   uint64_t runtime_kernel_count;
 } LatheArtifact;
 

@@ -30,30 +30,30 @@ extern "C" {
 
 typedef enum LatheStatus {
   LATHE_OK = 0,
-  LATHE_INVALID_ARGUMENT = 1, // a wrong count, dtype, rank, shape, device or null pointer from the caller
-  LATHE_INVALID_ARTIFACT = 2, // not an artifact, damaged, or of another version
-  LATHE_WRONG_TARGET = 3,     // compiled for another architecture or for CPU features this machine lacks
+  LATHE_INVALID_ARGUMENT = 1,  // a wrong count, dtype, rank, shape, device or null pointer from the caller
+  LATHE_INVALID_ARTIFACT = 2,  // not an artifact, damaged, or of another version
+  LATHE_WRONG_TARGET = 3,      // compiled for another architecture or for CPU features this machine lacks
   LATHE_OUT_OF_MEMORY = 4,
-  LATHE_CHECK_FAILED = 5, // a check of the model failed on these inputs
+  LATHE_CHECK_FAILED = 5,  // a check of the model failed on these inputs
   LATHE_KERNEL_FAILED = 6,
-  LATHE_MISSING_KERNEL = 7, // a runtime kernel the artifact needs is not there
+  LATHE_MISSING_KERNEL = 7,  // a runtime kernel the artifact needs is not there
   LATHE_IO_ERROR = 8,
-  LATHE_LIMIT_REACHED = 9 // the context's memory or instruction limit
+  LATHE_LIMIT_REACHED = 9  // the context's memory or instruction limit
 } LatheStatus;
 
 typedef struct LatheModel LatheModel;
 typedef struct LatheContext LatheContext;
 typedef struct LatheQueue LatheQueue;
 typedef struct LatheValue LatheValue;
-struct LatheArtifact;          // artifact.h
-struct LatheRuntimeKernelTable; // runtime_kernel.h
+struct LatheArtifact;            // artifact.h
+struct LatheRuntimeKernelTable;  // runtime_kernel.h
 
 // ---- errors ----
 
 typedef struct LatheError {
-  int32_t code;        // LatheStatus, or what a kernel raised
-  const char* message; // one sentence; "" when there was no error
-  const char* node;    // the model's node it belongs to, or ""
+  int32_t code;         // LatheStatus, or what a kernel raised
+  const char* message;  // one sentence; "" when there was no error
+  const char* node;     // the model's node it belongs to, or ""
 } LatheError;
 
 // The last failure on this thread. Valid until the next call on this thread that fails.
@@ -65,10 +65,10 @@ LATHE_EXPORT uint32_t lathe_interface_version(void);
 
 // Options are read as far as `size` says, so that a program built against an older header keeps working.
 typedef struct LatheOpenOptions {
-  uint64_t size;            // sizeof(LatheOpenOptions)
-  const char* symbol;       // the exported artifact's name; null means "lathe_artifact_v1"
-  const char* weights_path; // where an artifact with external weights finds them; null means beside the artifact
-  const struct LatheRuntimeKernelTable* const* runtime_kernels; // kernels beside those the artifact carries
+  uint64_t size;             // sizeof(LatheOpenOptions)
+  const char* symbol;        // the exported artifact's name; null means "lathe_artifact_v1"
+  const char* weights_path;  // where an artifact with external weights finds them; null means beside the artifact
+  const struct LatheRuntimeKernelTable* const* runtime_kernels;  // kernels beside those the artifact carries
   uint64_t runtime_kernel_tables;
 } LatheOpenOptions;
 
@@ -85,9 +85,9 @@ LATHE_EXPORT void lathe_close(LatheModel* model);
 typedef enum LatheValueKind {
   LATHE_EMPTY = 0,
   LATHE_TENSOR = 1,
-  LATHE_SCALAR = 2, // a shape scalar: int64
+  LATHE_SCALAR = 2,  // a shape scalar: int64
   LATHE_TUPLE = 3,
-  LATHE_STRINGS = 4, // a tensor of strings
+  LATHE_STRINGS = 4,  // a tensor of strings
   LATHE_SEQUENCE = 5,
   LATHE_OPTIONAL = 6
 } LatheValueKind;
@@ -95,11 +95,11 @@ typedef enum LatheValueKind {
 // One input or output of a model. Owned by the model.
 typedef struct LatheValueInfo {
   const char* name;
-  int32_t kind;               // LatheValueKind
-  DLDataType dtype;           // of a tensor
-  int32_t rank;               // -1 when it is not known
-  const int64_t* dims;        // rank of them; -1 where the size is not fixed
-  const char* const* symbols; // rank of them; the name of a symbolic dim, or "" (equal names are equal sizes)
+  int32_t kind;                // LatheValueKind
+  DLDataType dtype;            // of a tensor
+  int32_t rank;                // -1 when it is not known
+  const int64_t* dims;         // rank of them; -1 where the size is not fixed
+  const char* const* symbols;  // rank of them; the name of a symbolic dim, or "" (equal names are equal sizes)
 } LatheValueInfo;
 
 LATHE_EXPORT int32_t lathe_input_count(const LatheModel* model);
@@ -116,11 +116,11 @@ LATHE_EXPORT const void* lathe_program(const LatheModel* model, uint64_t* bytes)
 // ---- contexts ----
 
 typedef struct LatheContextOptions {
-  uint64_t size;              // sizeof(LatheContextOptions)
-  int32_t threads;            // 0: LATHE_NUM_THREADS, OMP_NUM_THREADS, else what this process may use
-  int32_t flush_denormals;    // 1: denormals count as zero during a run; 0: IEEE
-  uint64_t memory_limit;      // bytes of scratch and results; 0: none
-  uint64_t instruction_limit; // instructions of one run; 0: none
+  uint64_t size;               // sizeof(LatheContextOptions)
+  int32_t threads;             // 0: LATHE_NUM_THREADS, OMP_NUM_THREADS, else what this process may use
+  int32_t flush_denormals;     // 1: denormals count as zero during a run; 0: IEEE
+  uint64_t memory_limit;       // bytes of scratch and results; 0: none
+  uint64_t instruction_limit;  // instructions of one run; 0: none
 } LatheContextOptions;
 
 LATHE_EXPORT int32_t lathe_create_context(LatheModel* model, const LatheContextOptions* options,
@@ -182,8 +182,8 @@ LATHE_EXPORT LatheValue* lathe_value_get(const LatheValue* value, int64_t index)
 // ---- profiling ----
 
 typedef struct LatheProfileEntry {
-  const char* name; // the kernel's or instruction's name
-  const char* node; // the model's node it belongs to, or ""
+  const char* name;  // the kernel's or instruction's name
+  const char* node;  // the model's node it belongs to, or ""
   uint64_t calls;
   uint64_t nanoseconds;
 } LatheProfileEntry;

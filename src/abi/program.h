@@ -62,70 +62,70 @@ inline constexpr const char* value_kind_names[] = {"empty",   "tensor",   "scala
 enum class Scope : uint8_t { global, host_visible };
 
 enum class StorageKind : uint8_t {
-  planned, // bytes [offset, offset + bytes) of an arena
-  dynamic, // sized by reserve_storage; bytes is an upper bound when the plan knows one, else 0
-  output   // the memory of result `index` of the main function: the caller's, or newly allocated
+  planned,  // bytes [offset, offset + bytes) of an arena
+  dynamic,  // sized by reserve_storage; bytes is an upper bound when the plan knows one, else 0
+  output    // the memory of result `index` of the main function: the caller's, or newly allocated
 };
 
 // Where a constant's bytes lie: in the artifact's weights, or in this program's data section (small ones).
 enum class ConstantSection : uint8_t { weights, data };
 
-struct TextRecord { // a text of `length` bytes at `offset` of the text bytes, followed by a zero byte
+struct TextRecord {  // a text of `length` bytes at `offset` of the text bytes, followed by a zero byte
   uint32_t offset, length;
 };
 struct DimRecord {
-  int64_t size;    // -1 where it is symbolic
-  uint32_t symbol; // text, or absent
+  int64_t size;     // -1 where it is symbolic
+  uint32_t symbol;  // text, or absent
   uint32_t reserved;
 };
-struct SliceRecord { // of the data section; offset is a multiple of 8
+struct SliceRecord {  // of the data section; offset is a multiple of 8
   uint64_t offset, bytes;
 };
 // A tensor is compact and row-major. A tensor of strings is count + 1 uint64 offsets into the bytes after them.
 struct ConstantRecord {
   uint64_t offset, bytes;
   DLDataType dtype;
-  ValueKind kind; // tensor or strings
+  ValueKind kind;  // tensor or strings
   ConstantSection section;
   uint16_t rank;
   uint32_t first_dim;
-  uint32_t name; // text
+  uint32_t name;  // text
 };
 struct ArenaRecord {
   uint64_t bytes;
-  uint32_t alignment; // a power of two up to 4096
+  uint32_t alignment;  // a power of two up to 4096
   Backend device;
   Scope scope;
   uint16_t reserved;
 };
 struct StorageRecord {
   uint64_t offset, bytes;
-  uint32_t index;     // planned: arena; output: result; dynamic: 0
-  uint32_t alignment; // a power of two up to 4096
+  uint32_t index;      // planned: arena; output: result; dynamic: 0
+  uint32_t alignment;  // a power of two up to 4096
   StorageKind kind;
   Backend device;
   Scope scope;
   uint8_t reserved[5];
 };
 struct KernelRecord {
-  uint32_t name; // text
+  uint32_t name;  // text
   uint32_t buffer_count, scalar_count;
   Backend device;
   uint8_t reserved[3];
 };
 struct RuntimeKernelRecord {
-  uint32_t name; // text
+  uint32_t name;  // text
   uint32_t reserved;
 };
 struct RegisterRecord {
-  DLDataType dtype; // of a tensor
-  int16_t rank;     // -1 when it is not known
+  DLDataType dtype;  // of a tensor
+  int16_t rank;      // -1 when it is not known
   ValueKind kind;
   uint8_t reserved;
-  uint32_t name; // text, or absent
+  uint32_t name;  // text, or absent
 };
 struct FunctionRecord {
-  uint32_t name; // text
+  uint32_t name;  // text
   uint32_t first_instruction, instruction_count;
   uint32_t first_register, register_count;
   uint32_t parameter_count, result_count;
@@ -134,36 +134,36 @@ struct FunctionRecord {
 struct InstructionRecord {
   Opcode opcode;
   uint16_t reserved;
-  uint32_t node; // text: the model's node it belongs to, or absent
+  uint32_t node;  // text: the model's node it belongs to, or absent
   uint32_t first_operand, operand_count;
 };
-struct PortRecord { // an input or an output of the main function
-  uint32_t name;    // text
+struct PortRecord {  // an input or an output of the main function
+  uint32_t name;     // text
   DLDataType dtype;
-  int32_t rank; // -1 when it is not known
+  int32_t rank;  // -1 when it is not known
   uint32_t first_dim;
   ValueKind kind;
   uint8_t reserved[7];
 };
 
 // Sections in the order of the header's table. X(name, record)
-#define LATHE_PROGRAM_SECTIONS(X)                                                                                     \
-  X(texts, TextRecord)                                                                                                \
-  X(text_bytes, char)                                                                                                 \
-  X(integers, int64_t)                                                                                                \
-  X(dims, DimRecord)                                                                                                  \
-  X(data, char)                                                                                                       \
-  X(slices, SliceRecord)                                                                                              \
-  X(constants, ConstantRecord)                                                                                        \
-  X(arenas, ArenaRecord)                                                                                              \
-  X(storages, StorageRecord)                                                                                          \
-  X(kernels, KernelRecord)                                                                                            \
-  X(runtime_kernels, RuntimeKernelRecord)                                                                             \
-  X(registers, RegisterRecord)                                                                                        \
-  X(functions, FunctionRecord)                                                                                        \
-  X(instructions, InstructionRecord)                                                                                  \
-  X(operands, uint32_t)                                                                                               \
-  X(inputs, PortRecord)                                                                                               \
+#define LATHE_PROGRAM_SECTIONS(X)         \
+  X(texts, TextRecord)                    \
+  X(text_bytes, char)                     \
+  X(integers, int64_t)                    \
+  X(dims, DimRecord)                      \
+  X(data, char)                           \
+  X(slices, SliceRecord)                  \
+  X(constants, ConstantRecord)            \
+  X(arenas, ArenaRecord)                  \
+  X(storages, StorageRecord)              \
+  X(kernels, KernelRecord)                \
+  X(runtime_kernels, RuntimeKernelRecord) \
+  X(registers, RegisterRecord)            \
+  X(functions, FunctionRecord)            \
+  X(instructions, InstructionRecord)      \
+  X(operands, uint32_t)                   \
+  X(inputs, PortRecord)                   \
   X(outputs, PortRecord)
 
 enum class Section : uint32_t {
@@ -174,13 +174,13 @@ enum class Section : uint32_t {
 };
 
 struct SectionRecord {
-  uint64_t offset, count; // count of records
+  uint64_t offset, count;  // count of records
 };
 
 struct ProgramHeader {
   char magic[8];
   uint32_t version;
-  uint32_t main; // function
+  uint32_t main;  // function
   uint64_t bytes;
   SectionRecord sections[static_cast<uint32_t>(Section::count)];
 };
@@ -189,7 +189,8 @@ static_assert(sizeof(DLDataType) == 4 && sizeof(ConstantRecord) == 32 && sizeof(
 static_assert(sizeof(RegisterRecord) == 12 && sizeof(InstructionRecord) == 16 && sizeof(PortRecord) == 24);
 
 // One section of a program.
-template <typename Record> struct Table {
+template <typename Record>
+struct Table {
   const Record* records = nullptr;
   uint64_t count = 0;
   const Record& operator[](uint64_t index) const { return records[index]; }
@@ -228,7 +229,7 @@ struct ProgramView {
       table.count = at.count;
       return true;
     };
-#define X(name, record)                                                                                               \
+#define X(name, record) \
   if (!take(Section::name, sizeof(record), name)) return "the program's section '" #name "' lies outside of it";
     LATHE_PROGRAM_SECTIONS(X)
 #undef X
@@ -236,9 +237,7 @@ struct ProgramView {
   }
 
   // A text as a C string; "" where it is absent. Only for a verified program.
-  const char* text(uint32_t index) const {
-    return index == absent ? "" : text_bytes.records + texts[index].offset;
-  }
+  const char* text(uint32_t index) const { return index == absent ? "" : text_bytes.records + texts[index].offset; }
 };
 
-} // namespace lathe::abi
+}  // namespace lathe::abi

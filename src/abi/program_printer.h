@@ -46,18 +46,28 @@ inline std::string scalar(const ProgramView& program, uint32_t word) {
 inline std::string operand(const ProgramView& program, char letter, uint32_t word) {
   const std::string number = word == absent ? "_" : std::to_string(word);
   switch (letter) {
-  case 'S':
-  case 'D': return scalar(program, word);
-  case 'c': return "constant " + number;
-  case 'm': return word == absent ? "_" : "\"" + std::string(program.text(word)) + "\"";
-  case 'a': return "attributes " + number;
-  case 'k': return std::string("@") + program.text(program.kernels[word].name);
-  case 'r': return std::string("@") + program.text(program.runtime_kernels[word].name);
-  case 'b':
-  case 'B': return "storage " + number;
-  case 'f': return std::string("@") + program.text(program.functions[word].name);
-  case 'l': return "-> " + number;
-  default: return word == absent ? "_" : "%" + number;
+    case 'S':
+    case 'D':
+      return scalar(program, word);
+    case 'c':
+      return "constant " + number;
+    case 'm':
+      return word == absent ? "_" : "\"" + std::string(program.text(word)) + "\"";
+    case 'a':
+      return "attributes " + number;
+    case 'k':
+      return std::string("@") + program.text(program.kernels[word].name);
+    case 'r':
+      return std::string("@") + program.text(program.runtime_kernels[word].name);
+    case 'b':
+    case 'B':
+      return "storage " + number;
+    case 'f':
+      return std::string("@") + program.text(program.functions[word].name);
+    case 'l':
+      return "-> " + number;
+    default:
+      return word == absent ? "_" : "%" + number;
   }
 }
 
@@ -76,7 +86,8 @@ inline std::string instruction(const ProgramView& program, const InstructionReco
     for (uint32_t i = 0; i < count; ++i) out += (i > 0 ? ", " : "") + operand(program, *letter, *word++);
     out += ")";
   }
-  if (at.node != absent) out += std::string(out.size() + 1 < 60 ? 60 - out.size() : 1, ' ') + "; " + program.text(at.node);
+  if (at.node != absent)
+    out += std::string(out.size() + 1 < 60 ? 60 - out.size() : 1, ' ') + "; " + program.text(at.node);
   return out;
 }
 
@@ -93,7 +104,8 @@ inline std::string function(const ProgramView& program, const FunctionRecord& fu
       out += " " + dtype_name(at.dtype) + (at.rank < 0 ? "" : " rank " + std::to_string(at.rank));
     if (i >= function.parameter_count) out += "\n";
   }
-  if (function.register_count == function.parameter_count) out += ") -> " + std::to_string(function.result_count) + "\n";
+  if (function.register_count == function.parameter_count)
+    out += ") -> " + std::to_string(function.result_count) + "\n";
   for (uint32_t i = 0; i < function.instruction_count; ++i) {
     const std::string number = std::to_string(i);
     out += std::string(number.size() < 5 ? 5 - number.size() : 0, ' ') + number + "  ";
@@ -102,7 +114,7 @@ inline std::string function(const ProgramView& program, const FunctionRecord& fu
   return out;
 }
 
-} // namespace printer
+}  // namespace printer
 
 inline std::string print_program(const ProgramView& program) {
   std::string out = "program version " + std::to_string(program_version) + "\n";
@@ -131,4 +143,4 @@ inline std::string print_program(const ProgramView& program) {
   return out;
 }
 
-} // namespace lathe::abi
+}  // namespace lathe::abi

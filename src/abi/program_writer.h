@@ -41,7 +41,7 @@ struct ConstantSpec {
   DLDataType dtype = {};
   std::vector<int64_t> shape = {};
   ConstantSection section = ConstantSection::weights;
-  uint64_t offset = 0; // of the section
+  uint64_t offset = 0;  // of the section
   uint64_t bytes = 0;
   ValueKind kind = ValueKind::tensor;
 };
@@ -71,7 +71,7 @@ class ProgramWriter;
 
 // One function in the making. Labels are numbers from label(); emit them where an operand is 'l'.
 class FunctionWriter {
-public:
+ public:
   uint32_t parameter(ValueKind kind, DLDataType dtype = {}, int16_t rank = -1, std::string_view name = {});
   uint32_t reg(ValueKind kind, DLDataType dtype = {}, int16_t rank = -1, std::string_view name = {});
 
@@ -86,7 +86,7 @@ public:
 
   uint32_t instruction_count() const { return static_cast<uint32_t>(instructions.size()); }
 
-private:
+ private:
   friend class ProgramWriter;
   FunctionWriter(ProgramWriter& program, uint32_t index) : program(&program), index(index) {}
 
@@ -104,7 +104,7 @@ private:
 };
 
 class ProgramWriter {
-public:
+ public:
   // The index of a text; equal texts share one.
   uint32_t text(std::string_view value) {
     const auto [at, is_new] = text_index.try_emplace(std::string(value), static_cast<uint32_t>(table.texts.size()));
@@ -161,8 +161,12 @@ public:
     }
     const uint64_t offset = data(offsets.data(), offsets.size() * sizeof(uint64_t));
     data(all.data(), all.size(), 1);
-    return constant({.name = std::string(name), .shape = std::move(shape), .section = ConstantSection::data,
-                     .offset = offset, .bytes = table.data.size() - offset, .kind = ValueKind::strings});
+    return constant({.name = std::string(name),
+                     .shape = std::move(shape),
+                     .section = ConstantSection::data,
+                     .offset = offset,
+                     .bytes = table.data.size() - offset,
+                     .kind = ValueKind::strings});
   }
 
   uint32_t arena(const ArenaSpec& spec) {
@@ -170,7 +174,8 @@ public:
     return static_cast<uint32_t>(table.arenas.size() - 1);
   }
   uint32_t storage(const StorageSpec& spec) {
-    table.storages.push_back({spec.offset, spec.bytes, spec.index, spec.alignment, spec.kind, spec.device, spec.scope, {}});
+    table.storages.push_back(
+        {spec.offset, spec.bytes, spec.index, spec.alignment, spec.kind, spec.device, spec.scope, {}});
     return static_cast<uint32_t>(table.storages.size() - 1);
   }
   uint32_t kernel(const KernelSpec& spec) {
@@ -205,7 +210,7 @@ public:
       if (at.opcode == Opcode::return_values && !at.operands.empty()) record.result_count = at.operands[0];
       resolve_labels(at, function.labels);
       table.instructions.push_back({at.opcode, 0, at.node, static_cast<uint32_t>(table.operands.size()),
-                              static_cast<uint32_t>(at.operands.size())});
+                                    static_cast<uint32_t>(at.operands.size())});
       table.operands.insert(table.operands.end(), at.operands.begin(), at.operands.end());
     }
   }
@@ -232,7 +237,7 @@ public:
     return bytes;
   }
 
-private:
+ private:
   PortRecord port(const PortSpec& spec) {
     PortRecord record{};
     record.name = text(spec.name);
@@ -283,4 +288,4 @@ inline void FunctionWriter::emit(Opcode opcode, std::vector<uint32_t> operands, 
   instructions.push_back({opcode, node.empty() ? absent : program->text(node), std::move(operands)});
 }
 
-} // namespace lathe::abi
+}  // namespace lathe::abi

@@ -47,7 +47,7 @@ TEST(program_writer, lays_out_sections_that_parse) {
   EXPECT_EQ(view.instructions.count, 4u);
   EXPECT_EQ(view.outputs[0].rank, -1);
   const InstructionRecord& branch = view.instructions[1];
-  EXPECT_EQ(view.operands[branch.first_operand + 1], 3u); // the label is the instruction it was bound before
+  EXPECT_EQ(view.operands[branch.first_operand + 1], 3u);  // the label is the instruction it was bound before
   EXPECT_STREQ(view.text(view.instructions[2].node), "Relu_4");
   EXPECT_EQ(view.constants[0].kind, ValueKind::strings);
   EXPECT_EQ(view.constants[0].bytes, 3 * 8u + 6);
@@ -88,5 +88,5 @@ fn main(%0 x: tensor float32 rank 2) -> 1
 )");
 }
 
-} // namespace
-} // namespace lathe::abi
+}  // namespace
+}  // namespace lathe::abi

@@ -41,9 +41,9 @@ typedef struct LatheRuntimeCall {
   void* call_state;
   LatheValue* const* inputs;
   int64_t input_count;
-  LatheValue** outputs; // null on entry
+  LatheValue** outputs;  // null on entry
   int64_t output_count;
-  const void* attributes; // the operator's attributes as the kernel's family encodes them; 8-byte aligned
+  const void* attributes;  // the operator's attributes as the kernel's family encodes them; 8-byte aligned
   uint64_t attribute_bytes;
   const char* node;
 } LatheRuntimeCall;
@@ -52,14 +52,14 @@ typedef struct LatheRuntimeCall {
 typedef int32_t (*LatheRuntimeKernel)(const LatheRuntimeCall* call);
 
 typedef struct LatheRuntimeKernelEntry {
-  const char* name;            // "strings.concat"
-  LatheRuntimeKernel function; // null in an artifact's table: whoever opens it supplies the kernel
+  const char* name;             // "strings.concat"
+  LatheRuntimeKernel function;  // null in an artifact's table: whoever opens it supplies the kernel
 } LatheRuntimeKernelEntry;
 
 // What an archive of one family exports as lathe_runtime_kernels_<family>, and LatheOpenOptions takes.
 typedef struct LatheRuntimeKernelTable {
-  uint32_t version; // LATHE_VALUE_TABLE_VERSION it was built against
-  uint32_t size;    // sizeof(LatheRuntimeKernelTable)
+  uint32_t version;  // LATHE_VALUE_TABLE_VERSION it was built against
+  uint32_t size;     // sizeof(LatheRuntimeKernelTable)
   const char* family;
   const LatheRuntimeKernelEntry* entries;
   uint64_t count;

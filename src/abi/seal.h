@@ -11,9 +11,9 @@ namespace lathe::abi {
 
 inline constexpr char seal_magic[8] = {'L', 'T', 'H', 'S', 'E', 'A', 'L', '1'};
 
-struct Seal { // the last bytes of the file
-  uint64_t skip_offset, skip_bytes; // what the sum leaves out
-  uint64_t file_bytes;              // of the file with the seal
+struct Seal {                        // the last bytes of the file
+  uint64_t skip_offset, skip_bytes;  // what the sum leaves out
+  uint64_t file_bytes;               // of the file with the seal
   uint64_t sum[2];
   char magic[8];
 };
@@ -70,4 +70,4 @@ inline SealState check_seal(const void* data, uint64_t size) {
   return expected.sum[0] == seal.sum[0] && expected.sum[1] == seal.sum[1] ? SealState::intact : SealState::broken;
 }
 
-} // namespace lathe::abi
+}  // namespace lathe::abi

@@ -14,8 +14,8 @@ extern "C" {
 typedef void (*LatheParallelBody)(void* closure, int64_t begin, int64_t end);
 
 typedef struct LatheServices {
-  uint32_t version; // LATHE_SERVICES_VERSION
-  uint32_t size;    // sizeof(LatheServices)
+  uint32_t version;  // LATHE_SERVICES_VERSION
+  uint32_t size;     // sizeof(LatheServices)
 
   // Calls body over disjoint ranges that together are [0, extent), in fixed equal parts of at least `grain`
   // iterations (grain < 1 means 1), and returns when all are done. Inside a body it runs inline. Returns 0, or the

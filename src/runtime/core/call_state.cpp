@@ -1,9 +1,10 @@
 #include "runtime/core/call_state.h"
 
+#include <sched.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sched.h>
 
 #include "runtime/core/error.h"
 #include "runtime/core/model.h"
@@ -13,7 +14,7 @@ namespace lathe::runtime {
 
 struct CallState::Scratch {
   Scratch *previous, *next;
-  void* base; // what free takes
+  void* base;  // what free takes
   uint64_t bytes;
 };
 
@@ -56,7 +57,8 @@ void* allocate(void* call_state, int64_t bytes, int64_t alignment) {
   if (!is_charged || posix_memalign(&base, align, wanted + align) != 0) {
     if (is_charged) discharge(state.account, wanted);
     char message[96];
-    std::snprintf(message, sizeof(message), "there is no memory for %lld bytes of scratch", static_cast<long long>(bytes));
+    std::snprintf(message, sizeof(message), "there is no memory for %lld bytes of scratch",
+                  static_cast<long long>(bytes));
     raise_error(call_state, is_charged || bytes < 0 ? LATHE_OUT_OF_MEMORY : LATHE_LIMIT_REACHED, message, nullptr);
     return nullptr;
   }
@@ -105,7 +107,7 @@ void profile_end(void* call_state) {
   if (profiler.is_enabled) profiler.end_span();
 }
 
-} // namespace
+}  // namespace
 
 void CallState::begin_run() {
   error_claimed.store(0, std::memory_order_relaxed);
@@ -138,4 +140,4 @@ const LatheServices services = {
     .profile_end = profile_end,
 };
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

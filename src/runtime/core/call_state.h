@@ -20,21 +20,21 @@ struct CallState {
   int32_t threads;
   FloatControl float_control;
 
-  std::atomic<uint32_t> error_claimed; // 1 from the first raise_error of the run on
-  std::atomic<int32_t> error_code;     // set when the texts are there
+  std::atomic<uint32_t> error_claimed;  // 1 from the first raise_error of the run on
+  std::atomic<int32_t> error_code;      // set when the texts are there
   char message[1024];
   char node[256];
 
-  struct Scratch; // a list of what a run has allocated and not released
+  struct Scratch;  // a list of what a run has allocated and not released
   Scratch* scratch;
   std::atomic<uint32_t> scratch_lock;
 
   void begin_run();
-  void end_run(); // frees what is left of the scratch memory
+  void end_run();  // frees what is left of the scratch memory
   // What a kernel raised, or `status` itself; said for this thread. `node` and `kernel` help where it gave no texts.
   int32_t report(int32_t status, const char* node, const char* kernel) const;
 };
 
 extern const LatheServices services;
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -15,22 +15,29 @@ namespace {
 
 const char* machine_name(uint16_t machine) {
   switch (machine) {
-  case EM_X86_64: return "x86_64";
-  case EM_AARCH64: return "aarch64";
-  case EM_386: return "i386";
-  case EM_ARM: return "arm";
-  case EM_RISCV: return "riscv";
-  default: return "another architecture";
+    case EM_X86_64:
+      return "x86_64";
+    case EM_AARCH64:
+      return "aarch64";
+    case EM_386:
+      return "i386";
+    case EM_ARM:
+      return "arm";
+    case EM_RISCV:
+      return "riscv";
+    default:
+      return "another architecture";
   }
 }
 
-template <typename Record> bool read_at(const void* bytes, uint64_t size, uint64_t offset, Record* record) {
+template <typename Record>
+bool read_at(const void* bytes, uint64_t size, uint64_t offset, Record* record) {
   if (offset > size || size - offset < sizeof(Record)) return false;
   std::memcpy(record, static_cast<const char*>(bytes) + offset, sizeof(Record));
   return true;
 }
 
-} // namespace
+}  // namespace
 
 int32_t check_library(const char* name, const void* bytes, uint64_t size) {
   const auto damaged = [&](const char* why) { return fail(LATHE_INVALID_ARTIFACT, nullptr, "%s: %s", name, why); };
@@ -56,9 +63,11 @@ int32_t check_library(const char* name, const void* bytes, uint64_t size) {
   const uint64_t sections = uint64_t{header.e_shnum} * header.e_shentsize;
   if (header.e_shoff > size || sections > size - header.e_shoff) return damaged("the file is truncated");
   switch (abi::check_seal(bytes, size)) {
-  case abi::SealState::absent:
-  case abi::SealState::intact: return 0;
-  case abi::SealState::broken: return damaged("the file has changed since it was written (its seal does not match)");
+    case abi::SealState::absent:
+    case abi::SealState::intact:
+      return 0;
+    case abi::SealState::broken:
+      return damaged("the file has changed since it was written (its seal does not match)");
   }
   __builtin_unreachable();
 }
@@ -66,4 +75,4 @@ int32_t check_library(const char* name, const void* bytes, uint64_t size) {
 int32_t check_library(const char*, const void*, uint64_t) { return 0; }
 #endif
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

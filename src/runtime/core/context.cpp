@@ -9,7 +9,8 @@
 namespace lathe::runtime {
 namespace {
 
-template <typename Field> Field option(const LatheContextOptions* options, Field LatheContextOptions::* field) {
+template <typename Field>
+Field option(const LatheContextOptions* options, Field LatheContextOptions::* field) {
   if (options == nullptr) return {};
   const auto end = reinterpret_cast<const char*>(&(options->*field) + 1) - reinterpret_cast<const char*>(options);
   return options->size >= static_cast<uint64_t>(end) ? options->*field : Field{};
@@ -17,7 +18,8 @@ template <typename Field> Field option(const LatheContextOptions* options, Field
 
 int32_t allocate_arenas(LatheContext& context) {
   const abi::ProgramView& program = context.model->program;
-  if (!context.arenas.resize(program.arenas.count)) return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a context");
+  if (!context.arenas.resize(program.arenas.count))
+    return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a context");
   for (uint64_t i = 0; i < program.arenas.count; ++i) {
     const abi::ArenaRecord& arena = program.arenas[i];
     Queue* queue = queue_of(context, arena.device);
@@ -56,7 +58,7 @@ int32_t fill(LatheContext& context, const LatheContextOptions* options) {
   return allocate_arenas(context);
 }
 
-} // namespace
+}  // namespace
 
 Queue* queue_of(LatheContext& context, abi::Backend backend) {
   Queue*& queue = context.queues[static_cast<uint32_t>(backend)];
@@ -98,4 +100,4 @@ void destroy_context(LatheContext* context) {
   std::free(context);
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -21,23 +21,23 @@ struct Slot {
 
 // Where a result of a run goes.
 struct OutputTarget {
-  const DLTensor* caller; // null: the runtime allocates
-  bool is_direct;         // instructions may write into the caller's memory
+  const DLTensor* caller;  // null: the runtime allocates
+  bool is_direct;          // instructions may write into the caller's memory
 };
 
 struct BoundSymbol {
-  const char* name; // points into the program; equal names share a text
+  const char* name;  // points into the program; equal names share a text
   int64_t size;
   uint32_t input;
 };
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime
 
 struct LatheContext {
   LatheModel* model = nullptr;
   lathe::runtime::Account* account = nullptr;
   std::atomic<uint32_t> is_busy = 0;
-  uint64_t instruction_limit = 0; // 0: none
+  uint64_t instruction_limit = 0;  // 0: none
   uint64_t instructions_left = 0;
   uint64_t arena_bytes = 0;
 
@@ -45,12 +45,12 @@ struct LatheContext {
   lathe::runtime::Profiler profiler;
   lathe::runtime::Queue* queues[lathe::abi::backend_count] = {};
   lathe::runtime::Vector<void*> arenas;
-  lathe::runtime::Vector<lathe::runtime::Block*> dynamic_storages; // one for each storage, null until reserved
-  lathe::runtime::Vector<lathe::runtime::Slot> slots;              // of all functions
+  lathe::runtime::Vector<lathe::runtime::Block*> dynamic_storages;  // one for each storage, null until reserved
+  lathe::runtime::Vector<lathe::runtime::Slot> slots;               // of all functions
   lathe::runtime::Vector<lathe::runtime::OutputTarget> outputs;
-  lathe::runtime::Vector<LatheValue*> results; // of the main function
+  lathe::runtime::Vector<LatheValue*> results;  // of the main function
   lathe::runtime::Vector<lathe::runtime::BoundSymbol> symbols;
-  lathe::runtime::Vector<void*> buffers; // arguments of the kernel being called
+  lathe::runtime::Vector<void*> buffers;  // arguments of the kernel being called
   lathe::runtime::Vector<int64_t> scalars;
 };
 
@@ -77,4 +77,4 @@ struct RunOutputs {
 };
 int32_t run(LatheContext& context, const RunInputs& inputs, const RunOutputs& outputs);
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

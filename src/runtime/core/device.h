@@ -23,7 +23,7 @@ struct Launch {
   LatheKernel kernel;
   const LatheServices* services;
   void* call_state;
-  void* const* buffers; // read before launch returns
+  void* const* buffers;  // read before launch returns
   uint32_t buffer_count;
   const int64_t* scalars;
   uint32_t scalar_count;
@@ -34,8 +34,8 @@ struct Device {
   const char* name;
   abi::Backend backend;
   DLDeviceType type;
-  bool host_visible; // the host may read and write its memory once the queue has been waited for
-  bool executes;     // kernels run; the null device only records them
+  bool host_visible;  // the host may read and write its memory once the queue has been waited for
+  bool executes;      // kernels run; the null device only records them
 
   // Null when there is no such device or no memory.
   Queue* (*create_queue)(int32_t device_id);
@@ -58,4 +58,4 @@ const Device& device_of(abi::Backend backend);
 #include "abi/backends.def"
 #undef LATHE_BACKEND
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -19,7 +19,7 @@ namespace lathe::runtime {
 namespace {
 
 class device_conformance : public ::testing::TestWithParam<abi::Backend> {
-protected:
+ protected:
   const Device& device = device_of(GetParam());
   Queue* queue = device.create_queue(0);
   void TearDown() override {
@@ -64,7 +64,7 @@ TEST_P(device_conformance, copies_in_the_order_of_the_queue) {
   EXPECT_EQ(device.copy(queue, other, memory, sizeof(first)), 0);
   EXPECT_EQ(device.copy(queue, back, other, sizeof(back)), 0);
   EXPECT_EQ(device.copy(queue, nullptr, nullptr, 0), 0);
-  device.release(queue, abi::Scope::global, other); // after the copy out of it
+  device.release(queue, abi::Scope::global, other);  // after the copy out of it
   device.release(queue, abi::Scope::global, memory);
   EXPECT_EQ(device.wait(queue), 0);
   EXPECT_EQ(std::vector<int32_t>(back, back + 4), (std::vector<int32_t>{1, 5, 6, 4}));
@@ -80,7 +80,7 @@ TEST_P(device_conformance, launches_with_the_buffers_of_the_moment) {
   device.copy(queue, memory, &value, sizeof(value));
   void* buffers[] = {memory};
   EXPECT_EQ(device.launch(queue, launch_of(increment, buffers, 1)), 0);
-  buffers[0] = &other; // read before launch returned
+  buffers[0] = &other;  // read before launch returned
   device.copy(queue, &back, memory, sizeof(back));
   device.release(queue, abi::Scope::global, memory);
   EXPECT_EQ(device.wait(queue), 0);
@@ -90,7 +90,9 @@ TEST_P(device_conformance, launches_with_the_buffers_of_the_moment) {
 
 TEST_P(device_conformance, says_the_first_failure_once) {
   if (!device.executes) GTEST_SKIP() << "kernels of '" << device.name << "' do not run, so none fails";
-  const LatheKernel fails = [](const LatheServices*, void*, void* const* at, const int64_t*) { return *static_cast<int32_t*>(at[0]); };
+  const LatheKernel fails = [](const LatheServices*, void*, void* const* at, const int64_t*) {
+    return *static_cast<int32_t*>(at[0]);
+  };
   int32_t first = 7, second = 8;
   void* one[] = {&first};
   void* two[] = {&second};
@@ -127,5 +129,5 @@ TEST(null_device, records_what_it_was_asked_for_and_is_lazy) {
   device.destroy_queue(queue);
 }
 
-} // namespace
-} // namespace lathe::runtime
+}  // namespace
+}  // namespace lathe::runtime

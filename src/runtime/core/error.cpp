@@ -15,7 +15,7 @@ struct Slot {
 };
 thread_local Slot slot = {{LATHE_OK, nullptr, nullptr}, {0}, {0}};
 
-} // namespace
+}  // namespace
 
 int32_t fail(int32_t code, const char* node, const char* format, ...) {
   // Formatted aside first: the arguments may be the texts of the last error.
@@ -59,4 +59,4 @@ DTypeText dtype_text(DLDataType dtype) {
   return out;
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

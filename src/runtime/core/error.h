@@ -23,4 +23,4 @@ struct DTypeText {
 };
 DTypeText dtype_text(DLDataType dtype);
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -1,9 +1,8 @@
 // The C interface of abi/lathe.h over models, contexts and runs.
-#include "abi/lathe.h"
-
 #include <cstdlib>
 #include <cstring>
 
+#include "abi/lathe.h"
 #include "runtime/core/context.h"
 #include "runtime/core/error.h"
 
@@ -20,11 +19,12 @@ namespace {
 
 int32_t missing(const char* what) { return fail(LATHE_INVALID_ARGUMENT, nullptr, "%s is a null pointer", what); }
 
-template <typename Pointer> void clear(Pointer* outputs, int32_t count) {
+template <typename Pointer>
+void clear(Pointer* outputs, int32_t count) {
   for (int32_t i = 0; outputs != nullptr && i < count; ++i) outputs[i] = nullptr;
 }
 
-} // namespace
+}  // namespace
 
 extern "C" {
 
@@ -154,7 +154,8 @@ int32_t lathe_profile_count(const LatheContext* context) { return context->profi
 int32_t lathe_profile_entry(const LatheContext* context, int32_t index, LatheProfileEntry* entry) {
   if (entry == nullptr) return missing("the place for the entry");
   if (context->profiler.entry(context->model->program, index, entry)) return LATHE_OK;
-  return fail(LATHE_INVALID_ARGUMENT, nullptr, "the profile has %d entries, there is none %d", context->profiler.entry_count(), index);
+  return fail(LATHE_INVALID_ARGUMENT, nullptr, "the profile has %d entries, there is none %d",
+              context->profiler.entry_count(), index);
 }
 
-} // extern "C"
+}  // extern "C"

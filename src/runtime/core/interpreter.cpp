@@ -46,8 +46,8 @@ int32_t write_object(const Frame& frame, uint32_t reg, LatheValue* value) {
   const abi::RegisterRecord& declared = frame.reg(reg);
   const bool is_tensor = value->kind == ValueKind::tensor;
   const DLDataType have = value->tensor.dtype, want = declared.dtype;
-  const bool is_same_type = !is_tensor || want.bits == 0 ||
-                            (have.code == want.code && have.bits == want.bits && have.lanes == want.lanes);
+  const bool is_same_type =
+      !is_tensor || want.bits == 0 || (have.code == want.code && have.bits == want.bits && have.lanes == want.lanes);
   if (value->kind != declared.kind || !is_same_type ||
       (is_tensor && declared.rank >= 0 && declared.rank != value->tensor.ndim)) {
     const int32_t status =
@@ -111,23 +111,47 @@ int32_t binary(const Frame& frame, const uint32_t* words) {
   if (!read_scalar(frame, words[1], &a) || !read_scalar(frame, words[2], &b)) return last_error().code;
   const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   switch (frame.at->opcode) {
-  case Opcode::scalar_add: result = wrapped(ua + ub); break;
-  case Opcode::scalar_subtract: result = wrapped(ua - ub); break;
-  case Opcode::scalar_multiply: result = wrapped(ua * ub); break;
-  case Opcode::scalar_floor_divide:
-  case Opcode::scalar_floor_modulo:
-    if (!divide(frame.at->opcode, a, b, &result))
-      return failed(frame, LATHE_CHECK_FAILED, "%lld is divided by zero in the computation of a shape", static_cast<long long>(a));
-    break;
-  case Opcode::scalar_minimum: result = a < b ? a : b; break;
-  case Opcode::scalar_maximum: result = a > b ? a : b; break;
-  case Opcode::scalar_equal: result = a == b; break;
-  case Opcode::scalar_not_equal: result = a != b; break;
-  case Opcode::scalar_less: result = a < b; break;
-  case Opcode::scalar_less_equal: result = a <= b; break;
-  case Opcode::scalar_and: result = a != 0 && b != 0; break;
-  case Opcode::scalar_or: result = a != 0 || b != 0; break;
-  default: __builtin_unreachable();
+    case Opcode::scalar_add:
+      result = wrapped(ua + ub);
+      break;
+    case Opcode::scalar_subtract:
+      result = wrapped(ua - ub);
+      break;
+    case Opcode::scalar_multiply:
+      result = wrapped(ua * ub);
+      break;
+    case Opcode::scalar_floor_divide:
+    case Opcode::scalar_floor_modulo:
+      if (!divide(frame.at->opcode, a, b, &result))
+        return failed(frame, LATHE_CHECK_FAILED, "%lld is divided by zero in the computation of a shape",
+                      static_cast<long long>(a));
+      break;
+    case Opcode::scalar_minimum:
+      result = a < b ? a : b;
+      break;
+    case Opcode::scalar_maximum:
+      result = a > b ? a : b;
+      break;
+    case Opcode::scalar_equal:
+      result = a == b;
+      break;
+    case Opcode::scalar_not_equal:
+      result = a != b;
+      break;
+    case Opcode::scalar_less:
+      result = a < b;
+      break;
+    case Opcode::scalar_less_equal:
+      result = a <= b;
+      break;
+    case Opcode::scalar_and:
+      result = a != 0 && b != 0;
+      break;
+    case Opcode::scalar_or:
+      result = a != 0 || b != 0;
+      break;
+    default:
+      __builtin_unreachable();
   }
   write_scalar(frame, words[0], result);
   return 0;
@@ -155,7 +179,8 @@ void kill(Slot& slot) {
   slot.is_live = false;
   LatheValue* object = slot.object;
   if (object == nullptr) return;
-  if (object->kind == ValueKind::tensor && object->block == nullptr && object->references.load(std::memory_order_acquire) == 1)
+  if (object->kind == ValueKind::tensor && object->block == nullptr &&
+      object->references.load(std::memory_order_acquire) == 1)
     return;
   release(object);
   slot.object = nullptr;
@@ -216,59 +241,92 @@ int32_t return_values(const Frame& frame, const uint32_t* words) {
 // Everything but control flow, which run_function does itself.
 int32_t execute(const Frame& frame, const uint32_t* words) {
   switch (frame.at->opcode) {
-  case Opcode::alloc_tensor: return alloc_tensor(frame, words);
-  case Opcode::reserve_storage: return reserve_storage(frame, words);
-  case Opcode::load_constant: return load_constant(frame, words);
-  case Opcode::view: return view(frame, words);
-  case Opcode::copy: return copy(frame, words);
-  case Opcode::match_shape: return match_shape(frame, words);
-  case Opcode::assert_true: return assert_true(frame, words);
-  case Opcode::call_kernel: return call_kernel(frame, words);
-  case Opcode::call_runtime_kernel: return call_runtime_kernel(frame, words);
-  case Opcode::call_function: return call_function(frame, words);
-  case Opcode::scalar_set: {
-    int64_t scalar = 0;
-    if (!read_scalar(frame, words[1], &scalar)) return last_error().code;
-    write_scalar(frame, words[0], scalar);
-    return 0;
-  }
-  case Opcode::scalar_add:
-  case Opcode::scalar_subtract:
-  case Opcode::scalar_multiply:
-  case Opcode::scalar_floor_divide:
-  case Opcode::scalar_floor_modulo:
-  case Opcode::scalar_minimum:
-  case Opcode::scalar_maximum:
-  case Opcode::scalar_equal:
-  case Opcode::scalar_not_equal:
-  case Opcode::scalar_less:
-  case Opcode::scalar_less_equal:
-  case Opcode::scalar_and:
-  case Opcode::scalar_or: return binary(frame, words);
-  case Opcode::scalar_select: return select(frame, words);
-  case Opcode::read_dim: return read_dim(frame, words);
-  case Opcode::read_rank: return read_rank(frame, words);
-  case Opcode::load_scalar: return load_scalar(frame, words);
-  case Opcode::store_scalar: return store_scalar(frame, words);
-  case Opcode::alloc_strings: return alloc_strings(frame, words);
-  case Opcode::copy_strings: return copy_strings(frame, words);
-  case Opcode::make_tuple: return make_tuple(frame, words);
-  case Opcode::tuple_get: return tuple_get(frame, words);
-  case Opcode::make_sequence: return make_sequence(frame, words);
-  case Opcode::sequence_insert: return sequence_insert(frame, words);
-  case Opcode::sequence_erase: return sequence_erase(frame, words);
-  case Opcode::sequence_at: return sequence_at(frame, words);
-  case Opcode::sequence_length: return sequence_length(frame, words);
-  case Opcode::make_optional: return make_optional(frame, words);
-  case Opcode::optional_has: return optional_has(frame, words);
-  case Opcode::optional_get: return optional_get(frame, words);
-  case Opcode::move: return move(frame, words);
-  case Opcode::kill: kill(frame.slots[words[0]]); return 0;
-  case Opcode::return_values: return return_values(frame, words);
-  case Opcode::jump:
-  case Opcode::branch:
-  case Opcode::loop_begin:
-  case Opcode::loop_next: break;
+    case Opcode::alloc_tensor:
+      return alloc_tensor(frame, words);
+    case Opcode::reserve_storage:
+      return reserve_storage(frame, words);
+    case Opcode::load_constant:
+      return load_constant(frame, words);
+    case Opcode::view:
+      return view(frame, words);
+    case Opcode::copy:
+      return copy(frame, words);
+    case Opcode::match_shape:
+      return match_shape(frame, words);
+    case Opcode::assert_true:
+      return assert_true(frame, words);
+    case Opcode::call_kernel:
+      return call_kernel(frame, words);
+    case Opcode::call_runtime_kernel:
+      return call_runtime_kernel(frame, words);
+    case Opcode::call_function:
+      return call_function(frame, words);
+    case Opcode::scalar_set: {
+      int64_t scalar = 0;
+      if (!read_scalar(frame, words[1], &scalar)) return last_error().code;
+      write_scalar(frame, words[0], scalar);
+      return 0;
+    }
+    case Opcode::scalar_add:
+    case Opcode::scalar_subtract:
+    case Opcode::scalar_multiply:
+    case Opcode::scalar_floor_divide:
+    case Opcode::scalar_floor_modulo:
+    case Opcode::scalar_minimum:
+    case Opcode::scalar_maximum:
+    case Opcode::scalar_equal:
+    case Opcode::scalar_not_equal:
+    case Opcode::scalar_less:
+    case Opcode::scalar_less_equal:
+    case Opcode::scalar_and:
+    case Opcode::scalar_or:
+      return binary(frame, words);
+    case Opcode::scalar_select:
+      return select(frame, words);
+    case Opcode::read_dim:
+      return read_dim(frame, words);
+    case Opcode::read_rank:
+      return read_rank(frame, words);
+    case Opcode::load_scalar:
+      return load_scalar(frame, words);
+    case Opcode::store_scalar:
+      return store_scalar(frame, words);
+    case Opcode::alloc_strings:
+      return alloc_strings(frame, words);
+    case Opcode::copy_strings:
+      return copy_strings(frame, words);
+    case Opcode::make_tuple:
+      return make_tuple(frame, words);
+    case Opcode::tuple_get:
+      return tuple_get(frame, words);
+    case Opcode::make_sequence:
+      return make_sequence(frame, words);
+    case Opcode::sequence_insert:
+      return sequence_insert(frame, words);
+    case Opcode::sequence_erase:
+      return sequence_erase(frame, words);
+    case Opcode::sequence_at:
+      return sequence_at(frame, words);
+    case Opcode::sequence_length:
+      return sequence_length(frame, words);
+    case Opcode::make_optional:
+      return make_optional(frame, words);
+    case Opcode::optional_has:
+      return optional_has(frame, words);
+    case Opcode::optional_get:
+      return optional_get(frame, words);
+    case Opcode::move:
+      return move(frame, words);
+    case Opcode::kill:
+      kill(frame.slots[words[0]]);
+      return 0;
+    case Opcode::return_values:
+      return return_values(frame, words);
+    case Opcode::jump:
+    case Opcode::branch:
+    case Opcode::loop_begin:
+    case Opcode::loop_next:
+      break;
   }
   __builtin_unreachable();
 }
@@ -277,30 +335,34 @@ int32_t execute(const Frame& frame, const uint32_t* words) {
 int32_t jump_target(const Frame& frame, const uint32_t* words, uint32_t* next) {
   int64_t a = 0, b = 0;
   switch (frame.at->opcode) {
-  case Opcode::jump: *next = words[0]; return 0;
-  case Opcode::branch:
-    if (!read_scalar(frame, words[0], &a)) return last_error().code;
-    *next = a != 0 ? words[1] : words[2];
-    return 0;
-  case Opcode::loop_begin:
-    if (!read_scalar(frame, words[1], &a) || !read_scalar(frame, words[2], &b)) return last_error().code;
-    write_scalar(frame, words[0], a);
-    if (a >= b) *next = words[3];
-    return 0;
-  case Opcode::loop_next:
-    if (!read_scalar(frame, words[0], &a) || !read_scalar(frame, words[1], &b)) return last_error().code;
-    write_scalar(frame, words[0], wrapped(static_cast<uint64_t>(a) + 1));
-    if (frame.slots[words[0]].scalar < b && a != INT64_MAX) *next = words[2];
-    return 0;
-  default: return 0;
+    case Opcode::jump:
+      *next = words[0];
+      return 0;
+    case Opcode::branch:
+      if (!read_scalar(frame, words[0], &a)) return last_error().code;
+      *next = a != 0 ? words[1] : words[2];
+      return 0;
+    case Opcode::loop_begin:
+      if (!read_scalar(frame, words[1], &a) || !read_scalar(frame, words[2], &b)) return last_error().code;
+      write_scalar(frame, words[0], a);
+      if (a >= b) *next = words[3];
+      return 0;
+    case Opcode::loop_next:
+      if (!read_scalar(frame, words[0], &a) || !read_scalar(frame, words[1], &b)) return last_error().code;
+      write_scalar(frame, words[0], wrapped(static_cast<uint64_t>(a) + 1));
+      if (frame.slots[words[0]].scalar < b && a != INT64_MAX) *next = words[2];
+      return 0;
+    default:
+      return 0;
   }
 }
 
 bool chooses_next(Opcode opcode) {
-  return opcode == Opcode::jump || opcode == Opcode::branch || opcode == Opcode::loop_begin || opcode == Opcode::loop_next;
+  return opcode == Opcode::jump || opcode == Opcode::branch || opcode == Opcode::loop_begin ||
+         opcode == Opcode::loop_next;
 }
 
-} // namespace
+}  // namespace
 
 int32_t run_function(LatheContext& context, uint32_t index) {
   const abi::ProgramView& program = context.model->program;
@@ -324,7 +386,8 @@ int32_t run_function(LatheContext& context, uint32_t index) {
     } else if (is_profiled) {
       const int64_t start = monotonic_nanoseconds();
       status = execute(frame, words);
-      context.profiler.add_instruction(function.first_instruction + uint64_t{next} - 1, monotonic_nanoseconds() - start);
+      context.profiler.add_instruction(function.first_instruction + uint64_t{next} - 1,
+                                       monotonic_nanoseconds() - start);
     } else {
       status = execute(frame, words);
     }
@@ -334,4 +397,4 @@ int32_t run_function(LatheContext& context, uint32_t index) {
   return status;
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

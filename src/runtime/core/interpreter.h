@@ -11,8 +11,8 @@ struct Frame {
   LatheContext& context;
   const abi::ProgramView& program;
   const abi::FunctionRecord& function;
-  Slot* slots;                     // of this function
-  const abi::InstructionRecord* at; // the instruction being executed
+  Slot* slots;                       // of this function
+  const abi::InstructionRecord* at;  // the instruction being executed
 
   const char* node() const { return program.text(at->node); }
   const abi::RegisterRecord& reg(uint32_t index) const {
@@ -65,4 +65,4 @@ int32_t make_optional(const Frame& frame, const uint32_t* words);
 int32_t optional_has(const Frame& frame, const uint32_t* words);
 int32_t optional_get(const Frame& frame, const uint32_t* words);
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

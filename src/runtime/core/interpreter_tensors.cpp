@@ -61,7 +61,7 @@ void fill(const Frame& frame, uint32_t reg, LatheValue* object, const Shape& sha
 
 struct Memory {
   void* data;
-  Block* block; // a reference for the tensor, or null
+  Block* block;  // a reference for the tensor, or null
 };
 
 int32_t output_memory(const Frame& frame, uint32_t reg, uint32_t output, const Shape& shape, Memory* memory) {
@@ -69,7 +69,8 @@ int32_t output_memory(const Frame& frame, uint32_t reg, uint32_t output, const S
   const OutputTarget& target = context.outputs[output];
   if (target.is_direct) {
     const DLTensor& caller = *target.caller;
-    bool is_same = caller.ndim == shape.rank && std::memcmp(&caller.dtype, &frame.reg(reg).dtype, sizeof(DLDataType)) == 0;
+    bool is_same =
+        caller.ndim == shape.rank && std::memcmp(&caller.dtype, &frame.reg(reg).dtype, sizeof(DLDataType)) == 0;
     for (int32_t i = 0; is_same && i < shape.rank; ++i) is_same = caller.shape[i] == shape.dims[i];
     if (!is_same)
       return failed(frame, LATHE_INVALID_ARGUMENT, "output '%s' is given as %s%s, but the result is %s%s",
@@ -89,19 +90,21 @@ int32_t storage_memory(const Frame& frame, uint32_t reg, uint32_t index, const S
   const abi::StorageRecord& storage = frame.program.storages[index];
   uint64_t capacity = 0;
   switch (storage.kind) {
-  case StorageKind::output: return output_memory(frame, reg, storage.index, shape, memory);
-  case StorageKind::planned:
-    capacity = storage.bytes;
-    *memory = {static_cast<char*>(frame.context.arenas[storage.index]) + storage.offset, nullptr};
-    break;
-  case StorageKind::dynamic: {
-    Block* block = frame.context.dynamic_storages[index];
-    if (block == nullptr) return failed(frame, LATHE_INVALID_ARTIFACT, "storage %u is used before it has a size", index);
-    capacity = block->bytes;
-    // The tensor keeps the block, so that growing the storage leaves no tensor without memory.
-    *memory = {block->memory, block};
-    break;
-  }
+    case StorageKind::output:
+      return output_memory(frame, reg, storage.index, shape, memory);
+    case StorageKind::planned:
+      capacity = storage.bytes;
+      *memory = {static_cast<char*>(frame.context.arenas[storage.index]) + storage.offset, nullptr};
+      break;
+    case StorageKind::dynamic: {
+      Block* block = frame.context.dynamic_storages[index];
+      if (block == nullptr)
+        return failed(frame, LATHE_INVALID_ARTIFACT, "storage %u is used before it has a size", index);
+      capacity = block->bytes;
+      // The tensor keeps the block, so that growing the storage leaves no tensor without memory.
+      *memory = {block->memory, block};
+      break;
+    }
   }
   if (shape.bytes > capacity)
     return failed(frame, LATHE_CHECK_FAILED, "a tensor of shape %s needs %llu bytes, but its storage has %llu",
@@ -126,19 +129,19 @@ char* scalar_address(const Frame& frame, LatheValue* tensor, uint32_t position_w
   const bool is_integer = dtype.code == kDLInt || dtype.code == kDLUInt || dtype.code == kDLBool;
   const bool is_whole = dtype.bits == 8 || dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64;
   if (!is_integer || !is_whole || dtype.lanes != 1 || tensor->backend != abi::Backend::cpu) {
-    failed(frame, LATHE_CHECK_FAILED, "a tensor of %s on %s has no elements to compute shapes with", dtype_text(dtype).text,
-           device_of(tensor->backend).name);
+    failed(frame, LATHE_CHECK_FAILED, "a tensor of %s on %s has no elements to compute shapes with",
+           dtype_text(dtype).text, device_of(tensor->backend).name);
     return nullptr;
   }
   if (position < 0 || position >= tensor->count) {
-    failed(frame, LATHE_CHECK_FAILED, "position %lld lies outside of a tensor of shape %s", static_cast<long long>(position),
-           shape_text(tensor->dims, tensor->tensor.ndim).text);
+    failed(frame, LATHE_CHECK_FAILED, "position %lld lies outside of a tensor of shape %s",
+           static_cast<long long>(position), shape_text(tensor->dims, tensor->tensor.ndim).text);
     return nullptr;
   }
   return static_cast<char*>(tensor->tensor.data) + position * (dtype.bits / 8);
 }
 
-} // namespace
+}  // namespace
 
 int32_t alloc_tensor(const Frame& frame, const uint32_t* words) {
   Shape shape;
@@ -182,7 +185,8 @@ int32_t load_constant(const Frame& frame, const uint32_t* words) {
   if (constant.kind == ValueKind::strings) return write_object(frame, words[0], retain(model.strings[words[1]]));
   Shape shape;
   shape.rank = constant.rank;
-  for (uint32_t i = 0; i < constant.rank; ++i) shape.dims[i] = frame.program.dims[constant.first_dim + uint64_t{i}].size;
+  for (uint32_t i = 0; i < constant.rank; ++i)
+    shape.dims[i] = frame.program.dims[constant.first_dim + uint64_t{i}].size;
   tensor_extent(constant.dtype, shape.rank, shape.dims, &shape.count, &shape.bytes);
   const char* section = constant.section == abi::ConstantSection::weights ? model.weights : frame.program.data.records;
   LatheValue* object = take_object(frame, words[0], shape.rank);
@@ -209,14 +213,15 @@ int32_t view(const Frame& frame, const uint32_t* words) {
                          static_cast<uint64_t>(first) * bits / 8 <= source->bytes &&
                          shape.bytes <= source->bytes - static_cast<uint64_t>(first) * bits / 8;
   if (!is_inside)
-    return failed(frame, LATHE_CHECK_FAILED, "a view of shape %s from element %lld on does not fit into a tensor of shape %s",
+    return failed(frame, LATHE_CHECK_FAILED,
+                  "a view of shape %s from element %lld on does not fit into a tensor of shape %s",
                   shape_text(shape.dims, shape.rank).text, static_cast<long long>(first),
                   shape_text(source->dims, source->tensor.ndim).text);
   void* data = static_cast<char*>(source->tensor.data) + static_cast<uint64_t>(first) * bits / 8;
   Block* block = source->block;
   const abi::Backend backend = source->backend;
   const bool is_constant = source->is_constant;
-  retain(block); // before the target's object, which may be the source, lets go of it
+  retain(block);  // before the target's object, which may be the source, lets go of it
   LatheValue* object = take_object(frame, words[0], shape.rank);
   if (object == nullptr) {
     release(block);
@@ -240,9 +245,11 @@ int32_t copy(const Frame& frame, const uint32_t* words) {
   Queue* queue = queue_of(frame.context, backend);
   if (queue == nullptr) return last_error().code;
   int32_t status = queue->device->copy(queue, to->tensor.data, from->tensor.data, from->bytes);
-  if (status == 0 && to->backend == abi::Backend::cpu && backend != abi::Backend::cpu) status = queue->device->wait(queue);
-  return status == 0 ? 0 : failed(frame, status, "a copy of %llu bytes failed on %s",
-                                  static_cast<unsigned long long>(from->bytes), queue->device->name);
+  if (status == 0 && to->backend == abi::Backend::cpu && backend != abi::Backend::cpu)
+    status = queue->device->wait(queue);
+  return status == 0 ? 0
+                     : failed(frame, status, "a copy of %llu bytes failed on %s",
+                              static_cast<unsigned long long>(from->bytes), queue->device->name);
 }
 
 int32_t match_shape(const Frame& frame, const uint32_t* words) {
@@ -331,4 +338,4 @@ int32_t store_scalar(const Frame& frame, const uint32_t* words) {
   return 0;
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -153,7 +153,7 @@ TEST(interpreter, branches_jumps_and_loops) {
     EXPECT_EQ(run_scalars(model, {0, 0}), 0);
     EXPECT_EQ(run_scalars(model, {3, 2}), 0);
     EXPECT_EQ(run_scalars(model, {-2, 5}), 4 + 1 + 0 + 1 + 4 + 9 + 16);
-    EXPECT_EQ(run_scalars(model, {INT64_MAX - 1, INT64_MAX}), static_cast<int64_t>(4)); // (2^63 - 2)^2 wraps to 4
+    EXPECT_EQ(run_scalars(model, {INT64_MAX - 1, INT64_MAX}), static_cast<int64_t>(4));  // (2^63 - 2)^2 wraps to 4
   }
 }
 
@@ -168,7 +168,7 @@ TEST(interpreter, calls_functions_with_several_results) {
   const uint32_t callee = ProgramWriter::index_of(both);
   const uint32_t s = program.reg(), d = program.reg(), out = program.reg();
   program.main.emit(Opcode::call_function, {callee, 2, program.in[0], program.in[1], 2, s, d});
-  program.main.emit(Opcode::call_function, {callee, 2, s, d, 2, s, d}); // (2a, 2b)
+  program.main.emit(Opcode::call_function, {callee, 2, s, d, 2, s, d});  // (2a, 2b)
   program.main.emit(Opcode::scalar_multiply, {out, s, d});
   // Functions are finished in the order they were begun.
   program.main.emit(Opcode::return_values, {1, out});
@@ -183,12 +183,14 @@ TEST(interpreter, refuses_a_register_without_a_value) {
   const uint32_t never = program.reg(), out = program.reg();
   program.main.emit(Opcode::scalar_add, {out, program.in[0], never});
   EXPECT_EQ(run_scalars(program.finish(out), {1}), std::nullopt);
-  EXPECT_NE(last_message().find("register 1 is read by scalar_add before it has a value"), std::string::npos) << last_message();
+  EXPECT_NE(last_message().find("register 1 is read by scalar_add before it has a value"), std::string::npos)
+      << last_message();
 }
 
 TEST(interpreter, asserts_with_text_and_node) {
   ScalarProgram program(1);
-  program.main.emit(Opcode::assert_true, {program.in[0], program.program.text("the batch must not be empty")}, "Squeeze_2");
+  program.main.emit(Opcode::assert_true, {program.in[0], program.program.text("the batch must not be empty")},
+                    "Squeeze_2");
   const Model model = program.finish(program.in[0]);
   EXPECT_EQ(run_scalars(model, {1}), 1);
   EXPECT_EQ(run_scalars(model, {0}), std::nullopt);
@@ -218,7 +220,8 @@ struct TensorProgram {
   uint32_t x;
   TestArtifact artifact;
 
-  TensorProgram(DLDataType dtype, std::vector<abi::DimSpec> dims, abi::PortSpec output) : main(program.function("main")) {
+  TensorProgram(DLDataType dtype, std::vector<abi::DimSpec> dims, abi::PortSpec output)
+      : main(program.function("main")) {
     program.input({.name = "x", .dtype = dtype, .dims = dims});
     program.output(output);
     x = main.parameter(ValueKind::tensor, dtype, static_cast<int16_t>(dims.size()), "x");
@@ -251,7 +254,7 @@ TEST(interpreter, views_parts_of_a_tensor) {
   const Managed out = run_tensor(context_of(model), x.view);
   ASSERT_NE(out, nullptr) << last_message();
   EXPECT_EQ(elements_of<float>(out->dl_tensor), (std::vector<float>{6, 7, 8, 9, 10, 11}));
-  EXPECT_NE(out->dl_tensor.data, x.data.data() + 6); // a result never lies in the caller's input
+  EXPECT_NE(out->dl_tensor.data, x.data.data() + 6);  // a result never lies in the caller's input
 }
 
 TEST(interpreter, refuses_a_view_past_the_end) {
@@ -286,12 +289,14 @@ TEST(interpreter, reads_dims_and_elements_and_writes_elements) {
     const Model model = program.finish(y);
     HostTensor<uint8_t> bytes(u8, {2 * 3 * dtype.bits / 8});
     bytes.data[0] = 100;
-    for (int i = 0; i < dtype.bits / 8; ++i) bytes.data[static_cast<size_t>(5 * dtype.bits / 8 + i)] = 0xFF; // -1 or 255
+    for (int i = 0; i < dtype.bits / 8; ++i)
+      bytes.data[static_cast<size_t>(5 * dtype.bits / 8 + i)] = 0xFF;  // -1 or 255
     int64_t shape[] = {2, 3};
     const DLTensor x = {bytes.data.data(), {kDLCPU, 0}, 2, dtype, shape, nullptr, 0};
     const Managed out = run_tensor(context_of(model), x);
     ASSERT_NE(out, nullptr) << last_message();
-    EXPECT_EQ(elements_of<int64_t>(out->dl_tensor), (std::vector<int64_t>{2, 2, 3, 100, dtype.code == kDLUInt ? 255 : -1}));
+    EXPECT_EQ(elements_of<int64_t>(out->dl_tensor),
+              (std::vector<int64_t>{2, 2, 3, 100, dtype.code == kDLUInt ? 255 : -1}));
   }
 }
 
@@ -311,7 +316,8 @@ TEST(interpreter, refuses_elements_and_axes_that_are_not_there) {
 
 TEST(interpreter, matches_shapes_or_says_both) {
   TensorProgram program(f32, {{-1}, {-1}}, {.name = "y", .dtype = f32, .dims = {{-1}, {-1}}});
-  program.main.emit(Opcode::match_shape, {program.x, program.program.text("cannot add bias"), 2, abi::absent, program.imm(3)}, "Add_9");
+  program.main.emit(Opcode::match_shape,
+                    {program.x, program.program.text("cannot add bias"), 2, abi::absent, program.imm(3)}, "Add_9");
   const Model model = program.finish(program.x);
   const Context context = context_of(model);
   HostTensor<float> good(f32, {5, 3}), bad(f32, {5, 4});
@@ -334,7 +340,7 @@ TEST(interpreter, copies_between_storages_and_devices) {
   const uint32_t a = main.reg(ValueKind::tensor, f32, 1), b = main.reg(ValueKind::tensor, f32, 1);
   main.emit(Opcode::alloc_tensor, {a, far, 1, program.imm(7)});
   main.emit(Opcode::copy, {a, program.x});
-  main.emit(Opcode::call_kernel, {kernel, 1, a, 0}); // recorded, not run
+  main.emit(Opcode::call_kernel, {kernel, 1, a, 0});  // recorded, not run
   main.emit(Opcode::alloc_tensor, {b, near, 1, program.imm(7)});
   main.emit(Opcode::copy, {b, a});
   const Model model = program.finish(b);
@@ -436,5 +442,5 @@ TEST(interpreter, keeps_constants_from_being_written) {
   EXPECT_EQ(x.data, (std::vector<int64_t>{1, 2}));
 }
 
-} // namespace
-} // namespace lathe::runtime::testing
+}  // namespace
+}  // namespace lathe::runtime::testing

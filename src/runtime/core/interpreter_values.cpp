@@ -52,22 +52,24 @@ bool position_of(const Frame& frame, uint32_t word, int64_t count, int64_t last,
   const int64_t given = *position;
   if (given < 0 && given >= -count) *position = given + count;
   if (*position >= 0 && *position <= last) return true;
-  failed(frame, LATHE_CHECK_FAILED, "position %lld lies outside of a sequence of %lld elements", static_cast<long long>(given),
-         static_cast<long long>(count));
+  failed(frame, LATHE_CHECK_FAILED, "position %lld lies outside of a sequence of %lld elements",
+         static_cast<long long>(given), static_cast<long long>(count));
   return false;
 }
 
 bool grow(LatheValue* sequence) {
   if (sequence->count < sequence->capacity) return true;
   const int64_t capacity = sequence->capacity < 4 ? 8 : sequence->capacity * 2;
-  void* moved = std::realloc(static_cast<void*>(sequence->members), static_cast<uint64_t>(capacity) * sizeof(LatheValue*));
+  void* moved =
+      std::realloc(static_cast<void*>(sequence->members), static_cast<uint64_t>(capacity) * sizeof(LatheValue*));
   if (moved == nullptr) return false;
   sequence->members = static_cast<LatheValue**>(moved);
   sequence->capacity = capacity;
   return true;
 }
 
-int32_t make_from(const Frame& frame, uint32_t target, ValueKind kind, const uint32_t* registers, uint32_t count, bool is_kept) {
+int32_t make_from(const Frame& frame, uint32_t target, ValueKind kind, const uint32_t* registers, uint32_t count,
+                  bool is_kept) {
   Boxes boxes;
   for (uint32_t i = 0; i < count; ++i)
     if (!boxes.add(frame, registers[i], is_kept)) return last_error().code;
@@ -78,7 +80,7 @@ int32_t read_member(const Frame& frame, uint32_t target, LatheValue* of, int64_t
   return unbox(frame, target, retain(of->members[position]));
 }
 
-} // namespace
+}  // namespace
 
 int32_t call_runtime_kernel(const Frame& frame, const uint32_t* words) {
   LatheContext& context = frame.context;
@@ -89,19 +91,30 @@ int32_t call_runtime_kernel(const Frame& frame, const uint32_t* words) {
   Boxes inputs, results;
   for (uint32_t i = 0; i < input_count; ++i)
     if (!inputs.add(frame, words[3 + i], false)) return last_error().code;
-  if (!results.values.resize(output_count)) return failed(frame, LATHE_OUT_OF_MEMORY, "there is no memory for the results of '%s'", name);
-  LatheRuntimeCall call = {&services, &value_table, &context.call, inputs.values.elements, input_count,
-                           results.values.elements, output_count, nullptr, 0, frame.node()};
+  if (!results.values.resize(output_count))
+    return failed(frame, LATHE_OUT_OF_MEMORY, "there is no memory for the results of '%s'", name);
+  LatheRuntimeCall call = {&services,
+                           &value_table,
+                           &context.call,
+                           inputs.values.elements,
+                           input_count,
+                           results.values.elements,
+                           output_count,
+                           nullptr,
+                           0,
+                           frame.node()};
   if (words[1] != abi::absent) {
     const abi::SliceRecord& slice = frame.program.slices[words[1]];
     call.attributes = frame.program.data.records + slice.offset;
     call.attribute_bytes = slice.bytes;
   }
   const int32_t status = context.model->runtime_kernels[words[0]](&call);
-  if (status != 0 || context.call.error_code.load(std::memory_order_acquire) != 0) return context.call.report(status, frame.node(), name);
+  if (status != 0 || context.call.error_code.load(std::memory_order_acquire) != 0)
+    return context.call.report(status, frame.node(), name);
   for (uint32_t i = 0; i < output_count; ++i) {
     LatheValue*& result = results.values[i];
-    if (result == nullptr) return failed(frame, LATHE_KERNEL_FAILED, "runtime kernel '%s' did not set its result %u", name, i);
+    if (result == nullptr)
+      return failed(frame, LATHE_KERNEL_FAILED, "runtime kernel '%s' did not set its result %u", name, i);
     // A result that is an input would live longer than the memory plan thinks.
     LatheValue* kept = owned(context.account, result);
     if (kept == nullptr) return last_error().code;
@@ -140,8 +153,8 @@ int32_t tuple_get(const Frame& frame, const uint32_t* words) {
   int64_t position = 0;
   if (tuple == nullptr || !read_scalar(frame, words[2], &position)) return last_error().code;
   if (position < 0 || position >= tuple->count)
-    return failed(frame, LATHE_CHECK_FAILED, "a tuple of %lld elements has no element %lld", static_cast<long long>(tuple->count),
-                  static_cast<long long>(position));
+    return failed(frame, LATHE_CHECK_FAILED, "a tuple of %lld elements has no element %lld",
+                  static_cast<long long>(tuple->count), static_cast<long long>(position));
   return read_member(frame, words[0], tuple, position);
 }
 
@@ -163,7 +176,8 @@ int32_t sequence_insert(const Frame& frame, const uint32_t* words) {
   if (sequence == nullptr) return last_error().code;
   if (!grow(sequence)) {
     release(sequence);
-    return failed(frame, LATHE_OUT_OF_MEMORY, "there is no memory for a sequence of %lld elements", static_cast<long long>(sequence->count) + 1);
+    return failed(frame, LATHE_OUT_OF_MEMORY, "there is no memory for a sequence of %lld elements",
+                  static_cast<long long>(sequence->count) + 1);
   }
   for (int64_t i = sequence->count++; i > position; --i) sequence->members[i] = sequence->members[i - 1];
   sequence->members[position] = retain(element);
@@ -174,7 +188,8 @@ int32_t sequence_insert(const Frame& frame, const uint32_t* words) {
 int32_t sequence_erase(const Frame& frame, const uint32_t* words) {
   const LatheValue* source = read_object(frame, words[1]);
   int64_t position = 0;
-  if (source == nullptr || !position_of(frame, words[2], source->count, source->count - 1, &position)) return last_error().code;
+  if (source == nullptr || !position_of(frame, words[2], source->count, source->count - 1, &position))
+    return last_error().code;
   if (position < 0) return failed(frame, LATHE_CHECK_FAILED, "an empty sequence has no element to erase");
   LatheValue* sequence = writable_sequence(frame, words[0], words[1]);
   if (sequence == nullptr) return last_error().code;
@@ -187,7 +202,8 @@ int32_t sequence_erase(const Frame& frame, const uint32_t* words) {
 int32_t sequence_at(const Frame& frame, const uint32_t* words) {
   LatheValue* sequence = read_object(frame, words[1]);
   int64_t position = 0;
-  if (sequence == nullptr || !position_of(frame, words[2], sequence->count, sequence->count - 1, &position)) return last_error().code;
+  if (sequence == nullptr || !position_of(frame, words[2], sequence->count, sequence->count - 1, &position))
+    return last_error().code;
   return read_member(frame, words[0], sequence, position);
 }
 
@@ -216,4 +232,4 @@ int32_t optional_get(const Frame& frame, const uint32_t* words) {
   return read_member(frame, words[0], optional, 0);
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

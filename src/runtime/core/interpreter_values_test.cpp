@@ -25,7 +25,10 @@ struct ValueProgram {
   Model finish(const std::vector<std::pair<uint32_t, ValueKind>>& results, DLDataType dtype = {}) {
     std::vector<uint32_t> words = {static_cast<uint32_t>(results.size())};
     for (const auto& [reg, kind] : results) {
-      program.output({.name = "out", .kind = kind, .dtype = kind == ValueKind::tensor ? dtype : DLDataType{}, .unknown_rank = true});
+      program.output({.name = "out",
+                      .kind = kind,
+                      .dtype = kind == ValueKind::tensor ? dtype : DLDataType{},
+                      .unknown_rank = true});
       words.push_back(reg);
     }
     main.emit(Opcode::return_values, words);
@@ -57,7 +60,8 @@ std::vector<std::string> strings_of(const LatheValue* value) {
 TEST(interpreter_values, makes_and_reads_tuples) {
   ValueProgram p;
   const uint32_t a = p.input(ValueKind::tensor, f32), b = p.input(ValueKind::scalar);
-  const uint32_t tuple = p.main.reg(ValueKind::tuple), x = p.main.reg(ValueKind::tensor, f32), s = p.main.reg(ValueKind::scalar);
+  const uint32_t tuple = p.main.reg(ValueKind::tuple), x = p.main.reg(ValueKind::tensor, f32),
+                 s = p.main.reg(ValueKind::scalar);
   p.main.emit(Opcode::make_tuple, {tuple, 2, a, b});
   p.main.emit(Opcode::tuple_get, {x, tuple, p.imm(0)});
   p.main.emit(Opcode::tuple_get, {s, tuple, p.imm(1)});
@@ -88,18 +92,24 @@ TEST(interpreter_values, refuses_a_member_of_another_kind_or_none) {
 
 TEST(interpreter_values, inserts_into_sequences_and_erases) {
   ValueProgram p;
-  const uint32_t a = p.input(ValueKind::tensor, f32), b = p.input(ValueKind::tensor, f32), c = p.input(ValueKind::tensor, f32);
-  const uint32_t q = p.main.reg(ValueKind::sequence), more = p.main.reg(ValueKind::sequence), fewer = p.main.reg(ValueKind::sequence);
+  const uint32_t a = p.input(ValueKind::tensor, f32), b = p.input(ValueKind::tensor, f32),
+                 c = p.input(ValueKind::tensor, f32);
+  const uint32_t q = p.main.reg(ValueKind::sequence), more = p.main.reg(ValueKind::sequence),
+                 fewer = p.main.reg(ValueKind::sequence);
   const uint32_t x = p.main.reg(ValueKind::tensor, f32), n = p.main.reg(ValueKind::scalar);
-  p.main.emit(Opcode::make_sequence, {q, 1, a});                          // a
-  p.main.emit(Opcode::sequence_insert, {q, q, abi::absent, b});           // a b
-  p.main.emit(Opcode::sequence_insert, {more, q, p.imm(-1), c});          // a c b
-  p.main.emit(Opcode::sequence_erase, {fewer, more, p.imm(0)});           // c b
-  p.main.emit(Opcode::sequence_erase, {fewer, fewer, abi::absent});       // c
-  p.main.emit(Opcode::sequence_at, {x, more, p.imm(-2)});                 // c
+  p.main.emit(Opcode::make_sequence, {q, 1, a});                     // a
+  p.main.emit(Opcode::sequence_insert, {q, q, abi::absent, b});      // a b
+  p.main.emit(Opcode::sequence_insert, {more, q, p.imm(-1), c});     // a c b
+  p.main.emit(Opcode::sequence_erase, {fewer, more, p.imm(0)});      // c b
+  p.main.emit(Opcode::sequence_erase, {fewer, fewer, abi::absent});  // c
+  p.main.emit(Opcode::sequence_at, {x, more, p.imm(-2)});            // c
   p.main.emit(Opcode::sequence_length, {n, more});
-  const Model model = p.finish({{q, ValueKind::sequence}, {more, ValueKind::sequence}, {fewer, ValueKind::sequence},
-                                {x, ValueKind::tensor}, {n, ValueKind::scalar}}, f32);
+  const Model model = p.finish({{q, ValueKind::sequence},
+                                {more, ValueKind::sequence},
+                                {fewer, ValueKind::sequence},
+                                {x, ValueKind::tensor},
+                                {n, ValueKind::scalar}},
+                               f32);
   const Value va = tensor_of({1}), vb = tensor_of({2, 2}), vc = tensor_of({3, 3, 3});
   const Context context = context_of(model);
   for (int round = 0; round < 2; ++round) {
@@ -126,7 +136,8 @@ TEST(interpreter_values, keeps_what_it_put_into_a_sequence) {
   ValueProgram p;
   const uint32_t n = p.input(ValueKind::scalar);
   const uint32_t arena = p.program.arena({.bytes = 64}), storage = p.program.storage({.index = arena, .bytes = 64});
-  const uint32_t t = p.main.reg(ValueKind::tensor, i64), q = p.main.reg(ValueKind::sequence), i = p.main.reg(ValueKind::scalar);
+  const uint32_t t = p.main.reg(ValueKind::tensor, i64), q = p.main.reg(ValueKind::sequence),
+                 i = p.main.reg(ValueKind::scalar);
   const uint32_t body = p.main.label(), end = p.main.label();
   p.main.emit(Opcode::make_sequence, {q, 0});
   p.main.emit(Opcode::alloc_tensor, {t, storage, 1, p.imm(1)});
@@ -151,7 +162,8 @@ TEST(interpreter_values, has_optionals_with_and_without_a_value) {
   for (const bool is_full : {true, false}) {
     ValueProgram p;
     const uint32_t a = p.input(ValueKind::tensor, f32);
-    const uint32_t o = p.main.reg(ValueKind::optional), has = p.main.reg(ValueKind::scalar), x = p.main.reg(ValueKind::tensor, f32);
+    const uint32_t o = p.main.reg(ValueKind::optional), has = p.main.reg(ValueKind::scalar),
+                   x = p.main.reg(ValueKind::tensor, f32);
     p.main.emit(Opcode::make_optional, {o, is_full ? a : abi::absent});
     p.main.emit(Opcode::optional_has, {has, o});
     const uint32_t full = p.main.label(), end = p.main.label();
@@ -195,8 +207,10 @@ TEST(interpreter_values, bounds_how_deep_values_nest) {
 
 TEST(interpreter_values, loads_allocates_and_copies_strings) {
   ValueProgram p;
-  const uint32_t constant = p.program.string_constant("words", {2, 2}, {"a", "", "long enough to be on the heap", "zwölf"});
-  const uint32_t words = p.main.reg(ValueKind::strings), copy = p.main.reg(ValueKind::strings), empty = p.main.reg(ValueKind::strings);
+  const uint32_t constant =
+      p.program.string_constant("words", {2, 2}, {"a", "", "long enough to be on the heap", "zwölf"});
+  const uint32_t words = p.main.reg(ValueKind::strings), copy = p.main.reg(ValueKind::strings),
+                 empty = p.main.reg(ValueKind::strings);
   p.main.emit(Opcode::load_constant, {words, constant});
   p.main.emit(Opcode::copy_strings, {copy, words});
   p.main.emit(Opcode::alloc_strings, {empty, 1, p.imm(3)});
@@ -234,14 +248,16 @@ int32_t repeat_kernel(const LatheRuntimeCall* call) {
 
 TEST(interpreter_values, calls_runtime_kernels_from_the_artifact_or_a_table) {
   const LatheRuntimeKernelEntry entry = {"strings.repeat", repeat_kernel};
-  const LatheRuntimeKernelTable table = {LATHE_VALUE_TABLE_VERSION, sizeof(LatheRuntimeKernelTable), "strings", &entry, 1};
+  const LatheRuntimeKernelTable table = {LATHE_VALUE_TABLE_VERSION, sizeof(LatheRuntimeKernelTable), "strings", &entry,
+                                         1};
   const LatheRuntimeKernelTable* tables[] = {&table};
   for (const bool is_in_artifact : {true, false}) {
     ValueProgram p;
     const uint32_t in = p.input(ValueKind::strings), out = p.main.reg(ValueKind::strings);
     const int64_t times = 3;
     const uint32_t attributes = p.program.slice(&times, sizeof(times));
-    p.main.emit(Opcode::call_runtime_kernel, {p.program.runtime_kernel("strings.repeat"), attributes, 1, in, 1, out}, "Repeat_0");
+    p.main.emit(Opcode::call_runtime_kernel, {p.program.runtime_kernel("strings.repeat"), attributes, 1, in, 1, out},
+                "Repeat_0");
     p.program.output({.name = "out", .kind = ValueKind::strings, .unknown_rank = true});
     p.main.emit(Opcode::return_values, {1, out});
     p.program.finish_function(std::move(p.main));
@@ -251,7 +267,11 @@ TEST(interpreter_values, calls_runtime_kernels_from_the_artifact_or_a_table) {
       EXPECT_EQ(open(p.artifact), nullptr);
       EXPECT_EQ(lathe_last_error()->code, LATHE_MISSING_KERNEL) << last_message();
     }
-    LatheOpenOptions options = {.size = sizeof(options), .symbol = nullptr, .weights_path = nullptr, .runtime_kernels = tables, .runtime_kernel_tables = 1};
+    LatheOpenOptions options = {.size = sizeof(options),
+                                .symbol = nullptr,
+                                .weights_path = nullptr,
+                                .runtime_kernels = tables,
+                                .runtime_kernel_tables = 1};
     const Model model = open(p.artifact, is_in_artifact ? nullptr : &options);
     ASSERT_NE(model, nullptr) << last_message();
     const int64_t shape[] = {2};
@@ -293,5 +313,5 @@ TEST(interpreter_values, says_when_a_runtime_kernel_sets_no_result) {
   EXPECT_EQ(last_message(), "runtime kernel 'lazy' did not set its result 0");
 }
 
-} // namespace
-} // namespace lathe::runtime::testing
+}  // namespace
+}  // namespace lathe::runtime::testing

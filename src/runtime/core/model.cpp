@@ -1,14 +1,15 @@
 #include "runtime/core/model.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "runtime/core/error.h"
 #include "runtime/core/value.h"
@@ -43,7 +44,8 @@ struct Mapping {
   }
 };
 
-template <typename Field> Field option(const LatheOpenOptions* options, Field LatheOpenOptions::* field) {
+template <typename Field>
+Field option(const LatheOpenOptions* options, Field LatheOpenOptions::* field) {
   if (options == nullptr) return {};
   const auto end = reinterpret_cast<const char*>(&(options->*field) + 1) - reinterpret_cast<const char*>(options);
   return options->size >= static_cast<uint64_t>(end) ? options->*field : Field{};
@@ -53,10 +55,12 @@ int32_t check_artifact(const LatheArtifact& artifact) {
   if (std::memcmp(artifact.magic, LATHE_ARTIFACT_MAGIC, sizeof(artifact.magic)) != 0)
     return fail(LATHE_INVALID_ARTIFACT, nullptr, "this is not a Lathe artifact (its magic is missing)");
   if (artifact.version != LATHE_ARTIFACT_VERSION || artifact.size < sizeof(LatheArtifact))
-    return fail(LATHE_INVALID_ARTIFACT, nullptr, "the artifact has format version %u (%u bytes), this runtime reads version %u (%u bytes)",
+    return fail(LATHE_INVALID_ARTIFACT, nullptr,
+                "the artifact has format version %u (%u bytes), this runtime reads version %u (%u bytes)",
                 artifact.version, artifact.size, LATHE_ARTIFACT_VERSION, static_cast<unsigned>(sizeof(LatheArtifact)));
   if (artifact.services_version != LATHE_SERVICES_VERSION || artifact.services_size > sizeof(LatheServices))
-    return fail(LATHE_INVALID_ARTIFACT, nullptr, "the artifact needs version %u of the services (%u bytes), this runtime has version %u (%u bytes)",
+    return fail(LATHE_INVALID_ARTIFACT, nullptr,
+                "the artifact needs version %u of the services (%u bytes), this runtime has version %u (%u bytes)",
                 artifact.services_version, artifact.services_size, LATHE_SERVICES_VERSION,
                 static_cast<unsigned>(sizeof(LatheServices)));
   const char* architecture = artifact.architecture == nullptr ? "" : artifact.architecture;
@@ -65,7 +69,8 @@ int32_t check_artifact(const LatheArtifact& artifact) {
                 host().architecture);
   char missing[64];
   if (artifact.cpu_features != nullptr && find_missing_feature(artifact.cpu_features, missing, sizeof(missing)))
-    return fail(LATHE_WRONG_TARGET, nullptr, is_known_feature(missing)
+    return fail(LATHE_WRONG_TARGET, nullptr,
+                is_known_feature(missing)
                     ? "the artifact was compiled for a processor with '%s', which this machine (%s) does not have"
                     : "the artifact needs the processor feature '%s', which this runtime cannot tell about (%s)",
                 missing, host().brand);
@@ -76,7 +81,8 @@ int32_t check_artifact(const LatheArtifact& artifact) {
     return fail(LATHE_INVALID_ARTIFACT, nullptr, "a table of the artifact is missing");
   for (uint64_t i = 0; i < artifact.kernel_count; ++i)
     if (artifact.kernels[i] == nullptr)
-      return fail(LATHE_INVALID_ARTIFACT, nullptr, "kernel %llu of the artifact is missing", static_cast<unsigned long long>(i));
+      return fail(LATHE_INVALID_ARTIFACT, nullptr, "kernel %llu of the artifact is missing",
+                  static_cast<unsigned long long>(i));
   return 0;
 }
 
@@ -89,7 +95,8 @@ int32_t find_weights(LatheModel& model, const char* folder, const LatheOpenOptio
     std::snprintf(path, sizeof(path), "%s", given);
   } else {
     if (std::strchr(artifact.weights_file, '/') != nullptr || std::strcmp(artifact.weights_file, "..") == 0)
-      return fail(LATHE_INVALID_ARTIFACT, nullptr, "the artifact's weights '%s' are not beside it", artifact.weights_file);
+      return fail(LATHE_INVALID_ARTIFACT, nullptr, "the artifact's weights '%s' are not beside it",
+                  artifact.weights_file);
     std::snprintf(path, sizeof(path), "%s%s", folder, artifact.weights_file);
   }
   Mapping file;
@@ -112,8 +119,10 @@ LatheRuntimeKernel find_in(const LatheRuntimeKernelEntry* entries, uint64_t coun
 
 int32_t find_runtime_kernels(LatheModel& model, const LatheOpenOptions* options) {
   const ProgramView& program = model.program;
-  model.runtime_kernels = static_cast<LatheRuntimeKernel*>(std::calloc(program.runtime_kernels.count + 1, sizeof(LatheRuntimeKernel)));
-  if (model.runtime_kernels == nullptr) return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory to open the artifact");
+  model.runtime_kernels =
+      static_cast<LatheRuntimeKernel*>(std::calloc(program.runtime_kernels.count + 1, sizeof(LatheRuntimeKernel)));
+  if (model.runtime_kernels == nullptr)
+    return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory to open the artifact");
   const auto* tables = option(options, &LatheOpenOptions::runtime_kernels);
   const uint64_t table_count = tables == nullptr ? 0 : option(options, &LatheOpenOptions::runtime_kernel_tables);
   for (uint64_t i = 0; i < program.runtime_kernels.count; ++i) {
@@ -123,12 +132,16 @@ int32_t find_runtime_kernels(LatheModel& model, const LatheOpenOptions* options)
     for (uint64_t t = 0; found == nullptr && t < table_count; ++t) {
       const LatheRuntimeKernelTable& table = *tables[t];
       if (table.version != LATHE_VALUE_TABLE_VERSION)
-        return fail(LATHE_INVALID_ARGUMENT, nullptr, "the runtime kernels '%s' were built for version %u, this runtime has %u",
-                    table.family, table.version, LATHE_VALUE_TABLE_VERSION);
+        return fail(LATHE_INVALID_ARGUMENT, nullptr,
+                    "the runtime kernels '%s' were built for version %u, this runtime has %u", table.family,
+                    table.version, LATHE_VALUE_TABLE_VERSION);
       found = find_in(table.entries, table.count, name);
     }
     if (found == nullptr)
-      return fail(LATHE_MISSING_KERNEL, nullptr, "the artifact needs the runtime kernel '%s', which is neither in it nor in the tables given to open it", name);
+      return fail(
+          LATHE_MISSING_KERNEL, nullptr,
+          "the artifact needs the runtime kernel '%s', which is neither in it nor in the tables given to open it",
+          name);
   }
   return 0;
 }
@@ -175,7 +188,8 @@ int32_t describe_ports(LatheModel& model) {
   model.outputs = static_cast<LatheValueInfo*>(std::calloc(program.outputs.count + 1, sizeof(LatheValueInfo)));
   model.port_dims = static_cast<int64_t*>(std::calloc(dims, sizeof(int64_t)));
   model.port_symbols = static_cast<const char**>(std::calloc(dims, sizeof(char*)));
-  if (model.inputs == nullptr || model.outputs == nullptr || model.port_dims == nullptr || model.port_symbols == nullptr)
+  if (model.inputs == nullptr || model.outputs == nullptr || model.port_dims == nullptr ||
+      model.port_symbols == nullptr)
     return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory to open the artifact");
   int64_t* next_dim = model.port_dims;
   const char** next_symbol = model.port_symbols;
@@ -189,7 +203,8 @@ int32_t fill(LatheModel& model, const char* folder, const LatheOpenOptions* opti
   if (const int32_t status = check_artifact(artifact)) return status;
   if (const int32_t status = find_weights(model, folder, options)) return status;
   const ProgramSurroundings around = {model.weights, artifact.weights_bytes, artifact.kernel_count};
-  if (const int32_t status = verify_program(artifact.program, artifact.program_bytes, around, &model.program)) return status;
+  if (const int32_t status = verify_program(artifact.program, artifact.program_bytes, around, &model.program))
+    return status;
   if (const int32_t status = find_runtime_kernels(model, options)) return status;
   if (const int32_t status = make_strings(model)) return status;
   return describe_ports(model);
@@ -203,7 +218,8 @@ int32_t open_library(const char* name, const char* path, const LatheOpenOptions*
   const auto* artifact = static_cast<const LatheArtifact*>(dlsym(library, symbol));
   if (artifact == nullptr) {
     dlclose(library);
-    return fail(LATHE_INVALID_ARTIFACT, nullptr, "%s: this shared library is no Lathe artifact (it has no symbol '%s')", name, symbol);
+    return fail(LATHE_INVALID_ARTIFACT, nullptr, "%s: this shared library is no Lathe artifact (it has no symbol '%s')",
+                name, symbol);
   }
   char folder[4096] = "";
   if (const char* slash = std::strrchr(name, '/'); slash != nullptr && slash - name < 4000)
@@ -216,7 +232,7 @@ int32_t open_library(const char* name, const char* path, const LatheOpenOptions*
   return status;
 }
 
-} // namespace
+}  // namespace
 
 int32_t open_model_in_process(const LatheArtifact* artifact, const char* folder, const LatheOpenOptions* options,
                               LatheModel** model) {
@@ -257,9 +273,9 @@ int32_t open_model_in_memory(const void* bytes, uint64_t size, const LatheOpenOp
   }
   char path[64];
   std::snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-  const int32_t status = written == size
-                             ? open_library("artifact in memory", path, options, model)
-                             : fail(LATHE_IO_ERROR, nullptr, "the artifact does not fit into memory: %s", std::strerror(errno));
+  const int32_t status = written == size ? open_library("artifact in memory", path, options, model)
+                                         : fail(LATHE_IO_ERROR, nullptr, "the artifact does not fit into memory: %s",
+                                                std::strerror(errno));
   // The loader knows libraries by their path, so the number in it stays taken for as long as the library is there.
   if (status == 0)
     (*model)->library_file = file;
@@ -287,4 +303,4 @@ void release(LatheModel* model) {
   std::free(model);
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -12,15 +12,15 @@ struct LatheModel {
   const LatheArtifact* artifact;
   lathe::abi::ProgramView program;
   const char* weights;
-  LatheRuntimeKernel* runtime_kernels; // one for each of the program's, none null
-  LatheValue** strings;                // for each constant, the tensor of strings it is, or null
+  LatheRuntimeKernel* runtime_kernels;  // one for each of the program's, none null
+  LatheValue** strings;                 // for each constant, the tensor of strings it is, or null
   LatheValueInfo* inputs;
   LatheValueInfo* outputs;
-  int64_t* port_dims;        // what the infos point into
-  const char** port_symbols; // the same
-  void* library;             // from dlopen, or null
-  int library_file;          // behind a library that was opened from memory, or 0
-  void* mapping;             // external weights, or null
+  int64_t* port_dims;         // what the infos point into
+  const char** port_symbols;  // the same
+  void* library;              // from dlopen, or null
+  int library_file;           // behind a library that was opened from memory, or 0
+  void* mapping;              // external weights, or null
   uint64_t mapping_bytes;
 };
 
@@ -36,4 +36,4 @@ void release(LatheModel* model);
 // not survive truncated files. 0, or the error said.
 int32_t check_library(const char* name, const void* bytes, uint64_t size);
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -1,4 +1,5 @@
-// Opening artifacts: shared libraries made here with the C compiler, whole, in memory, with weights beside them, damaged.
+// Opening artifacts: shared libraries made here with the C compiler, whole, in memory, with weights beside them,
+// damaged.
 #include "runtime/core/model.h"
 
 #include <gtest/gtest.h>
@@ -55,15 +56,19 @@ struct model : ::testing::Test {
            << "static const _Alignas(8) unsigned char program[] = {" << array_text(made.program) << "};\n"
            << "static const _Alignas(4096) unsigned char weights[] = {" << array_text(made.weights) << "};\n"
            << "static int32_t add(const LatheServices* s, void* c, void* const* b, const int64_t* n) {\n"
-           << "  for (int64_t i = 0; i < n[0] * n[1]; ++i) ((float*)b[2])[i] = ((float*)b[0])[i] + ((float*)b[1])[i % n[1]];\n"
+           << "  for (int64_t i = 0; i < n[0] * n[1]; ++i) ((float*)b[2])[i] = ((float*)b[0])[i] + ((float*)b[1])[i % "
+              "n[1]];\n"
            << "  return s == 0 || c == 0; }\n"
            << "static int32_t relu(const LatheServices* s, void* c, void* const* b, const int64_t* n) {\n"
-           << "  for (int64_t i = 0; i < n[0] * n[1]; ++i) ((float*)b[1])[i] = ((float*)b[0])[i] > 0 ? ((float*)b[0])[i] : 0;\n"
+           << "  for (int64_t i = 0; i < n[0] * n[1]; ++i) ((float*)b[1])[i] = ((float*)b[0])[i] > 0 ? "
+              "((float*)b[0])[i] : 0;\n"
            << "  return s == 0 || c == 0; }\n"
            << "static const LatheKernel kernels[] = {add, relu};\n"
            << "static const LatheMetadata metadata[] = {{\"target\", \"native\"}, {\"builder\", \"cc\"}};\n"
-           << "const LatheArtifact " << edits.symbol << " = {.magic = \"" << edits.magic << "\", .version = " << edits.version
-           << ", .size = sizeof(LatheArtifact), .services_version = LATHE_SERVICES_VERSION, .services_size = sizeof(LatheServices),\n"
+           << "const LatheArtifact " << edits.symbol << " = {.magic = \"" << edits.magic
+           << "\", .version = " << edits.version
+           << ", .size = sizeof(LatheArtifact), .services_version = LATHE_SERVICES_VERSION, .services_size = "
+              "sizeof(LatheServices),\n"
            << "  .architecture = \"" << edits.architecture << "\", .cpu_features = \"" << edits.features << "\",\n"
            << "  .metadata = metadata, .metadata_count = 2, .program = program, .program_bytes = sizeof(program),\n"
            << "  .kernels = kernels, .kernel_count = 2, .weights_bytes = sizeof(weights),\n"
@@ -71,7 +76,8 @@ struct model : ::testing::Test {
     source.close();
     write_file(folder / "weights.bin", made.weights);
     const fs::path library = folder / (name + ".so");
-    const std::string command = "cc -std=c11 -O1 -shared -fPIC -I" + sources.string() + " -o " + library.string() + " " + (folder / (name + ".c")).string();
+    const std::string command = "cc -std=c11 -O1 -shared -fPIC -I" + sources.string() + " -o " + library.string() +
+                                " " + (folder / (name + ".c")).string();
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
     return library;
   }
@@ -120,11 +126,16 @@ TEST_F(model, finds_weights_beside_the_artifact_only) {
   EXPECT_EQ(open_file(absent), nullptr);
   EXPECT_EQ(lathe_last_error()->code, LATHE_IO_ERROR);
   const std::string elsewhere = (folder / "weights.bin").string();
-  LatheOpenOptions options = {.size = sizeof(options), .symbol = nullptr, .weights_path = elsewhere.c_str(), .runtime_kernels = nullptr, .runtime_kernel_tables = 0};
+  LatheOpenOptions options = {.size = sizeof(options),
+                              .symbol = nullptr,
+                              .weights_path = elsewhere.c_str(),
+                              .runtime_kernels = nullptr,
+                              .runtime_kernel_tables = 0};
   expect_right(open_file(absent, &options));
   write_file(folder / "nothing.bin", std::vector<char>(5));
   EXPECT_EQ(open_file(absent), nullptr);
-  EXPECT_NE(last_message().find("has 5 bytes, but the artifact's weights have 12"), std::string::npos) << last_message();
+  EXPECT_NE(last_message().find("has 5 bytes, but the artifact's weights have 12"), std::string::npos)
+      << last_message();
 }
 
 TEST_F(model, says_in_a_sentence_what_does_not_fit) {
@@ -141,7 +152,11 @@ TEST_F(model, says_in_a_sentence_what_does_not_fit) {
   const fs::path prefixed = build("prefixed", {.symbol = "digits_lathe_artifact"});
   EXPECT_EQ(open_file(prefixed), nullptr);
   EXPECT_NE(last_message().find("it has no symbol 'lathe_artifact_v1'"), std::string::npos) << last_message();
-  LatheOpenOptions options = {.size = sizeof(options), .symbol = "digits_lathe_artifact", .weights_path = nullptr, .runtime_kernels = nullptr, .runtime_kernel_tables = 0};
+  LatheOpenOptions options = {.size = sizeof(options),
+                              .symbol = "digits_lathe_artifact",
+                              .weights_path = nullptr,
+                              .runtime_kernels = nullptr,
+                              .runtime_kernel_tables = 0};
   expect_right(open_file(prefixed, &options));
 }
 
@@ -175,7 +190,7 @@ TEST_F(model, notices_any_changed_byte_of_a_sealed_file) {
   write_file(folder / "sealed.so", bytes);
   expect_right(open_file(folder / "sealed.so"));
   const fs::path changed = folder / "changed.so";
-  for (size_t at = 64; at < bytes.size() - 8; at += 211) { // not the header, which is looked at first, nor the magic
+  for (size_t at = 64; at < bytes.size() - 8; at += 211) {  // not the header, which is looked at first, nor the magic
     std::vector<char> copy = bytes;
     copy[at] = static_cast<char>(copy[at] ^ (1 << at % 8));
     EXPECT_NE(check_library("changed", copy.data(), copy.size()), 0) << at;
@@ -202,5 +217,5 @@ TEST(seal, leaves_out_what_it_skips) {
   EXPECT_EQ(abi::check_seal(bytes.data(), 20), abi::SealState::absent);
 }
 
-} // namespace
-} // namespace lathe::runtime::testing
+}  // namespace
+}  // namespace lathe::runtime::testing

@@ -1,8 +1,9 @@
 #include "runtime/core/profiler.h"
 
+#include <sched.h>
+
 #include <cstring>
 #include <ctime>
-#include <sched.h>
 
 namespace lathe::runtime {
 namespace {
@@ -17,7 +18,7 @@ struct OpenSpans {
 };
 thread_local OpenSpans open_spans;
 
-} // namespace
+}  // namespace
 
 int64_t monotonic_nanoseconds() {
   timespec time;
@@ -84,4 +85,4 @@ const char* instruction_name(const abi::ProgramView& program, const abi::Instruc
   return abi::opcode_rows[static_cast<uint16_t>(at.opcode)].name;
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

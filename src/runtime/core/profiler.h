@@ -21,11 +21,11 @@ struct Profiler {
   };
 
   bool is_enabled = false;
-  Vector<Count> instructions; // one each; empty until first enabled
+  Vector<Count> instructions;  // one each; empty until first enabled
   Vector<Span> spans;
   uint32_t spans_lock = 0;
 
-  bool enable(const abi::ProgramView& program); // false when there is no memory
+  bool enable(const abi::ProgramView& program);  // false when there is no memory
   void reset();
   void add_instruction(uint64_t index, int64_t nanoseconds) {
     ++instructions[index].calls;
@@ -42,4 +42,4 @@ struct Profiler {
 // A kernel's name for instructions that call one, else the instruction's own.
 const char* instruction_name(const abi::ProgramView& program, const abi::InstructionRecord& at);
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

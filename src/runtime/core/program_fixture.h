@@ -51,7 +51,8 @@ struct TestArtifact {
 };
 
 // A tensor of the host with its own memory.
-template <typename Element> struct HostTensor {
+template <typename Element>
+struct HostTensor {
   std::vector<Element> data;
   std::vector<int64_t> shape, strides;
   DLTensor view = {};
@@ -104,14 +105,16 @@ inline Value number(int64_t scalar) { return Value(lathe_value_make_scalar(scala
 // Runs on values; the results are empty when it failed.
 inline std::vector<Value> run_values(const Context& context, const std::vector<LatheValue*>& inputs, int outputs) {
   std::vector<LatheValue*> raw(static_cast<size_t>(outputs));
-  const int32_t status = lathe_run_values(context.get(), inputs.data(), static_cast<int32_t>(inputs.size()), raw.data(), outputs);
+  const int32_t status =
+      lathe_run_values(context.get(), inputs.data(), static_cast<int32_t>(inputs.size()), raw.data(), outputs);
   std::vector<Value> results;
   for (LatheValue* value : raw)
     if (status == LATHE_OK) results.emplace_back(value);
   return results;
 }
 
-template <typename Element> std::vector<Element> elements_of(const DLTensor& tensor) {
+template <typename Element>
+std::vector<Element> elements_of(const DLTensor& tensor) {
   int64_t count = 1;
   for (int32_t i = 0; i < tensor.ndim; ++i) count *= tensor.shape[i];
   const auto* data = static_cast<const Element*>(tensor.data);
@@ -141,7 +144,8 @@ inline void write_dense(TestArtifact& made, int64_t width, std::vector<float> we
   std::memcpy(made.weights.data(), weights.data(), made.weights.size());
   made.kernels = {[](const LatheServices*, void*, void* const* at, const int64_t* scalars) {
                     for (int64_t i = 0; i < scalars[0] * scalars[1]; ++i)
-                      static_cast<float*>(at[2])[i] = static_cast<float*>(at[0])[i] + static_cast<float*>(at[1])[i % scalars[1]];
+                      static_cast<float*>(at[2])[i] =
+                          static_cast<float*>(at[0])[i] + static_cast<float*>(at[1])[i % scalars[1]];
                     return int32_t{0};
                   },
                   [](const LatheServices* services, void* state, void* const* buffers, const int64_t* scalars) {
@@ -165,7 +169,8 @@ inline void write_dense(TestArtifact& made, int64_t width, std::vector<float> we
   abi::FunctionWriter main = program.function("main");
   const uint32_t x = main.parameter(ValueKind::tensor, f32, 2, "x");
   const uint32_t wr = main.reg(ValueKind::tensor, f32, 1, "w"), t = main.reg(ValueKind::tensor, f32, 2),
-                 y = main.reg(ValueKind::tensor, f32, 2, "y"), n = main.reg(ValueKind::scalar), bytes = main.reg(ValueKind::scalar);
+                 y = main.reg(ValueKind::tensor, f32, 2, "y"), n = main.reg(ValueKind::scalar),
+                 bytes = main.reg(ValueKind::scalar);
   const uint32_t columns = program.immediate(width);
   main.emit(Opcode::read_dim, {n, x, program.immediate(0)});
   main.emit(Opcode::scalar_multiply, {bytes, n, program.immediate(width * 4)});
@@ -180,4 +185,4 @@ inline void write_dense(TestArtifact& made, int64_t width, std::vector<float> we
   made.program = program.finish();
 }
 
-} // namespace lathe::runtime::testing
+}  // namespace lathe::runtime::testing

@@ -21,8 +21,10 @@ ShapeText promised_shape(const LatheValueInfo& info) {
   size_t used = static_cast<size_t>(std::snprintf(out.text, sizeof(out.text), "["));
   for (int32_t i = 0; i < info.rank && used < sizeof(out.text) - 64; ++i) {
     const char* comma = i > 0 ? ", " : "";
-    const int step = info.dims[i] >= 0 ? std::snprintf(out.text + used, 32, "%s%lld", comma, static_cast<long long>(info.dims[i]))
-                                       : std::snprintf(out.text + used, 48, "%s%.40s", comma, info.symbols[i][0] != 0 ? info.symbols[i] : "?");
+    const int step =
+        info.dims[i] >= 0
+            ? std::snprintf(out.text + used, 32, "%s%lld", comma, static_cast<long long>(info.dims[i]))
+            : std::snprintf(out.text + used, 48, "%s%.40s", comma, info.symbols[i][0] != 0 ? info.symbols[i] : "?");
     used += static_cast<size_t>(step < 47 ? step : 47);
   }
   std::snprintf(out.text + used, sizeof(out.text) - used, "]");
@@ -41,10 +43,12 @@ int32_t check_dims(LatheContext& context, uint32_t index, const int64_t* shape) 
     for (const BoundSymbol& at : context.symbols)
       if (at.name == symbol || std::strcmp(at.name, symbol) == 0) bound = &at;
     if (bound == nullptr) {
-      if (!context.symbols.push({symbol, shape[axis], index})) return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a run");
+      if (!context.symbols.push({symbol, shape[axis], index}))
+        return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a run");
     } else if (bound->size != shape[axis]) {
-      return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' has size %lld for '%s' (axis %d of %s), but input '%s' has %lld",
-                  info.name, static_cast<long long>(shape[axis]), symbol, axis, shape_text(shape, info.rank).text,
+      return fail(LATHE_INVALID_ARGUMENT, nullptr,
+                  "input '%s' has size %lld for '%s' (axis %d of %s), but input '%s' has %lld", info.name,
+                  static_cast<long long>(shape[axis]), symbol, axis, shape_text(shape, info.rank).text,
                   context.model->inputs[bound->input].name, static_cast<long long>(bound->size));
     }
   }
@@ -54,24 +58,28 @@ int32_t check_dims(LatheContext& context, uint32_t index, const int64_t* shape) 
 int32_t check_tensor(LatheContext& context, uint32_t index, const DLTensor& tensor, int64_t* count, uint64_t* bytes) {
   const LatheValueInfo& info = context.model->inputs[index];
   if (info.kind != LATHE_TENSOR)
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' is of kind %s, not a tensor", info.name, abi::value_kind_names[info.kind]);
+    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' is of kind %s, not a tensor", info.name,
+                abi::value_kind_names[info.kind]);
   if (tensor.device.device_type != kDLCPU)
     return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' lies on device type %d, it must be on the CPU", info.name,
                 static_cast<int>(tensor.device.device_type));
   if (info.dtype.bits != 0 && !same_dtype(tensor.dtype, info.dtype))
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' must be %s, it is %s", info.name, dtype_text(info.dtype).text,
-                dtype_text(tensor.dtype).text);
-  if (tensor.ndim < 0 || tensor.ndim > static_cast<int32_t>(abi::max_rank) || (tensor.ndim > 0 && tensor.shape == nullptr) ||
-      (info.rank >= 0 && tensor.ndim != info.rank))
+    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' must be %s, it is %s", info.name,
+                dtype_text(info.dtype).text, dtype_text(tensor.dtype).text);
+  if (tensor.ndim < 0 || tensor.ndim > static_cast<int32_t>(abi::max_rank) ||
+      (tensor.ndim > 0 && tensor.shape == nullptr) || (info.rank >= 0 && tensor.ndim != info.rank))
     return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' must have the shape %s, it has rank %d", info.name,
                 info.rank >= 0 ? promised_shape(info).text : "of any rank", tensor.ndim);
   if (const int32_t status = check_dims(context, index, tensor.shape)) return status;
   if (!tensor_extent(tensor.dtype, tensor.ndim, tensor.shape, count, bytes))
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' cannot have the shape %s", info.name, shape_text(tensor.shape, tensor.ndim).text);
-  if (*count > 0 && tensor.data == nullptr) return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' has no data", info.name);
+    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' cannot have the shape %s", info.name,
+                shape_text(tensor.shape, tensor.ndim).text);
+  if (*count > 0 && tensor.data == nullptr)
+    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' has no data", info.name);
   const unsigned bits = static_cast<unsigned>(tensor.dtype.bits) * tensor.dtype.lanes;
   if (bits % 8 != 0 && !is_compact(tensor))
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' of %s must be compact", info.name, dtype_text(tensor.dtype).text);
+    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' of %s must be compact", info.name,
+                dtype_text(tensor.dtype).text);
   return 0;
 }
 
@@ -84,7 +92,8 @@ bool is_aligned(const void* data, DLDataType dtype) {
 int32_t set_tensor_input(LatheContext& context, uint32_t index, const DLTensor* given, Slot& slot) {
   int64_t count = 0;
   uint64_t bytes = 0;
-  if (given == nullptr) return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' is missing", context.model->inputs[index].name);
+  if (given == nullptr)
+    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' is missing", context.model->inputs[index].name);
   if (const int32_t status = check_tensor(context, index, *given, &count, &bytes)) return status;
   char* data = static_cast<char*>(given->data) + given->byte_offset;
   LatheValue* value = nullptr;
@@ -125,7 +134,8 @@ int32_t set_value_input(LatheContext& context, uint32_t index, LatheValue* given
   if (given->kind == ValueKind::tensor) return set_tensor_input(context, index, &given->tensor, slot);
   if (given->kind == ValueKind::strings && info.rank >= 0) {
     if (given->tensor.ndim != info.rank)
-      return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' must have the shape %s, it has rank %d", info.name, promised_shape(info).text, given->tensor.ndim);
+      return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' must have the shape %s, it has rank %d", info.name,
+                  promised_shape(info).text, given->tensor.ndim);
     if (const int32_t status = check_dims(context, index, given->dims)) return status;
   }
   if (given->kind == ValueKind::scalar) {
@@ -176,11 +186,12 @@ int32_t check_caller_output(const LatheContext& context, uint32_t index, const D
   if (info.kind != LATHE_TENSOR || given->device.device_type != kDLCPU || given->ndim < 0 ||
       given->ndim > static_cast<int32_t>(abi::max_rank) || (given->ndim > 0 && given->shape == nullptr) ||
       !tensor_extent(given->dtype, given->ndim, given->shape, &count, &bytes) || (count > 0 && given->data == nullptr))
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "output '%s' cannot be written to: it must be a tensor on the CPU with data", info.name);
+    return fail(LATHE_INVALID_ARGUMENT, nullptr,
+                "output '%s' cannot be written to: it must be a tensor on the CPU with data", info.name);
   if (!is_compact(*given)) return fail(LATHE_INVALID_ARGUMENT, nullptr, "output '%s' must be compact", info.name);
   if (info.dtype.bits != 0 && !same_dtype(given->dtype, info.dtype))
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "output '%s' is %s, it is given as %s", info.name, dtype_text(info.dtype).text,
-                dtype_text(given->dtype).text);
+    return fail(LATHE_INVALID_ARGUMENT, nullptr, "output '%s' is %s, it is given as %s", info.name,
+                dtype_text(info.dtype).text, dtype_text(given->dtype).text);
   return 0;
 }
 
@@ -202,7 +213,8 @@ int32_t set_outputs(LatheContext& context, const RunOutputs& outputs) {
     const Range range = range_of(tensor);
     bool is_direct = is_aligned(range.begin, tensor.dtype);
     for (uint32_t k = 0; is_direct && k < program.inputs.count; ++k)
-      is_direct = slots[k].object == nullptr || slots[k].object->kind != ValueKind::tensor || !range.overlaps(range_of(slots[k].object->tensor));
+      is_direct = slots[k].object == nullptr || slots[k].object->kind != ValueKind::tensor ||
+                  !range.overlaps(range_of(slots[k].object->tensor));
     for (uint32_t k = 0; is_direct && k < i; ++k) is_direct = !range.overlaps(range_of(*outputs.tensors[k]));
     context.outputs[i] = {&tensor, is_direct};
   }
@@ -223,9 +235,9 @@ int32_t write_to_caller(const LatheContext& context, uint32_t index, const Lathe
   bool is_same = to.ndim == value.tensor.ndim && same_dtype(to.dtype, value.tensor.dtype);
   for (int32_t i = 0; is_same && i < to.ndim; ++i) is_same = to.shape[i] == value.dims[i];
   if (!is_same)
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "output '%s' is given as %s%s, but the result is %s%s", context.model->outputs[index].name,
-                dtype_text(to.dtype).text, shape_text(to.shape, to.ndim).text, dtype_text(value.tensor.dtype).text,
-                shape_text(value.dims, value.tensor.ndim).text);
+    return fail(LATHE_INVALID_ARGUMENT, nullptr, "output '%s' is given as %s%s, but the result is %s%s",
+                context.model->outputs[index].name, dtype_text(to.dtype).text, shape_text(to.shape, to.ndim).text,
+                dtype_text(value.tensor.dtype).text, shape_text(value.dims, value.tensor.ndim).text);
   char* memory = static_cast<char*>(to.data) + to.byte_offset;
   if (value.bytes > 0 && memory != value.tensor.data) std::memmove(memory, value.tensor.data, value.bytes);
   return 0;
@@ -246,7 +258,8 @@ int32_t detach_result(LatheContext& context, uint32_t index) {
   }
   bool is_shared = false;
   for (uint32_t i = 0; i < index && value->kind == ValueKind::tensor; ++i)
-    is_shared = is_shared || (context.results[i]->kind == ValueKind::tensor && context.results[i]->block == value->block && value->block != nullptr);
+    is_shared = is_shared || (context.results[i]->kind == ValueKind::tensor &&
+                              context.results[i]->block == value->block && value->block != nullptr);
   LatheValue* detached = nullptr;
   if (is_shared) {
     detached = make_owned_tensor(context.account, value->tensor.dtype, value->tensor.ndim, value->dims);
@@ -321,7 +334,7 @@ int32_t run_alone(LatheContext& context, const RunInputs& inputs, const RunOutpu
   return status;
 }
 
-} // namespace
+}  // namespace
 
 int32_t run(LatheContext& context, const RunInputs& inputs, const RunOutputs& outputs) {
   if (context.is_busy.exchange(1, std::memory_order_acquire) != 0)
@@ -335,4 +348,4 @@ int32_t run(LatheContext& context, const RunInputs& inputs, const RunOutputs& ou
   return status;
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -126,7 +126,7 @@ TEST_F(run, says_what_is_wrong_with_an_input) {
   inputs[0] = nullptr;
   EXPECT_EQ(lathe_run_into(context.get(), inputs, 1, outputs, 1), LATHE_INVALID_ARGUMENT);
   EXPECT_EQ(lathe_run_into(nullptr, inputs, 1, outputs, 1), LATHE_INVALID_ARGUMENT);
-  EXPECT_EQ(into(good.view, y.view), LATHE_OK) << last_message(); // and goes on
+  EXPECT_EQ(into(good.view, y.view), LATHE_OK) << last_message();  // and goes on
 }
 
 TEST(run_symbols, must_have_one_size_each) {
@@ -183,7 +183,7 @@ TEST_F(run, gives_results_that_outlive_the_context_and_the_model) {
   DLManagedTensor* output = nullptr;
   ASSERT_EQ(lathe_run(context.get(), inputs, 1, &output, 1), LATHE_OK) << last_message();
   const Managed held(output);
-  model.reset(); // the context keeps what it needs
+  model.reset();  // the context keeps what it needs
   DLManagedTensor* again = nullptr;
   ASSERT_EQ(lathe_run(context.get(), inputs, 1, &again, 1), LATHE_OK) << last_message();
   const Managed also(again);
@@ -213,7 +213,7 @@ TEST_F(run, stays_within_its_memory_limit) {
   HostTensor<float> x(f32, {10, 3}), large(f32, {1000, 3});
   const DLTensor* inputs[] = {&x.view};
   DLManagedTensor* output = nullptr;
-  for (int round = 0; round < 100; ++round) { // results that are given back do not count any more
+  for (int round = 0; round < 100; ++round) {  // results that are given back do not count any more
     ASSERT_EQ(lathe_run(small.get(), inputs, 1, &output, 1), LATHE_OK) << last_message();
     output->deleter(output);
   }
@@ -303,5 +303,5 @@ TEST(values, refuse_what_they_are_not) {
   EXPECT_EQ(lathe_value_set_string(strings.get(), 1, "x", 1), LATHE_INVALID_ARGUMENT);
 }
 
-} // namespace
-} // namespace lathe::runtime::testing
+}  // namespace
+}  // namespace lathe::runtime::testing

@@ -142,5 +142,5 @@ TEST(threads, float_mode_is_set_for_a_run_and_put_back) {
   write_float_control(before);
 }
 
-} // namespace
-} // namespace lathe::runtime::testing
+}  // namespace
+}  // namespace lathe::runtime::testing

@@ -34,7 +34,8 @@ bool charge(Account* account, uint64_t bytes) {
     return false;
   }
   uint64_t peak = account->peak.load(std::memory_order_relaxed);
-  while (now > peak && !account->peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+  while (now > peak && !account->peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
   return true;
 }
 
@@ -146,10 +147,11 @@ LatheValue* make_string_tensor(int32_t rank, const int64_t* shape) {
     return nullptr;
   }
   if (!charge(current_account(), bytes)) return nullptr;
-  discharge(current_account(), bytes); // strings are bounded by the limit one by one; they are not held against it
+  discharge(current_account(), bytes);  // strings are bounded by the limit one by one; they are not held against it
   LatheValue* value = make_value(abi::ValueKind::strings, static_cast<uint16_t>(rank));
   if (value == nullptr) return nullptr;
-  value->strings = static_cast<StringSlot*>(std::calloc(count == 0 ? 1 : static_cast<uint64_t>(count), sizeof(StringSlot)));
+  value->strings =
+      static_cast<StringSlot*>(std::calloc(count == 0 ? 1 : static_cast<uint64_t>(count), sizeof(StringSlot)));
   if (value->strings == nullptr) {
     std::free(value);
     fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for %lld strings", static_cast<long long>(count));
@@ -180,7 +182,8 @@ bool set_string(LatheValue* value, int64_t index, const char* text, uint64_t byt
 LatheValue* make_members(abi::ValueKind kind, LatheValue* const* members, int64_t count) {
   LatheValue* value = make_value(kind);
   if (value == nullptr) return nullptr;
-  value->members = static_cast<LatheValue**>(std::calloc(count == 0 ? 1 : static_cast<uint64_t>(count), sizeof(LatheValue*)));
+  value->members =
+      static_cast<LatheValue**>(std::calloc(count == 0 ? 1 : static_cast<uint64_t>(count), sizeof(LatheValue*)));
   if (value->members == nullptr) {
     std::free(value);
     fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for %lld elements", static_cast<long long>(count));
@@ -201,19 +204,22 @@ LatheValue* make_members(abi::ValueKind kind, LatheValue* const* members, int64_
 void release(LatheValue* value) {
   if (value == nullptr || value->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   switch (value->kind) {
-  case abi::ValueKind::strings:
-    for (int64_t i = 0; i < value->count; ++i) std::free(value->strings[i].text);
-    std::free(value->strings);
-    break;
-  case abi::ValueKind::tuple:
-  case abi::ValueKind::sequence:
-  case abi::ValueKind::optional:
-    for (int64_t i = 0; i < value->count; ++i) release(value->members[i]); // max_depth bounds the recursion
-    std::free(value->members);
-    break;
-  case abi::ValueKind::tensor: release(value->block); break;
-  case abi::ValueKind::empty:
-  case abi::ValueKind::scalar: break;
+    case abi::ValueKind::strings:
+      for (int64_t i = 0; i < value->count; ++i) std::free(value->strings[i].text);
+      std::free(value->strings);
+      break;
+    case abi::ValueKind::tuple:
+    case abi::ValueKind::sequence:
+    case abi::ValueKind::optional:
+      for (int64_t i = 0; i < value->count; ++i) release(value->members[i]);  // max_depth bounds the recursion
+      std::free(value->members);
+      break;
+    case abi::ValueKind::tensor:
+      release(value->block);
+      break;
+    case abi::ValueKind::empty:
+    case abi::ValueKind::scalar:
+      break;
   }
   std::free(value);
 }
@@ -258,32 +264,33 @@ void copy_strided(const DLTensor& from, void* to) {
 
 LatheValue* owned(Account* account, LatheValue* value) {
   switch (value->kind) {
-  case abi::ValueKind::tensor: {
-    if (value->block != nullptr) return retain(value);
-    LatheValue* copy = make_owned_tensor(account, value->tensor.dtype, value->tensor.ndim, value->dims);
-    if (copy != nullptr && value->bytes > 0) std::memcpy(copy->tensor.data, value->tensor.data, value->bytes);
-    return copy;
-  }
-  case abi::ValueKind::tuple: {
-    LatheValue* copy = make_members(value->kind, value->members, value->count);
-    for (int64_t i = 0; copy != nullptr && i < copy->count; ++i) {
-      LatheValue* member = owned(account, copy->members[i]); // max_depth bounds the recursion
-      if (member == nullptr) {
-        release(copy);
-        return nullptr;
-      }
-      release(copy->members[i]);
-      copy->members[i] = member;
+    case abi::ValueKind::tensor: {
+      if (value->block != nullptr) return retain(value);
+      LatheValue* copy = make_owned_tensor(account, value->tensor.dtype, value->tensor.ndim, value->dims);
+      if (copy != nullptr && value->bytes > 0) std::memcpy(copy->tensor.data, value->tensor.data, value->bytes);
+      return copy;
     }
-    return copy;
-  }
-  case abi::ValueKind::empty:
-  case abi::ValueKind::scalar:
-  case abi::ValueKind::strings:
-  case abi::ValueKind::sequence: // their members were made owned when they were put in
-  case abi::ValueKind::optional: return retain(value);
+    case abi::ValueKind::tuple: {
+      LatheValue* copy = make_members(value->kind, value->members, value->count);
+      for (int64_t i = 0; copy != nullptr && i < copy->count; ++i) {
+        LatheValue* member = owned(account, copy->members[i]);  // max_depth bounds the recursion
+        if (member == nullptr) {
+          release(copy);
+          return nullptr;
+        }
+        release(copy->members[i]);
+        copy->members[i] = member;
+      }
+      return copy;
+    }
+    case abi::ValueKind::empty:
+    case abi::ValueKind::scalar:
+    case abi::ValueKind::strings:
+    case abi::ValueKind::sequence:  // their members were made owned when they were put in
+    case abi::ValueKind::optional:
+      return retain(value);
   }
   __builtin_unreachable();
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

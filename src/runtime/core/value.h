@@ -15,11 +15,11 @@ namespace lathe::runtime {
 struct Account {
   std::atomic<int32_t> references;
   std::atomic<uint64_t> bytes, peak;
-  uint64_t limit; // 0: none
+  uint64_t limit;  // 0: none
 };
 Account* make_account(uint64_t limit);
 void release(Account* account);
-bool charge(Account* account, uint64_t bytes); // false, with the error said, past the limit
+bool charge(Account* account, uint64_t bytes);  // false, with the error said, past the limit
 void discharge(Account* account, uint64_t bytes);
 
 // The account that values made on this thread are charged to; null outside of runs.
@@ -28,7 +28,7 @@ Account*& current_account();
 // Host memory that the last user frees.
 struct Block {
   std::atomic<int32_t> references;
-  Account* account; // or null
+  Account* account;  // or null
   uint64_t bytes;
   void* memory;
 };
@@ -47,24 +47,24 @@ extern char empty_memory[64];
 inline constexpr int max_depth = 64;
 
 struct StringSlot {
-  char* text; // null when empty
+  char* text;  // null when empty
   uint64_t bytes;
 };
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime
 
 struct LatheValue {
   std::atomic<int32_t> references;
   lathe::abi::ValueKind kind;
-  lathe::abi::Backend backend; // of a tensor
-  bool is_constant;            // a tensor in memory that must not be written to
-  uint16_t rank_capacity;      // of `dims`
-  uint16_t depth;              // 0, or one more than the deepest member's
-  int64_t count;               // tensor, strings: elements; tuple, sequence, optional: members
-  int64_t capacity;            // of members
-  uint64_t bytes;              // of a tensor
+  lathe::abi::Backend backend;  // of a tensor
+  bool is_constant;             // a tensor in memory that must not be written to
+  uint16_t rank_capacity;       // of `dims`
+  uint16_t depth;               // 0, or one more than the deepest member's
+  int64_t count;                // tensor, strings: elements; tuple, sequence, optional: members
+  int64_t capacity;             // of members
+  uint64_t bytes;               // of a tensor
   int64_t scalar;
-  DLTensor tensor; // shape is `dims`; of strings only ndim and shape count
+  DLTensor tensor;  // shape is `dims`; of strings only ndim and shape count
   lathe::runtime::Block* block;
   union {
     lathe::runtime::StringSlot* strings;
@@ -99,4 +99,4 @@ bool set_string(LatheValue* value, int64_t index, const char* text, uint64_t byt
 
 extern const LatheValueTable value_table;
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

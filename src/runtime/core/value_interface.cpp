@@ -11,7 +11,8 @@ namespace {
 
 bool is_kind(const LatheValue* value, ValueKind kind, const char* function) {
   if (value != nullptr && value->kind == kind) return true;
-  fail(LATHE_INVALID_ARGUMENT, nullptr, "%s takes a value of kind %s, not %s", function, lathe::abi::value_kind_names[static_cast<int>(kind)],
+  fail(LATHE_INVALID_ARGUMENT, nullptr, "%s takes a value of kind %s, not %s", function,
+       lathe::abi::value_kind_names[static_cast<int>(kind)],
        value == nullptr ? "null" : lathe::abi::value_kind_names[static_cast<int>(value->kind)]);
   return false;
 }
@@ -22,16 +23,18 @@ bool has_members(const LatheValue* value) {
 
 bool in_range(const LatheValue* value, int64_t index) {
   if (index >= 0 && index < value->count) return true;
-  fail(LATHE_INVALID_ARGUMENT, nullptr, "a value of %lld elements has no element %lld", static_cast<long long>(value->count),
-       static_cast<long long>(index));
+  fail(LATHE_INVALID_ARGUMENT, nullptr, "a value of %lld elements has no element %lld",
+       static_cast<long long>(value->count), static_cast<long long>(index));
   return false;
 }
 
-} // namespace
+}  // namespace
 
 extern "C" {
 
-int32_t lathe_value_kind(const LatheValue* value) { return value == nullptr ? LATHE_EMPTY : static_cast<int32_t>(value->kind); }
+int32_t lathe_value_kind(const LatheValue* value) {
+  return value == nullptr ? LATHE_EMPTY : static_cast<int32_t>(value->kind);
+}
 LatheValue* lathe_value_retain(LatheValue* value) { return retain(value); }
 void lathe_value_release(LatheValue* value) { release(value); }
 
@@ -40,7 +43,8 @@ LatheValue* lathe_value_make_tensor(DLDataType dtype, int32_t rank, const int64_
 }
 
 LatheValue* lathe_value_from_tensor(const DLTensor* tensor) {
-  if (tensor == nullptr || tensor->device.device_type != kDLCPU || tensor->ndim < 0 || (tensor->ndim > 0 && tensor->shape == nullptr)) {
+  if (tensor == nullptr || tensor->device.device_type != kDLCPU || tensor->ndim < 0 ||
+      (tensor->ndim > 0 && tensor->shape == nullptr)) {
     fail(LATHE_INVALID_ARGUMENT, nullptr, "a value can be made of a tensor on the CPU only");
     return nullptr;
   }
@@ -48,8 +52,8 @@ LatheValue* lathe_value_from_tensor(const DLTensor* tensor) {
   if (value == nullptr || value->count == 0) return value;
   const bool is_whole = tensor->dtype.bits * tensor->dtype.lanes % 8 == 0;
   if (tensor->data == nullptr || (!is_whole && !is_compact(*tensor))) {
-    fail(LATHE_INVALID_ARGUMENT, nullptr, "a tensor of %s%s has no data, or strides inside of bytes", dtype_text(tensor->dtype).text,
-         shape_text(tensor->shape, tensor->ndim).text);
+    fail(LATHE_INVALID_ARGUMENT, nullptr, "a tensor of %s%s has no data, or strides inside of bytes",
+         dtype_text(tensor->dtype).text, shape_text(tensor->shape, tensor->ndim).text);
     release(value);
     return nullptr;
   }
@@ -87,16 +91,19 @@ const char* lathe_value_get_string(const LatheValue* value, int64_t index, uint6
 }
 
 int32_t lathe_value_set_string(LatheValue* value, int64_t index, const char* text, uint64_t bytes) {
-  if (!is_kind(value, ValueKind::strings, "lathe_value_set_string") || !in_range(value, index)) return LATHE_INVALID_ARGUMENT;
+  if (!is_kind(value, ValueKind::strings, "lathe_value_set_string") || !in_range(value, index))
+    return LATHE_INVALID_ARGUMENT;
   return set_string(value, index, text, bytes) ? LATHE_OK : last_error().code;
 }
 
 LatheValue* lathe_value_make(int32_t kind, LatheValue* const* elements, int64_t count) {
-  const bool is_good = (kind == LATHE_TUPLE || kind == LATHE_SEQUENCE || (kind == LATHE_OPTIONAL && count <= 1)) && count >= 0;
+  const bool is_good =
+      (kind == LATHE_TUPLE || kind == LATHE_SEQUENCE || (kind == LATHE_OPTIONAL && count <= 1)) && count >= 0;
   bool has_null = false;
   for (int64_t i = 0; is_good && i < count; ++i) has_null = has_null || elements[i] == nullptr;
   if (!is_good || has_null) {
-    fail(LATHE_INVALID_ARGUMENT, nullptr, "no value of kind %d can be made of %lld elements", kind, static_cast<long long>(count));
+    fail(LATHE_INVALID_ARGUMENT, nullptr, "no value of kind %d can be made of %lld elements", kind,
+         static_cast<long long>(count));
     return nullptr;
   }
   // An element may be an input of a runtime kernel, which lies in memory that the next instruction writes to.
@@ -123,7 +130,7 @@ LatheValue* lathe_value_get(const LatheValue* value, int64_t index) {
   return in_range(value, index) ? retain(value->members[index]) : nullptr;
 }
 
-} // extern "C"
+}  // extern "C"
 
 namespace lathe::runtime {
 
@@ -146,4 +153,4 @@ const LatheValueTable value_table = {
     .get = lathe_value_get,
 };
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -8,7 +8,8 @@
 
 namespace lathe::runtime {
 
-template <typename Element> struct Vector {
+template <typename Element>
+struct Vector {
   static_assert(std::is_trivially_copyable_v<Element>);
 
   Element* elements = nullptr;
@@ -52,4 +53,4 @@ template <typename Element> struct Vector {
   const Element* end() const { return elements + count; }
 };
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

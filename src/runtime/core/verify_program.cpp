@@ -10,7 +10,8 @@ namespace {
 
 using namespace abi;
 
-template <typename... Arguments> int32_t refuse(const char* format, Arguments... arguments) {
+template <typename... Arguments>
+int32_t refuse(const char* format, Arguments... arguments) {
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wformat-nonliteral"
 #pragma clang diagnostic ignored "-Wformat-security"
@@ -83,9 +84,11 @@ struct Verifier {
     const DLDataType offset_type = {kDLUInt, 64, 1};
     const bool is_tensor = at.kind == ValueKind::tensor;
     if (!tensor_extent(is_tensor ? at.dtype : offset_type, at.rank, shape, &count, &bytes))
-      return refuse("constant '%s' has the impossible shape %s", program.text(at.name), shape_text(shape, at.rank).text);
+      return refuse("constant '%s' has the impossible shape %s", program.text(at.name),
+                    shape_text(shape, at.rank).text);
     const uint64_t element = is_tensor ? at.dtype.bits / 8 : 8;
-    const bool is_aligned = element == 0 || (element & (element - 1)) != 0 || at.offset % (element > 8 ? 8 : element) == 0;
+    const bool is_aligned =
+        element == 0 || (element & (element - 1)) != 0 || at.offset % (element > 8 ? 8 : element) == 0;
     if (!is_aligned || bytes > at.bytes)
       return refuse("constant '%s' of shape %s does not fit its %llu bytes", program.text(at.name),
                     shape_text(shape, at.rank).text, Number(at.bytes));
@@ -186,7 +189,8 @@ struct Verifier {
   int32_t function(const FunctionRecord& function) const {
     for (uint32_t i = 0; i < function.instruction_count; ++i)
       if (const int32_t status = instruction(function, i)) return status;
-    const Opcode last = program.instructions[function.first_instruction + uint64_t{function.instruction_count} - 1].opcode;
+    const Opcode last =
+        program.instructions[function.first_instruction + uint64_t{function.instruction_count} - 1].opcode;
     if (last != Opcode::return_values && last != Opcode::jump && last != Opcode::branch)
       return refuse("function '%s' runs past its end", program.text(function.name));
     return 0;
@@ -204,32 +208,52 @@ struct Verifier {
   // Whether the word is what the letter of abi/instructions.def says.
   bool is_operand(const FunctionRecord& function, char letter, uint32_t word) const {
     switch (letter) {
-    case 't':
-    case 'T': return is_register(function, word, ValueKind::tensor);
-    case 's': return is_register(function, word, ValueKind::scalar);
-    case 'S': return is_scalar(function, word);
-    case 'D': return word == absent || is_scalar(function, word);
-    case 'x':
-    case 'X': return is_register(function, word, ValueKind::strings);
-    case 'q':
-    case 'Q': return is_register(function, word, ValueKind::sequence);
-    case 'o':
-    case 'O': return is_register(function, word, ValueKind::optional);
-    case 'u':
-    case 'U': return is_register(function, word, ValueKind::tuple);
-    case 'v':
-    case 'V': return is_register(function, word, ValueKind::empty);
-    case 'W': return word == absent || is_register(function, word, ValueKind::empty);
-    case 'c': return word < program.constants.count;
-    case 'm': return is_text(word);
-    case 'a': return word == absent || word < program.slices.count;
-    case 'k': return word < program.kernels.count;
-    case 'r': return word < program.runtime_kernels.count;
-    case 'b': return word < program.storages.count;
-    case 'B': return word == absent || word < program.storages.count;
-    case 'f': return word < program.functions.count;
-    case 'l': return word < function.instruction_count;
-    default: return false;
+      case 't':
+      case 'T':
+        return is_register(function, word, ValueKind::tensor);
+      case 's':
+        return is_register(function, word, ValueKind::scalar);
+      case 'S':
+        return is_scalar(function, word);
+      case 'D':
+        return word == absent || is_scalar(function, word);
+      case 'x':
+      case 'X':
+        return is_register(function, word, ValueKind::strings);
+      case 'q':
+      case 'Q':
+        return is_register(function, word, ValueKind::sequence);
+      case 'o':
+      case 'O':
+        return is_register(function, word, ValueKind::optional);
+      case 'u':
+      case 'U':
+        return is_register(function, word, ValueKind::tuple);
+      case 'v':
+      case 'V':
+        return is_register(function, word, ValueKind::empty);
+      case 'W':
+        return word == absent || is_register(function, word, ValueKind::empty);
+      case 'c':
+        return word < program.constants.count;
+      case 'm':
+        return is_text(word);
+      case 'a':
+        return word == absent || word < program.slices.count;
+      case 'k':
+        return word < program.kernels.count;
+      case 'r':
+        return word < program.runtime_kernels.count;
+      case 'b':
+        return word < program.storages.count;
+      case 'B':
+        return word == absent || word < program.storages.count;
+      case 'f':
+        return word < program.functions.count;
+      case 'l':
+        return word < function.instruction_count;
+      default:
+        return false;
     }
   }
 
@@ -269,35 +293,41 @@ struct Verifier {
              (reg(word).rank < 0 || reg(word).rank == static_cast<int32_t>(rank));
     };
     switch (opcode) {
-    case Opcode::alloc_tensor: {
-      if (!makes_tensor(words[0], words[2])) return false;
-      if (words[1] == absent || program.storages[words[1]].kind != StorageKind::output) return true;
-      const DLDataType promised = program.outputs[program.storages[words[1]].index].dtype;
-      return promised.bits == 0 || same_dtype(reg(words[0]).dtype, promised);
-    }
-    case Opcode::view: return makes_tensor(words[0], words[3]);
-    case Opcode::reserve_storage: return program.storages[words[0]].kind == StorageKind::dynamic;
-    case Opcode::load_constant: {
-      const ConstantRecord& constant = program.constants[words[1]];
-      const RegisterRecord& into = reg(words[0]);
-      return into.kind == constant.kind &&
-             (constant.kind == ValueKind::strings ||
-              ((into.dtype.bits == 0 || same_dtype(into.dtype, constant.dtype)) &&
-               (into.rank < 0 || into.rank == constant.rank)));
-    }
-    case Opcode::match_shape: return words[2] <= max_rank;
-    case Opcode::alloc_strings: return words[1] <= max_rank;
-    case Opcode::call_kernel: {
-      const KernelRecord& kernel = program.kernels[words[0]];
-      return words[1] == kernel.buffer_count && words[2 + uint64_t{words[1]}] == kernel.scalar_count;
-    }
-    case Opcode::call_function: {
-      const FunctionRecord& callee = program.functions[words[0]];
-      return words[1] == callee.parameter_count && words[2 + uint64_t{words[1]}] == callee.result_count;
-    }
-    case Opcode::return_values: return words[0] == function.result_count;
-    case Opcode::move: return reg(words[0]).kind == reg(words[1]).kind;
-    default: return true;
+      case Opcode::alloc_tensor: {
+        if (!makes_tensor(words[0], words[2])) return false;
+        if (words[1] == absent || program.storages[words[1]].kind != StorageKind::output) return true;
+        const DLDataType promised = program.outputs[program.storages[words[1]].index].dtype;
+        return promised.bits == 0 || same_dtype(reg(words[0]).dtype, promised);
+      }
+      case Opcode::view:
+        return makes_tensor(words[0], words[3]);
+      case Opcode::reserve_storage:
+        return program.storages[words[0]].kind == StorageKind::dynamic;
+      case Opcode::load_constant: {
+        const ConstantRecord& constant = program.constants[words[1]];
+        const RegisterRecord& into = reg(words[0]);
+        return into.kind == constant.kind && (constant.kind == ValueKind::strings ||
+                                              ((into.dtype.bits == 0 || same_dtype(into.dtype, constant.dtype)) &&
+                                               (into.rank < 0 || into.rank == constant.rank)));
+      }
+      case Opcode::match_shape:
+        return words[2] <= max_rank;
+      case Opcode::alloc_strings:
+        return words[1] <= max_rank;
+      case Opcode::call_kernel: {
+        const KernelRecord& kernel = program.kernels[words[0]];
+        return words[1] == kernel.buffer_count && words[2 + uint64_t{words[1]}] == kernel.scalar_count;
+      }
+      case Opcode::call_function: {
+        const FunctionRecord& callee = program.functions[words[0]];
+        return words[1] == callee.parameter_count && words[2 + uint64_t{words[1]}] == callee.result_count;
+      }
+      case Opcode::return_values:
+        return words[0] == function.result_count;
+      case Opcode::move:
+        return reg(words[0]).kind == reg(words[1]).kind;
+      default:
+        return true;
     }
   }
 
@@ -322,12 +352,13 @@ struct Verifier {
       }
     }
     std::free(depth);
-    if (deepest > max_call_depth) return refuse("functions call each other in a cycle or deeper than %u", max_call_depth);
+    if (deepest > max_call_depth)
+      return refuse("functions call each other in a cycle or deeper than %u", max_call_depth);
     return 0;
   }
 };
 
-} // namespace
+}  // namespace
 
 int32_t verify_program(const void* bytes, uint64_t size, const ProgramSurroundings& around, ProgramView* view) {
   if (const char* message = view->parse(bytes, size)) return refuse("%s", message);
@@ -336,4 +367,4 @@ int32_t verify_program(const void* bytes, uint64_t size, const ProgramSurroundin
   return verifier.functions();
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

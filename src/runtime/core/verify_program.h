@@ -19,4 +19,4 @@ inline constexpr uint32_t max_call_depth = 64;
 // 0 with the view filled, or LATHE_INVALID_ARTIFACT with the error said.
 int32_t verify_program(const void* bytes, uint64_t size, const ProgramSurroundings& around, abi::ProgramView* view);
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

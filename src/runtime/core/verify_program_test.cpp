@@ -41,10 +41,14 @@ TEST(verify_program, accepts_a_program_and_prints_it) {
   TestArtifact artifact;
   write_dense(artifact, 3, {1, 2, 3});
   abi::ProgramView view;
-  ASSERT_EQ(verify_program(artifact.program.data(), artifact.program.size(), {artifact.weights.data(), artifact.weights.size(), 2}, &view), 0) << last_message();
+  ASSERT_EQ(verify_program(artifact.program.data(), artifact.program.size(),
+                           {artifact.weights.data(), artifact.weights.size(), 2}, &view),
+            0)
+      << last_message();
   const std::string text = abi::print_program(view);
-  for (const char* part : {"input x: float32[N, 3]", "output y: float32[N, 3]", "constant 0 w: float32[3] at weights + 0, 12 bytes",
-                           "fn main(%0 x: tensor float32 rank 2) -> 1", "call_kernel @add (%0, %1, %2) (%4, 3)", "; Relu_1"})
+  for (const char* part :
+       {"input x: float32[N, 3]", "output y: float32[N, 3]", "constant 0 w: float32[3] at weights + 0, 12 bytes",
+        "fn main(%0 x: tensor float32 rank 2) -> 1", "call_kernel @add (%0, %1, %2) (%4, 3)", "; Relu_1"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
@@ -54,33 +58,35 @@ TEST(verify_program, refuses_operands_of_the_wrong_kind_count_or_index) {
     std::vector<uint32_t> operands;
   };
   const Row rows[] = {
-      {Opcode::read_dim, {1, 1, 0}},                             // a scalar where a tensor is read
-      {Opcode::read_dim, {0, 0, 1}},                             // a tensor where a scalar is written
-      {Opcode::read_dim, {1, 0}},                                // too few
-      {Opcode::read_dim, {1, 0, 1, 1}},                          // too many
-      {Opcode::read_dim, {1, 99, 1}},                            // no such register
-      {Opcode::scalar_set, {1, abi::immediate_bit | 77}},        // no such integer
-      {Opcode::make_tuple, {1, 0}},                              // a scalar where a tuple is written
-      {Opcode::make_sequence, {2, 4000000000u, 0}},              // a count past the end
-      {Opcode::sequence_at, {0, 3, 1}},                          // strings where a sequence is read
-      {Opcode::load_constant, {0, 0}},                           // no such constant
-      {Opcode::call_kernel, {0, 0, 0}},                          // no such kernel
-      {Opcode::call_runtime_kernel, {0, abi::absent, 0, 0}},     // no such runtime kernel
-      {Opcode::call_function, {5, 0, 0}},                        // no such function
-      {Opcode::call_function, {0, 0, 0}},                        // another count of arguments
-      {Opcode::alloc_tensor, {0, 3, 0}},                         // no such storage
-      {Opcode::alloc_tensor, {0, abi::absent, 3, 1, 1, 1}},      // another rank than declared
-      {Opcode::jump, {1000}},                                    // no such instruction
-      {Opcode::move, {0, 1}},                                    // another kind
-      {Opcode::assert_true, {1, 12345}},                         // no such text
-      {static_cast<Opcode>(abi::opcode_count), {}},              // no such instruction
+      {Opcode::read_dim, {1, 1, 0}},                          // a scalar where a tensor is read
+      {Opcode::read_dim, {0, 0, 1}},                          // a tensor where a scalar is written
+      {Opcode::read_dim, {1, 0}},                             // too few
+      {Opcode::read_dim, {1, 0, 1, 1}},                       // too many
+      {Opcode::read_dim, {1, 99, 1}},                         // no such register
+      {Opcode::scalar_set, {1, abi::immediate_bit | 77}},     // no such integer
+      {Opcode::make_tuple, {1, 0}},                           // a scalar where a tuple is written
+      {Opcode::make_sequence, {2, 4000000000u, 0}},           // a count past the end
+      {Opcode::sequence_at, {0, 3, 1}},                       // strings where a sequence is read
+      {Opcode::load_constant, {0, 0}},                        // no such constant
+      {Opcode::call_kernel, {0, 0, 0}},                       // no such kernel
+      {Opcode::call_runtime_kernel, {0, abi::absent, 0, 0}},  // no such runtime kernel
+      {Opcode::call_function, {5, 0, 0}},                     // no such function
+      {Opcode::call_function, {0, 0, 0}},                     // another count of arguments
+      {Opcode::alloc_tensor, {0, 3, 0}},                      // no such storage
+      {Opcode::alloc_tensor, {0, abi::absent, 3, 1, 1, 1}},   // another rank than declared
+      {Opcode::jump, {1000}},                                 // no such instruction
+      {Opcode::move, {0, 1}},                                 // another kind
+      {Opcode::assert_true, {1, 12345}},                      // no such text
+      {static_cast<Opcode>(abi::opcode_count), {}},           // no such instruction
   };
   for (const Row& row : rows) {
     const std::string refusal = refusal_of([&](ProgramWriter& program, FunctionWriter& main) {
       (void)program.immediate(1);
       // Labels resolve only below their count, so raw numbers pass through.
-      if (static_cast<uint32_t>(row.opcode) < abi::opcode_count) main.emit(row.opcode, row.operands);
-      else main.emit(Opcode::kill, {0});
+      if (static_cast<uint32_t>(row.opcode) < abi::opcode_count)
+        main.emit(row.opcode, row.operands);
+      else
+        main.emit(Opcode::kill, {0});
       main.emit(Opcode::return_values, {0});
       if (static_cast<uint32_t>(row.opcode) >= abi::opcode_count) main.emit(Opcode::return_values, {1, 0});
     });
@@ -89,7 +95,9 @@ TEST(verify_program, refuses_operands_of_the_wrong_kind_count_or_index) {
 }
 
 TEST(verify_program, refuses_functions_that_run_on_or_recurse) {
-  EXPECT_NE(refusal_of([](ProgramWriter&, FunctionWriter& main) { main.emit(Opcode::kill, {0}); }).find("runs past its end"), std::string::npos);
+  EXPECT_NE(
+      refusal_of([](ProgramWriter&, FunctionWriter& main) { main.emit(Opcode::kill, {0}); }).find("runs past its end"),
+      std::string::npos);
   const std::string cycle = refusal_of([](ProgramWriter& program, FunctionWriter& main) {
     FunctionWriter inner = program.function("inner");
     main.emit(Opcode::call_function, {1, 0, 0});
@@ -110,19 +118,38 @@ TEST(verify_program, refuses_memory_outside_of_its_section) {
     });
   };
   EXPECT_EQ(with([](ProgramWriter& p) { p.constant({.name = "c", .dtype = f32, .shape = {16}, .bytes = 64}); }), "");
-  EXPECT_NE(with([](ProgramWriter& p) { p.constant({.name = "c", .dtype = f32, .shape = {16}, .offset = 4, .bytes = 64}); }).find("lies outside of the 64 bytes of weights"), std::string::npos);
-  EXPECT_NE(with([](ProgramWriter& p) { p.constant({.name = "c", .dtype = f32, .shape = {16}, .offset = UINT64_MAX - 3, .bytes = 64}); }), "");
+  EXPECT_NE(with([](ProgramWriter& p) {
+              p.constant({.name = "c", .dtype = f32, .shape = {16}, .offset = 4, .bytes = 64});
+            }).find("lies outside of the 64 bytes of weights"),
+            std::string::npos);
+  EXPECT_NE(with([](ProgramWriter& p) {
+              p.constant({.name = "c", .dtype = f32, .shape = {16}, .offset = UINT64_MAX - 3, .bytes = 64});
+            }),
+            "");
   EXPECT_NE(with([](ProgramWriter& p) { p.constant({.name = "c", .dtype = f32, .shape = {17}, .bytes = 64}); }), "");
-  EXPECT_NE(with([](ProgramWriter& p) { p.constant({.name = "c", .dtype = f32, .shape = {int64_t{1} << 62, 8}, .bytes = 64}); }).find("impossible shape"), std::string::npos);
+  EXPECT_NE(with([](ProgramWriter& p) {
+              p.constant({.name = "c", .dtype = f32, .shape = {int64_t{1} << 62, 8}, .bytes = 64});
+            }).find("impossible shape"),
+            std::string::npos);
   EXPECT_NE(with([](ProgramWriter& p) { p.constant({.name = "c", .dtype = f32, .shape = {-1}, .bytes = 64}); }), "");
-  EXPECT_NE(with([](ProgramWriter& p) { p.constant({.name = "c", .dtype = f32, .shape = {2}, .offset = 2, .bytes = 8}); }), "");
+  EXPECT_NE(
+      with([](ProgramWriter& p) { p.constant({.name = "c", .dtype = f32, .shape = {2}, .offset = 2, .bytes = 8}); }),
+      "");
   EXPECT_NE(with([](ProgramWriter& p) { p.arena({.bytes = uint64_t{1} << 60}); }), "");
   EXPECT_NE(with([](ProgramWriter& p) { p.arena({.bytes = 64, .alignment = 48}); }), "");
-  EXPECT_NE(with([](ProgramWriter& p) { p.storage({.index = 0, .bytes = 1}); }).find("belongs to no arena"), std::string::npos);
-  EXPECT_NE(with([](ProgramWriter& p) { p.storage({.index = p.arena({.bytes = 128}), .offset = 64, .bytes = 65}); }).find("does not fit its arena"), std::string::npos);
+  EXPECT_NE(with([](ProgramWriter& p) { p.storage({.index = 0, .bytes = 1}); }).find("belongs to no arena"),
+            std::string::npos);
+  EXPECT_NE(with([](ProgramWriter& p) {
+              p.storage({.index = p.arena({.bytes = 128}), .offset = 64, .bytes = 65});
+            }).find("does not fit its arena"),
+            std::string::npos);
   EXPECT_NE(with([](ProgramWriter& p) { p.storage({.index = p.arena({.bytes = 128}), .offset = 8, .bytes = 8}); }), "");
-  EXPECT_NE(with([](ProgramWriter& p) { p.storage({.kind = abi::StorageKind::output, .index = 3}); }).find("no tensor output"), std::string::npos);
-  EXPECT_NE(with([](ProgramWriter& p) { p.kernel({.name = "k"}); }).find("1 kernels and the artifact 0"), std::string::npos);
+  EXPECT_NE(with([](ProgramWriter& p) {
+              p.storage({.kind = abi::StorageKind::output, .index = 3});
+            }).find("no tensor output"),
+            std::string::npos);
+  EXPECT_NE(with([](ProgramWriter& p) { p.kernel({.name = "k"}); }).find("1 kernels and the artifact 0"),
+            std::string::npos);
 }
 
 TEST(verify_program, refuses_every_truncation) {
@@ -131,7 +158,8 @@ TEST(verify_program, refuses_every_truncation) {
   abi::ProgramView view;
   for (size_t size = 0; size < artifact.program.size(); ++size) {
     const std::vector<char> part(artifact.program.begin(), artifact.program.begin() + static_cast<ptrdiff_t>(size));
-    EXPECT_NE(verify_program(part.data(), part.size(), {artifact.weights.data(), artifact.weights.size(), 2}, &view), 0) << size;
+    EXPECT_NE(verify_program(part.data(), part.size(), {artifact.weights.data(), artifact.weights.size(), 2}, &view), 0)
+        << size;
   }
 }
 
@@ -143,7 +171,8 @@ void write_everything(TestArtifact& made) {
   }};
   made.runtime_kernels = {{"pass", [](const LatheRuntimeCall* call) {
                              for (int64_t i = 0; i < call->output_count; ++i)
-                               call->outputs[i] = i < call->input_count ? call->values->retain(call->inputs[i]) : call->values->make_scalar(i);
+                               call->outputs[i] = i < call->input_count ? call->values->retain(call->inputs[i])
+                                                                        : call->values->make_scalar(i);
                              return int32_t{0};
                            }}};
   ProgramWriter p;
@@ -170,18 +199,22 @@ void write_everything(TestArtifact& made) {
   g.emit(Opcode::scalar_add, {gb, ga, ga});
   g.emit(Opcode::return_values, {1, gb});
   const uint32_t x = f.parameter(ValueKind::tensor, i64, 2);
-  const uint32_t n = f.reg(ValueKind::scalar), s = f.reg(ValueKind::scalar), i = f.reg(ValueKind::scalar), c = f.reg(ValueKind::scalar);
-  const uint32_t t = f.reg(ValueKind::tensor, i64, 2), y = f.reg(ValueKind::tensor, i64, 2), k = f.reg(ValueKind::tensor, i64, 1),
-                 d = f.reg(ValueKind::tensor, i64, 2), v = f.reg(ValueKind::tensor, i64, 1), h = f.reg(ValueKind::tensor, i64, 1);
+  const uint32_t n = f.reg(ValueKind::scalar), s = f.reg(ValueKind::scalar), i = f.reg(ValueKind::scalar),
+                 c = f.reg(ValueKind::scalar);
+  const uint32_t t = f.reg(ValueKind::tensor, i64, 2), y = f.reg(ValueKind::tensor, i64, 2),
+                 k = f.reg(ValueKind::tensor, i64, 1), d = f.reg(ValueKind::tensor, i64, 2),
+                 v = f.reg(ValueKind::tensor, i64, 1), h = f.reg(ValueKind::tensor, i64, 1);
   const uint32_t w = f.reg(ValueKind::strings), w2 = f.reg(ValueKind::strings), w3 = f.reg(ValueKind::strings);
-  const uint32_t u = f.reg(ValueKind::tuple), q = f.reg(ValueKind::sequence), q2 = f.reg(ValueKind::sequence), o = f.reg(ValueKind::optional);
+  const uint32_t u = f.reg(ValueKind::tuple), q = f.reg(ValueKind::sequence), q2 = f.reg(ValueKind::sequence),
+                 o = f.reg(ValueKind::optional);
   f.emit(Opcode::match_shape, {x, p.text("x"), 2, abi::absent, imm(3)}, "Match");
   f.emit(Opcode::read_dim, {n, x, imm(0)});
   f.emit(Opcode::read_rank, {s, x});
   f.emit(Opcode::assert_true, {s, p.text("rank")});
-  for (const Opcode opcode : {Opcode::scalar_add, Opcode::scalar_subtract, Opcode::scalar_multiply, Opcode::scalar_floor_divide,
-                              Opcode::scalar_floor_modulo, Opcode::scalar_minimum, Opcode::scalar_maximum, Opcode::scalar_equal,
-                              Opcode::scalar_not_equal, Opcode::scalar_less, Opcode::scalar_less_equal, Opcode::scalar_and, Opcode::scalar_or})
+  for (const Opcode opcode : {Opcode::scalar_add, Opcode::scalar_subtract, Opcode::scalar_multiply,
+                              Opcode::scalar_floor_divide, Opcode::scalar_floor_modulo, Opcode::scalar_minimum,
+                              Opcode::scalar_maximum, Opcode::scalar_equal, Opcode::scalar_not_equal,
+                              Opcode::scalar_less, Opcode::scalar_less_equal, Opcode::scalar_and, Opcode::scalar_or})
     f.emit(opcode, {c, n, imm(2)});
   f.emit(Opcode::scalar_select, {c, c, n, imm(1)});
   f.emit(Opcode::scalar_multiply, {c, n, imm(24)});
@@ -254,7 +287,7 @@ TEST(verify_program, runs_a_program_with_every_instruction) {
          return view.instructions;
        }())
     seen[static_cast<size_t>(at.opcode)] = true;
-  seen[static_cast<size_t>(Opcode::scalar_set)] = true; // in the interpreter's own tests
+  seen[static_cast<size_t>(Opcode::scalar_set)] = true;  // in the interpreter's own tests
   for (uint32_t i = 0; i < abi::opcode_count; ++i) EXPECT_TRUE(seen[i]) << abi::opcode_rows[i].name;
   EXPECT_TRUE(try_to_run(artifact)) << last_message();
 }
@@ -269,16 +302,27 @@ TEST(verify_program, survives_damaged_programs) {
     artifact.program = good;
     const int changes = 1 + static_cast<int>(random() % 3);
     for (int change = 0; change < changes; ++change) {
-      // Small words are indices, counts and sizes; they are changed to near values and to extremes more often than to noise.
+      // Small words are indices, counts and sizes; they are changed to near values and to extremes more often than to
+      // noise.
       const size_t at = random() % (good.size() / 4) * 4;
       uint32_t word = 0;
       std::memcpy(&word, artifact.program.data() + at, 4);
       switch (random() % 5) {
-      case 0: word += 1; break;
-      case 1: word -= 1; break;
-      case 2: word = static_cast<uint32_t>(random()); break;
-      case 3: word = random() % 2 == 0 ? 0xFFFFFFFFu : 0x80000000u; break;
-      case 4: word = static_cast<uint32_t>(random() % 64); break;
+        case 0:
+          word += 1;
+          break;
+        case 1:
+          word -= 1;
+          break;
+        case 2:
+          word = static_cast<uint32_t>(random());
+          break;
+        case 3:
+          word = random() % 2 == 0 ? 0xFFFFFFFFu : 0x80000000u;
+          break;
+        case 4:
+          word = static_cast<uint32_t>(random() % 64);
+          break;
       }
       std::memcpy(artifact.program.data() + at, &word, 4);
     }
@@ -290,5 +334,5 @@ TEST(verify_program, survives_damaged_programs) {
   EXPECT_GT(refused, 10000);
 }
 
-} // namespace
-} // namespace lathe::runtime::testing
+}  // namespace
+}  // namespace lathe::runtime::testing

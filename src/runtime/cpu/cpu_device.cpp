@@ -1,7 +1,8 @@
 // The CPU as a device: its queue is immediate, so every operation is done when it returns.
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
-#include <sys/mman.h>
 
 #include "runtime/core/device.h"
 
@@ -31,7 +32,7 @@ void* allocate(Queue*, abi::Scope, uint64_t bytes, uint64_t alignment) {
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) return nullptr;
 #ifdef MADV_HUGEPAGE
-  if (is_huge) madvise(memory, bytes, MADV_HUGEPAGE); // fewer TLB misses; refusing is harmless
+  if (is_huge) madvise(memory, bytes, MADV_HUGEPAGE);  // fewer TLB misses; refusing is harmless
 #endif
   return memory;
 }
@@ -57,15 +58,24 @@ int32_t wait(Queue* queue) {
   return status;
 }
 
-} // namespace
+}  // namespace
 
 const Device& cpu_device() {
   static constexpr Device device = {
-      .name = "cpu", .backend = abi::Backend::cpu, .type = kDLCPU, .host_visible = true, .executes = true,
-      .create_queue = create_queue, .destroy_queue = destroy_queue, .allocate = allocate, .release = release,
-      .copy = copy, .launch = launch, .wait = wait,
+      .name = "cpu",
+      .backend = abi::Backend::cpu,
+      .type = kDLCPU,
+      .host_visible = true,
+      .executes = true,
+      .create_queue = create_queue,
+      .destroy_queue = destroy_queue,
+      .allocate = allocate,
+      .release = release,
+      .copy = copy,
+      .launch = launch,
+      .wait = wait,
   };
   return device;
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

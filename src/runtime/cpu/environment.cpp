@@ -17,11 +17,11 @@ constexpr bool same(const char* a, const char* b) {
 
 // The row of a name; a name without a row does not compile.
 consteval Knob knob(const char* name) {
-#define LATHE_KNOB(side, row, variable, fallback, meaning)                                                            \
+#define LATHE_KNOB(side, row, variable, fallback, meaning) \
   if (same(name, #row)) return {variable, fallback};
 #include "abi/knobs.def"
 #undef LATHE_KNOB
-  __builtin_unreachable(); // not a constant, so it does not compile
+  __builtin_unreachable();  // not a constant, so it does not compile
 }
 
 const char* value_of(Knob knob) {
@@ -29,7 +29,7 @@ const char* value_of(Knob knob) {
   return text == nullptr ? knob.fallback : text;
 }
 
-} // namespace
+}  // namespace
 
 int32_t parse_thread_count(const char* text) {
   char* end = nullptr;
@@ -41,12 +41,11 @@ int32_t parse_thread_count(const char* text) {
 Environment read_environment() {
   Environment environment = {};
   environment.num_threads = parse_thread_count(value_of(knob("num_threads")));
-  if (environment.num_threads == 0)
-    environment.num_threads = parse_thread_count(value_of(knob("omp_num_threads")));
+  if (environment.num_threads == 0) environment.num_threads = parse_thread_count(value_of(knob("omp_num_threads")));
   const long spin = std::strtol(value_of(knob("spin_microseconds")), nullptr, 10);
   environment.spin_microseconds = static_cast<int32_t>(spin < 0 ? 0 : spin > 10000 ? 10000 : spin);
   environment.pin_threads = std::strtol(value_of(knob("pin_threads")), nullptr, 10) == 1;
   return environment;
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -35,7 +35,7 @@ struct FloatModeScope {
   }
   FloatModeScope(const FloatModeScope&) = delete;
   FloatModeScope& operator=(const FloatModeScope&) = delete;
-  ~FloatModeScope() { write_float_control(before); } // also clears the exception flags of the run
+  ~FloatModeScope() { write_float_control(before); }  // also clears the exception flags of the run
 };
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -1,10 +1,11 @@
 #include "runtime/cpu/host.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <pthread.h>
-#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__) && defined(__linux__)
@@ -208,7 +209,7 @@ void detect() {
   detected.physical_cores = count_physical_cores(detected.logical_cores);
 }
 
-} // namespace
+}  // namespace
 
 const Host& host() {
   pthread_once(&detection, detect);
@@ -249,4 +250,4 @@ uint64_t cache_bytes(const Host& host, int32_t level, uint64_t fallback) {
   return fallback;
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -19,7 +19,8 @@ TEST(host, describes_this_machine) {
   EXPECT_GE(cache_bytes(at, 1, 32768), 8u << 10);
   EXPECT_GE(cache_bytes(at, 2, 1 << 20), cache_bytes(at, 1, 32768));
   EXPECT_EQ(cache_bytes(at, 9, 123), 123u);
-  for (int32_t i = 1; i < at.feature_count; ++i) EXPECT_LT(std::string(at.features[i - 1]), std::string(at.features[i]));
+  for (int32_t i = 1; i < at.feature_count; ++i)
+    EXPECT_LT(std::string(at.features[i - 1]), std::string(at.features[i]));
 }
 
 #if defined(__x86_64__)
@@ -36,12 +37,14 @@ TEST(host, agrees_with_the_kernel_on_features) {
     }
   if (flags.empty()) GTEST_SKIP() << "no /proc/cpuinfo";
   // Names that differ between LLVM and the kernel are left out.
-  for (const char* name : {"avx", "avx2", "fma", "f16c", "popcnt", "movbe", "avx512f", "avx512bw", "avx512vl", "avx512dq",
-                           "avx512cd", "avx512ifma", "avx512vbmi", "gfni", "vaes", "aes", "adx", "clwb", "clzero", "sse4a"})
+  for (const char* name : {"avx",      "avx2",     "fma",      "f16c",     "popcnt",     "movbe",      "avx512f",
+                           "avx512bw", "avx512vl", "avx512dq", "avx512cd", "avx512ifma", "avx512vbmi", "gfni",
+                           "vaes",     "aes",      "adx",      "clwb",     "clzero",     "sse4a"})
     EXPECT_EQ(host_has_feature(name), flags.contains(name)) << name;
-  for (const auto& [ours, kernels] : {std::pair{"avx512vnni", "avx512_vnni"}, std::pair{"avx512bf16", "avx512_bf16"},
-                                      std::pair{"sse4.2", "sse4_2"}, std::pair{"bmi", "bmi1"}, std::pair{"lzcnt", "abm"},
-                                      std::pair{"amx-tile", "amx_tile"}, std::pair{"avx512fp16", "avx512_fp16"}})
+  for (const auto& [ours, kernels] :
+       {std::pair{"avx512vnni", "avx512_vnni"}, std::pair{"avx512bf16", "avx512_bf16"}, std::pair{"sse4.2", "sse4_2"},
+        std::pair{"bmi", "bmi1"}, std::pair{"lzcnt", "abm"}, std::pair{"amx-tile", "amx_tile"},
+        std::pair{"avx512fp16", "avx512_fp16"}})
     EXPECT_EQ(host_has_feature(ours), flags.contains(kernels)) << ours;
 }
 #endif
@@ -60,5 +63,5 @@ TEST(host, finds_the_first_missing_feature) {
   EXPECT_FALSE(is_known_feature("quantum"));
 }
 
-} // namespace
-} // namespace lathe::runtime
+}  // namespace
+}  // namespace lathe::runtime

@@ -1,9 +1,10 @@
 #include "runtime/cpu/thread_count.h"
 
+#include <sched.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sched.h>
 
 #include "runtime/cpu/environment.h"
 
@@ -46,7 +47,8 @@ int32_t quota_of_version_1(const char* folder) {
 }
 
 // The smallest quota from the group itself up to the root: each of them binds.
-template <typename Quota> int32_t smallest_quota(const char* root, const char* group, Quota quota_of) {
+template <typename Quota>
+int32_t smallest_quota(const char* root, const char* group, Quota quota_of) {
   char folder[1024];
   std::snprintf(folder, sizeof(folder), "%s%s", root, strcmp(group, "/") == 0 ? "" : group);
   const size_t root_length = std::strlen(root);
@@ -60,7 +62,7 @@ template <typename Quota> int32_t smallest_quota(const char* root, const char* g
   }
 }
 
-} // namespace
+}  // namespace
 
 int32_t allowed_cores() {
   // The kernel refuses a mask that is smaller than its own, so it grows.
@@ -119,4 +121,4 @@ int32_t choose_thread_count(int32_t option) {
   return quota > 0 && quota < cores ? quota : cores;
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -15,4 +15,4 @@ int32_t cgroup_quota(const char* membership = "/proc/self/cgroup", const char* r
 // option where it is positive, else LATHE_NUM_THREADS, else OMP_NUM_THREADS, else what the machine allows.
 int32_t choose_thread_count(int32_t option);
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -33,7 +33,7 @@ TEST(thread_count, reads_the_quota_of_version_2_rounded_up) {
   EXPECT_EQ(group.quota(), 0);
   group.write("app/worker/cpu.max", "250000 100000\n");
   EXPECT_EQ(group.quota(), 3);
-  group.write("app/cpu.max", "150000 100000\n"); // the parent binds too
+  group.write("app/cpu.max", "150000 100000\n");  // the parent binds too
   EXPECT_EQ(group.quota(), 2);
   group.write("cpu.max", "50000 100000\n");
   EXPECT_EQ(group.quota(), 1);
@@ -78,7 +78,8 @@ TEST(thread_count, takes_the_first_of_option_and_variables) {
 TEST(thread_count, parses_numbers_and_nothing_else) {
   EXPECT_EQ(parse_thread_count("4"), 4);
   EXPECT_EQ(parse_thread_count("4,2,1"), 4);
-  for (const char* text : {"", "0", "-1", "abc", "4x", "99999999999999999999"}) EXPECT_EQ(parse_thread_count(text), 0) << text;
+  for (const char* text : {"", "0", "-1", "abc", "4x", "99999999999999999999"})
+    EXPECT_EQ(parse_thread_count(text), 0) << text;
 }
 
 TEST(thread_count, counts_the_affinity_mask) {
@@ -89,11 +90,11 @@ TEST(thread_count, counts_the_affinity_mask) {
     CPU_ZERO(&one);
     for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core)
       if (CPU_ISSET(core, &all)) CPU_SET(core, &one);
-    sched_setaffinity(0, sizeof(one), &one); // of this thread alone
+    sched_setaffinity(0, sizeof(one), &one);  // of this thread alone
     pinned = allowed_cores();
   }).join();
   EXPECT_EQ(pinned, 1);
 }
 
-} // namespace
-} // namespace lathe::runtime
+}  // namespace
+}  // namespace lathe::runtime

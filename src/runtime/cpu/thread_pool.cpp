@@ -1,12 +1,13 @@
 #include "runtime/cpu/thread_pool.h"
 
-#include <atomic>
-#include <cstdlib>
-#include <ctime>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <ctime>
 #if defined(__linux__)
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -73,22 +74,22 @@ void wake(std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleeping) {
 }
 
 struct alignas(128) Worker {
-  std::atomic<uint32_t> ticket; // raised when there is a part to do
+  std::atomic<uint32_t> ticket;  // raised when there is a part to do
   std::atomic<uint32_t> sleeping;
   int32_t index;
   pthread_t thread;
 };
 
 struct Pool {
-  std::atomic<uint32_t> busy; // 1 while a caller owns the workers, or a fork is under way
+  std::atomic<uint32_t> busy;  // 1 while a caller owns the workers, or a fork is under way
   int32_t workers;
   bool pins, registered;
   int32_t cores;
-  std::atomic<int64_t> spin; // nanoseconds
+  std::atomic<int64_t> spin;  // nanoseconds
   // The region in progress.
   Region region;
   int32_t parts;
-  alignas(128) std::atomic<uint32_t> unfinished; // workers still at it
+  alignas(128) std::atomic<uint32_t> unfinished;  // workers still at it
   std::atomic<uint32_t> caller_sleeping;
   Worker* worker[max_workers];
 };
@@ -145,7 +146,7 @@ void after_fork_in_parent() {
   if (!is_in_region) pool.busy.store(0, std::memory_order_release);
 }
 void after_fork_in_child() {
-  pool.workers = 0; // they did not come along; new ones start when needed
+  pool.workers = 0;  // they did not come along; new ones start when needed
   pool.unfinished.store(0, std::memory_order_relaxed);
   pool.caller_sleeping.store(0, std::memory_order_relaxed);
   if (!is_in_region) pool.busy.store(0, std::memory_order_release);
@@ -185,11 +186,11 @@ int32_t ensure_workers(int32_t wanted) {
     if (pool.pins) pin(worker->thread, pool.workers);
     pool.worker[pool.workers++] = worker;
   }
-  if (pool.workers >= pool.cores) pool.spin.store(0, std::memory_order_relaxed); // spinning would take cores from work
+  if (pool.workers >= pool.cores) pool.spin.store(0, std::memory_order_relaxed);  // spinning would take cores from work
   return pool.workers < wanted ? pool.workers : wanted;
 }
 
-} // namespace
+}  // namespace
 
 Part part_of(int64_t extent, int32_t parts, int32_t index) {
   const int64_t each = extent / parts, rest = extent % parts;
@@ -228,4 +229,4 @@ void run_region(const Region& region) {
 
 int32_t worker_count() { return pool.workers; }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -12,8 +12,8 @@ namespace lathe::runtime {
 struct Region {
   LatheParallelBody body;
   void* closure;
-  int64_t extent; // iterations
-  int64_t grain;  // the fewest a thread gets
+  int64_t extent;  // iterations
+  int64_t grain;   // the fewest a thread gets
   int32_t threads;
   FloatControl float_control;
 };
@@ -33,4 +33,4 @@ int32_t part_count(int64_t extent, int64_t grain, int32_t threads);
 // Workers alive in this process, for tests.
 int32_t worker_count();
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime

@@ -13,7 +13,8 @@ namespace lathe::runtime {
 namespace {
 
 // Runs a C++ callable as a region.
-template <typename Body> void parallel(int64_t extent, int64_t grain, int32_t threads, Body body) {
+template <typename Body>
+void parallel(int64_t extent, int64_t grain, int32_t threads, Body body) {
   const auto trampoline = [](void* closure, int64_t begin, int64_t end) { (*static_cast<Body*>(closure))(begin, end); };
   run_region({trampoline, &body, extent, grain, threads, read_float_control()});
 }
@@ -65,7 +66,7 @@ TEST(thread_pool, survives_thousands_of_short_regions) {
     std::atomic<int64_t> sum = 0;
     parallel(round % 7, 1, 4, [&](int64_t begin, int64_t end) { sum += end - begin; });
     total += sum;
-    if (round % 1000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2)); // lets the workers fall asleep
+    if (round % 1000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // lets the workers fall asleep
   }
   int64_t expected = 0;
   for (int round = 0; round < 3000; ++round) expected += round % 7;
@@ -91,7 +92,8 @@ TEST(thread_pool, serves_several_callers_at_once) {
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 8; ++caller)
     callers.emplace_back([&] {
-      for (int round = 0; round < 200; ++round) parallel(13, 1, 3, [&](int64_t begin, int64_t end) { sum += end - begin; });
+      for (int round = 0; round < 200; ++round)
+        parallel(13, 1, 3, [&](int64_t begin, int64_t end) { sum += end - begin; });
     });
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(sum, 8 * 200 * 13);
@@ -139,5 +141,5 @@ TEST(float_mode, flushes_denormals_only_when_asked) {
   }
 }
 
-} // namespace
-} // namespace lathe::runtime
+}  // namespace
+}  // namespace lathe::runtime

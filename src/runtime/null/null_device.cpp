@@ -13,7 +13,7 @@ namespace lathe::runtime {
 namespace {
 
 struct Operation {
-  void* to; // the memory to release where `from` is null
+  void* to;  // the memory to release where `from` is null
   const void* from;
   uint64_t bytes;
 };
@@ -74,7 +74,7 @@ void* allocate(Queue* queue, abi::Scope, uint64_t bytes, uint64_t alignment) {
 
 void release(Queue* queue, abi::Scope, void* memory) {
   ++state_of(queue).record.releases;
-  enqueue(queue, {memory, nullptr, 0}); // without memory to remember it by, it leaks
+  enqueue(queue, {memory, nullptr, 0});  // without memory to remember it by, it leaks
 }
 
 int32_t copy(Queue* queue, void* to, const void* from, uint64_t bytes) {
@@ -89,7 +89,7 @@ int32_t launch(Queue* queue, const Launch& launch) {
   return 0;
 }
 
-} // namespace
+}  // namespace
 
 NullRecord null_record(const Queue* queue) {
   NullRecord record = state_of(queue).record;
@@ -99,11 +99,20 @@ NullRecord null_record(const Queue* queue) {
 
 const Device& null_device() {
   static constexpr Device device = {
-      .name = "null", .backend = abi::Backend::null, .type = kDLExtDev, .host_visible = true, .executes = false,
-      .create_queue = create_queue, .destroy_queue = destroy_queue, .allocate = allocate, .release = release,
-      .copy = copy, .launch = launch, .wait = wait,
+      .name = "null",
+      .backend = abi::Backend::null,
+      .type = kDLExtDev,
+      .host_visible = true,
+      .executes = false,
+      .create_queue = create_queue,
+      .destroy_queue = destroy_queue,
+      .allocate = allocate,
+      .release = release,
+      .copy = copy,
+      .launch = launch,
+      .wait = wait,
   };
   return device;
 }
 
-} // namespace lathe::runtime
+}  // namespace lathe::runtime
