@@ -17,7 +17,18 @@ target_link_libraries(lathe_runtime_shared PRIVATE
 add_dependencies(lathe_runtime_shared lathe_runtime)
 set_property(TARGET lathe_runtime_shared APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:lathe_runtime>)
 target_link_options(lathe_runtime_shared PRIVATE
-  -Wl,--version-script=${CMAKE_BINARY_DIR}/lathe_runtime.map -Wl,-Bsymbolic)
+  -Wl,--version-script=${CMAKE_BINARY_DIR}/lathe_runtime.map -Wl,-Bsymbolic
+  -Wl,-z,nodelete) # its worker threads and fork handlers must outlive a dlclose
 if(NOT LATHE_SANITIZE)
   target_link_options(lathe_runtime_shared PRIVATE -Wl,-z,defs)
+endif()
+
+# The size is printed and held, and so is what it needs (scripts/checks do not build, so it is a test).
+if(LATHE_TESTS AND NOT LATHE_SANITIZE AND NOT LATHE_FUZZ)
+  add_test(NAME runtime_size COMMAND ${CMAKE_COMMAND}
+    -DLIBRARY=$<TARGET_FILE:lathe_runtime_shared> -DSTRIP=${CMAKE_STRIP} -DREADELF=${CMAKE_READELF}
+    -DCOPY=${CMAKE_BINARY_DIR}/liblathe_runtime.stripped.so -P ${CMAKE_SOURCE_DIR}/cmake/check_runtime_size.cmake)
+endif()
+if(TARGET runtime_test)
+  add_dependencies(runtime_test lathe_runtime_shared) # its tests build a C program against it
 endif()

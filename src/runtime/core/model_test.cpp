@@ -138,6 +138,23 @@ TEST_F(model, finds_weights_beside_the_artifact_only) {
       << last_message();
 }
 
+#if !defined(__has_feature) || (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
+TEST_F(model, runs_from_a_c_program_that_links_the_runtime_alone) {
+  const fs::path library = build("example", {}), program = folder / "run_model", build_folder = fs::current_path();
+  const std::string compile = "cc -std=c11 -Wall -Wextra -Werror -I" + (sources / "abi").string() + " " +
+                              (sources.parent_path() / "examples/01-c-interface/run_model.c").string() + " -o " +
+                              program.string() + " -L" + (build_folder / "lib").string() +
+                              " -llathe_runtime -Wl,-rpath," + (build_folder / "lib").string();
+  ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
+  const fs::path output = folder / "run_model.txt";
+  ASSERT_EQ(std::system((program.string() + " " + library.string() + " > " + output.string()).c_str()), 0);
+  const std::vector<char> text = read_file(output);
+  EXPECT_TRUE(std::string(text.begin(), text.end())
+                  .starts_with("input x: [ N 3 ] of 32-bit elements\noutput y: [ N 3 ] of 32-bit elements\n  0\n"))
+      << std::string(text.begin(), text.end());
+}
+#endif
+
 TEST_F(model, says_in_a_sentence_what_does_not_fit) {
   EXPECT_EQ(open_file(build("arch", {.architecture = "vax"})), nullptr);
   EXPECT_EQ(lathe_last_error()->code, LATHE_WRONG_TARGET);
