@@ -1,0 +1,19 @@
+#include "ops/operators.h"
+
+#include "relax/call_tir.h"
+
+namespace lathe::ops {
+
+const relax::OperatorTable& default_operators() {
+  static const relax::OperatorTable table = [] {
+    relax::OperatorTable rows;
+    rows.add(relax::call_tir_operator);
+#define LATHE_OP(SYMBOL) rows.add(SYMBOL);
+#include "ops/ops.def"
+#undef LATHE_OP
+    return rows;
+  }();
+  return table;
+}
+
+}  // namespace lathe::ops
