@@ -88,6 +88,18 @@ Expr Emitter::emit(Expr value, const std::string& hint) {
   return var;
 }
 
+void Emitter::bind(const Var& var, Expr value) {
+  if (is_leaf(value)) {
+    replaced_[var.get()] = std::move(value);
+    return;
+  }
+  value = ir::with_origin(std::move(value), origin_);
+  values_[var.get()] = value;
+  bindings_.push_back(make<VarBinding>(std::move(value), var));
+}
+
+Expr Emitter::replaced(const Expr& e) const { return ReplaceVars(replaced_)(e); }
+
 Result<Expr> Emitter::call(const Operator& op, std::vector<Expr> args, AttributesRef attributes,
                            const std::string& hint) {
   Expr value = TRY(make_call(op, std::move(args), std::move(attributes), origin_));
@@ -131,10 +143,8 @@ class BindingRewriter {
     const auto* body = function->body.as<SeqExpr>();
     support::require(body, "a relax function's body is a sequence");
     Emitter emitter;
-    std::unordered_map<const ir::Node*, Expr> replaced;
-    ReplaceVars replace(replaced);
     for (const Binding& binding : all_bindings(function)) {
-      const Expr value = replace(value_of_binding(binding));
+      const Expr value = emitter.replaced(value_of_binding(binding));
       emitter.origin_ = value->origin() ? value->origin() : binding->origin();
       if (const auto* cast = binding.as<MatchCast>()) {
         emitter.bindings_.push_back(value.same_as(cast->value)
@@ -145,17 +155,10 @@ class BindingRewriter {
       const Var& var = binding.as<VarBinding>()->var;
       Expr result = TRY(rewrite(emitter, var, value));
       if (!result) result = value;
-      if (is_leaf(result)) {
-        replaced[var.get()] = result;
-        continue;
-      }
-      if (!result->struct_info) result = with_struct_info(std::move(result), var->struct_info);
-      result = ir::with_origin(std::move(result), emitter.origin_);
-      emitter.values_[var.get()] = result;
-      const bool same = result.same_as(binding.as<VarBinding>()->value);
-      emitter.bindings_.push_back(same ? binding : Binding(make<VarBinding>(std::move(result), var)));
+      if (!is_leaf(result) && !result->struct_info) result = with_struct_info(std::move(result), var->struct_info);
+      emitter.bind(var, std::move(result));
     }
-    Function made = make_function(function->params, std::move(emitter.bindings_), replace(body->body),
+    Function made = make_function(function->params, std::move(emitter.bindings_), emitter.replaced(body->body),
                                   function->attrs, function->is_pure);
     return ir::with_origin(std::move(made), function->origin());
   }

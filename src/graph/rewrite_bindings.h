@@ -15,6 +15,10 @@ class Emitter {
   // Emits a call of `op`; the struct info follows from the operator's rule, the origin from the binding rewritten.
   Result<Expr> call(const Operator& op, std::vector<Expr> args, AttributesRef attributes = {},
                     const std::string& hint = "");
+  // Binds `value` to a variable that exists already; a leaf replaces the variable in what is `replaced` later.
+  void bind(const Var& var, Expr value);
+  // `e` with the variables that leaves have replaced.
+  Expr replaced(const Expr& e) const;
   // The value that a variable is bound to in what was emitted so far, or null (parameters, other variables).
   Expr value_of(const Expr& var) const;
 
@@ -22,6 +26,7 @@ class Emitter {
   friend class BindingRewriter;
   std::vector<Binding> bindings_;
   std::unordered_map<const ir::Node*, Expr> values_;
+  std::unordered_map<const ir::Node*, Expr> replaced_;
   ir::Origin origin_;
 };
 

@@ -1,0 +1,46 @@
+// compile(): a model's relax program becomes kernels and a register program, by the rows of driver/pipeline.
+#pragma once
+
+#include <chrono>
+
+#include "codegen/llvm/compile.h"
+#include "ir/pass.h"
+#include "lower/program/write_program.h"
+#include "target/target.h"
+
+namespace lathe::driver {
+
+struct CompileOptions {
+  target::Target target;
+  int compile_threads = 0;                 // 0: as many as this process may use; the result does not depend on it
+  std::map<std::string, int64_t> dims;     // symbolic dimensions fixed to a value, by name
+  std::set<std::string> disabled_passes;
+  std::string stop_after;                  // the last row to run
+  bool verify = false;                     // check the program before and after each row
+  std::string dump_folder;                 // where each changed program is written, one file a row; empty: nowhere
+  std::function<void(const std::string& stage, double fraction)> on_progress;
+  std::function<bool()> cancelled;
+  codegen::KernelCache* cache = nullptr;
+};
+
+struct RowTime {
+  std::string row;
+  std::chrono::nanoseconds time{};
+};
+
+// What compiling gives; immutable. `module` is the program after the last row that ran; with `stop_after` there is
+// no register program and there are no kernels.
+struct CompiledModel {
+  target::Target target;
+  ir::IRModule module;
+  std::optional<lower::Program> program;
+  codegen::CompiledKernels kernels;
+  std::vector<RowTime> times;
+  std::vector<ir::Remark> remarks;
+};
+
+using CompiledModelRef = std::shared_ptr<const CompiledModel>;
+
+support::Result<CompiledModelRef> compile(ir::IRModule module, const CompileOptions& options);
+
+}  // namespace lathe::driver

@@ -1,0 +1,15 @@
+// The pipeline: all rows in order, on one page (pipeline.cpp).
+#pragma once
+
+#include "ir/pass.h"
+#include "target/target.h"
+
+namespace lathe::driver {
+
+// The rows for a target: from relax as imported to kernel tir.
+std::vector<ir::PassRow> pipeline(const target::Target& target);
+
+// Rows that run on PrimFuncs alone, as the second part of the pipeline.
+std::vector<ir::PassRow> tensor_program_rows(const target::Target& target);
+
+}  // namespace lathe::driver
