@@ -13,7 +13,6 @@ namespace lathe::driver {
 struct CompileOptions {
   target::Target target;
   int compile_threads = 0;                 // 0: as many as this process may use; the result does not depend on it
-  std::map<std::string, int64_t> dims;     // symbolic dimensions fixed to a value, by name
   std::set<std::string> disabled_passes;
   std::string stop_after;                  // the last row to run
   bool verify = false;                     // check the program before and after each row

@@ -7,5 +7,7 @@
 namespace lathe::lower {
 
 DLDataType dlpack_type(ir::DType dtype);
+// The other way; void for what Lathe has no type for.
+ir::DType dtype_of(DLDataType type);
 
 }  // namespace lathe::lower

@@ -1,0 +1,111 @@
+#include "driver/compile.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "driver/evaluate.h"
+#include "driver/pipeline.h"
+#include "driver/print.h"
+#include "driver/verify_module.h"
+
+namespace lathe::driver {
+namespace {
+
+using support::Result;
+
+// One dump a row that changed the program: 07_fuse_ops.py.
+std::function<void(int, const std::string&, const ir::IRModule&)> dump_into(const std::string& folder) {
+  if (folder.empty()) return {};
+  return [folder](int number, const std::string& row, const ir::IRModule& module) {
+    std::error_code ignored;
+    std::filesystem::create_directories(folder, ignored);
+    std::ofstream file(std::filesystem::path(folder) / fmt::format("{:02}_{}.py", number, row));
+    file << print(module);
+  };
+}
+
+std::vector<codegen::Kernel> kernels_of(const ir::IRModule& module, const lower::Program& program) {
+  std::vector<codegen::Kernel> kernels;
+  for (const std::string& name : program.kernels) kernels.push_back({name, module.find_as<tir::PrimFunc>(name)});
+  return kernels;
+}
+
+int thread_count(int asked) {
+  if (asked > 0) return asked;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+class Compilation {
+ public:
+  explicit Compilation(const CompileOptions& options) : options_(options), model_(std::make_shared<CompiledModel>()) {
+    model_->target = options.target;
+    context_.disabled = options.disabled_passes;
+    context_.verify = options.verify;
+    context_.stop_after = options.stop_after;
+    context_.cancelled = options.cancelled;
+    context_.on_change = dump_into(options.dump_folder);
+    context_.on_time = [this](const std::string& row, std::chrono::nanoseconds time) {
+      model_->times.push_back({row, time});
+      report(row, static_cast<double>(model_->times.size()) / static_cast<double>(rows_.size() + 2));
+    };
+    context_.on_remark = [this](ir::Remark remark) { model_->remarks.push_back(std::move(remark)); };
+    context_.evaluate = native_evaluator(options);
+    rows_ = pipeline(options.target);
+  }
+
+  Result<CompiledModelRef> run(ir::IRModule module) {
+    if (const auto unknown = unknown_row(); !unknown.empty())
+      return support::Diagnostic{.code = {"driver-unknown-pass"},
+                                 .message = "there is no pass '" + unknown + "'",
+                                 .help = "`lathe opt --list` names them"};
+    model_->module = TRY(ir::run_passes(std::move(module), rows_, context_, verify_module));
+    if (!options_.stop_after.empty()) return CompiledModelRef(model_);
+    TRY(timed("write_program", [&]() -> support::Status {
+      model_->program = TRY(lower::write_program(model_->module));
+      return support::success();
+    }));
+    TRY(timed("generate_code", [&]() -> support::Status {
+      if (options_.target.kind != "llvm") return support::success();
+      const codegen::CompileOptions codegen{.threads = thread_count(options_.compile_threads),
+                                            .cache = options_.cache};
+      model_->kernels =
+          TRY(codegen::compile_kernels(kernels_of(model_->module, *model_->program), options_.target, codegen));
+      return support::success();
+    }));
+    return CompiledModelRef(model_);
+  }
+
+ private:
+  std::string unknown_row() const {
+    std::set<std::string> names;
+    for (const ir::PassRow& row : rows_) names.insert(row.name);
+    for (const std::string& name : options_.disabled_passes)
+      if (!names.count(name)) return name;
+    return options_.stop_after.empty() || names.count(options_.stop_after) ? "" : options_.stop_after;
+  }
+
+  void report(const std::string& stage, double fraction) const {
+    if (options_.on_progress) options_.on_progress(stage, fraction);
+  }
+
+  template <class Step>
+  support::Status timed(const std::string& name, Step&& step) {
+    const auto start = std::chrono::steady_clock::now();
+    support::Status status = step();
+    context_.on_time(name, std::chrono::steady_clock::now() - start);
+    return status;
+  }
+
+  const CompileOptions& options_;
+  std::shared_ptr<CompiledModel> model_;
+  ir::PassContext context_;
+  std::vector<ir::PassRow> rows_;
+};
+
+}  // namespace
+
+Result<CompiledModelRef> compile(ir::IRModule module, const CompileOptions& options) {
+  return support::catch_diagnostics([&] { return Compilation(options).run(std::move(module)); });
+}
+
+}  // namespace lathe::driver

@@ -1,0 +1,127 @@
+#include "driver/executable.h"
+
+#include "abi/artifact.h"
+#include "codegen/llvm/jit.h"
+#include "driver/artifact/metadata.h"
+#include "lower/program/dlpack_type.h"
+
+namespace lathe::driver {
+
+using support::Result;
+
+support::Diagnostic runtime_failure(const std::string& what) {
+  const LatheError* error = lathe_last_error();
+  support::Diagnostic d{.code = {"runtime"}, .message = what + ": " + (error ? error->message : "unknown failure")};
+  if (error && error->node && *error->node) d.place = support::ModelNode{"", error->node, ""};
+  return d;
+}
+
+namespace {
+
+// The artifact of a model in memory: what a shared library would export.
+struct InProcess {
+  CompiledModelRef compiled;
+  std::shared_ptr<codegen::LoadedKernels> kernels;
+  std::unique_ptr<char, void (*)(void*)> weights{nullptr, std::free};
+  std::vector<uint64_t> program;  // aligned to 8 bytes
+  Metadata metadata;
+  std::vector<LatheMetadata> rows;
+  LatheArtifact artifact{};
+};
+
+void fill_weights(InProcess& made, const lower::Program& program) {
+  const auto bytes = static_cast<size_t>(program.weight_bytes);
+  const size_t rounded = (bytes + LATHE_WEIGHTS_ALIGNMENT - 1) / LATHE_WEIGHTS_ALIGNMENT * LATHE_WEIGHTS_ALIGNMENT;
+  made.weights.reset(static_cast<char*>(std::aligned_alloc(LATHE_WEIGHTS_ALIGNMENT, std::max<size_t>(rounded, 4096))));
+  for (const lower::Weight& weight : program.weights)
+    std::memcpy(made.weights.get() + weight.offset, weight.data->bytes, weight.data->view().size());
+}
+
+ir::TensorData take(DLManagedTensor* managed) {
+  const DLTensor& t = managed->dl_tensor;
+  std::vector<int64_t> shape(t.shape, t.shape + t.ndim);
+  std::shared_ptr<const void> owner(managed, [](const void* held) {
+    auto* tensor = static_cast<DLManagedTensor*>(const_cast<void*>(held));
+    if (tensor->deleter) tensor->deleter(tensor);
+  });
+  const char* bytes = static_cast<const char*>(t.data) + t.byte_offset;
+  return ir::tensor_data(lower::dtype_of(t.dtype), std::move(shape), bytes, std::move(owner));
+}
+
+}  // namespace
+
+Result<ExecutableRef> load(const CompiledModelRef& compiled) {
+  support::require(compiled && compiled->program, "only a model compiled to the end can be loaded");
+  const lower::Program& program = *compiled->program;
+  auto made = std::make_shared<InProcess>();
+  made->compiled = compiled;
+  made->kernels = TRY(codegen::load_kernels(compiled->kernels));
+  fill_weights(*made, program);
+  made->program.resize((program.bytes.size() + 7) / 8);
+  std::memcpy(made->program.data(), program.bytes.data(), program.bytes.size());
+  made->metadata = metadata_of(*compiled);
+  for (const auto& [key, value] : made->metadata) made->rows.push_back({key.c_str(), value.c_str()});
+
+  LatheArtifact& artifact = made->artifact;
+  std::memcpy(artifact.magic, LATHE_ARTIFACT_MAGIC, sizeof(artifact.magic));
+  artifact.version = LATHE_ARTIFACT_VERSION;
+  artifact.size = sizeof(LatheArtifact);
+  artifact.services_version = LATHE_SERVICES_VERSION;
+  artifact.services_size = sizeof(LatheServices);
+  artifact.architecture = made->metadata.at("architecture").c_str();
+  artifact.cpu_features = made->metadata.at("cpu_features").c_str();
+  artifact.metadata = made->rows.data();
+  artifact.metadata_count = made->rows.size();
+  artifact.program = made->program.data();
+  artifact.program_bytes = program.bytes.size();
+  artifact.kernels = made->kernels->functions().data();
+  artifact.kernel_count = made->kernels->functions().size();
+  artifact.weights = made->weights.get();
+  artifact.weights_bytes = static_cast<uint64_t>(program.weight_bytes);
+
+  std::shared_ptr<Executable> executable(new Executable);
+  executable->keeps_ = made;
+  if (lathe_open_artifact(&artifact, nullptr, &executable->model_) != LATHE_OK)
+    return runtime_failure("the compiled model was refused by the runtime");
+  return ExecutableRef(executable);
+}
+
+Result<ExecutableRef> open(const std::string& path) {
+  std::shared_ptr<Executable> executable(new Executable);
+  if (lathe_open(path.c_str(), nullptr, &executable->model_) != LATHE_OK) return runtime_failure(path);
+  return ExecutableRef(executable);
+}
+
+Executable::~Executable() {
+  if (model_) lathe_close(model_);
+}
+
+Result<std::vector<ir::TensorData>> Executable::run(const std::vector<ir::TensorData>& inputs, int threads) const {
+  LatheContextOptions options{};
+  options.size = sizeof(options);
+  options.threads = threads;
+  LatheContext* created = nullptr;
+  if (lathe_create_context(model_, &options, &created) != LATHE_OK) return runtime_failure("no context");
+  const std::unique_ptr<LatheContext, void (*)(LatheContext*)> context(created, lathe_destroy_context);
+
+  std::vector<DLTensor> tensors(inputs.size());
+  std::vector<const DLTensor*> pointers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    DLTensor& t = tensors[i];
+    t.data = const_cast<char*>(inputs[i]->bytes);
+    t.device = {kDLCPU, 0};
+    t.ndim = static_cast<int32_t>(inputs[i]->shape.size());
+    t.dtype = lower::dlpack_type(inputs[i]->dtype);
+    t.shape = const_cast<int64_t*>(inputs[i]->shape.data());
+    pointers.push_back(&t);
+  }
+  std::vector<DLManagedTensor*> outputs(static_cast<size_t>(lathe_output_count(model_)), nullptr);
+  if (lathe_run(context.get(), pointers.data(), static_cast<int32_t>(pointers.size()), outputs.data(),
+                static_cast<int32_t>(outputs.size())) != LATHE_OK)
+    return runtime_failure("the model did not run");
+  std::vector<ir::TensorData> results;
+  for (DLManagedTensor* output : outputs) results.push_back(take(output));
+  return results;
+}
+
+}  // namespace lathe::driver

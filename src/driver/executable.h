@@ -1,0 +1,37 @@
+// A compiled model that can run in this process: just compiled, or opened from an artifact.
+#pragma once
+
+#include "abi/lathe.h"
+#include "driver/compile.h"
+
+namespace lathe::driver {
+
+class Executable {
+ public:
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+  ~Executable();
+
+  // The runtime's handle, for the C interface.
+  LatheModel* model() const { return model_; }
+  // Runs once in a context of its own. Inputs in the order of the signature; threads 0: as the environment says.
+  support::Result<std::vector<ir::TensorData>> run(const std::vector<ir::TensorData>& inputs, int threads = 0) const;
+
+ private:
+  friend support::Result<std::shared_ptr<const Executable>> load(const CompiledModelRef&);
+  friend support::Result<std::shared_ptr<const Executable>> open(const std::string&);
+  Executable() = default;
+  std::shared_ptr<const void> keeps_;  // the code and data of a model that was just compiled
+  LatheModel* model_ = nullptr;
+};
+using ExecutableRef = std::shared_ptr<const Executable>;
+
+// The compiled model's kernels loaded into this process.
+support::Result<ExecutableRef> load(const CompiledModelRef& compiled);
+// A saved artifact.
+support::Result<ExecutableRef> open(const std::string& path);
+
+// What the runtime says of the last failure on this thread, as a diagnostic.
+support::Diagnostic runtime_failure(const std::string& what);
+
+}  // namespace lathe::driver

@@ -1,0 +1,60 @@
+#include "driver/pipeline.h"
+
+#include "graph/eliminate_common_subexpressions.h"
+#include "graph/eliminate_dead_code.h"
+#include "graph/expand_composites.h"
+#include "graph/fold_batch_norm.h"
+#include "graph/fold_constants.h"
+#include "graph/fuse_ops.h"
+#include "graph/pack_weights.h"
+#include "graph/simplify_algebra.h"
+#include "lower/legalize/legalize.h"
+#include "schedule/rules/rules.h"
+#include "tir/passes/passes.h"
+
+namespace lathe::driver {
+namespace {
+
+// Schedules by rules whose questions the analytic model answers.
+ir::Pass default_schedule(const target::Target& target) {
+  return [target](ir::IRModule module, const ir::PassContext& context) {
+    schedule::AnalyticDecider decider;
+    return schedule::schedule_functions(std::move(module), target, decider, context);
+  };
+}
+
+ir::Pass with_target(support::Result<ir::IRModule> (*pass)(ir::IRModule, const target::Target&, const ir::PassContext&),
+                     const target::Target& target) {
+  return [pass, target](ir::IRModule module, const ir::PassContext& context) {
+    return pass(std::move(module), target, context);
+  };
+}
+
+}  // namespace
+
+std::vector<ir::PassRow> pipeline(const target::Target& target) {
+  std::vector<ir::PassRow> rows = {
+      // -- the graph --
+      {"simplify_algebra", graph::simplify_algebra},
+      {"fold_batch_norm", graph::fold_batch_norm},
+      {"expand_composites", graph::expand_composites, {"fold_batch_norm"}},
+      {"fold_constants", graph::fold_constants, {"expand_composites"}},
+      {"eliminate_common_subexpressions", graph::eliminate_common_subexpressions},
+      {"pack_weights", with_target(graph::pack_weights, target), {"fold_batch_norm"}},
+      {"fold_packing", graph::fold_constants, {"pack_weights"}},
+      {"eliminate_dead_code", graph::eliminate_dead_code, {"fold_packing"}},
+      {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},
+      // -- from operators to loops --
+      {"legalize", lower::legalize, {"fuse_ops"}},
+  };
+  for (ir::PassRow& row : tensor_program_rows(target)) rows.push_back(std::move(row));
+  return rows;
+}
+
+std::vector<ir::PassRow> tensor_program_rows(const target::Target& target) {
+  std::vector<ir::PassRow> rows = {{"schedule_functions", default_schedule(target)}};
+  for (const ir::PassRow& row : tir::lowering_rows()) rows.push_back(row);
+  return rows;
+}
+
+}  // namespace lathe::driver
