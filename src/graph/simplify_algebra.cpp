@@ -99,7 +99,10 @@ Result<Expr> simplify(Emitter& emitter, const Var&, const Expr& value) {
     return make_call(ops::reshape, {inner->args[0], make<ShapeExpr>(*as_tensor(value)->shape)});
   }
   if (op->name == "permute_dims")
-    if (Expr merged = TRY(merge_permutations(emitter, *call))) return simplify(emitter, {}, merged);
+    if (Expr merged = TRY(merge_permutations(emitter, *call))) {
+      Expr simpler = TRY(simplify(emitter, {}, merged));
+      return simpler ? simpler : merged;
+    }
   for (const Identity& identity : identities) {
     if (identity.op != op->name) continue;
     Expr replacement = identity.apply(emitter, *call);

@@ -1,0 +1,19 @@
+// Reading a model of any form that Lathe imports: ONNX, or the text of either IR.
+#pragma once
+
+#include "ir/function.h"
+#include "support/result.h"
+
+namespace lathe::driver {
+
+struct ReadOptions {
+  std::map<std::string, int64_t> dims;  // symbolic dimensions fixed to a value, by name
+};
+
+// The model in the file, by its extension: .onnx; .relax, .tir and .py are scripts. Another extension is read as ONNX.
+support::Result<ir::IRModule> read_model(const std::string& path, const ReadOptions& options = {});
+
+// Whether the path names a script rather than a model.
+bool is_script(const std::string& path);
+
+}  // namespace lathe::driver
