@@ -42,3 +42,11 @@ def take_back_from_pip(path):
 def build(name="dev", targets=(), unity=False, preset=None):
     configure(name, unity, preset)
     subprocess.run(["ninja", "-C", folder(name), *targets], env=environment(), check=True)
+
+
+def test_targets(name):
+    """The test binaries that a configured build folder knows."""
+    command = ["ninja", "-C", folder(name), "-t", "targets", "all"]
+    listing = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True).stdout
+    rows = [line.rsplit(": ", 1) for line in listing.splitlines() if ": " in line]
+    return {target for target, rule in rows if rule == "phony" and target.endswith("_test") and "/" not in target}

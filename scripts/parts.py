@@ -65,13 +65,9 @@ def unit_tests(pattern=""):
 
 
 def test_binaries(preset, rooms):
-    """The test binaries of a configured build folder that belong to `rooms` or to rooms inside them."""
+    """The test binaries that belong to `rooms` or to rooms inside them."""
     build.configure(preset, unity=build.is_empty(preset))
-    listing = subprocess.run(
-        ["ninja", "-C", build.folder(preset), "-t", "targets", "all"], capture_output=True, text=True, check=True
-    ).stdout
-    names = {line.split(":")[0] for line in listing.splitlines() if "phony" in line.split(": ")[-1]}
-    names = {name for name in names if name.endswith("_test") and "/" not in name}
+    names = build.test_targets(preset)
     return sorted(n for n in names if any(n == f"{room}_test" or n.startswith(f"{room}_") for room in rooms))
 
 

@@ -36,6 +36,11 @@ def test_tests_that_fail_with_no_fault_prove_nothing(tmp_path):
     assert judge([("wrong_bound", ["a_test"], "a bound")], binaries(tmp_path, a_test=FINDS + "; exit 1")) == 1
 
 
+def test_a_test_binary_that_does_not_exist_misses_the_fault(tmp_path, capsys):
+    assert judge([("wrong_bound", ["a_test", "b_test"], "a bound")], binaries(tmp_path, a_test=FINDS)) == 1
+    assert "there is no b_test" in capsys.readouterr().out
+
+
 def test_rows_are_read_from_the_table():
     text = '// LATHE_FAULT(name, tests)\nLATHE_FAULT(swaps, "a_test b_test", "x - y")\n'
     text += 'LATHE_FAULT(x,\n  "c_test", "m")\n'
