@@ -1,0 +1,29 @@
+// Which parts of buffers a statement touches.
+#pragma once
+
+#include "tir/stmt.h"
+
+namespace lathe::tir {
+
+struct Regions {
+  std::vector<BufferRegion> reads, writes;
+};
+
+// What `s` reads and writes, one region a buffer, in order of first access. Variables bound inside `s` are widened to
+// their whole range; an index that cannot be bounded gives the whole dimension. Nested blocks count by their declared
+// regions. Buffers declared or allocated inside are left out.
+Regions access_regions(const Stmt& s);
+
+// What an instance of a block reads and writes, for its declaration. As in the vocabulary of TensorIR, what a
+// reduction's update reads of the element that its init writes is not a read.
+Regions infer_regions(const Block& block);
+
+// The smallest and the largest value of `e` when each variable of `domains` runs over its range, as expressions of the
+// other variables; nothing where `e` is not monotone in a way that shows.
+struct Interval {
+  Expr min, max;
+};
+using Domains = std::unordered_map<const VarNode*, Range>;
+std::optional<Interval> interval_of(const Expr& e, const Domains& domains);
+
+}  // namespace lathe::tir

@@ -1,0 +1,37 @@
+// The codes of tir's diagnostics.
+#pragma once
+
+#include "support/diagnostic.h"
+
+namespace lathe::tir::codes {
+
+using support::Code;
+
+// interpret
+inline constexpr Code argument_mismatch{"tir-argument-mismatch"};
+inline constexpr Code out_of_bounds{"tir-out-of-bounds"};
+inline constexpr Code uninitialised_read{"tir-uninitialised-read"};
+inline constexpr Code division_by_zero{"tir-division-by-zero"};
+inline constexpr Code assertion_failed{"tir-assertion-failed"};
+inline constexpr Code raised{"tir-raised"};
+inline constexpr Code step_budget{"tir-step-budget"};
+inline constexpr Code not_interpretable{"tir-not-interpretable"};
+
+// verify
+inline constexpr Code undefined_variable{"tir-undefined-variable"};
+inline constexpr Code redefinition{"tir-redefinition"};
+inline constexpr Code dtype_mismatch{"tir-dtype-mismatch"};
+inline constexpr Code index_not_integer{"tir-index-not-integer"};
+inline constexpr Code rank_mismatch{"tir-rank-mismatch"};
+inline constexpr Code binding_count{"tir-binding-count"};
+inline constexpr Code region_not_covered{"tir-region-not-covered"};
+inline constexpr Code illegal_after_stage{"tir-illegal-after-stage"};
+inline constexpr Code register_index{"tir-register-index"};
+inline constexpr Code missing_field{"tir-missing-field"};
+
+// passes
+inline constexpr Code vectorized_reduction{"tir-vectorized-reduction"};
+inline constexpr Code match_buffer_rank{"tir-match-buffer-rank"};
+inline constexpr Code narrow_float{"tir-narrow-float"};
+
+}  // namespace lathe::tir::codes

@@ -1,0 +1,117 @@
+#include "support/mutation.h"
+#include "tir/passes/passes.h"
+#include "tir/rewrite.h"
+
+namespace lathe::tir {
+namespace {
+
+Expr as_index(const Expr& e) { return cast(DType::int_(64, e->dtype.lanes), e); }
+
+// The number of elements from the buffer's address to the last one it names.
+Expr flat_extent(const BufferNode& buffer) {
+  Expr count = int64(1);
+  if (buffer.strides.empty()) {
+    for (const Expr& extent : buffer.shape) count = count * as_index(extent);
+  } else {
+    for (size_t d = 0; d < buffer.shape.size(); ++d)
+      count = count + (as_index(buffer.shape[d]) - 1) * as_index(buffer.strides[d]);
+  }
+  return buffer.elem_offset ? count + as_index(buffer.elem_offset) : count;
+}
+
+Expr flat_index(const BufferNode& buffer, const std::vector<Expr>& indices) {
+  Expr flat = int64(0);
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const Expr index = as_index(indices[d]);
+    if (!buffer.strides.empty()) {
+      flat = add_index(flat, mul_index(index, as_index(buffer.strides[d])));
+      continue;
+    }
+    const bool wrong = d == 1 && support::flip("flatten_buffers_stride");
+    flat = add_index(mul_index(flat, as_index(buffer.shape[wrong ? 0 : d])), index);
+  }
+  return buffer.elem_offset ? add_index(flat, as_index(buffer.elem_offset)) : flat;
+}
+
+class BufferFlattening : public TirRewriter {
+ public:
+  Buffer flat(const Buffer& buffer) {
+    const auto it = flat_.find(buffer.get());
+    if (it != flat_.end()) return it->second.flat;
+    Buffer result = with(*buffer, [&](BufferNode& copy) {
+      copy.shape = {flat_extent(*buffer)};
+      copy.strides.clear();
+      copy.elem_offset = {};
+      copy.axis_separators.clear();
+    });
+    flat_[buffer.get()] = {buffer, result};
+    return result;
+  }
+
+ protected:
+  Stmt visit_stmt(Stmt s) override {
+    Stmt rewritten = children(std::move(s));
+    if (const auto* store = rewritten.as<BufferStore>())
+      return with(*store, [&](BufferStore& copy) {
+        copy.indices = {flat_index(*copy.buffer, copy.indices)};
+        copy.buffer = flat(copy.buffer);
+      });
+    if (const auto* allocate = rewritten.as<Allocate>()) {
+      Expr count = int64(1);
+      for (const Expr& extent : allocate->extents) count = count * as_index(extent);
+      return with(*allocate, [&](Allocate& copy) { copy.extents = {count}; });
+    }
+    return rewritten;
+  }
+  Expr visit_expr(Expr e) override {
+    Expr rewritten = children(std::move(e));
+    const auto* load = rewritten.as<BufferLoad>();
+    if (!load) return rewritten;
+    return with(*load, [&](BufferLoad& copy) {
+      copy.indices = {flat_index(*copy.buffer, copy.indices)};
+      copy.buffer = flat(copy.buffer);
+    });
+  }
+
+ private:
+  struct Flattened {
+    Buffer original, flat;  // the original is kept alive: the table goes by its address
+  };
+  std::unordered_map<const BufferNode*, Flattened> flat_;
+};
+
+}  // namespace
+
+std::vector<Var> shape_scalars(const Function& function) {
+  std::vector<Var> symbols;
+  const auto known = [&](const Var& v) {
+    return std::find(function->params.begin(), function->params.end(), v) != function->params.end() ||
+           std::find(symbols.begin(), symbols.end(), v) != symbols.end();
+  };
+  const auto collect = [&](const Expr& e) {
+    if (!e) return;
+    for (const Var& v : free_vars(e))
+      if (!known(v)) symbols.push_back(v);
+  };
+  for (const auto& [handle, buffer] : function->buffer_map) {
+    for (const Expr& extent : buffer->shape) collect(extent);
+    for (const Expr& stride : buffer->strides) collect(stride);
+    collect(buffer->elem_offset);
+  }
+  return symbols;
+}
+
+Result<IRModule> flatten_buffers(IRModule module, const PassContext&) {
+  return on_each_function(std::move(module), [](const Function& f) {
+    BufferFlattening flattening;
+    Stmt body = flattening(f->body);
+    const std::vector<Var> symbols = shape_scalars(f);
+    return with(*f, [&](PrimFunc& copy) {
+      copy.body = std::move(body);
+      for (auto& [handle, buffer] : copy.buffer_map) buffer = flattening.flat(buffer);
+      copy.params.insert(copy.params.end(), symbols.begin(), symbols.end());
+    });
+  });
+}
+
+}  // namespace lathe::tir

@@ -1,0 +1,26 @@
+#include "tir/passes/passes.h"
+
+namespace lathe::tir {
+
+const std::vector<PassRow>& lowering_rows() {
+  static const std::vector<PassRow> rows = {
+      {"lower_init", lower_init, {}},
+      {"convert_blocks", convert_blocks, {"lower_init"}},
+      {"flatten_buffers", flatten_buffers, {"convert_blocks"}},
+      {"vectorize_loops", vectorize_loops, {"flatten_buffers"}},
+      {"unroll_loops", unroll_loops, {"vectorize_loops"}},
+      {"legalize_registers", legalize_registers, {"unroll_loops"}},
+      {"lower_intrinsics", lower_intrinsics, {}},
+      {"nest_parallel", nest_parallel, {}},
+  };
+  return rows;
+}
+
+Result<Function> lower_to_kernel(const Function& function, const PassContext& context) {
+  IRModule module;
+  module.set("main", function);
+  module = TRY(run_passes(std::move(module), lowering_rows(), context));
+  return module.find_as<PrimFunc>("main");
+}
+
+}  // namespace lathe::tir

@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+
+#include "tir/testing/differential.h"
+#include "tir/testing/programs.h"
+
+namespace lathe::tir {
+namespace {
+
+using testing::difference;
+
+// Runs the rows one by one and compares after each.
+void expect_equal_after_each_row(const Function& f, const std::map<std::string, int64_t>& symbols = {}) {
+  IRModule module;
+  module.set("main", f);
+  ASSERT_EQ(difference(f, f, 7, symbols), "");
+  for (const PassRow& row : lowering_rows()) {
+    auto result = row.run(module, {});
+    ASSERT_TRUE(result.ok()) << row.name << ": " << support::render(result.diagnostics());
+    module = *result;
+    EXPECT_EQ(difference(f, module.find_as<PrimFunc>("main"), 7, symbols), "") << "after " << row.name;
+  }
+}
+
+TEST(lowering_rows, keep_the_meaning_of_a_tiled_matmul) {
+  for (const int64_t n : {1, 5, 16, 17})
+    for (const ForKind kind : {ForKind::serial, ForKind::vectorized, ForKind::unrolled})
+      expect_equal_after_each_row(testing::matmul(int64(3), int64(n), int64(4), 8, kind));
+}
+
+TEST(lowering_rows, keep_the_meaning_for_symbolic_shapes) {
+  const Var n = size_var("n"), m = size_var("m");
+  for (const int64_t value : {0, 1, 7, 16})
+    expect_equal_after_each_row(testing::matmul(m, n, int64(3), 4, ForKind::vectorized), {{"n", value}, {"m", 2}});
+}
+
+TEST(lowering_rows, keep_the_meaning_of_padding) {
+  for (const int64_t n : {1, 2, 13, 70})
+    for (const ForKind kind : {ForKind::serial, ForKind::vectorized, ForKind::parallel, ForKind::unrolled})
+      expect_equal_after_each_row(testing::padded_stencil(n, kind));
+}
+
+TEST(lowering_rows, run_in_an_order_that_fits_their_declarations) {
+  EXPECT_TRUE(lower_to_kernel(testing::padded_stencil(5, ForKind::vectorized)).ok());
+}
+
+}  // namespace
+}  // namespace lathe::tir

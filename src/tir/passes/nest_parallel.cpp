@@ -1,0 +1,36 @@
+#include "support/mutation.h"
+#include "tir/passes/passes.h"
+#include "tir/rewrite.h"
+
+namespace lathe::tir {
+namespace {
+
+class ParallelNesting : public TirRewriter {
+ protected:
+  Stmt visit_stmt(Stmt s) override {
+    const auto* loop = s.as<For>();
+    if (!loop || loop->kind != ForKind::parallel) return children(std::move(s));
+    if (inside_) {
+      Stmt serial = with(*loop, [](For& copy) {
+        copy.kind = ForKind::serial;
+        if (support::flip("nest_parallel_bound")) copy.extent = sub(copy.extent, constant(copy.extent->dtype, 1));
+      });
+      return children(std::move(serial));
+    }
+    inside_ = true;
+    Stmt result = children(std::move(s));
+    inside_ = false;
+    return result;
+  }
+
+ private:
+  bool inside_ = false;
+};
+
+}  // namespace
+
+Result<IRModule> nest_parallel(IRModule module, const PassContext&) {
+  return on_each_body(std::move(module), [](const Stmt& body) { return ParallelNesting()(body); });
+}
+
+}  // namespace lathe::tir

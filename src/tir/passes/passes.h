@@ -1,0 +1,50 @@
+// The passes that turn block-level tir into kernel tir, one function each, acting on every tensor function of a
+// module. Which node kinds are legal after which is tir/stages.h; their order is data: `lowering_rows`.
+#pragma once
+
+#include "ir/pass.h"
+#include "tir/stmt.h"
+
+namespace lathe::tir {
+
+using support::Result;
+
+// Moves each intermediate buffer to the innermost loop that holds all its uses and needs nothing from other
+// iterations, and shrinks it to the part used there.
+Result<IRModule> compact_buffers(IRModule module, const PassContext& context);
+// A block's init becomes a guarded statement before its body: where every reduce variable is at its minimum.
+Result<IRModule> lower_init(IRModule module, const PassContext& context);
+// Blocks become plain statements: variables replaced by their values, predicates by ifs, buffers by allocations.
+Result<IRModule> convert_blocks(IRModule module, const PassContext& context);
+// Every buffer becomes one-dimensional, its accesses one flat int64 index. Symbols bound by shapes alone become
+// scalar parameters (see `shape_scalars`).
+Result<IRModule> flatten_buffers(IRModule module, const PassContext& context);
+// Arithmetic, comparisons and control flow that are decided by what is known of loop variables.
+Result<IRModule> simplify(IRModule module, const PassContext& context);
+// Loops are split at the ends of their guards, so that the main part runs without them.
+Result<IRModule> partition_loops(IRModule module, const PassContext& context);
+// Vectorized loops become vector expressions.
+Result<IRModule> vectorize_loops(IRModule module, const PassContext& context);
+// Unrolled loops of constant extent are written out.
+Result<IRModule> unroll_loops(IRModule module, const PassContext& context);
+// Guards and expensive index arithmetic that do not change in a loop are computed before it.
+Result<IRModule> hoist_invariants(IRModule module, const PassContext& context);
+// Buffers in scope "register" are checked to have constant indices; small "local" ones that have them are promoted.
+Result<IRModule> legalize_registers(IRModule module, const PassContext& context);
+// float16 and bfloat16 arithmetic through float32, rounded after each operation.
+Result<IRModule> legalize_dtypes(IRModule module, const PassContext& context);
+// Intrinsics that only help reasoning are replaced by plain arithmetic.
+Result<IRModule> lower_intrinsics(IRModule module, const PassContext& context);
+// A parallel loop inside a parallel loop runs serially.
+Result<IRModule> nest_parallel(IRModule module, const PassContext& context);
+
+// The rows in order, for the pipeline and for tests.
+const std::vector<PassRow>& lowering_rows();
+// Runs all rows on one function.
+Result<Function> lower_to_kernel(const Function& function, const PassContext& context = {});
+
+// The symbols of a function that only the shapes of its buffer parameters bind, in order of first use:
+// flatten_buffers appends them to the scalar parameters.
+std::vector<Var> shape_scalars(const Function& function);
+
+}  // namespace lathe::tir

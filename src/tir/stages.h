@@ -1,0 +1,36 @@
+// What is legal after which pass: one table. A row names something a tensor function may hold and the pass after which
+// it may not occur any more; the verifier reads it, and so can people.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace lathe::tir {
+
+// Things that disappear on the way from block-level to kernel tir. Most are node kinds; some are a kind with a property.
+enum class Construct : uint8_t {
+  reduce,             // Reduce expressions: in tensor expressions only
+  block_init,
+  block,              // Block, BlockRealize
+  declared_buffer,    // DeclBuffer
+  indexed_buffer,     // an access with other than one int64 index
+  helper_intrinsic,   // likely, and what else only helps reasoning
+  narrow_arithmetic,  // float16 and bfloat16 arithmetic outside conversions
+  vectorized_loop,
+  unrolled_loop,
+  register_variable,  // an index that is not constant into memory of scope "register"
+  nested_parallel,
+};
+
+struct StageRow {
+  Construct construct;
+  std::string_view what;        // as a diagnostic names it
+  std::string_view gone_after;  // the pass; "" for never legal
+};
+std::span<const StageRow> stage_rows();
+
+// Whether the construct may occur after the pass `after`; "" is block-level tir, "kernel" is the end. A name that is no
+// lowering pass is block-level.
+bool is_legal(Construct construct, std::string_view after);
+
+}  // namespace lathe::tir
