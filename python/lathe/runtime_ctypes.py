@@ -4,7 +4,7 @@
     outputs = artifact.run({"x": array})        # or a list in the order of artifact.inputs
 
 Neither the compiler nor the rest of the package is needed: this file works when loaded by its path. An Artifact may be
-used from any thread; each thread gets a context of its own. bfloat16, float8 and 4-bit types need the ml_dtypes package.
+used from any thread; each thread gets a context of its own. bfloat16, float8 and 4-bit types need ml_dtypes.
 Tensors of strings are arrays of str; sequences and tuples are lists; an optional without a value is None.
 """
 
@@ -317,7 +317,7 @@ def _strings_of(value):
 
 
 class Port:
-    """An input or output: name, kind, dtype (NumPy's, or None), shape (sizes, symbols' names or None; None: any rank)."""
+    """An input or output: name, kind, dtype (NumPy's or None), shape (sizes, symbols or None; None: any rank)."""
 
     def __init__(self, info):
         self.name = info.name.decode()
@@ -343,7 +343,8 @@ class Artifact:
         self._options = ContextOptions(ctypes.sizeof(ContextOptions), threads, 0, memory_limit, 0)
         self._local = threading.local()
         self.inputs = [Port(_library.lathe_input(model, i).contents) for i in range(_library.lathe_input_count(model))]
-        self.outputs = [Port(_library.lathe_output(model, i).contents) for i in range(_library.lathe_output_count(model))]
+        output_count = _library.lathe_output_count(model)
+        self.outputs = [Port(_library.lathe_output(model, i).contents) for i in range(output_count)]
         keys = [_library.lathe_metadata_key(model, i) for i in range(_library.lathe_metadata_count(model))]
         self.metadata = {key.decode(): _library.lathe_metadata(model, key).decode() for key in keys}
 

@@ -8,13 +8,6 @@
 #include "runtime/core/device.h"
 #include "runtime/null/null_device.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-// Refused allocations are part of what is tested.
-extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
-#endif
-#endif
-
 namespace lathe::runtime {
 namespace {
 

@@ -10,13 +10,6 @@
 #include "runtime/core/program_fixture.h"
 #include "runtime/cpu/float_mode.h"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-// Children of a fork start threads here; the thread sanitizer refuses that unless told.
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
-#endif
-#endif
-
 namespace lathe::runtime::testing {
 namespace {
 
