@@ -1,0 +1,207 @@
+// Arithmetic on values, lane by lane.
+//
+// Integers wrap; in index positions they are exact (no-wrap flags). Nothing traps: x / 0 is 0 and x % 0 is x, and the
+// smallest integer divided by -1 is itself, with remainder 0. Floats may contract to FMA and nothing else.
+#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/narrow_float.h"
+#include "ir/build.h"
+#include "support/mutation.h"
+
+namespace lathe::codegen {
+
+using namespace ir;  // NOLINT
+
+KernelEmitter::V KernelEmitter::add(DType t, V a, V b) {
+  if (is_narrow(t)) return in_single(t, [&](auto x) { return add(computed_as(t), x[0], x[1]); }, {a, b});
+  if (t.is_floating()) return builder_.CreateFAdd(a, b);
+  if (t.is_handle()) return builder_.CreateGEP(builder_.getInt8Ty(), a, b);
+  return builder_.CreateAdd(a, b, "", false, in_index_ && t.bits == 64);
+}
+
+KernelEmitter::V KernelEmitter::sub(DType t, V a, V b) {
+  if (is_narrow(t)) return in_single(t, [&](auto x) { return sub(computed_as(t), x[0], x[1]); }, {a, b});
+  if (t.is_floating()) return builder_.CreateFSub(a, b);
+  return builder_.CreateSub(a, b, "", false, in_index_ && t.bits == 64);
+}
+
+KernelEmitter::V KernelEmitter::mul(DType t, V a, V b) {
+  if (is_narrow(t)) return in_single(t, [&](auto x) { return mul(computed_as(t), x[0], x[1]); }, {a, b});
+  if (t.is_floating()) return builder_.CreateFMul(a, b);
+  return builder_.CreateMul(a, b, "", false, in_index_ && t.bits == 64);
+}
+
+namespace {
+
+// Whether the expression is known not to be negative, from what is cheap to see: divisions in indices profit.
+bool known_nonnegative(const Expr& e) {
+  if (const auto n = as_int(e)) return *n >= 0;
+  if (e->dtype.is_uint() || e->dtype.is_bool()) return true;
+  if (const auto* v = e.as<VarNode>()) return v->is_size;
+  if (const auto* n = e.as<FloorMod>()) return as_int(n->b).value_or(0) > 0;
+  if (const auto* n = e.as<Max>()) return known_nonnegative(n->a) || known_nonnegative(n->b);
+  return false;
+}
+
+}  // namespace
+
+KernelEmitter::V KernelEmitter::divide(const Expr& x, const Expr& y, bool floor) {
+  const DType t = x->dtype;
+  const V a = value(x), b = value(y);
+  if (t.is_floating()) {
+    const auto quotient = [&](DType u, V p, V q) -> V {
+      const V result = builder_.CreateFDiv(p, q);
+      if (!floor) return result;
+      static_cast<void>(u);
+      return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, result);
+    };
+    if (is_narrow(t)) return in_single(t, [&](auto w) { return quotient(computed_as(t), w[0], w[1]); }, {a, b});
+    return quotient(t, a, b);
+  }
+  const std::optional<int64_t> divisor = as_int(y);
+  const V none = zero(t);
+  if (t.is_uint() || t.is_bool()) {
+    if (divisor && *divisor != 0) return builder_.CreateUDiv(a, b);
+    const V by_zero = builder_.CreateICmpEQ(b, none);
+    const V safe = builder_.CreateSelect(by_zero, llvm::ConstantInt::get(b->getType(), 1), b);
+    return builder_.CreateSelect(by_zero, none, builder_.CreateUDiv(a, safe));
+  }
+  if (divisor && *divisor > 0) {
+    if (!floor) return builder_.CreateSDiv(a, b);
+    if (std::has_single_bit(static_cast<uint64_t>(*divisor)))
+      return builder_.CreateAShr(a, llvm::ConstantInt::get(a->getType(), static_cast<uint64_t>(std::countr_zero(static_cast<uint64_t>(*divisor)))));
+    if (known_nonnegative(x)) return builder_.CreateSDiv(a, b);
+    const V quotient = builder_.CreateSDiv(a, b);
+    const V rest = builder_.CreateSub(a, builder_.CreateMul(quotient, b));
+    return builder_.CreateAdd(quotient, builder_.CreateSExt(builder_.CreateICmpSLT(rest, none), a->getType()));
+  }
+  const V by_zero = builder_.CreateICmpEQ(b, none);
+  const V smallest = llvm::ConstantInt::get(a->getType(), llvm::APInt::getSignedMinValue(t.bits));
+  const V overflow = builder_.CreateAnd(builder_.CreateICmpEQ(a, smallest),
+                                        builder_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType())));
+  const V one = llvm::ConstantInt::get(b->getType(), 1);
+  const V safe = builder_.CreateSelect(builder_.CreateOr(by_zero, overflow), one, b);
+  V quotient = builder_.CreateSDiv(a, safe);
+  if (floor) {
+    const V rest = builder_.CreateSub(a, builder_.CreateMul(quotient, safe));
+    const V differ = builder_.CreateICmpSLT(builder_.CreateXor(rest, safe), none);
+    const V down = builder_.CreateAnd(builder_.CreateICmpNE(rest, none), differ);
+    quotient = builder_.CreateAdd(quotient, builder_.CreateSExt(down, a->getType()));
+  }
+  return builder_.CreateSelect(by_zero, none, quotient);
+}
+
+KernelEmitter::V KernelEmitter::remainder(const Expr& x, const Expr& y, bool floor) {
+  const DType t = x->dtype;
+  const V a = value(x), b = value(y);
+  if (t.is_floating()) {
+    if (is_narrow(t)) return in_single(t, [&](auto w) { return float_remainder(computed_as(t), w[0], w[1], floor); }, {a, b});
+    return float_remainder(t, a, b, floor);
+  }
+  const std::optional<int64_t> divisor = as_int(y);
+  const V none = zero(t);
+  if (t.is_uint() || t.is_bool()) {
+    if (divisor && *divisor != 0) return builder_.CreateURem(a, b);
+    const V by_zero = builder_.CreateICmpEQ(b, none);
+    const V safe = builder_.CreateSelect(by_zero, llvm::ConstantInt::get(b->getType(), 1), b);
+    return builder_.CreateSelect(by_zero, a, builder_.CreateURem(a, safe));
+  }
+  if (divisor && *divisor > 0) {
+    if (floor && std::has_single_bit(static_cast<uint64_t>(*divisor)))
+      return builder_.CreateAnd(a, llvm::ConstantInt::get(a->getType(), static_cast<uint64_t>(*divisor - 1)));
+    const V rest = builder_.CreateSRem(a, b);
+    if (!floor || known_nonnegative(x)) return rest;
+    return builder_.CreateAdd(rest, builder_.CreateSelect(builder_.CreateICmpSLT(rest, none), b, none));
+  }
+  const V by_zero = builder_.CreateICmpEQ(b, none);
+  const V minus_one = builder_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
+  const V safe = builder_.CreateSelect(builder_.CreateOr(by_zero, minus_one), llvm::ConstantInt::get(b->getType(), 1), b);
+  V rest = builder_.CreateSRem(a, safe);
+  if (floor) {
+    const V differ = builder_.CreateICmpSLT(builder_.CreateXor(rest, safe), none);
+    const V add = builder_.CreateAnd(builder_.CreateICmpNE(rest, none), differ);
+    rest = builder_.CreateAdd(rest, builder_.CreateSelect(add, safe, none));
+  }
+  return builder_.CreateSelect(by_zero, a, rest);
+}
+
+KernelEmitter::V KernelEmitter::float_remainder(DType t, V a, V b, bool floor) {
+  // fmod is exact, and exact in float64 for float32 operands.
+  const int lanes = t.lanes;
+  const V wide_a = t.bits == 64 ? a : builder_.CreateFPExt(a, f64(lanes));
+  const V wide_b = t.bits == 64 ? b : builder_.CreateFPExt(b, f64(lanes));
+  llvm::Function* fmod = remainder_function(module_);
+  V rest = llvm::PoisonValue::get(wide_a->getType());
+  if (lanes == 1) {
+    rest = builder_.CreateCall(fmod, {wide_a, wide_b});
+  } else {
+    for (uint64_t l = 0; l < static_cast<uint64_t>(lanes); ++l) {
+      const V lane = builder_.CreateCall(fmod, {builder_.CreateExtractElement(wide_a, l), builder_.CreateExtractElement(wide_b, l)});
+      rest = builder_.CreateInsertElement(rest, lane, l);
+    }
+  }
+  if (t.bits != 64) rest = builder_.CreateFPTrunc(rest, a->getType());
+  if (!floor) return rest;
+  const V none = llvm::Constant::getNullValue(a->getType());
+  const V differ = builder_.CreateXor(builder_.CreateFCmpOLT(rest, none), builder_.CreateFCmpOLT(b, none));
+  const V adjust = builder_.CreateAnd(builder_.CreateFCmpONE(rest, none), differ);
+  return builder_.CreateSelect(adjust, builder_.CreateFAdd(rest, b), rest);
+}
+
+KernelEmitter::V KernelEmitter::minimum(DType t, V a, V b) {
+  if (is_narrow(t)) return in_single(t, [&](auto x) { return minimum(computed_as(t), x[0], x[1]); }, {a, b});
+  const auto op = t.is_floating() ? llvm::Intrinsic::minimum : t.is_int() ? llvm::Intrinsic::smin : llvm::Intrinsic::umin;
+  return builder_.CreateBinaryIntrinsic(op, a, b);
+}
+
+KernelEmitter::V KernelEmitter::maximum(DType t, V a, V b) {
+  if (is_narrow(t)) return in_single(t, [&](auto x) { return maximum(computed_as(t), x[0], x[1]); }, {a, b});
+  const auto op = t.is_floating() ? llvm::Intrinsic::maximum : t.is_int() ? llvm::Intrinsic::smax : llvm::Intrinsic::umax;
+  return builder_.CreateBinaryIntrinsic(op, a, b);
+}
+
+KernelEmitter::V KernelEmitter::compare(DType t, Comparison how, V a, V b) {
+  using P = llvm::CmpInst::Predicate;
+  if (t.is_floating()) {
+    if (is_narrow(t)) a = widen(t, a), b = widen(t, b);
+    static constexpr P predicates[] = {P::FCMP_OEQ, P::FCMP_UNE, P::FCMP_OLT, P::FCMP_OLE, P::FCMP_OGT, P::FCMP_OGE};
+    return builder_.CreateFCmp(predicates[static_cast<int>(how)], a, b);
+  }
+  static constexpr P with_sign[] = {P::ICMP_EQ, P::ICMP_NE, P::ICMP_SLT, P::ICMP_SLE, P::ICMP_SGT, P::ICMP_SGE};
+  static constexpr P without[] = {P::ICMP_EQ, P::ICMP_NE, P::ICMP_ULT, P::ICMP_ULE, P::ICMP_UGT, P::ICMP_UGE};
+  return builder_.CreateICmp((t.is_int() ? with_sign : without)[static_cast<int>(how)], a, b);
+}
+
+// Square and multiply, from the exponent's highest bit, all lanes in step. A negative exponent means 1 / x as C's
+// division would have it: 0 but for x of 1 and -1 (and 0, by the rule above for division by zero).
+KernelEmitter::V KernelEmitter::integer_power(DType t, V base, V exponent) {
+  llvm::BasicBlock* before = builder_.GetInsertBlock();
+  llvm::BasicBlock* loop = block("power");
+  llvm::BasicBlock* after = block("powered");
+  const V one = llvm::ConstantInt::get(base->getType(), 1), none = zero(t);
+  builder_.CreateBr(loop);
+  builder_.SetInsertPoint(loop);
+  llvm::PHINode* bit = builder_.CreatePHI(builder_.getInt32Ty(), 2);
+  llvm::PHINode* result = builder_.CreatePHI(base->getType(), 2);
+  llvm::PHINode* square = builder_.CreatePHI(base->getType(), 2);
+  llvm::PHINode* rest = builder_.CreatePHI(base->getType(), 2);
+  const V odd = builder_.CreateICmpNE(builder_.CreateAnd(rest, one), none);
+  const V next = builder_.CreateMul(result, builder_.CreateSelect(odd, square, one));
+  const V squared = builder_.CreateMul(square, square);
+  const V shifted = builder_.CreateLShr(rest, 1);
+  const V count = builder_.CreateAdd(bit, builder_.getInt32(1));
+  bit->addIncoming(builder_.getInt32(0), before), bit->addIncoming(count, loop);
+  result->addIncoming(one, before), result->addIncoming(next, loop);
+  square->addIncoming(base, before), square->addIncoming(squared, loop);
+  rest->addIncoming(exponent, before), rest->addIncoming(shifted, loop);
+  builder_.CreateCondBr(builder_.CreateICmpULT(count, builder_.getInt32(t.bits)), loop, after);
+  builder_.SetInsertPoint(after);
+  if (!t.is_int()) return next;
+  const V odd_exponent = builder_.CreateICmpNE(builder_.CreateAnd(exponent, one), none);
+  const V minus_one = llvm::Constant::getAllOnesValue(base->getType());
+  const V of_minus_one = builder_.CreateSelect(odd_exponent, minus_one, one);
+  V inverse = builder_.CreateSelect(builder_.CreateICmpEQ(base, one), one, none);
+  inverse = builder_.CreateSelect(builder_.CreateICmpEQ(base, minus_one), of_minus_one, inverse);
+  return builder_.CreateSelect(builder_.CreateICmpSLT(exponent, none), inverse, next);
+}
+
+}  // namespace lathe::codegen

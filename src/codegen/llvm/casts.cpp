@@ -1,0 +1,162 @@
+// Conversions between dtypes. Narrow floats (16 bits and fewer) live in registers as their bits and are computed in
+// float32; every rounding is to nearest even and happens once: float64 goes through a float32 rounded to odd.
+#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/narrow_float.h"
+#include "support/mutation.h"
+
+namespace lathe::codegen {
+
+using namespace ir;  // NOLINT
+
+namespace {
+
+// sign, exponent field, `mantissa` stored bits; value (1 + m / 2^mantissa) * 2^(e - bias).
+struct Format {
+  int bits, mantissa, bias;
+  uint64_t largest;   // the code of the largest finite magnitude
+  uint64_t overflow;  // the code, without sign, beyond it: infinity, NaN, or the largest
+  uint64_t nan;
+  bool has_infinity;
+  bool negative_zero_is_nan;  // and there is no negative zero
+};
+
+Format format_of(DType t) {
+  switch (t.code) {
+    case TypeCode::float_: return {16, 10, 15, 0x7bff, 0x7c00, 0x7e00, true, false};
+    case TypeCode::bfloat: return {16, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, true, false};
+    case TypeCode::float8_e4m3fn: return {8, 3, 7, 0x7e, 0x7f, 0x7f, false, false};
+    case TypeCode::float8_e4m3fnuz: return {8, 3, 8, 0x7f, 0x80, 0x80, false, true};
+    case TypeCode::float8_e5m2: return {8, 2, 15, 0x7b, 0x7c, 0x7e, true, false};
+    case TypeCode::float8_e5m2fnuz: return {8, 2, 16, 0x7f, 0x80, 0x80, false, true};
+    case TypeCode::float4_e2m1fn: return {4, 1, 1, 0x7, 0x7, 0x7, false, false};
+    default: support::unreachable("no narrow float");
+  }
+}
+
+}  // namespace
+
+bool KernelEmitter::is_narrow(DType t) { return t.is_floating() && t.bits <= 16; }
+
+DType KernelEmitter::computed_as(DType t) { return is_narrow(t) ? DType::float_(32, t.lanes) : t; }
+
+KernelEmitter::V KernelEmitter::widen(DType t, V bits) {
+  const int lanes = t.lanes;
+  llvm::Type* word = i(32, lanes);
+  if (t.is_bfloat16())
+    return builder_.CreateBitCast(builder_.CreateShl(builder_.CreateZExt(bits, word), 16), f32(lanes));
+  if (t.is_ieee_float() && (target_.has("f16c") || llvm::Triple(target_.triple).isAArch64()))
+    return builder_.CreateFPExt(builder_.CreateBitCast(bits, vector_of(builder_.getHalfTy(), lanes)), f32(lanes));
+  const V code = builder_.CreateZExt(bits, word);
+  const auto n = [&](uint64_t x) { return llvm::ConstantInt::get(word, x); };
+  if (t.code == TypeCode::float8_e8m0fnu) {
+    const V power = builder_.CreateSelect(builder_.CreateICmpEQ(code, n(0)), n(0x00400000), builder_.CreateShl(code, 23));
+    return builder_.CreateBitCast(builder_.CreateSelect(builder_.CreateICmpEQ(code, n(255)), n(0x7fc00000), power), f32(lanes));
+  }
+  const Format f = format_of(t);
+  const uint64_t magnitude_mask = (uint64_t{1} << (f.bits - 1)) - 1;
+  const V magnitude = builder_.CreateAnd(code, n(magnitude_mask));
+  const V sign = builder_.CreateShl(builder_.CreateXor(code, magnitude), static_cast<uint64_t>(32 - f.bits));
+  // The fields at float32's places, then the difference of the biases by a multiplication: subnormals come out right.
+  const V moved = builder_.CreateShl(magnitude, static_cast<uint64_t>(23 - f.mantissa));
+  const V scaled = builder_.CreateFMul(builder_.CreateBitCast(moved, f32(lanes)),
+                                       llvm::ConstantFP::get(f32(lanes), std::ldexp(1.0, 127 - f.bias)));
+  V result = builder_.CreateBitCast(scaled, word);
+  if (f.has_infinity)
+    result = builder_.CreateSelect(builder_.CreateICmpUGT(magnitude, n(f.largest)), builder_.CreateOr(moved, n(0x7f800000)), result);
+  else if (t.code == TypeCode::float8_e4m3fn)
+    result = builder_.CreateSelect(builder_.CreateICmpEQ(magnitude, n(f.nan)), n(0x7fc00000), result);
+  result = builder_.CreateOr(result, sign);
+  if (f.negative_zero_is_nan) result = builder_.CreateSelect(builder_.CreateICmpEQ(code, n(0x80)), n(0x7fc00000), result);
+  return builder_.CreateBitCast(result, f32(lanes));
+}
+
+KernelEmitter::V KernelEmitter::narrow(DType t, V single) {
+  const int lanes = t.lanes;
+  llvm::Type* word = i(32, lanes);
+  llvm::Type* result_type = register_type(t);
+  const auto n = [&](uint64_t x) { return llvm::ConstantInt::get(word, x); };
+  if (t.is_ieee_float() && (target_.has("f16c") || llvm::Triple(target_.triple).isAArch64()))
+    return builder_.CreateBitCast(builder_.CreateFPTrunc(single, vector_of(builder_.getHalfTy(), lanes)), result_type);
+  const V bits = builder_.CreateBitCast(single, word);
+  const V is_nan = builder_.CreateFCmpUNO(single, single);
+  if (t.is_bfloat16()) {
+    const V odd = builder_.CreateAnd(builder_.CreateLShr(bits, 16), n(support::flip("llvm_bfloat_round_half_up") ? 0 : 1));
+    const V rounded = builder_.CreateLShr(builder_.CreateAdd(bits, builder_.CreateAdd(odd, n(0x7fff))), 16);
+    const V quiet = builder_.CreateOr(builder_.CreateLShr(bits, 16), n(0x40));
+    return builder_.CreateTrunc(builder_.CreateSelect(is_nan, quiet, rounded), result_type);
+  }
+  const V magnitude = builder_.CreateAnd(bits, n(0x7fffffff));
+  if (t.code == TypeCode::float8_e8m0fnu) {
+    const V odd = builder_.CreateAnd(builder_.CreateLShr(magnitude, 23), n(1));
+    V code = builder_.CreateLShr(builder_.CreateAdd(magnitude, builder_.CreateAdd(odd, n(0x3fffff))), 23);
+    code = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, code, n(255));
+    return builder_.CreateTrunc(builder_.CreateSelect(is_nan, n(255), code), result_type);
+  }
+  const Format f = format_of(t);
+  const int shift = 23 - f.mantissa;
+  const V sign = builder_.CreateLShr(builder_.CreateXor(bits, magnitude), static_cast<uint64_t>(32 - f.bits));
+  const V odd = builder_.CreateAnd(builder_.CreateLShr(magnitude, static_cast<uint64_t>(shift)), n(1));
+  const uint64_t rebias = static_cast<uint64_t>(127 - f.bias) << 23;
+  const V rounded = builder_.CreateAdd(magnitude, builder_.CreateAdd(odd, n((uint64_t{1} << (shift - 1)) - 1)));
+  const V as_normal = builder_.CreateLShr(builder_.CreateSub(rounded, n(rebias)), static_cast<uint64_t>(shift));
+  // Adding a number whose last place is the smallest subnormal rounds there.
+  const double magic = std::ldexp(1.0, 1 - f.bias - f.mantissa + 23);
+  const V shifted = builder_.CreateFAdd(builder_.CreateBitCast(magnitude, f32(lanes)), llvm::ConstantFP::get(f32(lanes), magic));
+  const V as_subnormal = builder_.CreateSub(builder_.CreateBitCast(shifted, word), n(std::bit_cast<uint32_t>(static_cast<float>(magic))));
+  const uint64_t smallest_normal = rebias + (uint64_t{1} << 23);
+  V code = builder_.CreateSelect(builder_.CreateICmpULT(magnitude, n(smallest_normal)), as_subnormal, as_normal);
+  const V too_large = builder_.CreateOr(builder_.CreateICmpUGT(code, n(f.largest)), builder_.CreateICmpUGE(magnitude, n(0x7f800000)));
+  code = builder_.CreateSelect(too_large, n(f.overflow), code);
+  V result = builder_.CreateOr(code, sign);
+  if (f.negative_zero_is_nan) {
+    result = builder_.CreateSelect(builder_.CreateICmpEQ(code, n(0)), n(0), result);
+    result = builder_.CreateSelect(too_large, n(f.overflow), result);
+  }
+  result = builder_.CreateSelect(is_nan, n(f.nan), result);
+  return builder_.CreateTrunc(result, result_type);
+}
+
+KernelEmitter::V KernelEmitter::round_to_odd_single(V wide) {
+  const int lanes = lanes_of(wide);
+  const V nearest = builder_.CreateFPTrunc(wide, f32(lanes));
+  const V back = builder_.CreateFPExt(nearest, f64(lanes));
+  const V inexact = builder_.CreateFCmpONE(back, wide);
+  const V magnitude = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, wide);
+  const V beyond = builder_.CreateFCmpOGT(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back), magnitude);
+  llvm::Type* word = i(32, lanes);
+  V bits = builder_.CreateBitCast(nearest, word);
+  bits = builder_.CreateSub(bits, builder_.CreateZExt(beyond, word));
+  bits = builder_.CreateOr(bits, builder_.CreateZExt(inexact, word));
+  return builder_.CreateBitCast(bits, f32(lanes));
+}
+
+KernelEmitter::V KernelEmitter::cast(DType from, DType to, V v) {
+  if (from == to) return v;
+  const int lanes = to.lanes;
+  if (from.is_handle() || to.is_handle()) {
+    if (from.is_handle() && to.is_handle()) return v;
+    return from.is_handle() ? builder_.CreatePtrToInt(v, register_type(to)) : builder_.CreateIntToPtr(v, builder_.getPtrTy());
+  }
+  if (from.is_floating()) {
+    if (is_narrow(from)) return cast(computed_as(from), to, widen(from, v));
+    if (to.is_bool()) return builder_.CreateFCmpUNE(v, llvm::Constant::getNullValue(v->getType()));
+    if (to.is_integer()) {
+      // Saturates; NaN gives 0.
+      const auto op = to.is_int() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+      return builder_.CreateIntrinsic(op, {register_type(to), v->getType()}, {v});
+    }
+    if (is_narrow(to)) return narrow(to, from.bits == 64 ? round_to_odd_single(v) : v);
+    return from.bits < to.bits ? builder_.CreateFPExt(v, f64(lanes)) : builder_.CreateFPTrunc(v, f32(lanes));
+  }
+  const bool is_signed = from.is_int();
+  if (to.is_bool()) return builder_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+  if (to.is_integer()) return builder_.CreateIntCast(v, register_type(to), is_signed);
+  // Integers to narrow floats: float32 holds 24 bits exactly, float64 rounds the rest.
+  if (is_narrow(to)) {
+    const DType between = from.bits <= 24 ? DType::float_(32, lanes) : DType::float_(64, lanes);
+    return cast(between, to, cast(from, between, v));
+  }
+  return is_signed ? builder_.CreateSIToFP(v, register_type(to)) : builder_.CreateUIToFP(v, register_type(to));
+}
+
+}  // namespace lathe::codegen

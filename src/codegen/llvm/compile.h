@@ -1,0 +1,35 @@
+// Kernels to machine code with LLVM: in parallel, deduplicated by content, through a cache. No LLVM type is seen here.
+#pragma once
+
+#include "codegen/emit/kernel.h"
+#include "codegen/llvm/kernel_cache.h"
+
+namespace lathe::codegen {
+
+struct CompileOptions {
+  int threads = 1;               // compile threads; the result does not depend on it
+  KernelCache* cache = nullptr;  // null: nothing is looked up or kept
+};
+
+// One kernel's machine code. Kernels of equal content share symbol and object.
+struct CompiledKernel {
+  std::string name;                           // the kernel's, as the program calls it
+  std::string symbol;                         // of its function in the object: from the content
+  std::shared_ptr<const std::string> object;  // relocatable ELF
+  bool from_cache = false;
+};
+
+struct CompiledKernels {
+  target::Target target;
+  std::vector<CompiledKernel> kernels;  // in the order they were given
+};
+
+// Diagnostics: codegen-illegal-kernel, codegen-unsupported-target.
+support::Result<CompiledKernels> compile_kernels(const std::vector<Kernel>& kernels, const target::Target& target,
+                                                 const CompileOptions& options = {});
+
+// Text for people: LLVM IR, assembly (one file that assembles), or the object of all kernels under their own names.
+support::Result<std::string> emit_llvm(const std::vector<Kernel>& kernels, const target::Target& target,
+                                       const EmitOptions& options);
+
+}  // namespace lathe::codegen

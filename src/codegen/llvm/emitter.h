@@ -1,0 +1,163 @@
+// KernelEmitter: one kernel of kernel tir to one function of an LLVM module. Private to this folder (LLVM headers).
+//
+// The kernel's function has the signature of abi/kernel.h. Parallel loops become functions of their own that receive
+// what they use in a closure on the caller's stack. Values are SSA; buffers of scope register are allocas of one vector
+// each, which the first pass of the pipeline turns into phis.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/Module.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include "codegen/emit/kernel.h"
+
+namespace lathe::codegen {
+
+using ir::DType;
+using ir::Expr;
+using ir::Var;
+using ir::VarNode;
+
+// The memory behind a buffer's data variable.
+struct Storage {
+  struct Chunk {  // of a register buffer: elements [first, first + count)
+    int64_t first, count;
+    llvm::AllocaInst* slot;
+  };
+  llvm::Value* address = nullptr;  // null for scope register
+  std::vector<Chunk> chunks;
+  int scope = -1;  // number of its alias scope; -1: unknown memory
+};
+
+// What is in view while one LLVM function is written.
+struct Frame {
+  llvm::Function* function = nullptr;
+  llvm::Value* services = nullptr;
+  llvm::Value* call_state = nullptr;
+  bool parallel_body = false;
+  std::unordered_map<const VarNode*, llvm::Value*> values;
+  std::unordered_map<const VarNode*, Storage> storages;
+};
+
+class KernelEmitter {
+ public:
+  KernelEmitter(llvm::Module& module, const Kernel& kernel, const target::Target& target, std::string symbol);
+  llvm::Function* emit();
+
+ private:
+  using V = llvm::Value*;
+
+  // types.cpp
+  llvm::Type* scalar_type(DType t);    // of one lane in a register
+  llvm::Type* register_type(DType t);  // bool is i1; narrow floats are their bits
+  llvm::Type* memory_type(DType t);    // bool is i8
+  V to_memory(V value, DType t);
+  V from_memory(V value, DType t);
+  V splat(V scalar, int lanes);
+  V zero(DType t) { return llvm::Constant::getNullValue(register_type(t)); }
+
+  // expressions.cpp
+  V value(const Expr& e);
+  V constant_float(DType t, double x);
+  V ramp(const ir::Ramp& n);
+  V shuffle(const ir::Shuffle& n);
+  V let(const ir::Let& n);
+
+  // arithmetic.cpp: lane by lane, both operands of dtype t.
+  V add(DType t, V a, V b);
+  V sub(DType t, V a, V b);
+  V mul(DType t, V a, V b);
+  V divide(const Expr& a, const Expr& b, bool floor);
+  V remainder(const Expr& a, const Expr& b, bool floor);
+  V float_remainder(DType t, V a, V b, bool floor);
+  V minimum(DType t, V a, V b);
+  V maximum(DType t, V a, V b);
+  enum class Comparison { eq, ne, lt, le, gt, ge };
+  V compare(DType t, Comparison how, V a, V b);
+  V integer_power(DType t, V base, V exponent);
+
+  // casts.cpp
+  V cast(DType from, DType to, V v);
+  V widen(DType narrow, V bits);          // a narrow float's bits to float32
+  V narrow(DType narrow, V single);       // float32 to a narrow float's bits, rounded to nearest even
+  V round_to_odd_single(V wide);          // float64 to float32 such that a second rounding is right
+  // Float arithmetic on narrow types happens in float32.
+  static bool is_narrow(DType t);
+  static DType computed_as(DType t);
+  template <class Operation>
+  V in_single(DType t, Operation&& operation, std::initializer_list<V> operands);
+
+  // memory.cpp
+  V load(const ir::BufferLoad& n);
+  void store(const tir::BufferStore& n);
+  V address(const ir::Buffer& buffer, V index);
+  V load_bits(const ir::Buffer& buffer, V index, DType element);
+  void store_bits(const ir::Buffer& buffer, V index, V bits);
+  V load_registers(const Storage& storage, DType t, int64_t first, int lanes);
+  void store_registers(const Storage& storage, DType t, int64_t first, int lanes, V v, V predicate);
+  template <class Instruction>
+  Instruction* tag(Instruction* access, const ir::Buffer& buffer);
+  Storage& storage_of(const ir::Buffer& buffer);
+  V mask_of(const Expr& predicate, int lanes);  // with the lanes that are live; null: all
+  V index_value(const Expr& index);
+
+  // statements.cpp
+  void statement(const tir::Stmt& s);
+  void sequential_loop(const tir::For& n, V begin, V end);
+  void allocate(const tir::Allocate& n);
+  void allocate_registers(const tir::Allocate& n, Storage& storage);
+  void allocate_constant(const tir::AllocateConst& n);
+  void conditional(const tir::IfThenElse& n);
+  void while_loop(const tir::While& n);
+  void check(const tir::AssertStmt& n, const ir::NodeRef& at);
+  bool terminated() const { return builder_.GetInsertBlock()->getTerminator() != nullptr; }
+
+  // parallel.cpp
+  void parallel_loop(const tir::For& n);
+
+  // services.cpp: calls through the table of abi/services.h.
+  V service(size_t offset, llvm::FunctionType* type, llvm::ArrayRef<V> args);
+  void raise(V code, const std::string& message, const std::string& node);
+  void leave(V code);  // returns from the kernel
+  V heap(V bytes);
+  void release(V memory);
+  V text(const std::string& s);
+
+  // intrinsics.cpp
+  V call(const Expr& e, const ir::Call& n);
+  V native_call(const Expr& e, const ir::Call& n);
+  V choose(const ir::Call& n);  // if_then_else
+  V extern_call(const ir::Call& n);
+  V reduce_lanes(const ir::Call& n);
+  V shift(const ir::Call& n, bool left);
+  V fused_multiply_add(const ir::Call& n);
+  V cast_count(const ir::Call& n, llvm::Intrinsic::ID id);
+
+  // entry.cpp
+  void collect_scopes();
+  llvm::Function* declare(llvm::FunctionType* type, const std::string& name, bool internal);
+  void bind_parameters();
+  llvm::BasicBlock* block(const char* name);
+  llvm::AllocaInst* stack_slot(llvm::Type* type, const llvm::Twine& name, llvm::Align align);
+  llvm::Type* f32(int lanes) { return vector_of(builder_.getFloatTy(), lanes); }
+  llvm::Type* f64(int lanes) { return vector_of(builder_.getDoubleTy(), lanes); }
+  llvm::Type* i(int bits, int lanes) { return vector_of(builder_.getIntNTy(static_cast<unsigned>(bits)), lanes); }
+  static llvm::Type* vector_of(llvm::Type* t, int lanes);
+  static int lanes_of(V v);
+
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> builder_;
+  const Kernel& kernel_;
+  const target::Target& target_;
+  std::string symbol_;
+  Frame frame_;
+  bool in_index_ = false;     // arithmetic here cannot wrap: decision 3 of the design
+  V live_ = nullptr;          // lanes that an enclosing if_then_else evaluates
+  std::unordered_map<const VarNode*, int> alias_scopes_;
+  std::vector<llvm::MDNode*> alias_scope_, alias_others_;
+  std::unordered_map<const VarNode*, std::vector<std::pair<int64_t, int64_t>>> register_accesses_;
+};
+
+}  // namespace lathe::codegen

@@ -1,0 +1,246 @@
+// Calls: what LLVM has as an instruction stands here; the other functions are expanded first (codegen/emit/math).
+#include "codegen/llvm/emitter.h"
+
+#include "codegen/emit/math/expand.h"
+#include "codegen/llvm/narrow_float.h"
+#include "ir/visit.h"
+#include "support/mutation.h"
+
+namespace lathe::codegen {
+
+using namespace ir;  // NOLINT
+namespace llvm_op = llvm::Intrinsic;
+
+namespace {
+
+bool reads_memory(const Expr& e) {
+  bool found = false;
+  pre_order(e, [&](const NodeRef& n) {
+    if (n->node_class().family != ExprNode::family) return false;
+    const auto* call = &n->node_class() == &node_class_of<Call>() ? static_cast<const Call*>(n.get()) : nullptr;
+    found |= &n->node_class() == &node_class_of<BufferLoad>();
+    found |= call && (call->op->effect != Effect::pure || call->op == &intrinsic::call_pure_extern);
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
+KernelEmitter::V KernelEmitter::call(const Expr& e, const Call& n) {
+  // Arithmetic inside is on values: an index may hold a call, but what it computes from wraps.
+  const bool in_index = std::exchange(in_index_, false);
+  const Expr expanded = math::expand(n);
+  const V v = expanded ? value(expanded) : native_call(e, n);
+  in_index_ = in_index;
+  return v;
+}
+
+// The second or third argument. With one condition for all lanes only the chosen one runs; with a condition a lane,
+// both run and their loads are masked.
+KernelEmitter::V KernelEmitter::choose(const Call& n) {
+  const Expr &condition = n.args[0], &yes = n.args[1], &no = n.args[2];
+  const V c = value(condition);
+  if (!reads_memory(yes) && !reads_memory(no)) {
+    const V a = value(yes);
+    return builder_.CreateSelect(c, a, value(no));
+  }
+  if (condition->dtype.is_vector()) {
+    const V outer = live_;
+    live_ = outer ? builder_.CreateAnd(outer, c) : c;
+    const V a = value(yes);
+    const V other = builder_.CreateNot(c);
+    live_ = outer ? builder_.CreateAnd(outer, other) : other;
+    const V b = value(no);
+    live_ = outer;
+    return builder_.CreateSelect(c, a, b);
+  }
+  llvm::BasicBlock *then_block = block("chosen"), *else_block = block("otherwise"), *after = block("after_choice");
+  builder_.CreateCondBr(c, then_block, else_block);
+  builder_.SetInsertPoint(then_block);
+  const V a = value(yes);
+  llvm::BasicBlock* from_then = builder_.GetInsertBlock();
+  builder_.CreateBr(after);
+  builder_.SetInsertPoint(else_block);
+  const V b = value(no);
+  llvm::BasicBlock* from_else = builder_.GetInsertBlock();
+  builder_.CreateBr(after);
+  builder_.SetInsertPoint(after);
+  llvm::PHINode* phi = builder_.CreatePHI(a->getType(), 2);
+  phi->addIncoming(a, from_then);
+  phi->addIncoming(b, from_else);
+  return phi;
+}
+
+KernelEmitter::V KernelEmitter::extern_call(const Call& n) {
+  const auto* name = n.args.at(0).as<StringImm>();
+  support::require(name, "an external call has no name");
+  std::vector<V> args;
+  std::vector<llvm::Type*> types;
+  for (size_t a = 1; a < n.args.size(); ++a) {
+    args.push_back(value(n.args[a]));
+    types.push_back(args.back()->getType());
+  }
+  const auto callee = module_.getOrInsertFunction(name->value, llvm::FunctionType::get(register_type(n.dtype), types, false));
+  return builder_.CreateCall(callee, args);
+}
+
+// In halves: the order depends on the number of lanes alone.
+KernelEmitter::V KernelEmitter::reduce_lanes(const Call& n) {
+  const DType t = n.args[0]->dtype;
+  V v = value(n.args[0]);
+  const auto combine = [&](DType u, V a, V b) {
+    if (n.op == &intrinsic::vector_reduce_add) return add(u, a, b);
+    return n.op == &intrinsic::vector_reduce_max ? maximum(u, a, b) : minimum(u, a, b);
+  };
+  int lanes = t.lanes;
+  while (lanes > 1 && lanes % 2 == 0) {
+    lanes /= 2;
+    std::vector<int> low(static_cast<size_t>(lanes)), high(static_cast<size_t>(lanes));
+    std::iota(low.begin(), low.end(), 0);
+    std::iota(high.begin(), high.end(), lanes);
+    V a = builder_.CreateShuffleVector(v, low), b = builder_.CreateShuffleVector(v, high);
+    if (lanes == 1) a = builder_.CreateExtractElement(v, uint64_t{0}), b = builder_.CreateExtractElement(v, uint64_t{1});
+    v = combine(t.with_lanes(lanes), a, b);
+  }
+  if (lanes_of(v) == 1 && !v->getType()->isVectorTy()) return v;
+  V result = builder_.CreateExtractElement(v, uint64_t{0});
+  for (int l = 1; l < lanes; ++l) result = combine(t.element(), result, builder_.CreateExtractElement(v, static_cast<uint64_t>(l)));
+  return result;
+}
+
+KernelEmitter::V KernelEmitter::shift(const Call& n, bool left) {
+  const DType t = n.dtype;
+  const V a = value(n.args[0]), by = value(n.args[1]);
+  const V width = llvm::ConstantInt::get(by->getType(), t.bits);
+  const V inside = builder_.CreateICmpULT(by, width);
+  if (!left && t.is_int()) {
+    const V most = builder_.CreateSelect(inside, by, llvm::ConstantInt::get(by->getType(), static_cast<uint64_t>(t.bits - 1)));
+    return builder_.CreateAShr(a, most);
+  }
+  const V safe = builder_.CreateSelect(inside, by, llvm::Constant::getNullValue(by->getType()));
+  return builder_.CreateSelect(inside, left ? builder_.CreateShl(a, safe) : builder_.CreateLShr(a, safe), zero(t));
+}
+
+// Rounded once. Where the target has no such instruction, float32 goes through float64 and is rounded to odd there.
+KernelEmitter::V KernelEmitter::fused_multiply_add(const Call& n) {
+  const DType t = n.dtype;
+  const V a = value(n.args[0]), b = value(n.args[1]), c = value(n.args[2]);
+  if (!t.is_floating()) return add(t, mul(t, a, b), c);
+  const bool native = target_.has("fma") || llvm::Triple(target_.triple).isAArch64();
+  const auto single = [&](V x, V y, V z) -> V {
+    if (native) return builder_.CreateIntrinsic(llvm_op::fma, {x->getType()}, {x, y, z});
+    return fused_single(builder_, x, y, z);
+  };
+  if (is_narrow(t)) {
+    // A product of narrow floats is exact in float32, the sum is exact in float64 but for what rounding to odd keeps.
+    llvm::Type* wide = f64(t.lanes);
+    const V product = builder_.CreateFPExt(builder_.CreateFMul(widen(t, a), widen(t, b)), wide);
+    return narrow(t, round_to_odd_single(sum_to_odd(builder_, product, builder_.CreateFPExt(widen(t, c), wide))));
+  }
+  if (t.bits == 32) return single(a, b, c);
+  if (native) return builder_.CreateIntrinsic(llvm_op::fma, {a->getType()}, {a, b, c});
+  return fused_double(builder_, a, b, c);
+}
+
+KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
+  const Intrinsic* op = n.op;
+  const DType t = n.dtype;
+  const auto is = [&](const Intrinsic& row) { return op == &row; };
+  const auto unary = [&](llvm_op::ID id) -> V {
+    const V x = value(n.args[0]);
+    if (!is_narrow(t)) return builder_.CreateUnaryIntrinsic(id, x);
+    return in_single(t, [&](auto w) { return builder_.CreateUnaryIntrinsic(id, w[0]); }, {x});
+  };
+  if (is(intrinsic::abs)) {
+    if (t.is_floating()) return unary(llvm_op::fabs);
+    const V x = value(n.args[0]);
+    return t.is_int() ? builder_.CreateBinaryIntrinsic(llvm_op::abs, x, builder_.getFalse()) : x;
+  }
+  if (is(intrinsic::sqrt)) return unary(llvm_op::sqrt);
+  if (is(intrinsic::floor)) return t.is_floating() ? unary(llvm_op::floor) : value(n.args[0]);
+  if (is(intrinsic::ceil)) return t.is_floating() ? unary(llvm_op::ceil) : value(n.args[0]);
+  if (is(intrinsic::trunc)) return t.is_floating() ? unary(llvm_op::trunc) : value(n.args[0]);
+  if (is(intrinsic::round)) return t.is_floating() ? unary(llvm_op::round) : value(n.args[0]);
+  if (is(intrinsic::nearbyint)) return t.is_floating() ? unary(llvm_op::roundeven) : value(n.args[0]);
+  if (is(intrinsic::rsqrt)) {
+    const V x = value(n.args[0]);
+    const auto inverse = [&](V y) { return builder_.CreateFDiv(llvm::ConstantFP::get(y->getType(), 1.0), builder_.CreateUnaryIntrinsic(llvm_op::sqrt, y)); };
+    return is_narrow(t) ? in_single(t, [&](auto w) { return inverse(w[0]); }, {x}) : inverse(x);
+  }
+  if (is(intrinsic::copysign)) {
+    const V a = value(n.args[0]), b = value(n.args[1]);
+    if (!is_narrow(t)) return builder_.CreateBinaryIntrinsic(llvm_op::copysign, a, b);
+    const V sign = llvm::ConstantInt::get(a->getType(), uint64_t{1} << (t.bits - 1));
+    return builder_.CreateOr(builder_.CreateAnd(a, builder_.CreateNot(sign)), builder_.CreateAnd(b, sign));
+  }
+  if (is(intrinsic::isnan) || is(intrinsic::isinf) || is(intrinsic::isfinite)) {
+    const DType from = n.args[0]->dtype;
+    V x = value(n.args[0]);
+    if (!from.is_floating()) return llvm::ConstantInt::get(register_type(t), is(intrinsic::isfinite));
+    if (is_narrow(from)) x = widen(from, x);
+    if (is(intrinsic::isnan)) return builder_.CreateFCmpUNO(x, x);
+    const V magnitude = builder_.CreateUnaryIntrinsic(llvm_op::fabs, x);
+    const V infinity = llvm::ConstantFP::getInfinity(x->getType());
+    return is(intrinsic::isinf) ? builder_.CreateFCmpOEQ(magnitude, infinity) : builder_.CreateFCmpOLT(magnitude, infinity);
+  }
+  if (is(intrinsic::fma)) return fused_multiply_add(n);
+  if (is(intrinsic::pow)) {  // of integers; floats are expanded
+    const V a = value(n.args[0]);
+    return integer_power(t, a, value(n.args[1]));
+  }
+  const auto both = [&](llvm::Instruction::BinaryOps code) {
+    const V a = value(n.args[0]);
+    return builder_.CreateBinOp(code, a, value(n.args[1]));
+  };
+  if (is(intrinsic::bitwise_and)) return both(llvm::Instruction::And);
+  if (is(intrinsic::bitwise_or)) return both(llvm::Instruction::Or);
+  if (is(intrinsic::bitwise_xor)) return both(llvm::Instruction::Xor);
+  if (is(intrinsic::bitwise_not)) return builder_.CreateNot(value(n.args[0]));
+  if (is(intrinsic::shift_left)) return shift(n, true);
+  if (is(intrinsic::shift_right)) return shift(n, false);
+  if (is(intrinsic::popcount)) return cast_count(n, llvm_op::ctpop);
+  if (is(intrinsic::clz)) return cast_count(n, llvm_op::ctlz);
+  if (is(intrinsic::reinterpret)) return builder_.CreateBitCast(value(n.args[0]), register_type(t));
+  if (is(intrinsic::likely)) return value(n.args[0]);
+  if (is(intrinsic::if_then_else)) return choose(n);
+  if (is(intrinsic::vector_reduce_add) || is(intrinsic::vector_reduce_max) || is(intrinsic::vector_reduce_min)) return reduce_lanes(n);
+  if (is(intrinsic::undef)) return zero(t);
+  if (is(intrinsic::assume)) {
+    builder_.CreateAssumption(value(n.args[0]));
+    return zero(DType::int32());
+  }
+  if (is(intrinsic::address_of) || is(intrinsic::prefetch)) {
+    const auto* element = n.args[0].as<BufferLoad>();
+    support::require(element, "an address is taken of what is no element");
+    const Expr& index = element->indices.at(0);
+    const V first = index_value(index.is<Ramp>() ? index.as<Ramp>()->base : index);
+    const V at = address(element->buffer, first);
+    if (is(intrinsic::address_of)) return at;
+    const int64_t level = as_int(n.args[1]).value_or(1);
+    builder_.CreateIntrinsic(llvm_op::prefetch, {builder_.getPtrTy()},
+                             {at, builder_.getInt32(0), builder_.getInt32(static_cast<uint32_t>(4 - std::clamp<int64_t>(level, 1, 3))), builder_.getInt32(1)});
+    return zero(DType::int32());
+  }
+  if (is(intrinsic::ret) || is(intrinsic::raise_error)) {
+    const V code = value(n.args[0]);
+    if (is(intrinsic::ret)) {
+      leave(code);
+    } else {
+      const auto* message = n.args[1].as<StringImm>();
+      raise(code, message ? message->value : "a check failed", node_name(e));
+    }
+    return nullptr;
+  }
+  if (is(intrinsic::tvm_storage_sync)) return zero(DType::int32());  // one thread shares the scope on a CPU
+  if (is(intrinsic::call_extern) || is(intrinsic::call_pure_extern)) return extern_call(n);
+  support::unreachable(fmt::format("no code for the intrinsic {}", op->name));
+}
+
+KernelEmitter::V KernelEmitter::cast_count(const Call& n, llvm::Intrinsic::ID id) {
+  const V x = value(n.args[0]);
+  const V count = id == llvm_op::ctlz ? builder_.CreateBinaryIntrinsic(id, x, builder_.getFalse()) : builder_.CreateUnaryIntrinsic(id, x);
+  return builder_.CreateIntCast(count, register_type(n.dtype), false);
+}
+
+}  // namespace lathe::codegen

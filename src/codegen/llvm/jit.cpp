@@ -1,0 +1,57 @@
+#include "codegen/llvm/jit.h"
+
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/TargetParser/Host.h>
+
+#include "codegen/emit/codes.h"
+#include "codegen/llvm/machine.h"
+
+namespace lathe::codegen {
+namespace {
+
+class OrcKernels : public LoadedKernels {
+ public:
+  OrcKernels(std::unique_ptr<llvm::orc::LLJIT> jit, std::vector<LatheKernel> functions) : jit_(std::move(jit)) {
+    functions_ = std::move(functions);
+  }
+
+ private:
+  std::unique_ptr<llvm::orc::LLJIT> jit_;
+};
+
+// An error of ORC on objects that we made ourselves is a broken invariant.
+template <class T>
+T take(llvm::Expected<T> value) {
+  if (!value) throw support::InternalError("loading kernels: " + llvm::toString(value.takeError()));
+  return std::move(*value);
+}
+void take(llvm::Error error) {
+  if (error) throw support::InternalError("loading kernels: " + llvm::toString(std::move(error)));
+}
+
+}  // namespace
+
+support::Result<std::shared_ptr<LoadedKernels>> load_kernels(const CompiledKernels& compiled) {
+  initialise_llvm();
+  const llvm::Triple wanted(compiled.target.triple), here(llvm::sys::getProcessTriple());
+  if (wanted.getArch() != here.getArch())
+    return support::Diagnostic{.code = codes::unsupported_target,
+                               .message = fmt::format("code for {} cannot run in this process, which is {}",
+                                                      wanted.getArchName().str(), here.getArchName().str())};
+  llvm::orc::JITTargetMachineBuilder machine(here);
+  auto jit = take(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create());
+  llvm::orc::JITDylib& library = jit->getMainJITDylib();
+  std::set<std::string> added;
+  for (const CompiledKernel& kernel : compiled.kernels) {
+    if (!added.insert(kernel.symbol).second) continue;
+    take(jit->addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(*kernel.object, kernel.symbol)));
+  }
+  std::vector<LatheKernel> functions;
+  for (const CompiledKernel& kernel : compiled.kernels)
+    functions.push_back(take(jit->lookup(kernel.symbol)).toPtr<LatheKernel>());
+  return std::shared_ptr<LoadedKernels>(std::make_shared<OrcKernels>(std::move(jit), std::move(functions)));
+}
+
+}  // namespace lathe::codegen

@@ -1,0 +1,113 @@
+// Parallel loops: the body becomes `void body(void* closure, int64 begin, int64 end)`, run by services->parallel_for.
+#include "abi/services.h"
+#include "codegen/llvm/emitter.h"
+#include "ir/visit.h"
+
+namespace lathe::codegen {
+
+using namespace ir;   // NOLINT
+using namespace tir;  // NOLINT
+
+namespace {
+
+// What a body uses from outside, in order of first use.
+struct Captures {
+  std::vector<const VarNode*> variables;
+  std::vector<llvm::Value*> values;
+};
+
+Captures captures_of(const For& n, const Frame& frame) {
+  Captures captures;
+  std::unordered_set<const VarNode*> seen;
+  const auto look = [&](const NodeRef& node) {
+    if (&node->node_class() != &node_class_of<VarNode>()) return;
+    const auto* v = static_cast<const VarNode*>(node.get());
+    if (!seen.insert(v).second) return;
+    const auto storage = frame.storages.find(v);
+    const auto value = frame.values.find(v);
+    if (storage != frame.storages.end() && storage->second.address) {
+      captures.variables.push_back(v);
+      captures.values.push_back(storage->second.address);
+    } else if (value != frame.values.end()) {
+      captures.variables.push_back(v);
+      captures.values.push_back(value->second);
+    }
+  };
+  post_order(n.body, look);
+  return captures;
+}
+
+}  // namespace
+
+void KernelEmitter::parallel_loop(const For& n) {
+  const V min = index_value(n.min), extent = index_value(n.extent);
+  const Captures captures = captures_of(n, frame_);
+
+  std::vector<llvm::Type*> fields = {builder_.getPtrTy(), builder_.getPtrTy(), min->getType()};
+  for (const V v : captures.values) fields.push_back(v->getType());
+  auto* closure_type = llvm::StructType::get(context_, fields);
+  llvm::AllocaInst* closure = stack_slot(closure_type, "closure", module_.getDataLayout().getPrefTypeAlign(closure_type));
+  const auto field = [&](V base, size_t number) { return builder_.CreateStructGEP(closure_type, base, static_cast<unsigned>(number)); };
+  builder_.CreateStore(frame_.services, field(closure, 0));
+  builder_.CreateStore(frame_.call_state, field(closure, 1));
+  builder_.CreateStore(min, field(closure, 2));
+  for (size_t c = 0; c < captures.values.size(); ++c) builder_.CreateStore(captures.values[c], field(closure, c + 3));
+
+  // The body, as a function of its own.
+  auto* body_type = llvm::FunctionType::get(
+      builder_.getVoidTy(), {builder_.getPtrTy(), builder_.getInt64Ty(), builder_.getInt64Ty()}, false);
+  llvm::Function* body = declare(body_type, symbol_ + ".parallel", true);
+  Frame outer = frame_;
+  const auto return_to = builder_.saveIP();
+  frame_.function = body;
+  frame_.parallel_body = true;
+  builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", body));
+  llvm::MDNode* invariant = llvm::MDNode::get(context_, {});
+  const auto captured = [&](size_t number) {
+    llvm::LoadInst* v = builder_.CreateLoad(fields[number], field(body->getArg(0), number));
+    v->setMetadata(llvm::LLVMContext::MD_invariant_load, invariant);
+    return v;
+  };
+  body->getArg(0)->addAttr(llvm::Attribute::NoAlias);
+  frame_.services = captured(0);
+  frame_.call_state = captured(1);
+  const V first = captured(2);
+  for (size_t c = 0; c < captures.variables.size(); ++c) {
+    const V v = captured(c + 3);
+    const auto storage = frame_.storages.find(captures.variables[c]);
+    if (storage != frame_.storages.end()) storage->second.address = v;
+    else frame_.values[captures.variables[c]] = v;
+  }
+  const V begin = builder_.CreateAdd(first, builder_.CreateIntCast(body->getArg(1), first->getType(), true), "", false, true);
+  const V end = builder_.CreateAdd(first, builder_.CreateIntCast(body->getArg(2), first->getType(), true), "", false, true);
+  // A loop of one iteration a call would not be recognised from a constant extent: ranges vary.
+  llvm::BasicBlock *entry = builder_.GetInsertBlock(), *head = block("iteration"), *after = block("after");
+  builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), head, after);
+  builder_.SetInsertPoint(head);
+  llvm::PHINode* counter = builder_.CreatePHI(begin->getType(), 2, n.loop_var->name);
+  counter->addIncoming(begin, entry);
+  frame_.values[n.loop_var.get()] = counter;
+  statement(n.body);
+  if (!terminated()) {
+    const V next = builder_.CreateAdd(counter, llvm::ConstantInt::get(begin->getType(), 1), "", false, true);
+    counter->addIncoming(next, builder_.GetInsertBlock());
+    builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), head, after);
+  }
+  builder_.SetInsertPoint(after);
+  builder_.CreateRetVoid();
+  frame_ = std::move(outer);
+  builder_.restoreIP(return_to);
+
+  auto* service_type = llvm::FunctionType::get(
+      builder_.getInt32Ty(),
+      {builder_.getPtrTy(), builder_.getPtrTy(), builder_.getPtrTy(), builder_.getInt64Ty(), builder_.getInt64Ty()}, false);
+  const V code = service(offsetof(LatheServices, parallel_for), service_type,
+                         {frame_.call_state, body, closure, builder_.CreateIntCast(extent, builder_.getInt64Ty(), true), builder_.getInt64(1)});
+  llvm::BasicBlock *failed = block("parallel_failed"), *done = block("parallel_done");
+  builder_.CreateCondBr(builder_.CreateIsNull(code), done, failed);
+  builder_.SetInsertPoint(failed);
+  leave(code);
+  builder_.SetInsertPoint(done);
+}
+
+}  // namespace lathe::codegen

@@ -1,0 +1,164 @@
+// Statements: loops, conditions, local memory, checks.
+#include "codegen/llvm/emitter.h"
+#include "ir/match.h"
+#include "ir/visit.h"
+#include "support/mutation.h"
+
+namespace lathe::codegen {
+
+using namespace ir;   // NOLINT
+using namespace tir;  // NOLINT
+
+namespace {
+// Larger local memory comes from the heap: a thread's stack is small.
+constexpr int64_t largest_stack_slot = 256 * 1024;
+constexpr uint64_t memory_alignment = 64;
+}  // namespace
+
+// Loops are written bottom-tested behind one guard: invariants can be hoisted without a further rotation.
+void KernelEmitter::sequential_loop(const For& n, V begin, V end) {
+  const std::optional<int64_t> extent = as_int(n.extent);
+  if (extent && *extent <= 0) return;
+  llvm::BasicBlock *before = builder_.GetInsertBlock(), *body = block(n.loop_var->name.c_str()), *after = block("after");
+  if (extent) builder_.CreateBr(body);
+  else builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), body, after);
+  builder_.SetInsertPoint(body);
+  llvm::PHINode* counter = builder_.CreatePHI(begin->getType(), 2, n.loop_var->name);
+  counter->addIncoming(begin, before);
+  frame_.values[n.loop_var.get()] = counter;
+  statement(n.body);
+  if (!terminated()) {
+    const V next = builder_.CreateAdd(counter, llvm::ConstantInt::get(begin->getType(), 1), "", false, true);
+    counter->addIncoming(next, builder_.GetInsertBlock());
+    builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, after);
+  }
+  builder_.SetInsertPoint(after);
+}
+
+void KernelEmitter::allocate_registers(const Allocate& n, Storage& storage) {
+  // The accesses decide where the buffer is cut: overlapping ranges stay together.
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  post_order(n.body, [&](const NodeRef& node) {
+    const Buffer* buffer = nullptr;
+    const std::vector<Expr>* indices = nullptr;
+    if (&node->node_class() == &node_class_of<BufferLoad>()) {
+      const auto* l = static_cast<const BufferLoad*>(node.get());
+      buffer = &l->buffer, indices = &l->indices;
+    } else if (&node->node_class() == &node_class_of<BufferStore>()) {
+      const auto* s = static_cast<const BufferStore*>(node.get());
+      buffer = &s->buffer, indices = &s->indices;
+    }
+    if (!buffer || !((*buffer)->data == n.buffer_var)) return;
+    const auto* r = indices->at(0).as<Ramp>();
+    const int64_t first = *as_int(r ? r->base : indices->at(0));
+    ranges.emplace_back(first, first + (r ? r->lanes : 1));
+  });
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<std::pair<int64_t, int64_t>> merged;
+  for (const auto& [first, end] : ranges) {
+    if (!merged.empty() && first < merged.back().second) merged.back().second = std::max(merged.back().second, end);
+    else merged.emplace_back(first, end);
+  }
+  for (const auto& [first, end] : merged) {
+    llvm::Type* type = register_type(n.dtype.with_lanes(static_cast<int>(end - first)));
+    llvm::AllocaInst* slot = stack_slot(type, n.buffer_var->name, llvm::Align(1));
+    slot->setAlignment(module_.getDataLayout().getPrefTypeAlign(type));
+    storage.chunks.push_back({first, end - first, slot});
+  }
+}
+
+void KernelEmitter::allocate(const Allocate& n) {
+  const auto scope = alias_scopes_.find(n.buffer_var.get());
+  Storage storage;
+  storage.scope = scope == alias_scopes_.end() ? -1 : scope->second;
+  if (n.scope == "register") {
+    allocate_registers(n, storage);
+    frame_.storages[n.buffer_var.get()] = storage;
+    return statement(n.body);
+  }
+  const Expr count = n.extents.empty() ? int64(1) : n.extents[0];
+  const std::optional<int64_t> constant = as_int(count);
+  if (n.scope == "local" && constant && n.dtype.storage_bytes(*constant) <= largest_stack_slot) {
+    auto* type = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<uint64_t>(std::max<int64_t>(1, n.dtype.storage_bytes(*constant))));
+    storage.address = stack_slot(type, n.buffer_var->name, llvm::Align(memory_alignment));
+    frame_.storages[n.buffer_var.get()] = storage;
+    return statement(n.body);
+  }
+  const V elements = index_value(count);
+  const V bits = builder_.CreateMul(elements, builder_.getInt64(static_cast<uint64_t>(n.dtype.storage_bits())));
+  const V bytes = builder_.CreateLShr(builder_.CreateAdd(bits, builder_.getInt64(7)), 3);
+  storage.address = heap(bytes);
+  frame_.storages[n.buffer_var.get()] = storage;
+  statement(n.body);
+  if (!terminated()) release(storage.address);
+}
+
+void KernelEmitter::allocate_constant(const AllocateConst& n) {
+  const std::string_view bytes = n.data->view();
+  auto* data = llvm::ConstantDataArray::getString(context_, llvm::StringRef(bytes.data(), bytes.size()), false);
+  auto* global = new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "constant");
+  global->setAlignment(llvm::Align(memory_alignment));
+  const auto scope = alias_scopes_.find(n.buffer_var.get());
+  Storage storage;
+  storage.address = global;
+  storage.scope = scope == alias_scopes_.end() ? -1 : scope->second;
+  frame_.storages[n.buffer_var.get()] = storage;
+  statement(n.body);
+}
+
+void KernelEmitter::conditional(const IfThenElse& n) {
+  const V condition = value(n.condition);
+  llvm::BasicBlock *then_block = block("then"), *else_block = n.else_case ? block("else") : nullptr, *after = block("after_if");
+  builder_.CreateCondBr(condition, then_block, else_block ? else_block : after);
+  builder_.SetInsertPoint(then_block);
+  statement(n.then_case);
+  if (!terminated()) builder_.CreateBr(after);
+  if (else_block) {
+    builder_.SetInsertPoint(else_block);
+    statement(n.else_case);
+    if (!terminated()) builder_.CreateBr(after);
+  }
+  builder_.SetInsertPoint(after);
+}
+
+void KernelEmitter::while_loop(const While& n) {
+  llvm::BasicBlock *head = block("while"), *body = block("while_body"), *after = block("after_while");
+  builder_.CreateBr(head);
+  builder_.SetInsertPoint(head);
+  builder_.CreateCondBr(value(n.condition), body, after);
+  builder_.SetInsertPoint(body);
+  statement(n.body);
+  if (!terminated()) builder_.CreateBr(head);
+  builder_.SetInsertPoint(after);
+}
+
+void KernelEmitter::statement(const Stmt& s) {
+  // What follows a return is never reached.
+  if (terminated()) return;
+  match_all(
+      s,
+      [&](const LetStmt& n) {
+        frame_.values[n.var.get()] = value(n.value);
+        statement(n.body);
+      },
+      [&](const AttrStmt& n) { statement(n.body); }, [&](const AssertStmt& n) { check(n, s); },
+      [&](const BufferStore& n) { store(n); },
+      [&](const DeclBuffer&) { support::unreachable("a DeclBuffer is left in a kernel"); },
+      [&](const Allocate& n) { allocate(n); }, [&](const AllocateConst& n) { allocate_constant(n); },
+      [&](const SeqStmt& n) {
+        for (const Stmt& child : n.seq) statement(child);
+      },
+      [&](const IfThenElse& n) { conditional(n); },
+      [&](const Evaluate& n) { value(n.value); },
+      [&](const For& n) {
+        if (n.kind == ForKind::parallel && !frame_.parallel_body) return parallel_loop(n);
+        const V begin = index_value(n.min);
+        V end = builder_.CreateAdd(begin, index_value(n.extent), "", false, true);
+        if (support::flip("llvm_loop_end")) end = builder_.CreateSub(end, llvm::ConstantInt::get(end->getType(), 1));
+        sequential_loop(n, begin, end);
+      },
+      [&](const While& n) { while_loop(n); }, [&](const Block&) { support::unreachable("a block is left in a kernel"); },
+      [&](const BlockRealize&) { support::unreachable("a block is left in a kernel"); });
+}
+
+}  // namespace lathe::codegen

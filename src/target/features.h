@@ -1,0 +1,17 @@
+// What features mean: the levels of x86-64, the vector width and register count that follow from a set.
+#pragma once
+
+#include "target/target.h"
+
+namespace lathe::target {
+
+// The features that x86-64-v2, v3 and v4 stand for, in LLVM's names (x86-64 psABI, "Micro-architecture levels").
+std::set<std::string> x86_level_features(int level);
+
+// Sets vector_bits and vector_registers from architecture and features.
+void derive_vectors(Target& target);
+
+// The part of a triple before the first '-'.
+std::string architecture(const std::string& triple);
+
+}  // namespace lathe::target
