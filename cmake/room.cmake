@@ -141,7 +141,7 @@ function(lathe_add_room room rooms)
     set(ships_alone TRUE)
   endif()
 
-  if(LATHE_UNITY AND NOT ships_alone)
+  if(LATHE_UNITY AND NOT ships_alone AND NOT room IN_LIST LATHE_NOT_UNITED)
     lathe_unite(${name} files)
     lathe_unite(${name}_test tests)
   endif()

@@ -31,3 +31,6 @@ set(LATHE_ROOMS
 set(LATHE_TESTS_SEE
   "runtime_test: support"
 )
+
+# Rooms whose file-local names are not unique yet: builds from nothing compile their files one by one.
+set(LATHE_NOT_UNITED arith)
