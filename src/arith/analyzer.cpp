@@ -78,6 +78,11 @@ void Analyzer::update(const Var& var, ModularSet set) {
   known_->new_epoch();
 }
 
+Analyzer::Scope::Scope(Analyzer& analyzer) : analyzer_(analyzer), depth_(analyzer.known_->levels.size()) {
+  analyzer.known_->enter();
+}
+Analyzer::Scope::~Scope() { analyzer_.known_->leave(depth_); }
+
 Analyzer::Constraint::Constraint(Analyzer& analyzer, const Expr& condition)
     : analyzer_(analyzer), depth_(analyzer.known_->levels.size()) {
   Knowledge& known = *analyzer.known_;

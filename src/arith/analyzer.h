@@ -47,6 +47,18 @@ class Analyzer {
   void update(const Var& var, ConstIntBound bound);
   void update(const Var& var, ModularSet set);
 
+  // Bindings and updates made while it lives are forgotten with it.
+  class Scope {
+   public:
+    explicit Scope(Analyzer& analyzer);
+    ~Scope();
+    Scope(const Scope&) = delete;
+
+   private:
+    Analyzer& analyzer_;
+    size_t depth_;
+  };
+
   // Assumes `condition` while the returned guard lives.
   class Constraint {
    public:
@@ -70,6 +82,9 @@ class Analyzer {
   bool can_prove_equal(const Expr& a, const Expr& b);
   bool can_prove_less(const Expr& a, int64_t bound);              // a < bound
   bool can_prove_greater_equal(const Expr& a, int64_t bound);     // a >= bound
+
+  // For this room's own files.
+  Knowledge& knowledge() { return *known_; }
 
  private:
   std::unique_ptr<Knowledge> known_;

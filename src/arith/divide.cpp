@@ -155,7 +155,7 @@ Sum floormod_to_sum(Knowledge& known, Sum numerator, int64_t divisor) {
         changed = true;
       }
   }
-  for (Term& t : rest.terms) t.coefficient %= divisor;
+  // Coefficients stay as they are: quotient and remainder of one dividend are to be recognised as such.
   if (const auto block = one_block(known, rest, divisor)) {
     rest.add_constant(-*block * divisor);
     return rest;

@@ -127,11 +127,30 @@ Expr simplify_comparison(Knowledge& known, const Expr& e) {
   return k == kind<LT> ? lt(a, b) : k == kind<LE> ? le(a, b) : k == kind<EQ> ? eq(a, b) : ne(a, b);
 }
 
-// Simplifies `e` knowing that `condition` is `truth`.
-Expr simplify_under(Knowledge& known, const Expr& condition, bool truth, const Expr& e, bool* impossible) {
+// Whether `e` may be evaluated whatever holds, and so may anything it simplifies to under some assumption: it neither
+// divides by a variable nor loads.
+bool harmless(const ExprNode& e) {
+  const int k = kind_of(e);
+  if (k == kind<VarNode> || k == kind<IntImm> || k == kind<FloatImm>) return true;
+  if (k == kind<BufferLoad> || k == kind<Call> || k == kind<Let> || k == kind<Reduce>) return false;
+  bool result = true;
+  if (k == kind<Div> || k == kind<Mod> || k == kind<FloorDiv> || k == kind<FloorMod>)
+    visit_binary(e, [&](const auto& n) { result = as_int(n.b).value_or(0) != 0; });
+  e.node_class().for_each_child(e, [&](const NodeRef& child) {
+    result = result && child->node_class().family == ExprNode::family && harmless(static_cast<const ExprNode&>(*child));
+  });
+  return result;
+}
+
+// Simplifies `e` where only its value under `condition` being `truth` counts. `lazy`: it is not even evaluated elsewhere.
+Expr simplify_under(Knowledge& known, const Expr& condition, bool truth, const Expr& e, bool lazy,
+                    bool* impossible) {
   const Assumption assumption(known, condition, truth);
   if (impossible) *impossible = known.contradiction;
-  return known.contradiction ? e : simplify(known, e);
+  if (known.contradiction) return e;
+  if (lazy || harmless(*e)) return simplify(known, e);
+  known.leave(known.levels.size() - 1);
+  return simplify(known, e);
 }
 
 bool is_scalar_bool(const Expr& e) { return e->dtype.is_scalar(); }
@@ -142,8 +161,8 @@ Expr simplify_choice(Knowledge& known, const Expr& condition, const Expr& yes, c
   Expr a, b;
   bool never_true = false, never_false = false;
   if (is_scalar_bool(c)) {
-    a = simplify_under(known, c, true, yes, &never_true);
-    b = simplify_under(known, c, false, no, &never_false);
+    a = simplify_under(known, c, true, yes, lazy, &never_true);
+    b = simplify_under(known, c, false, no, lazy, &never_false);
     if (never_true) return b;
     if (never_false) return a;
   } else {
@@ -164,7 +183,7 @@ Expr simplify_logic(Knowledge& known, const Expr& e) {
                                               ? boolean(!conjunction)
                                               : constant(e->dtype, int64_t{!conjunction});
   // The second operand matters only where the first does not decide.
-  b = is_scalar_bool(a) ? simplify_under(known, a, conjunction, b, nullptr) : simplify(known, b);
+  b = is_scalar_bool(a) ? simplify_under(known, a, conjunction, b, false, nullptr) : simplify(known, b);
   if (same(a, b)) return a;
   return conjunction ? logical_and(a, b) : logical_or(a, b);
 }
