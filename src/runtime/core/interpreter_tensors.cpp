@@ -48,6 +48,7 @@ void fill(const Frame& frame, uint32_t reg, LatheValue* object, const Shape& sha
           Block* block) {
   object->backend = backend;
   object->is_constant = false;
+  object->filled_by = nullptr;
   object->count = shape.count;
   object->bytes = shape.bytes;
   object->block = block;
@@ -57,6 +58,25 @@ void fill(const Frame& frame, uint32_t reg, LatheValue* object, const Shape& sha
   object->tensor.dtype = frame.reg(reg).dtype;
   for (int32_t i = 0; i < shape.rank; ++i) object->dims[i] = shape.dims[i];
   frame.slots[reg].is_live = true;
+}
+
+// The fast path of static shapes: a register that this very instruction has filled in an earlier run, and nothing
+// since, has its value already.
+bool is_filled_already(const Frame& frame, uint32_t reg) {
+  Slot& slot = frame.slots[reg];
+  if (slot.object == nullptr || slot.object->filled_by != frame.at ||
+      slot.object->references.load(std::memory_order_acquire) != 1)
+    return false;
+  slot.is_live = true;
+  return true;
+}
+
+// A planned tensor of fixed dims is the same in every run.
+bool is_always_the_same(const Frame& frame, const uint32_t* words) {
+  if (words[1] == abi::absent || frame.program.storages[words[1]].kind != StorageKind::planned) return false;
+  for (uint32_t i = 0; i < words[2]; ++i)
+    if ((words[3 + i] & abi::immediate_bit) == 0) return false;
+  return true;
 }
 
 struct Memory {
@@ -144,6 +164,7 @@ char* scalar_address(const Frame& frame, LatheValue* tensor, uint32_t position_w
 }  // namespace
 
 int32_t alloc_tensor(const Frame& frame, const uint32_t* words) {
+  if (is_filled_already(frame, words[0])) return 0;
   Shape shape;
   if (!read_shape(frame, frame.reg(words[0]).dtype, words[2], words + 3, &shape)) return last_error().code;
   Memory memory = {};
@@ -162,6 +183,7 @@ int32_t alloc_tensor(const Frame& frame, const uint32_t* words) {
     return last_error().code;
   }
   fill(frame, words[0], object, shape, memory.data, backend, memory.block);
+  if (is_always_the_same(frame, words)) object->filled_by = frame.at;
   return 0;
 }
 
@@ -180,6 +202,7 @@ int32_t reserve_storage(const Frame& frame, const uint32_t* words) {
 }
 
 int32_t load_constant(const Frame& frame, const uint32_t* words) {
+  if (is_filled_already(frame, words[0])) return 0;
   const LatheModel& model = *frame.context.model;
   const abi::ConstantRecord& constant = frame.program.constants[words[1]];
   if (constant.kind == ValueKind::strings) return write_object(frame, words[0], retain(model.strings[words[1]]));
@@ -196,6 +219,7 @@ int32_t load_constant(const Frame& frame, const uint32_t* words) {
   fill(frame, words[0], object, shape, data, abi::Backend::cpu, nullptr);
   object->tensor.dtype = constant.dtype;
   object->is_constant = true;
+  object->filled_by = frame.at;
   return 0;
 }
 

@@ -410,6 +410,51 @@ TEST(interpreter, runs_kernels_on_dynamic_shapes) {
   }
 }
 
+TEST(interpreter, fills_a_register_anew_whatever_filled_it_before) {
+  // One register is a constant, another constant, a planned tensor or a view, as x[0] says; runs follow in every order.
+  TensorProgram program(i64, {{3}}, {.name = "y", .dtype = i64, .dims = {{3}}});
+  FunctionWriter& main = program.main;
+  program.artifact.weights.resize(48);
+  const int64_t weights[] = {10, 11, 12, 20, 21, 22};
+  std::memcpy(program.artifact.weights.data(), weights, sizeof(weights));
+  const auto constant = [&](uint64_t offset) {
+    return program.program.constant({.name = "c", .dtype = i64, .shape = {3}, .offset = offset, .bytes = 24});
+  };
+  const uint32_t arena = program.program.arena({.bytes = 64});
+  const uint32_t storage = program.program.storage({.index = arena, .bytes = 64});
+  const uint32_t y = main.reg(ValueKind::tensor, i64, 1), which = main.reg(ValueKind::scalar);
+  const uint32_t is_it = main.reg(ValueKind::scalar), end = main.label();
+  main.emit(Opcode::load_scalar, {which, program.x, program.imm(0)});
+  const auto when = [&](int64_t number, Opcode opcode, const std::vector<uint32_t>& operands, bool is_copied) {
+    const uint32_t yes = main.label(), no = main.label();
+    main.emit(Opcode::scalar_equal, {is_it, which, program.imm(number)});
+    main.emit(Opcode::branch, {is_it, yes, no});
+    main.bind(yes);
+    main.emit(opcode, operands);
+    if (is_copied) main.emit(Opcode::copy, {y, program.x});
+    main.emit(Opcode::jump, {end});
+    main.bind(no);
+  };
+  when(0, Opcode::load_constant, {y, constant(0)}, false);
+  when(1, Opcode::load_constant, {y, constant(24)}, false);
+  when(2, Opcode::alloc_tensor, {y, storage, 1, program.imm(3)}, true);
+  when(3, Opcode::view, {y, program.x, program.imm(0), 1, program.imm(3)}, false);
+  main.emit(Opcode::move, {y, program.x});
+  main.bind(end);
+  const Model model = program.finish(y);
+  const Context context = context_of(model);
+  for (int64_t first = 0; first < 5; ++first)
+    for (int64_t second = 0; second < 5; ++second)
+      for (const int64_t chosen : {first, second, second, first}) {
+        HostTensor<int64_t> x(i64, {3}, {chosen, 5, 6});
+        const Managed out = run_tensor(context, x.view);
+        ASSERT_NE(out, nullptr) << last_message();
+        const std::vector<int64_t> expected =
+            chosen > 1 ? x.data : std::vector<int64_t>(weights + 3 * chosen, weights + 3 * chosen + 3);
+        EXPECT_EQ(elements_of<int64_t>(out->dl_tensor), expected) << first << " " << second;
+      }
+}
+
 TEST(interpreter, reports_what_a_kernel_raised) {
   const LatheKernel raising = [](const LatheServices* services, void* state, void* const*, const int64_t*) {
     const auto body = [](void* opaque, int64_t begin, int64_t) {

@@ -109,6 +109,7 @@ int32_t set_tensor_input(LatheContext& context, uint32_t index, const DLTensor* 
     if (value == nullptr) return last_error().code;
     value->backend = abi::Backend::cpu;
     value->is_constant = true;
+    value->filled_by = nullptr;
     value->count = count;
     value->bytes = bytes;
     value->tensor.data = count > 0 ? data : empty_memory;

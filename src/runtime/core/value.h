@@ -66,6 +66,8 @@ struct LatheValue {
   int64_t scalar;
   DLTensor tensor;  // shape is `dims`; of strings only ndim and shape count
   lathe::runtime::Block* block;
+  // Of a register's object: the instruction whose operands alone decide what it is, if that was the last to fill it.
+  const void* filled_by;
   union {
     lathe::runtime::StringSlot* strings;
     LatheValue** members;
