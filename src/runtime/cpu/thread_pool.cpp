@@ -81,6 +81,8 @@ struct alignas(128) Worker {
 };
 
 struct Pool {
+  std::atomic<uint32_t>
+      forking;                 // callers that want to fork; regions run inline meanwhile, so that these get their turn
   std::atomic<uint32_t> busy;  // 1 while a caller owns the workers, or a fork is under way
   int32_t workers;
   bool pins, registered;
@@ -140,13 +142,17 @@ void* work(void* argument) {
 // threaded library.
 void before_fork() {
   if (is_in_region) return;
+  pool.forking.fetch_add(1, std::memory_order_relaxed);
   while (pool.busy.exchange(1, std::memory_order_acquire) != 0) sched_yield();
 }
 void after_fork_in_parent() {
-  if (!is_in_region) pool.busy.store(0, std::memory_order_release);
+  if (is_in_region) return;
+  pool.forking.fetch_sub(1, std::memory_order_relaxed);
+  pool.busy.store(0, std::memory_order_release);
 }
 void after_fork_in_child() {
   pool.workers = 0;  // they did not come along; new ones start when needed
+  pool.forking.store(0, std::memory_order_relaxed);
   pool.unfinished.store(0, std::memory_order_relaxed);
   pool.caller_sleeping.store(0, std::memory_order_relaxed);
   if (!is_in_region) pool.busy.store(0, std::memory_order_release);
@@ -207,7 +213,8 @@ int32_t part_count(int64_t extent, int64_t grain, int32_t threads) {
 void run_region(const Region& region) {
   if (region.extent <= 0) return;
   int32_t parts = part_count(region.extent, region.grain, region.threads);
-  if (parts <= 1 || is_in_region || pool.busy.exchange(1, std::memory_order_acquire) != 0) {
+  if (parts <= 1 || is_in_region || pool.forking.load(std::memory_order_relaxed) != 0 ||
+      pool.busy.exchange(1, std::memory_order_acquire) != 0) {
     region.body(region.closure, 0, region.extent);
     return;
   }
