@@ -1,0 +1,328 @@
+#include "schedule/analysis/access.h"
+
+#include "arith/analyzer.h"
+#include "schedule/analysis/tree.h"
+#include "schedule/codes.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+class Collector {
+ public:
+  std::vector<Access> found;
+
+  void statement(const Stmt& s) {
+    if (!s) return;
+    if (const auto* loop = s.as<For>()) {
+      expression(loop->min);
+      expression(loop->extent);
+      loops_.push_back(loop);
+      statement(loop->body);
+      loops_.pop_back();
+    } else if (const auto* realize = s.as<BlockRealize>()) {
+      block(*realize);
+    } else if (const auto* store = s.as<BufferStore>()) {
+      expression(store->value);
+      for (const Expr& index : store->indices) expression(index);
+      if (store->predicate) expression(store->predicate);
+      add(store->buffer, store->indices, true, store->predicate != nullptr);
+    } else if (const auto* branch = s.as<IfThenElse>()) {
+      expression(branch->condition);
+      ++conditions_;
+      statement(branch->then_case);
+      statement(branch->else_case);
+      --conditions_;
+    } else if (const auto* loop = s.as<While>()) {
+      expression(loop->condition);
+      ++conditions_;
+      statement(loop->body);
+      --conditions_;
+    } else if (const auto* let = s.as<LetStmt>()) {
+      expression(let->value);
+      values_[let->var] = map(let->value);
+      statement(let->body);
+    } else {
+      s->node_class().for_each_child(*s, [&](const NodeRef& child) {
+        if (child->node_class().family == "stmt")
+          statement(Stmt(static_cast<const StmtNode*>(child.get())));
+        else if (child->node_class().family == "expr")
+          expression(Expr(static_cast<const ExprNode*>(child.get())));
+      });
+    }
+  }
+
+ private:
+  void block(const BlockRealize& realize) {
+    for (const Expr& value : realize.iter_values) expression(value);
+    expression(realize.predicate);
+    const Block* outer = block_;
+    const Expr outer_predicate = predicate_;
+    const Expr predicate = map(realize.predicate);
+    if (!is_int(predicate, 1)) predicate_ = predicate_ ? logical_and(predicate_, predicate) : predicate;
+    block_ = realize.block.get();
+    for (size_t i = 0; i < realize.iter_values.size(); ++i)
+      values_[realize.block->iter_vars[i]->var] = map(realize.iter_values[i]);
+    for (const MatchBufferRegion& match : realize.block->match_buffers) aliases_[match->buffer] = match->source;
+    if (realize.block->init) {
+      in_init_ = true;
+      statement(realize.block->init);
+      in_init_ = false;
+    }
+    statement(realize.block->body);
+    block_ = outer;
+    predicate_ = outer_predicate;
+  }
+
+  Expr map(const Expr& e) const { return values_.empty() ? e : substitute(e, values_); }
+
+  void expression(const Expr& e) {
+    pre_order(e, [&](const NodeRef& n) {
+      if (const auto* load = n.as<BufferLoad>()) {
+        add(load->buffer, load->indices, false, load->predicate != nullptr || conditional_ > 0);
+      } else if (const auto* call = n.as<Call>()) {
+        if (call->op == &intrinsic::if_then_else) {
+          expression(call->args[0]);
+          ++conditional_;
+          expression(call->args[1]);
+          expression(call->args[2]);
+          --conditional_;
+          return false;
+        }
+        if (call->op == &intrinsic::address_of) {
+          opaque(call->args[0]);
+          return false;
+        }
+      }
+      return true;
+    });
+  }
+
+  // The memory behind an address may be read and written; a declared region narrows it.
+  void opaque(const Expr& target) {
+    const auto* load = target.as<BufferLoad>();
+    if (!load) return;
+    for (const bool writes : {false, true}) {
+      bool declared = false;
+      if (block_)
+        for (const BufferRegion& region : writes ? block_->writes : block_->reads)
+          if (region->buffer == load->buffer) {
+            declared = true;
+            push(load->buffer, mapped(region->region), writes, false, true);
+          }
+      if (!declared && !block_) push(load->buffer, region_of(load->buffer)->region, writes, false, true);
+    }
+  }
+
+  std::vector<Range> mapped(const std::vector<Range>& region) const {
+    std::vector<Range> result;
+    for (const Range& range : region) result.push_back({map(range.min), map(range.extent)});
+    return result;
+  }
+
+  void add(const Buffer& buffer, const std::vector<Expr>& indices, bool writes, bool conditional) {
+    std::vector<Range> region;
+    for (const Expr& index : indices) {
+      if (const auto* ramp = index.as<Ramp>())
+        region.push_back({map(ramp->base), map((ramp->stride * (ramp->lanes - 1)) + 1)});
+      else
+        region.push_back({map(index), int64(1)});
+    }
+    if (const auto it = aliases_.find(buffer); it != aliases_.end()) {
+      push(it->second->buffer, mapped(it->second->region), writes, false, false);
+      return;
+    }
+    push(buffer, std::move(region), writes, !conditional && conditions_ == 0, false);
+  }
+
+  void push(const Buffer& buffer, std::vector<Range> region, bool writes, bool certain, bool believed) {
+    found.push_back(
+        {buffer, std::move(region), writes, certain, believed, block_, loops_, predicate_, in_init_, found.size()});
+  }
+
+  VarMap values_;
+  std::unordered_map<Buffer, BufferRegion> aliases_;
+  std::vector<const For*> loops_;
+  const Block* block_ = nullptr;
+  Expr predicate_;
+  int conditions_ = 0, conditional_ = 0;
+  bool in_init_ = false;
+};
+
+std::vector<Buffer> buffers(const Stmt& root, bool writes) {
+  std::vector<Buffer> result;
+  for (const Access& access : accesses(root))
+    if (access.writes == writes && std::find(result.begin(), result.end(), access.buffer) == result.end())
+      result.push_back(access.buffer);
+  return result;
+}
+
+}  // namespace
+
+std::vector<Access> accesses(const Stmt& root) {
+  Collector collector;
+  collector.statement(root);
+  return std::move(collector.found);
+}
+
+VarMap bindings(const BlockRealize& realize) {
+  VarMap map;
+  for (size_t i = 0; i < realize.iter_values.size(); ++i) map[realize.block->iter_vars[i]->var] = realize.iter_values[i];
+  return map;
+}
+
+std::vector<Buffer> buffers_read(const Stmt& root) { return buffers(root, false); }
+std::vector<Buffer> buffers_written(const Stmt& root) { return buffers(root, true); }
+
+bool conflict(const Stmt& a, const Stmt& b) {
+  const std::vector<Access> of_a = accesses(a), of_b = accesses(b);
+  for (const Access& x : of_a)
+    for (const Access& y : of_b)
+      if ((x.writes || y.writes) && x.buffer == y.buffer) return true;
+  return false;
+}
+
+Ref<Block> with_regions(const Ref<Block>& block) {
+  // One region a buffer and direction: a point where all accesses agree, else the hull over inner loops where it can be
+  // given, else the whole buffer.
+  Stmt body = block->body;
+  if (block->init) body = seq({block->init, block->body});
+  struct Hull {
+    Buffer buffer;
+    std::vector<Range> region;
+  };
+  std::vector<Hull> reads, writes;
+  const std::vector<Buffer> written = buffers_written(body);
+  const auto writes_buffer = [&](const Buffer& buffer) {
+    return std::find(written.begin(), written.end(), buffer) != written.end();
+  };
+  for (const Access& access : accesses(body)) {
+    if (std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), access.buffer) !=
+        block->alloc_buffers.end())
+      continue;
+    const Domains inner = domains_of(access.loops);
+    std::vector<Range> region;
+    for (size_t d = 0; d < access.region.size(); ++d) {
+      const auto low = interval(access.region[d].min, inner);
+      const auto high = interval(Linear(linear(access.region[d].min + access.region[d].extent - 1)).expr(), inner);
+      if (low && high)
+        region.push_back({low->low, Linear(linear(high->high - low->low + 1)).expr()});
+      else
+        region.push_back({int64(0), access.buffer->shape[d]});
+    }
+    // A reduction with an init reads only what it writes, and does not say so.
+    if (block->init && !access.writes && is_reduction(*block) && writes_buffer(access.buffer)) continue;
+    std::vector<Hull>& list = access.writes ? writes : reads;
+    const auto it =
+        std::find_if(list.begin(), list.end(), [&](const Hull& hull) { return hull.buffer == access.buffer; });
+    if (it == list.end()) {
+      list.push_back({access.buffer, std::move(region)});
+      continue;
+    }
+    for (size_t d = 0; d < region.size(); ++d) {
+      Range& hull = it->region[d];
+      const auto shift = difference(region[d].min, hull.min);
+      const auto end = difference(region[d].min + region[d].extent, hull.min + hull.extent);
+      if (shift && end) {
+        const Expr low = *shift < 0 ? region[d].min : hull.min;
+        const Expr high = *end > 0 ? region[d].min + region[d].extent : hull.min + hull.extent;
+        hull = {low, Linear(linear(high - low)).expr()};
+      } else {
+        hull = {int64(0), access.buffer->shape[d]};
+      }
+    }
+  }
+  const auto regions = [](std::vector<Hull>& list) {
+    std::vector<BufferRegion> result;
+    for (Hull& hull : list) result.push_back(make<BufferRegionNode>(hull.buffer, std::move(hull.region)));
+    return result;
+  };
+  return with(*block, [&](Block& copy) {
+    copy.reads = regions(reads);
+    copy.writes = regions(writes);
+  });
+}
+
+namespace {
+
+// Whether `declared` covers `seen`, both in terms of the block's variables.
+bool covers(const std::vector<Range>& declared, const std::vector<Range>& seen, const Domains& inner,
+            const Buffer& buffer, const Block& block) {
+  if (declared.size() != seen.size()) return false;
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : block.iter_vars) analyzer.bind(iter->var, iter->dom);
+  for (size_t d = 0; d < seen.size(); ++d) {
+    if (is_int(declared[d].min, 0) && same(declared[d].extent, buffer->shape[d])) continue;
+    const auto low = interval(seen[d].min, inner);
+    const auto high = interval(seen[d].min + seen[d].extent, inner);
+    if (!low || !high) return false;
+    const auto before = difference(low->low, declared[d].min);
+    const auto after = difference(declared[d].min + declared[d].extent, high->high);
+    const bool starts = before ? *before >= 0 : analyzer.can_prove(low->low >= declared[d].min);
+    const bool ends = after ? *after >= 0 : analyzer.can_prove(declared[d].min + declared[d].extent >= high->high);
+    if (!starts || !ends) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+support::Diagnostics check_declared_regions(const PrimFunc& function) {
+  support::Diagnostics problems;
+  each_statement(function.body, [&](const Stmt& s) {
+    const auto* block = s.as<Block>();
+    // A block that declares nothing (the root) is an envelope: its inner blocks are checked.
+    if (!block || (block->reads.empty() && block->writes.empty())) return;
+    Stmt body = block->body;
+    if (block->init) body = seq({block->init, block->body});
+    for (const Access& access : accesses(body)) {
+      // Under a condition less may be touched than the index says.
+      if (access.opaque || !access.certain || std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), access.buffer) !=
+                               block->alloc_buffers.end())
+        continue;
+      bool covered = false;
+      // A reduction reads what it writes.
+      for (const auto* list : {&block->reads, &block->writes}) {
+        if (access.writes && list == &block->reads) continue;
+        for (const BufferRegion& region : *list)
+          covered = covered || (region->buffer == access.buffer &&
+                                covers(region->region, access.region, domains_of(access.loops), access.buffer, *block));
+      }
+      if (covered) continue;
+      problems.push_back(refuse(
+          codes::access, fmt::format("{} {} '{}' outside what it declares", name_of(*block),
+                                     access.writes ? "writes" : "reads", access.buffer->name)));
+      return;
+    }
+  });
+  return problems;
+}
+
+bool has_reduce_iters(const Block& block) {
+  return std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
+                     [](const IterVar& iter) { return iter->type == IterType::reduce; });
+}
+
+bool is_reduction(const Block& block) {
+  if (!has_reduce_iters(block)) return false;
+  const std::vector<Access> all = accesses(block.body);
+  const auto reduce_variable_in = [&](const Expr& e) {
+    return std::any_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
+      return iter->type != IterType::spatial && uses_var(e, iter->var);
+    });
+  };
+  for (const Access& write : all) {
+    if (!write.writes) continue;
+    if (!write.loops.empty() || write.opaque) return false;
+    for (const Range& range : write.region)
+      if (reduce_variable_in(range.min) || !is_int(range.extent, 1)) return false;
+    for (const Access& other : all) {
+      if (other.buffer != write.buffer) continue;
+      for (size_t d = 0; d < write.region.size(); ++d)
+        if (!same(other.region[d].min, write.region[d].min) || !is_int(other.region[d].extent, 1)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,47 @@
+// What a statement touches: every load and store in it, with its region in terms of loop variables. Taken from the
+// bodies; declared regions are believed only of opaque calls.
+#pragma once
+
+#include "ir/visit.h"
+#include "schedule/analysis/linear.h"
+
+namespace lathe::schedule {
+
+struct Access {
+  Buffer buffer;
+  std::vector<Range> region;  // block variables replaced by the values bound to them
+  bool writes = false;
+  bool certain = true;        // not under a condition
+  bool opaque = false;        // believed, not seen: the whole buffer or a declared region
+  const Block* block = nullptr;      // the innermost block around it, below the walk's root
+  std::vector<const For*> loops;     // around it, below the walk's root, outermost first
+  Expr predicate;                    // of the realize of `block`, in loop variables; null: always
+  bool is_init = false;
+  size_t order = 0;                  // position in the program
+};
+
+// The accesses in `root`, in program order (an element's loads before its store).
+std::vector<Access> accesses(const Stmt& root);
+
+// The values bound to the block's variables, by variable.
+VarMap bindings(const BlockRealize& realize);
+
+// The buffers that a statement reads (or writes), each once, in order of first access.
+std::vector<Buffer> buffers_read(const Stmt& root);
+std::vector<Buffer> buffers_written(const Stmt& root);
+
+// Whether one of the statements writes what the other touches.
+bool conflict(const Stmt& a, const Stmt& b);
+
+// A block with its declared reads and writes computed from its body and init.
+Ref<Block> with_regions(const Ref<Block>& block);
+
+// Says where a body touches what its block does not declare; empty when every block is honest.
+support::Diagnostics check_declared_regions(const PrimFunc& function);
+
+// Whether the block's value is a reduction: it has reduce variables, and every element that it reads of a buffer it
+// writes is the element it writes, whose indices use spatial variables only.
+bool is_reduction(const Block& block);
+bool has_reduce_iters(const Block& block);
+
+}  // namespace lathe::schedule

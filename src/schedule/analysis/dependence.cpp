@@ -1,0 +1,318 @@
+#include "schedule/analysis/dependence.h"
+
+#include "arith/analyzer.h"
+#include "schedule/analysis/tree.h"
+
+namespace lathe::schedule {
+
+// Two iterations l and l' of the loop are told apart by an element's indices when the indices determine l. In each
+// dimension the index is a sum; what does not depend on the iteration or on inner loops must agree between all accesses,
+// inner loops widen the index to an interval, and a term c * l is recovered from it where |c| exceeds that width. A
+// loop made by fusion appears in digits (l // n in one dimension, l % n in another): then l is known when all digits of
+// one number system are.
+
+namespace {
+
+// A digit of an expression `base`: base, base // n, base % n, (base // n) % m, …
+struct Digit {
+  Expr base;
+  std::vector<std::pair<char, Expr>> steps;  // '/' or '%' and the divisor, innermost first
+};
+
+Digit digit_of(const Expr& atom) {
+  if (const auto* quotient = atom.as<FloorDiv>()) {
+    Digit digit = digit_of(quotient->a);
+    digit.steps.emplace_back('/', quotient->b);
+    return digit;
+  }
+  if (const auto* remainder = atom.as<FloorMod>()) {
+    Digit digit = digit_of(remainder->a);
+    digit.steps.emplace_back('%', remainder->b);
+    return digit;
+  }
+  return {atom, {}};
+}
+
+bool same_steps(const std::vector<std::pair<char, Expr>>& a, const std::vector<std::pair<char, Expr>>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i].first != b[i].first || !structural_equal(a[i].second, b[i].second)) return false;
+  return true;
+}
+
+// Whether the digits with these steps determine the number itself, given that a digit of no steps is the number.
+bool determine(const std::vector<std::vector<std::pair<char, Expr>>>& digits, size_t depth = 0) {
+  if (depth > 8) return false;
+  for (const auto& steps : digits)
+    if (steps.empty()) return true;
+  // Choose n among the remainders taken first: all that begin with % n or / n split into two smaller systems.
+  for (const auto& chosen : digits) {
+    const auto& [operation, divisor] = chosen.front();
+    std::vector<std::vector<std::pair<char, Expr>>> quotient, remainder;
+    for (const auto& steps : digits) {
+      if (!structural_equal(steps.front().second, divisor)) continue;
+      (steps.front().first == '/' ? quotient : remainder).emplace_back(steps.begin() + 1, steps.end());
+    }
+    if (quotient.empty() || remainder.empty()) continue;
+    if (determine(quotient, depth + 1) && determine(remainder, depth + 1)) return true;
+  }
+  return false;
+}
+
+// A term of one access's index in one dimension that varies with the loop: its base as c * l + outer + [low, high].
+struct VaryingTerm {
+  int64_t coefficient = 0;
+  std::vector<std::pair<char, Expr>> steps;
+  int64_t base_coefficient = 0;
+  Linear base_outer;
+  int64_t base_low = 0, base_high = 0;
+};
+
+struct Dimension {
+  std::vector<VaryingTerm> terms;
+  Linear outer;
+  int64_t low = 0, high = 0;  // of the inner part, constant included
+};
+
+class Tester {
+ public:
+  explicit Tester(const For& loop) : loop_(loop) {}
+
+  // The index of one dimension in parts; nothing where it is not of this form.
+  std::optional<Dimension> parts(const Range& range, const Domains& inner) const {
+    const auto extent = as_int(range.extent);
+    if (!extent) return std::nullopt;
+    Dimension result;
+    Linear sum = linear(range.min);
+    const Linear varying = sum.extract([&](const Expr& atom) { return uses_var(atom, loop_.loop_var); });
+    Linear moving = sum.extract([&](const Expr& atom) { return mentions(atom, inner); });
+    moving.constant = sum.constant;
+    sum.constant = 0;
+    result.outer = sum;
+    const auto width = constant_interval(moving, inner);
+    if (!width) return std::nullopt;
+    result.low = width->first;
+    result.high = width->second + *extent - 1;
+    for (const Linear::Term& term : varying.terms) {
+      const Digit digit = digit_of(term.atom);
+      for (const auto& [operation, divisor] : digit.steps)
+        if (mentions(divisor, inner) || uses_var(divisor, loop_.loop_var)) return std::nullopt;
+      VaryingTerm part{term.coefficient, digit.steps, 0, {}, 0, 0};
+      Linear base = linear(digit.base);
+      Linear own = base.extract([&](const Expr& atom) { return uses_var(atom, loop_.loop_var); });
+      if (own.terms.size() != 1 || !(own.terms[0].atom == Expr(loop_.loop_var))) return std::nullopt;
+      part.base_coefficient = own.terms[0].coefficient;
+      Linear inside = base.extract([&](const Expr& atom) { return mentions(atom, inner); });
+      inside.constant = base.constant;
+      base.constant = 0;
+      part.base_outer = base;
+      const auto reach = constant_interval(inside, inner);
+      if (!reach) return std::nullopt;
+      part.base_low = reach->first;
+      part.base_high = reach->second;
+      result.terms.push_back(std::move(part));
+    }
+    return result;
+  }
+
+  // Widens `merged` by another access's parts; false where they do not agree.
+  static bool merge(Dimension& merged, const Dimension& other) {
+    if (!(merged.outer == other.outer) || merged.terms.size() != other.terms.size()) return false;
+    merged.low = std::min(merged.low, other.low);
+    merged.high = std::max(merged.high, other.high);
+    for (size_t i = 0; i < merged.terms.size(); ++i) {
+      VaryingTerm& a = merged.terms[i];
+      const VaryingTerm& b = other.terms[i];
+      if (a.coefficient != b.coefficient || a.base_coefficient != b.base_coefficient ||
+          !same_steps(a.steps, b.steps) || !(a.base_outer == b.base_outer))
+        return false;
+      a.base_low = std::min(a.base_low, b.base_low);
+      a.base_high = std::max(a.base_high, b.base_high);
+    }
+    return true;
+  }
+
+  // The terms of a dimension that its index determines: largest coefficient free, each smaller one bounded.
+  static std::vector<VaryingTerm> recovered(const Dimension& dimension) {
+    std::vector<VaryingTerm> terms = dimension.terms;
+    std::sort(terms.begin(), terms.end(), [](const VaryingTerm& a, const VaryingTerm& b) {
+      return std::abs(a.coefficient) < std::abs(b.coefficient);
+    });
+    int64_t width = dimension.high - dimension.low;
+    for (size_t i = 0; i < terms.size(); ++i) {
+      if (std::abs(terms[i].coefficient) <= width) return {};
+      if (i + 1 == terms.size()) break;
+      const auto& steps = terms[i].steps;
+      const auto divisor = steps.empty() || steps.back().first != '%' ? std::nullopt : as_int(steps.back().second);
+      if (!divisor || *divisor > (int64_t{1} << 30)) return {};
+      width += std::abs(terms[i].coefficient) * (*divisor - 1);
+    }
+    return terms;
+  }
+
+  bool independent(const std::vector<const Access*>& list) const {
+    const size_t rank = list[0]->region.size();
+    std::vector<VaryingTerm> known;
+    for (size_t d = 0; d < rank; ++d) {
+      std::optional<Dimension> merged;
+      for (size_t i = 0; i < list.size(); ++i) {
+        if (list[i]->region.size() != rank) return false;
+        const auto part = parts(list[i]->region[d], domains_of(list[i]->loops));
+        if (!part || (merged && !merge(*merged, *part))) {
+          merged.reset();
+          break;
+        }
+        if (!merged) merged = part;
+      }
+      if (!merged) continue;
+      for (VaryingTerm& term : recovered(*merged)) known.push_back(std::move(term));
+    }
+    // Terms of one base together: its digits give the base, and the base gives the iteration.
+    for (const VaryingTerm& first : known) {
+      std::vector<std::vector<std::pair<char, Expr>>> digits;
+      int64_t low = first.base_low, high = first.base_high;
+      bool common = true;
+      for (const VaryingTerm& term : known) {
+        if (term.base_coefficient != first.base_coefficient || !(term.base_outer == first.base_outer)) continue;
+        // Digits must be of one number, not of two that move apart.
+        if (term.base_low != first.base_low || term.base_high != first.base_high) common = false;
+        digits.push_back(term.steps);
+      }
+      if (common && std::abs(first.base_coefficient) > high - low && determine(digits)) return true;
+    }
+    return false;
+  }
+
+ private:
+  const For& loop_;
+};
+
+bool allocated_in(const Stmt& root, const Buffer& buffer) {
+  bool found = false;
+  each_statement(root, [&](const Stmt& s) {
+    if (const auto* block = s.as<Block>())
+      found = found || std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), buffer) !=
+                           block->alloc_buffers.end();
+    if (const auto* declared = s.as<DeclBuffer>()) found = found || declared->buffer == buffer;
+  });
+  return found;
+}
+
+// Whether what a write touches, in one iteration of the loops that both are in, certainly covers a read.
+bool covers(const Access& write, const Access& read, arith::Analyzer& analyzer) {
+  if (!write.certain || write.predicate || write.region.size() != read.region.size()) return false;
+  size_t common = 0;
+  while (common < write.loops.size() && common < read.loops.size() && write.loops[common] == read.loops[common])
+    ++common;
+  const auto own = [&](const std::vector<const For*>& loops) {
+    return domains_of({loops.begin() + static_cast<ptrdiff_t>(common), loops.end()});
+  };
+  const Domains around_write = own(write.loops), around_read = own(read.loops);
+  for (size_t d = 0; d < write.region.size(); ++d) {
+    bool exact = true;
+    const auto from = interval(write.region[d].min, around_write, &exact);
+    const auto low = interval(read.region[d].min, around_read);
+    const auto high = interval(Linear(linear(read.region[d].min + read.region[d].extent)).expr(), around_read);
+    if (!from || !low || !high || !exact || !is_int(write.region[d].extent, 1)) return false;
+    const auto before = difference(low->low, from->low);
+    const auto after = difference(from->high + 1, high->high);
+    if (!(before ? *before >= 0 : analyzer.can_prove(low->low >= from->low))) return false;
+    if (!(after ? *after >= 0 : analyzer.can_prove(from->high + 1 >= high->high))) return false;
+  }
+  return true;
+}
+
+// Whether the block's init runs in each iteration of the loop: no reduce variable moves with it.
+bool starts_in_each_iteration(const For& loop, const Block& block) {
+  const Path path = path_to(loop.body, block.id);
+  if (path.empty() || !block.init) return false;
+  const auto& realize = *path.back().as<BlockRealize>();
+  for (size_t i = 0; i < block.iter_vars.size(); ++i)
+    if (block.iter_vars[i]->type != IterType::spatial && uses_var(realize.iter_values[i], loop.loop_var)) return false;
+  return true;
+}
+
+}  // namespace
+
+bool disjoint_across(const For& loop, const Buffer& buffer) {
+  const std::vector<Access> all = accesses(loop.body);
+  std::vector<const Access*> list;
+  for (const Access& access : all)
+    if (access.buffer == buffer) list.push_back(&access);
+  return list.empty() || Tester(loop).independent(list);
+}
+
+bool private_to_iteration(const For& loop, const Buffer& buffer, const PrimFunc& function) {
+  if (!allocated_in(function.body, buffer)) return false;
+  size_t everywhere = 0, inside = 0;
+  for (const Access& access : accesses(function.body)) everywhere += access.buffer == buffer;
+  const std::vector<Access> all = accesses(loop.body);
+  for (const Access& access : all) inside += access.buffer == buffer;
+  if (inside != everywhere) return false;
+  arith::Analyzer analyzer;
+  for (const Access& read : all) {
+    if (read.buffer != buffer || read.writes) continue;
+    if (read.opaque) return false;
+    // A reduction reads its own element, which its init set.
+    bool covered = read.block && is_reduction(*read.block) && starts_in_each_iteration(loop, *read.block) &&
+                   std::any_of(all.begin(), all.end(), [&](const Access& write) {
+                     return write.is_init && write.block == read.block && write.buffer == buffer;
+                   });
+    for (const Access& write : all)
+      covered = covered || (write.buffer == buffer && write.writes && write.order < read.order &&
+                            write.block != read.block && covers(write, read, analyzer));
+    if (!covered) return false;
+  }
+  return true;
+}
+
+std::vector<Carried> carried_by(const For& loop, const PrimFunc& function) {
+  std::vector<Carried> found;
+  const std::vector<Access> all = accesses(loop.body);
+  std::vector<Buffer> written;
+  for (const Access& access : all)
+    if (access.writes && std::find(written.begin(), written.end(), access.buffer) == written.end())
+      written.push_back(access.buffer);
+  each_statement(loop.body, [&](const Stmt& s) {
+    const auto* evaluate = s.as<Evaluate>();
+    const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
+    if (call && call->op->effect == Effect::updates && call->op != &intrinsic::prefetch)
+      found.push_back({{}, nullptr, fmt::format("{} contains a call of '{}', whose effects are not known",
+                                                name_of(loop), call->op->name)});
+  });
+  const Tester tester(loop);
+  for (const Buffer& buffer : written) {
+    std::vector<const Access*> list;
+    bool opaque = false;
+    for (const Access& access : all)
+      if (access.buffer == buffer) {
+        list.push_back(&access);
+        opaque = opaque || access.opaque;
+      }
+    if (!opaque && tester.independent(list)) continue;
+    if (private_to_iteration(loop, buffer, function)) continue;
+    Carried carried{buffer, nullptr, {}};
+    const Block* block = list[0]->block;
+    const bool one_block =
+        std::all_of(list.begin(), list.end(), [&](const Access* access) { return access->block == block; });
+    if (one_block && block && is_reduction(*block)) {
+      carried.block = block;
+      std::string axis = "?";
+      for (const IterVar& iter : block->iter_vars)
+        if (iter->type == IterType::reduce) axis = iter->var->name;
+      carried.reason = fmt::format("iterations of {} accumulate into the same element of '{}' (reduce axis '{}' of {})",
+                                   name_of(loop), buffer->name, axis, name_of(*block));
+    } else {
+      std::string names;
+      for (const Access* access : list)
+        if (access->block && names.find("'" + access->block->name + "'") == std::string::npos)
+          names += (names.empty() ? "" : ", ") + ("'" + access->block->name + "'");
+      carried.reason = fmt::format("could not show that different iterations of {} touch different elements of '{}'{}",
+                                   name_of(loop), buffer->name, names.empty() ? "" : " (in " + names + ")");
+    }
+    found.push_back(std::move(carried));
+  }
+  return found;
+}
+
+}  // namespace lathe::schedule

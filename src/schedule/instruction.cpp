@@ -1,0 +1,219 @@
+#include "schedule/instruction.h"
+
+#include "schedule/analysis/tree.h"
+#include "schedule/codes.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+using Outputs = Result<std::vector<Argument>>;
+
+Diagnostic wrong(const Instruction& instruction, std::string_view what) {
+  return refuse(codes::trace, fmt::format("instruction '{}' of the trace {}", instruction.kind->name, what));
+}
+
+// The input number `index` as T.
+template <class T>
+Result<T> input(const Instruction& instruction, size_t index) {
+  if (index < instruction.inputs.size())
+    if (const T* value = instruction.inputs[index].get<T>()) return *value;
+  return wrong(instruction, fmt::format("has no argument {} of the expected type", index));
+}
+
+const Argument* attribute(const Instruction& instruction, std::string_view name) {
+  for (const auto& [key, value] : instruction.attributes)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+template <class T>
+T attribute_or(const Instruction& instruction, std::string_view name, T otherwise) {
+  const Argument* found = attribute(instruction, name);
+  const T* value = found ? found->get<T>() : nullptr;
+  return value ? *value : otherwise;
+}
+
+Result<Factor> factor(const Instruction& instruction, const Argument& argument) {
+  if (std::holds_alternative<std::monostate>(argument.data)) return Factor();
+  if (const auto* value = argument.get<int64_t>()) return Factor(*value);
+  if (const auto* value = argument.get<ExprRV>()) return Factor(*value);
+  return wrong(instruction, "has a factor that is no number");
+}
+
+Result<std::vector<Factor>> factors(const Instruction& instruction) {
+  const Argument* list = attribute(instruction, "factors");
+  if (!list || !list->get<Argument::List>()) return wrong(instruction, "has no factors");
+  std::vector<Factor> result;
+  for (const Argument& item : *list->get<Argument::List>()) result.push_back(TRY(factor(instruction, item)));
+  return result;
+}
+
+Result<std::vector<LoopRV>> loops(const Instruction& instruction) {
+  std::vector<LoopRV> result;
+  for (size_t i = 0; i < instruction.inputs.size(); ++i) result.push_back(TRY(input<LoopRV>(instruction, i)));
+  return result;
+}
+
+template <class T>
+std::vector<Argument> outputs(const std::vector<T>& handles) {
+  return {handles.begin(), handles.end()};
+}
+
+ir::Value value_of(const Argument& argument) {
+  return std::visit(
+      [](const auto& v) -> ir::Value {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, int64_t> || std::is_same_v<T, double> ||
+                      std::is_same_v<T, std::string>)
+          return v;
+        else
+          return {};
+      },
+      argument.data);
+}
+
+bool on_loop(const Instruction& instruction) {
+  return !instruction.inputs.empty() && instruction.inputs[0].get<LoopRV>();
+}
+
+// Rows for methods of one shape.
+template <auto Method>
+Outputs on_one_loop(Schedule& s, const Instruction& i) {
+  TRY((s.*Method)(TRY(input<LoopRV>(i, 0))));
+  return std::vector<Argument>{};
+}
+template <auto Method>
+Outputs on_one_block(Schedule& s, const Instruction& i) {
+  TRY((s.*Method)(TRY(input<BlockRV>(i, 0))));
+  return std::vector<Argument>{};
+}
+template <auto Method>
+Outputs handles_of_block(Schedule& s, const Instruction& i) {
+  return outputs(TRY((s.*Method)(TRY(input<BlockRV>(i, 0)))));
+}
+template <auto Method>
+Outputs placed_at(Schedule& s, const Instruction& i) {
+  TRY((s.*Method)(TRY(input<BlockRV>(i, 0)), TRY(input<LoopRV>(i, 1)),
+                  attribute_or(i, "preserve_unit_loops", false)));
+  return std::vector<Argument>{};
+}
+template <auto Method>
+Outputs cached(Schedule& s, const Instruction& i) {
+  return std::vector<Argument>{
+      TRY((s.*Method)(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<std::string>(i, 2))))};
+}
+
+const std::vector<InstructionKind> kinds{
+    {"work_on",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.work_on(TRY(input<std::string>(i, 0))));
+       return std::vector<Argument>{};
+     }},
+    {"sample_categorical",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       std::vector<int64_t> candidates;
+       for (const Argument& item : attribute_or(i, "candidates", Argument::List{}))
+         if (const auto* value = item.get<int64_t>()) candidates.push_back(*value);
+       return std::vector<Argument>{TRY(s.sample_categorical(TRY(input<std::string>(i, 0)), candidates,
+                                                             attribute_or(i, "decision", int64_t{0})))};
+     }},
+    {"get_block",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return std::vector<Argument>{
+           TRY(s.get_block(TRY(input<std::string>(i, 0)), attribute_or(i, "func_name", std::string())))};
+     }},
+    {"get_loops", handles_of_block<&Schedule::get_loops>, true},
+    {"get_child_blocks",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       if (on_loop(i)) return outputs(TRY(s.get_child_blocks(TRY(input<LoopRV>(i, 0)))));
+       return outputs(TRY(s.get_child_blocks(TRY(input<BlockRV>(i, 0)))));
+     },
+     true},
+    {"get_producers", handles_of_block<&Schedule::get_producers>, true},
+    {"get_consumers", handles_of_block<&Schedule::get_consumers>, true},
+    {"get_output_blocks", handles_of_block<&Schedule::get_output_blocks>, true},
+    {"split",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return outputs(TRY(s.split(TRY(input<LoopRV>(i, 0)), TRY(factors(i)))));
+     },
+     true},
+    {"fuse",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return std::vector<Argument>{TRY(s.fuse(TRY(loops(i))))};
+     }},
+    {"reorder",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.reorder(TRY(loops(i))));
+       return std::vector<Argument>{};
+     }},
+    {"loop_partition",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return outputs(TRY(s.loop_partition(TRY(input<LoopRV>(i, 0)), TRY(factors(i)))));
+     },
+     true},
+    {"peel",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       if (i.inputs.size() < 2) return wrong(i, "has no multiple");
+       return outputs(TRY(s.peel(TRY(input<LoopRV>(i, 0)), TRY(factor(i, i.inputs[1])))));
+     },
+     true},
+    {"add_unit_loop",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return std::vector<Argument>{TRY(s.add_unit_loop(TRY(input<BlockRV>(i, 0))))};
+     }},
+    {"parallel", on_one_loop<&Schedule::parallel>},
+    {"vectorize", on_one_loop<&Schedule::vectorize>},
+    {"unroll", on_one_loop<&Schedule::unroll>},
+    {"compute_at", placed_at<&Schedule::compute_at>},
+    {"reverse_compute_at", placed_at<&Schedule::reverse_compute_at>},
+    {"compute_inline", on_one_block<&Schedule::compute_inline>},
+    {"reverse_compute_inline", on_one_block<&Schedule::reverse_compute_inline>},
+    {"cache_read", cached<&Schedule::cache_read>},
+    {"cache_write", cached<&Schedule::cache_write>},
+    {"set_scope",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.set_scope(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<std::string>(i, 2))));
+       return std::vector<Argument>{};
+     }},
+    {"decompose_reduction",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return std::vector<Argument>{TRY(s.decompose_reduction(TRY(input<BlockRV>(i, 0)), TRY(input<LoopRV>(i, 1))))};
+     }},
+    {"rfactor",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return std::vector<Argument>{
+           TRY(s.rfactor(TRY(input<LoopRV>(i, 0)), attribute_or(i, "factor_axis", int64_t{0})))};
+     }},
+    {"annotate",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       if (i.inputs.size() < 3) return wrong(i, "has no value");
+       const std::string key = TRY(input<std::string>(i, 1));
+       if (on_loop(i))
+         TRY(s.annotate(TRY(input<LoopRV>(i, 0)), key, value_of(i.inputs[2])));
+       else
+         TRY(s.annotate(TRY(input<BlockRV>(i, 0)), key, value_of(i.inputs[2])));
+       return std::vector<Argument>{};
+     }},
+    {"unannotate",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       const std::string key = TRY(input<std::string>(i, 1));
+       if (on_loop(i))
+         TRY(s.unannotate(TRY(input<LoopRV>(i, 0)), key));
+       else
+         TRY(s.unannotate(TRY(input<BlockRV>(i, 0)), key));
+       return std::vector<Argument>{};
+     }},
+};
+
+}  // namespace
+
+const std::vector<InstructionKind>& instruction_kinds() { return kinds; }
+
+const InstructionKind* find_instruction_kind(std::string_view name) {
+  for (const InstructionKind& kind : kinds)
+    if (kind.name == name) return &kind;
+  return nullptr;
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,19 @@
+// The instructions of a trace: one row a public primitive of Schedule, with how to run it from a trace.
+#pragma once
+
+#include "schedule/schedule.h"
+
+namespace lathe::schedule {
+
+struct InstructionKind {
+  std::string_view name;  // of the method
+  // Runs the instruction on `schedule`; the handles in it are those of `schedule`. Returns the handles it made.
+  Result<std::vector<Argument>> (*run)(Schedule& schedule, const Instruction& instruction);
+  bool returns_list = false;  // of handles; else one handle or none
+};
+
+const std::vector<InstructionKind>& instruction_kinds();
+// The row with that name, or null.
+const InstructionKind* find_instruction_kind(std::string_view name);
+
+}  // namespace lathe::schedule

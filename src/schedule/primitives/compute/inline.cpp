@@ -1,0 +1,92 @@
+#include "schedule/primitives/compute/inline.h"
+
+#include "ir/visit.h"
+
+namespace lathe::schedule {
+
+Result<const BufferStore*> single_store(const Block& block, std::string_view verb) {
+  const auto problem = [&](std::string_view why) {
+    return refuse(codes::not_inlinable, fmt::format("cannot {} {}: {}", verb, name_of(block), why));
+  };
+  if (block.init || has_reduce_iters(block)) return problem("it is a reduction");
+  for (const IterVar& iter : block.iter_vars)
+    if (iter->type != IterType::spatial)
+      return problem(fmt::format("its axis '{}' is not spatial", iter->var->name));
+  const auto* store = block.body.as<BufferStore>();
+  if (!store || !block.match_buffers.empty() || !block.alloc_buffers.empty())
+    return problem("its body is not one store");
+  if (store->predicate || store->value->dtype.is_vector()) return problem("its store is masked or of a vector");
+  bool effects = false;
+  post_order(store->value, [&](const NodeRef& n) {
+    if (const auto* call = n.as<Call>()) effects = effects || call->op->effect != Effect::pure;
+  });
+  if (effects) return problem("its value has effects");
+  return store;
+}
+
+Result<std::vector<Var>> index_variables(const Block& block, const std::vector<Expr>& indices, std::string_view verb) {
+  const auto problem = [&](std::string why) {
+    return refuse(codes::not_inlinable, fmt::format("cannot {} {}: {}", verb, name_of(block), why));
+  };
+  std::vector<Var> vars;
+  for (const Expr& index : indices) {
+    const auto* v = index.as<VarNode>();
+    if (!v && !as_int(index)) return problem("an index is neither a variable of the block nor a constant");
+    if (v && std::find(vars.begin(), vars.end(), Var(v)) != vars.end())
+      return problem(fmt::format("'{}' indexes two dimensions", v->name));
+    vars.push_back(v ? Var(v) : Var());
+  }
+  for (const IterVar& iter : block.iter_vars)
+    if (!is_int(iter->dom.extent, 1) && std::find(vars.begin(), vars.end(), iter->var) == vars.end())
+      return problem(fmt::format("its variable '{}' does not follow from the indices", iter->var->name));
+  return vars;
+}
+
+const Block* allocating_block(const PrimFunc& function, const Buffer& buffer) {
+  const Block* found = nullptr;
+  each_statement(function.body, [&](const Stmt& s) {
+    const auto* block = s.as<Block>();
+    if (block && std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), buffer) !=
+                     block->alloc_buffers.end())
+      found = block;
+  });
+  return found;
+}
+
+namespace {
+
+class Loads : public Rewriter {
+ public:
+  Loads(const Buffer& buffer, support::function_ref<Expr(const BufferLoad&)> change)
+      : buffer_(buffer), change_(change) {}
+
+ protected:
+  NodeRef visit(NodeRef node) override {
+    if (node->node_class().has_identity || node->node_class().family == "buffer_region") return node;
+    const Node* before = node.get();
+    const NodeRef kept = node;
+    NodeRef after = descend(std::move(node));
+    if (const auto* load = after.as<BufferLoad>(); load && load->buffer == buffer_) return change_(*load);
+    if (const auto* block = after.as<Block>(); block && block != before) {
+      Ref<Block> changed(block);
+      if (std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), buffer_) != block->alloc_buffers.end())
+        changed = with(*block, [&](Block& copy) { std::erase(copy.alloc_buffers, buffer_); });
+      if (!changed->reads.empty() || !changed->writes.empty()) changed = with_regions(changed);
+      return changed;
+    }
+    return after;
+  }
+
+ private:
+  const Buffer& buffer_;
+  support::function_ref<Expr(const BufferLoad&)> change_;
+};
+
+}  // namespace
+
+Function with_loads_replaced(const Function& function, const Stmt& removed, const Buffer& buffer,
+                             support::function_ref<Expr(const BufferLoad&)> change) {
+  return with_body(function, Loads(buffer, change)(replace(function->body, removed, nop())));
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,24 @@
+// What compute_inline and reverse_compute_inline share.
+#pragma once
+
+#include "schedule/analysis/access.h"
+#include "schedule/primitives/rewrite.h"
+
+namespace lathe::schedule {
+
+// The one store that is a block's body, where the block is elementwise: no init, spatial variables only.
+Result<const BufferStore*> single_store(const Block& block, std::string_view verb);
+
+// The indices of a store or load as variables of the block: which variable each dimension is; a dimension may be a
+// constant instead (null). Refuses where a variable occurs twice, or another form, or misses a variable that moves.
+Result<std::vector<Var>> index_variables(const Block& block, const std::vector<Expr>& indices, std::string_view verb);
+
+// The block that allocates the buffer; null for a parameter.
+const Block* allocating_block(const PrimFunc& function, const Buffer& buffer);
+
+// The function without the block's realize, and without the buffer, whose blocks' regions are computed anew where
+// `change` (applied to every load) changed them.
+Function with_loads_replaced(const Function& function, const Stmt& removed, const Buffer& buffer,
+                             support::function_ref<Expr(const BufferLoad&)> change);
+
+}  // namespace lathe::schedule

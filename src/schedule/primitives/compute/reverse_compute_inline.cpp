@@ -1,0 +1,137 @@
+#include "ir/visit.h"
+#include "schedule/primitives/compute/inline.h"
+#include "support/mutation.h"
+
+namespace lathe::schedule::primitives {
+
+namespace {
+
+size_t common_loops(const Access& a, const Access& b) {
+  size_t common = 0;
+  while (common < a.loops.size() && common < b.loops.size() && a.loops[common] == b.loops[common]) ++common;
+  return common;
+}
+
+// What the consumer reads besides must be there, and what it writes must be untouched, where the producer runs.
+std::optional<Diagnostic> refuse_moved(const std::vector<Access>& all, const Block& consumer, const Block& producer,
+                                       const Buffer& between) {
+  const Access *at_producer = nullptr, *at_consumer = nullptr;
+  for (const Access& access : all) {
+    if (access.block == &producer && access.writes) at_producer = &access;
+    if (access.block == &consumer && access.writes) at_consumer = &access;
+  }
+  const Buffer output = at_consumer->buffer;
+  for (const Access& mine : all) {
+    if (mine.block != &consumer || mine.buffer == between) continue;
+    for (const Access& other : all) {
+      if (other.block == &consumer || other.buffer != mine.buffer) continue;
+      const bool hazard = mine.writes || mine.buffer == output;
+      if (hazard ? other.order < at_consumer->order
+                 : other.writes && (other.order > at_producer->order ||
+                                    common_loops(other, *at_producer) > common_loops(*at_producer, *at_consumer)))
+        return refuse(codes::not_inlinable,
+                      fmt::format("cannot inline {} into {}: '{}' is touched{} before {} runs", name_of(consumer),
+                                  name_of(producer), mine.buffer->name,
+                                  other.block ? " by " + name_of(*other.block) : "", name_of(consumer)));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Edit> reverse_compute_inline(const Program& program, Id id) {
+  const Path path = TRY(block_path(program, id));
+  const Block& block = *path.back().as<BlockRealize>()->block;
+  const BufferStore* store = TRY(single_store(block, "inline"));
+  const auto problem = [&](std::string why) {
+    return refuse(codes::not_inlinable, fmt::format("cannot inline {} into its producer: {}", name_of(block), why));
+  };
+  const std::vector<Access> all = accesses(program.function->body);
+  // The producer: the only block that writes one of the intermediates that this block reads.
+  const Block* producer = nullptr;
+  Buffer buffer;
+  std::string why = "it reads no intermediate value";
+  for (const Buffer& candidate : buffers_read(block.body)) {
+    if (!allocating_block(*program.function, candidate)) continue;
+    const Block* writer = nullptr;
+    bool alone = true;
+    for (const Access& access : all) {
+      if (access.buffer != candidate) continue;
+      if (access.opaque) alone = false;
+      if (access.writes) {
+        alone = alone && (!writer || writer == access.block) && access.block;
+        writer = access.block;
+      } else {
+        alone = alone && access.block == &block;
+      }
+    }
+    if (!alone || !writer || writer == &block) {
+      why = fmt::format("'{}' has several writers or readers", candidate->name);
+      continue;
+    }
+    producer = writer;
+    buffer = candidate;
+    break;
+  }
+  if (!producer) return problem(why);
+  const BufferStore* written = TRY(single_store(*producer, "inline into"));
+
+  // Its index must determine the block's variables, over all of the buffer.
+  std::vector<Var> vars;
+  std::optional<Diagnostic> refused;
+  bool first = true;
+  post_order(store->value, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    if (!load || load->buffer != buffer || refused) return;
+    auto found = index_variables(block, load->indices, "inline");
+    if (!found)
+      refused = found.diagnostics()[0];
+    else if (!first && *found != vars)
+      refused = problem(fmt::format("it reads different elements of '{}'", buffer->name));
+    else
+      vars = *found;
+    first = false;
+  });
+  if (refused) return *std::move(refused);
+  for (size_t d = 0; d < vars.size(); ++d) {
+    if (!vars[d]) {
+      if (!is_int(buffer->shape[d], 1)) return problem(fmt::format("it reads only a part of '{}'", buffer->name));
+      continue;
+    }
+    for (const IterVar& iter : block.iter_vars)
+      if (iter->var == vars[d] && !(is_int(iter->dom.min, 0) && same(iter->dom.extent, buffer->shape[d])))
+        return problem(fmt::format("it reads only a part of '{}'", buffer->name));
+  }
+  if (auto moved = refuse_moved(all, block, *producer, buffer)) return *std::move(moved);
+
+  VarMap values;
+  for (size_t d = 0; d < vars.size(); ++d)
+    if (vars[d]) values[vars[d]] = written->indices[d];
+  for (const IterVar& iter : block.iter_vars)
+    if (!values.count(iter->var)) values[iter->var] = iter->dom.min;
+  const Expr value = substitute(
+      rewrite_post_order(store->value,
+                         [&](NodeRef n) -> NodeRef {
+                           const auto* load = n.as<BufferLoad>();
+                           if (!load || load->buffer != buffer) return n;
+                           return support::flip("reverse_inline_drops_value") ? store->value : written->value;
+                         }),
+      values);
+  std::vector<Expr> indices;
+  for (const Expr& index : store->indices) indices.push_back(substitute(index, values));
+  Ref<Block> merged = with(*producer, [&](Block& copy) {
+    copy.body = make<BufferStore>(store->buffer, value, indices, Expr());
+  });
+  merged = with_regions(merged);
+  const Path target = path_to(program.function->body, producer->id);
+  const Stmt realize = with(*target.back().as<BlockRealize>(), [&](BlockRealize& copy) { copy.block = merged; });
+  const Function replaced =
+      with_body(program.function, replace(program.function->body, target.back(), realize));
+  const Stmt consumer = path_to(replaced->body, id).back();
+  const Function after = with_loads_replaced(replaced, consumer, buffer,
+                                             [](const BufferLoad& load) { return Expr(&load); });
+  return edited(program, after, program.next);
+}
+
+}  // namespace lathe::schedule::primitives

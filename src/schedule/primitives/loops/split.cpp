@@ -1,0 +1,73 @@
+#include "ir/visit.h"
+#include "schedule/primitives/rewrite.h"
+#include "support/mutation.h"
+
+namespace lathe::schedule::primitives {
+
+namespace {
+
+// The factors with the missing one inferred, and whether their product may exceed the extent.
+struct Sizes {
+  std::vector<Expr> factors;
+  bool exact = false;
+};
+
+Result<Sizes> sizes_of(const For& loop, const std::vector<Expr>& factors, arith::Analyzer& analyzer) {
+  Expr known = int64(1);
+  size_t missing = factors.size();
+  for (size_t i = 0; i < factors.size(); ++i) {
+    if (!factors[i]) {
+      if (missing != factors.size())
+        return refuse(codes::bad_argument, fmt::format("cannot split {}: more than one factor is None", name_of(loop)));
+      missing = i;
+      continue;
+    }
+    if (const auto value = as_int(factors[i]); value && *value <= 0)
+      return refuse(codes::bad_argument,
+                    fmt::format("cannot split {}: factor {} is not positive", name_of(loop), *value));
+    known = analyzer.simplify(known * factors[i]);
+  }
+  Sizes sizes{factors, false};
+  if (missing != factors.size()) {
+    sizes.factors[missing] = analyzer.simplify(ceildiv(loop.extent, known));
+    sizes.exact = analyzer.can_prove_equal(floormod(loop.extent, known), int64(0));
+    return sizes;
+  }
+  sizes.exact = analyzer.can_prove_equal(known, loop.extent);
+  if (!sizes.exact && !analyzer.can_prove(known >= loop.extent)) {
+    const auto product = as_int(known), extent = as_int(loop.extent);
+    return refuse(codes::bad_argument,
+                  fmt::format("cannot split {}: the factors' product{} does not cover the extent{}", name_of(loop),
+                              product ? fmt::format(" {}", *product) : "", extent ? fmt::format(" {}", *extent) : ""));
+  }
+  return sizes;
+}
+
+}  // namespace
+
+Result<Edit> split(const Program& program, Id id, const std::vector<Expr>& factors) {
+  const Path path = TRY(serial_loop(program, id, "split"));
+  const For& loop = *path.back().as<For>();
+  if (factors.empty())
+    return refuse(codes::bad_argument, fmt::format("cannot split {}: no factors given", name_of(loop)));
+  arith::Analyzer analyzer;
+  const Sizes sizes = TRY(sizes_of(loop, factors, analyzer));
+
+  std::vector<Var> vars;
+  Expr value = int64(0);
+  for (size_t i = 0; i < factors.size(); ++i) {
+    vars.push_back(var(fmt::format("{}_{}", loop.loop_var->name, i)));
+    analyzer.bind(vars[i], Range{int64(0), sizes.factors[i]});
+    value = analyzer.simplify(value * sizes.factors[i] + vars[i]);
+  }
+  Stmt body = substitute(loop.body, {{loop.loop_var, is_int(loop.min, 0) ? value : loop.min + value}});
+  if (!sizes.exact && !support::flip("split_drops_predicate")) body = guarded(body, value < loop.extent);
+
+  Id next = program.next;
+  std::vector<Id> created;
+  for (size_t i = 0; i < factors.size(); ++i) created.push_back(next++);
+  for (size_t i = factors.size(); i-- > 0;) body = loop_over(vars[i], sizes.factors[i], body, created[i]);
+  return edit(program, path.back(), simplified(body, path), next, std::move(created));
+}
+
+}  // namespace lathe::schedule::primitives

@@ -1,0 +1,41 @@
+// The primitives: each takes a program and returns what it became, or why it may not be. One file a primitive, in the
+// folder of its family.
+#pragma once
+
+#include "schedule/codes.h"
+#include "schedule/program.h"
+
+namespace lathe::schedule::primitives {
+
+// primitives/loops. One null among the factors is inferred. Creates the new loops, outermost first.
+Result<Edit> split(const Program& program, Id loop, const std::vector<Expr>& factors);
+// Creates the one loop.
+Result<Edit> fuse(const Program& program, const std::vector<Id>& loops);
+Result<Edit> reorder(const Program& program, const std::vector<Id>& loops);
+// Creates the loops in order, and then the ids of their blocks are new, except those of the first part.
+Result<Edit> loop_partition(const Program& program, Id loop, const std::vector<Expr>& factors);
+Result<Edit> peel(const Program& program, Id loop, int64_t multiple);
+Result<Edit> add_unit_loop(const Program& program, Id block);
+Result<Edit> parallel(const Program& program, Id loop);
+Result<Edit> vectorize(const Program& program, Id loop);
+Result<Edit> unroll(const Program& program, Id loop);
+
+// primitives/compute
+Result<Edit> compute_at(const Program& program, Id block, Id loop, bool preserve_unit_loops);
+Result<Edit> reverse_compute_at(const Program& program, Id block, Id loop, bool preserve_unit_loops);
+Result<Edit> compute_inline(const Program& program, Id block);
+Result<Edit> reverse_compute_inline(const Program& program, Id block);
+
+// primitives/cache. Creates the block that copies.
+Result<Edit> cache_read(const Program& program, Id block, int64_t read_buffer_index, const std::string& scope);
+Result<Edit> cache_write(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
+Result<Edit> set_scope(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
+
+// primitives/reduction. Creates the block of the initial values, or of the partial results.
+Result<Edit> decompose_reduction(const Program& program, Id block, Id loop);
+Result<Edit> rfactor(const Program& program, Id loop, int64_t factor_axis);
+
+// primitives/annotation. An empty value takes the annotation away.
+Result<Edit> annotate(const Program& program, Id loop_or_block, const std::string& key, const ir::Value& value);
+
+}  // namespace lathe::schedule::primitives

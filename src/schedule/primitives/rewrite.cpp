@@ -1,0 +1,123 @@
+#include "schedule/primitives/rewrite.h"
+
+#include "ir/visit.h"
+#include "schedule/analysis/dependence.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+std::string_view kind_name(ForKind kind) {
+  switch (kind) {
+    case ForKind::serial: return "serial";
+    case ForKind::parallel: return "parallel";
+    case ForKind::vectorized: return "vectorized";
+    case ForKind::unrolled: return "unrolled";
+    case ForKind::thread_binding: return "bound to a thread axis";
+  }
+  return "?";
+}
+
+// Whether statements other than loops and sequences stand outside blocks.
+bool only_blocks(const Stmt& s) {
+  if (const auto* loop = s.as<For>()) return only_blocks(loop->body);
+  if (const auto* sequence = s.as<SeqStmt>())
+    return std::all_of(sequence->seq.begin(), sequence->seq.end(), only_blocks);
+  return s.is<BlockRealize>();
+}
+
+class Simplify : public Rewriter {
+ public:
+  explicit Simplify(arith::Analyzer& analyzer) : analyzer_(analyzer) {}
+
+ protected:
+  NodeRef visit(NodeRef node) override {
+    if (node->node_class().family != "stmt") return node;
+    if (const auto* loop = node.as<For>()) {
+      analyzer_.bind(loop->loop_var, Range{loop->min, loop->extent});
+      return descend(std::move(node));
+    }
+    if (const auto* realize = node.as<BlockRealize>()) {
+      std::vector<Expr> values;
+      bool changed = false;
+      for (const Expr& value : realize->iter_values) {
+        values.push_back(analyzer_.simplify(value));
+        changed = changed || values.back().get() != value.get();
+      }
+      const Expr predicate = analyzer_.simplify(realize->predicate);
+      if (!changed && predicate.get() == realize->predicate.get()) return node;
+      return with(*realize, [&](BlockRealize& copy) {
+        copy.iter_values = std::move(values);
+        copy.predicate = predicate;
+      });
+    }
+    return descend(std::move(node));
+  }
+
+ private:
+  arith::Analyzer& analyzer_;
+};
+
+}  // namespace
+
+Result<Path> serial_loop(const Program& program, Id loop, std::string_view verb) {
+  Path path = path_to(program.function->body, loop);
+  const For* node = path.empty() ? nullptr : path.back().as<For>();
+  if (!node) return refuse(codes::gone, fmt::format("{}: the loop is not in the function", verb));
+  if (node->kind != ForKind::serial)
+    return refuse(codes::loop_kind,
+                  fmt::format("cannot {} {}: it is already {}", verb, name_of(*node), kind_name(node->kind)));
+  return path;
+}
+
+Result<Path> block_path(const Program& program, Id block) {
+  Path path = path_to(program.function->body, block);
+  if (path.empty() || !path.back().is<BlockRealize>())
+    return refuse(codes::gone, "the block is not in the function");
+  return path;
+}
+
+Stmt guarded(const Stmt& body, const Expr& condition) {
+  if (is_int(condition, 1)) return body;
+  if (!only_blocks(body)) return make<IfThenElse>(condition, body, Stmt());
+  std::vector<std::pair<Stmt, Stmt>> edits;
+  for (const Ref<BlockRealize>& realize : outer_blocks(body))
+    edits.emplace_back(realize, with(*realize, [&](BlockRealize& copy) {
+                         copy.predicate =
+                             is_int(copy.predicate, 1) ? condition : logical_and(copy.predicate, condition);
+                       }));
+  return replace_all(body, edits);
+}
+
+Stmt simplified(const Stmt& root, const Path& path) {
+  arith::Analyzer analyzer;
+  for (const Stmt& s : path) {
+    if (s == root) break;
+    if (const auto* loop = s.as<For>()) analyzer.bind(loop->loop_var, Range{loop->min, loop->extent});
+    if (const auto* block = s.as<Block>())
+      for (const IterVar& iter : block->iter_vars) analyzer.bind(iter->var, iter->dom);
+  }
+  return Simplify(analyzer)(root);
+}
+
+Edit edit(const Program& program, const Stmt& target, const Stmt& replacement, Id next, std::vector<Id> created) {
+  return edited(program, with_body(program.function, replace(program.function->body, target, replacement)), next,
+                std::move(created));
+}
+
+Stmt loop_over(const Var& v, Expr extent, Stmt body, Id id) {
+  return make<For>(v, int64(0), std::move(extent), ForKind::serial, std::move(body), IterVar(), Attributes(), id);
+}
+
+std::optional<Diagnostic> refuse_dependent(const Program& program, const For& loop, std::string_view verb) {
+  const std::vector<Carried> carried = carried_by(loop, *program.function);
+  if (carried.empty()) return std::nullopt;
+  Diagnostic problem =
+      refuse(codes::dependence, fmt::format("cannot {} {}: {}", verb, name_of(loop), carried[0].reason));
+  for (size_t i = 1; i < carried.size(); ++i) problem.note(carried[i].reason);
+  if (carried[0].is_reduction() && verb == "vectorize")
+    problem.help = "split the loop and use rfactor to give each lane its own partial result";
+  return problem;
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,31 @@
+// What several primitives do to statements: predicates, simplified bindings, checks on the loops they are given.
+#pragma once
+
+#include "arith/analyzer.h"
+#include "schedule/analysis/tree.h"
+#include "schedule/codes.h"
+#include "schedule/primitives/primitives.h"
+
+namespace lathe::schedule {
+
+// The path to the loop; a diagnostic when it is not serial. `verb` is the primitive: "split".
+Result<Path> serial_loop(const Program& program, Id loop, std::string_view verb);
+// The path to the block's realize.
+Result<Path> block_path(const Program& program, Id block);
+
+// `body` run only where `condition` holds: the condition joins the predicates of its blocks.
+Stmt guarded(const Stmt& body, const Expr& condition);
+
+// `root` with the bindings and predicates of its blocks simplified under the loops of `path` and its own.
+Stmt simplified(const Stmt& root, const Path& path);
+
+// The function with `target` replaced, as an edit.
+Edit edit(const Program& program, const Stmt& target, const Stmt& replacement, Id next, std::vector<Id> created = {});
+
+// A serial loop.
+Stmt loop_over(const Var& v, Expr extent, Stmt body, Id id);
+
+// Why the loop's iterations may not run at once; nothing when they may.
+std::optional<Diagnostic> refuse_dependent(const Program& program, const For& loop, std::string_view verb);
+
+}  // namespace lathe::schedule
