@@ -2,6 +2,8 @@
 
 #include <unordered_set>
 
+#include "ir/visit.h"
+
 #include "schedule/analysis/tree.h"
 
 namespace lathe::schedule {

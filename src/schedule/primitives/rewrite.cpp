@@ -26,6 +26,21 @@ bool only_blocks(const Stmt& s) {
   return s.is<BlockRealize>();
 }
 
+class ReplaceBuffer : public Rewriter {
+ public:
+  ReplaceBuffer(const Buffer& from, const Buffer& to) : from_(from), to_(to) {}
+
+ protected:
+  NodeRef visit(NodeRef node) override {
+    if (node.get() == static_cast<const Node*>(from_.get())) return to_;
+    if (node->node_class().has_identity) return node;
+    return descend(std::move(node));
+  }
+
+ private:
+  const Buffer &from_, &to_;
+};
+
 class Simplify : public Rewriter {
  public:
   explicit Simplify(arith::Analyzer& analyzer) : analyzer_(analyzer) {}
@@ -98,6 +113,18 @@ Stmt simplified(const Stmt& root, const Path& path) {
       for (const IterVar& iter : block->iter_vars) analyzer.bind(iter->var, iter->dom);
   }
   return Simplify(analyzer)(root);
+}
+
+Stmt with_buffer(const Stmt& root, const Buffer& from, const Buffer& to) { return ReplaceBuffer(from, to)(root); }
+
+Stmt with_allocation(const Stmt& root, const BlockRealize& scope, const Buffer& buffer) {
+  return replace(root, Stmt(&scope), with(scope, [&](BlockRealize& copy) {
+                   copy.block = with(*scope.block, [&](Block& block) { block.alloc_buffers.push_back(buffer); });
+                 }));
+}
+
+Stmt realize(std::vector<Expr> values, Expr predicate, Ref<Block> block) {
+  return make<BlockRealize>(std::move(values), std::move(predicate), std::move(block));
 }
 
 Edit edit(const Program& program, const Stmt& target, const Stmt& replacement, Id next, std::vector<Id> created) {

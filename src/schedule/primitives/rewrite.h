@@ -19,6 +19,15 @@ Stmt guarded(const Stmt& body, const Expr& condition);
 // `root` with the bindings and predicates of its blocks simplified under the loops of `path` and its own.
 Stmt simplified(const Stmt& root, const Path& path);
 
+// `root` with every mention of a buffer (definition, load, store, region) replaced.
+Stmt with_buffer(const Stmt& root, const Buffer& from, const Buffer& to);
+
+// A buffer added to those that the block of `scope` allocates.
+Stmt with_allocation(const Stmt& root, const BlockRealize& scope, const Buffer& buffer);
+
+// A block with its regions, run at `values`.
+Stmt realize(std::vector<Expr> values, Expr predicate, Ref<Block> block);
+
 // The function with `target` replaced, as an edit.
 Edit edit(const Program& program, const Stmt& target, const Stmt& replacement, Id next, std::vector<Id> created = {});
 

@@ -115,13 +115,14 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
                          [&](NodeRef n) -> NodeRef {
                            const auto* load = n.as<BufferLoad>();
                            if (!load || load->buffer != buffer) return n;
-                           return support::flip("reverse_inline_drops_value") ? store->value : written->value;
+                           return written->value;
                          }),
       values);
   std::vector<Expr> indices;
   for (const Expr& index : store->indices) indices.push_back(substitute(index, values));
   Ref<Block> merged = with(*producer, [&](Block& copy) {
-    copy.body = make<BufferStore>(store->buffer, value, indices, Expr());
+    const bool drop = support::flip("reverse_inline_drops_value");
+    copy.body = make<BufferStore>(store->buffer, drop ? written->value : value, indices, Expr());
   });
   merged = with_regions(merged);
   const Path target = path_to(program.function->body, producer->id);

@@ -1,0 +1,75 @@
+#include "schedule/primitives/compute/inline.h"
+#include "schedule/primitives/compute/place.h"
+#include "support/mutation.h"
+
+namespace lathe::schedule::primitives {
+
+Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std::string& scope_name) {
+  const Path path = TRY(block_path(program, id));
+  const auto& realized = *path.back().as<BlockRealize>();
+  const Block& block = *realized.block;
+  const auto problem = [&](const support::Code& code, std::string why) {
+    return refuse(code, fmt::format("cannot cache what {} writes: {}", name_of(block), why));
+  };
+  const BlockRealize* scope = scope_of(path);
+  if (!scope) return problem(codes::bad_argument, "it is the root block");
+  const std::vector<Buffer> written = buffers_written(path.back());
+  if (index < 0 || index >= static_cast<int64_t>(written.size()))
+    return problem(codes::bad_argument, fmt::format("it writes {} buffers, there is no number {}", written.size(), index));
+  const Buffer buffer = written[static_cast<size_t>(index)];
+
+  // The largest statement around the block in which only the block touches the buffer.
+  size_t at = path.size() - 1;
+  const auto only_mine = [&](const Stmt& s) {
+    for (const Access& access : accesses(s))
+      if (access.buffer == buffer && access.block != &block) return false;
+    return true;
+  };
+  while (at > 0 && !path[at - 1].is<Block>() && !path[at - 1].is<BlockRealize>() && only_mine(path[at - 1])) --at;
+  // A sequence is left whole only when it is all of the body: the copy goes right behind the block's own statement.
+  while (at + 1 < path.size() && path[at].is<SeqStmt>()) ++at;
+  const Stmt around = path[at];
+
+  const std::vector<Access> all = accesses(around);
+  bool reads_own = false;
+  for (const Access& access : all) {
+    if (access.buffer != buffer) continue;
+    if (access.opaque) return problem(codes::region, fmt::format("the address of '{}' is taken", buffer->name));
+    reads_own = reads_own || !access.writes;
+  }
+  if (reads_own) {
+    // What it accumulates onto must start inside: else the cache would lack it.
+    if (!block.init || !is_reduction(block))
+      return problem(codes::region, fmt::format("it reads '{}' before it writes it", buffer->name));
+    for (size_t i = 0; i < block.iter_vars.size(); ++i)
+      for (size_t j = 0; j < at; ++j)
+        if (const auto* loop = path[j].as<For>();
+            loop && block.iter_vars[i]->type != IterType::spatial && uses_var(realized.iter_values[i], loop->loop_var))
+          return problem(codes::region, fmt::format("{} of its reduction is around other uses of '{}'", name_of(*loop),
+                                                    buffer->name));
+  }
+  auto region = touched(all, [&](const Access& access) { return access.buffer == buffer && access.writes; });
+  if (!region || !region->exact || !predicate_is_domain(realized))
+    return problem(codes::region, fmt::format("which elements of '{}' it writes is not an exact region", buffer->name));
+  if (support::flip("cache_write_shifts_region") && !region->dimensions.empty())
+    region->dimensions.back().low = region->dimensions.back().low + 1;
+
+  const Buffer cache = with(*buffer, [&](BufferNode& copy) {
+    copy.name += "_" + scope_name;
+    copy.scope = scope_name;
+    copy.data = buffer->data ? var(copy.name, buffer->data->dtype) : Var();
+    copy.strides.clear();
+    copy.elem_offset = Expr();
+  });
+  Id next = program.next, copy_id = 0;
+  const Path where(path.begin(), path.begin() + static_cast<ptrdiff_t>(at));
+  const Stmt copy = copy_nest(block.name + "_" + scope_name, cache, buffer, *region, where, next, copy_id);
+  Stmt body = replace(program.function->body, around, seq({with_buffer(around, buffer, cache), copy}));
+  const Path changed = path_to(body, scope->block->id);
+  body = with_allocation(body, *changed.back().as<BlockRealize>(), cache);
+  const Function after = with_body(program.function, body);
+  if (auto refused = refuse_parallel_above(after, where, "cache a block's writes")) return *std::move(refused);
+  return edited(program, after, next, {copy_id});
+}
+
+}  // namespace lathe::schedule::primitives

@@ -1,0 +1,124 @@
+#include "ir/visit.h"
+#include "schedule/primitives/compute/inline.h"
+#include "schedule/primitives/compute/place.h"
+#include "support/mutation.h"
+
+namespace lathe::schedule::primitives {
+
+Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops) {
+  const Path path = TRY(block_path(program, block_id));
+  const Path target = path_to(program.function->body, loop_id);
+  const auto& realized = *path.back().as<BlockRealize>();
+  const Ref<Block> block = realized.block;
+  const auto problem = [&](const support::Code& code, std::string why) {
+    return refuse(code, fmt::format("cannot compute {} at {}: {}", name_of(*block),
+                                    target.empty() ? "the loop" : name_of(*target.back().as<For>()), why));
+  };
+  if (target.empty() || !target.back().is<For>()) return problem(codes::gone, "the loop is not in the function");
+  const For& loop = *target.back().as<For>();
+  if (scope_of(path) != scope_of(target)) return problem(codes::not_nested, "they are in different scopes");
+  if (!path_to(Stmt(&loop), block_id).empty()) return problem(codes::not_nested, "the block is already inside the loop");
+  if (!predicate_is_domain(realized))
+    return problem(codes::region, "its predicate does more than to bound its variables");
+
+  // What it writes, and who reads that.
+  const std::vector<Access> all = accesses(program.function->body);
+  const std::vector<Access> inside = accesses(loop.body);
+  const std::vector<Buffer> written = buffers_written(path.back());
+  const auto is_written = [&](const Buffer& buffer) {
+    return std::find(written.begin(), written.end(), buffer) != written.end();
+  };
+  size_t own_order = 0;
+  for (const Access& access : all)
+    if (access.block == block.get()) own_order = access.order;
+  const bool reduces = is_reduction(*block) && block->init;
+  for (const Access& access : all) {
+    if (access.block == block.get()) {
+      if (!access.writes && is_written(access.buffer) && !reduces)
+        return problem(codes::dependence, fmt::format("it reads '{}', which it writes", access.buffer->name));
+      if (access.opaque) return problem(codes::dependence, "it takes the address of a buffer");
+      continue;
+    }
+    const std::string who = access.block ? name_of(*access.block) : "a statement outside blocks";
+    if (is_written(access.buffer)) {
+      if (access.writes)
+        return problem(codes::dependence, fmt::format("'{}' is also written by {}", access.buffer->name, who));
+      const bool found = std::any_of(inside.begin(), inside.end(), [&](const Access& other) {
+        return other.block == access.block && other.buffer == access.buffer;
+      });
+      if (!found) return problem(codes::region, fmt::format("{}, which reads '{}', is not inside the loop", who,
+                                                            access.buffer->name));
+    }
+  }
+  for (const Buffer& buffer : written)
+    if (!allocating_block(*program.function, buffer))
+      return problem(codes::region, fmt::format("'{}' is an output of the function", buffer->name));
+  // What it reads must not change between its old place and its new one.
+  const std::vector<const For*> own_loops = loops_above(path);
+  for (const Buffer& buffer : buffers_read(path.back())) {
+    if (is_written(buffer)) continue;
+    for (const Access& write : all) {
+      if (!write.writes || write.buffer != buffer) continue;
+      bool safe = write.order < own_order;
+      for (const For* around : own_loops)
+        if (safe && std::find(write.loops.begin(), write.loops.end(), around) != write.loops.end())
+          safe = disjoint_across(*around, buffer);
+      if (!safe)
+        return problem(codes::dependence,
+                       fmt::format("'{}', which it reads, is written again{}", buffer->name,
+                                   write.block ? " by " + name_of(*write.block) : ""));
+    }
+  }
+
+  // The part of its domain that one iteration of the loop needs.
+  std::vector<Interval> domains, parts;
+  for (const IterVar& iter : block->iter_vars)
+    domains.push_back({iter->dom.min, Linear(linear(iter->dom.min + iter->dom.extent - 1)).expr()});
+  parts = domains;
+  std::vector<bool> narrowed(parts.size());
+  for (const Access& write : accesses(block->body)) {
+    if (!write.writes) continue;
+    const auto region = touched(inside, [&](const Access& access) { return access.buffer == write.buffer; });
+    if (!region)
+      return problem(codes::region, fmt::format("which part of '{}' an iteration needs could not be told",
+                                                write.buffer->name));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const IterVar& iter = block->iter_vars[i];
+      if (iter->type != IterType::spatial) continue;
+      for (size_t d = 0; d < write.region.size(); ++d) {
+        if (!(write.region[d].min == Expr(iter->var)) || !is_int(write.region[d].extent, 1)) continue;
+        if (narrowed[i] && !(same(parts[i].low, region->dimensions[d].low) &&
+                             same(parts[i].high, region->dimensions[d].high)))
+          parts[i] = domains[i];
+        else
+          parts[i] = region->dimensions[d];
+        narrowed[i] = true;
+        break;
+      }
+    }
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (support::flip("compute_at_shrinks_region") && narrowed[i]) parts[i].low = parts[i].low + 1;
+  }
+
+  Id next = program.next;
+  const Stmt nest = nest_over(block, parts, domains, target, keep_unit_loops, next);
+  // Before the first statement of the loop's body that reads the result.
+  std::vector<Stmt> statements = items(loop.body);
+  size_t at = 0;
+  const auto reads_result = [&](const Stmt& s) {
+    for (const Access& access : accesses(s))
+      if (is_written(access.buffer)) return true;
+    return false;
+  };
+  while (at < statements.size() && !reads_result(statements[at])) ++at;
+  if (at == statements.size()) return problem(codes::region, "nothing in the loop reads what it writes");
+  statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), nest);
+  const Stmt changed = with(loop, [&](For& copy) { copy.body = seq(statements); });
+  const Stmt body = replace_all(program.function->body, {{target.back(), changed}, {path.back(), nop()}});
+  const Function after = with_body(program.function, body);
+  if (auto refused = refuse_parallel_above(after, target, "compute a block")) return *std::move(refused);
+  return edited(program, after, next);
+}
+
+}  // namespace lathe::schedule::primitives

@@ -1,0 +1,165 @@
+#include "schedule/primitives/compute/place.h"
+
+#include "ir/visit.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+// The smaller (or larger) of two bounds, when it can be told.
+std::optional<Expr> extreme(const Expr& a, const Expr& b, bool smaller) {
+  const auto gap = difference(a, b);
+  if (gap) return (*gap <= 0) == smaller ? a : b;
+  arith::Analyzer analyzer;
+  if (analyzer.can_prove(a <= b)) return smaller ? a : b;
+  if (analyzer.can_prove(b <= a)) return smaller ? b : a;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Region> touched(const std::vector<Access>& list, support::function_ref<bool(const Access&)> chosen,
+                              const std::vector<const For*>& fixed) {
+  std::optional<Region> hull;
+  for (const Access& access : list) {
+    if (!chosen(access)) continue;
+    std::vector<const For*> loops;
+    for (const For* loop : access.loops)
+      if (std::find(fixed.begin(), fixed.end(), loop) == fixed.end()) loops.push_back(loop);
+    const Domains domains = domains_of(loops);
+    Region region;
+    region.exact = access.certain && !access.opaque;
+    for (const Range& range : access.region) {
+      const auto low = interval(range.min, domains, &region.exact);
+      const auto high = interval(Linear(linear(range.min + range.extent - 1)).expr(), domains);
+      if (!low || !high) return std::nullopt;
+      region.dimensions.push_back({low->low, high->high});
+    }
+    if (!hull) {
+      hull = std::move(region);
+      continue;
+    }
+    hull->exact = hull->exact && region.exact;
+    for (size_t d = 0; d < region.dimensions.size(); ++d) {
+      Interval& mine = hull->dimensions[d];
+      const Interval& other = region.dimensions[d];
+      if (same(mine.low, other.low) && same(mine.high, other.high)) continue;
+      const auto low = extreme(mine.low, other.low, true), high = extreme(mine.high, other.high, false);
+      if (!low || !high) return std::nullopt;
+      // Two parts are all of their hull where one holds the other.
+      const bool mine_is_all = same(*low, mine.low) && same(*high, mine.high);
+      const bool other_is_all = same(*low, other.low) && same(*high, other.high);
+      if (!mine_is_all && !other_is_all) hull->exact = false;
+      mine = {*low, *high};
+    }
+  }
+  return hull;
+}
+
+bool predicate_is_domain(const BlockRealize& realize) {
+  if (is_int(realize.predicate, 1)) return true;
+  arith::Analyzer analyzer;
+  std::vector<std::unique_ptr<arith::Analyzer::Constraint>> inside;
+  const Block& block = *realize.block;
+  std::vector<Linear> gaps;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const Range& domain = block.iter_vars[i]->dom;
+    const Expr end = is_int(domain.min, 0) ? domain.extent : domain.min + domain.extent;
+    inside.push_back(std::make_unique<arith::Analyzer::Constraint>(analyzer, realize.iter_values[i] < end));
+    gaps.push_back(linear(end - realize.iter_values[i]));
+  }
+  std::vector<Expr> conjuncts{realize.predicate};
+  while (!conjuncts.empty()) {
+    const Expr part = conjuncts.back();
+    conjuncts.pop_back();
+    if (const auto* both = part.as<And>()) {
+      conjuncts.push_back(both->a);
+      conjuncts.push_back(both->b);
+      continue;
+    }
+    bool implied = false;
+    if (const auto* less = part.as<LT>()) {
+      const Linear gap = linear(less->b - less->a);
+      for (const Linear& own : gaps) implied = implied || own == gap;
+    }
+    if (!implied && !analyzer.can_prove(part)) return false;
+  }
+  return true;
+}
+
+Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, const std::vector<Interval>& domains,
+               const Path& where, bool keep_unit_loops, Id& next) {
+  arith::Analyzer analyzer;
+  for (const Stmt& s : where) {
+    if (const auto* loop = s.as<For>()) analyzer.bind(loop->loop_var, Range{loop->min, loop->extent});
+    if (const auto* outer = s.as<Block>())
+      for (const IterVar& iter : outer->iter_vars) analyzer.bind(iter->var, iter->dom);
+  }
+  struct Loop {
+    Var v;
+    Expr extent;
+    bool reduces;
+  };
+  std::vector<Loop> loops;
+  std::vector<Expr> values;
+  Expr predicate = boolean(true);
+  const auto require_that = [&](const Expr& condition) {
+    if (analyzer.can_prove(condition)) return;
+    predicate = is_int(predicate, 1) ? condition : logical_and(predicate, condition);
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Expr extent = analyzer.simplify(parts[i].high - parts[i].low + 1);
+    const Expr low = analyzer.simplify(parts[i].low);
+    Expr value = low;
+    if (!is_int(extent, 1) || keep_unit_loops) {
+      const Var v = var("ax_" + block->iter_vars[i]->var->name);
+      analyzer.bind(v, Range{int64(0), extent});
+      value = is_int(low, 0) ? Expr(v) : analyzer.simplify(low + v);
+      loops.push_back({v, extent, block->iter_vars[i]->type != IterType::spatial});
+    }
+    values.push_back(value);
+    const Interval& domain = domains[i];
+    if (!same(low, domain.low)) require_that(value >= domain.low);
+    if (!same(parts[i].high, domain.high)) require_that(value <= domain.high);
+  }
+  std::stable_sort(loops.begin(), loops.end(), [](const Loop& a, const Loop& b) { return !a.reduces && b.reduces; });
+  Stmt nest = realize(std::move(values), analyzer.simplify(predicate), block);
+  for (size_t i = loops.size(); i-- > 0;) nest = loop_over(loops[i].v, loops[i].extent, nest, next++);
+  return nest;
+}
+
+Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, const Region& region, const Path& where,
+               Id& next, Id& block_id) {
+  std::vector<IterVar> iters;
+  std::vector<Expr> indices;
+  std::vector<Interval> domains;
+  for (size_t d = 0; d < from->shape.size(); ++d) {
+    const Var v = var(fmt::format("v{}", d));
+    iters.push_back(make<IterVarNode>(Range{int64(0), from->shape[d]}, v, IterType::spatial));
+    indices.push_back(v);
+    domains.push_back({int64(0), Linear(linear(from->shape[d] - 1)).expr()});
+  }
+  block_id = next++;
+  const Ref<Block> block = make<Block>(
+      iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
+      std::vector<BufferRegion>{point_region(from, indices)}, std::vector<BufferRegion>{point_region(to, indices)}, name,
+      Stmt{}, Stmt(make<BufferStore>(to, load(from, indices), indices, Expr())), Attributes(), block_id);
+  return nest_over(block, region.dimensions, domains, where, false, next);
+}
+
+std::optional<Diagnostic> refuse_parallel_above(const Function& after, const Path& path, std::string_view verb) {
+  for (const Stmt& s : path) {
+    const auto* old = s.as<For>();
+    if (!old || (old->kind != ForKind::parallel && old->kind != ForKind::vectorized)) continue;
+    const For* loop = find_loop(*after, old->id);
+    if (!loop) continue;
+    const std::vector<Carried> carried = carried_by(*loop, *after);
+    if (!carried.empty())
+      return refuse(codes::dependence,
+                    fmt::format("cannot {} inside {}, whose iterations run at once: {}", verb, name_of(*loop),
+                                carried[0].reason));
+  }
+  return std::nullopt;
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,38 @@
+// What the primitives that make or move a nest share: which part of a buffer is touched, and a nest over a part of a
+// block's domain.
+#pragma once
+
+#include "schedule/analysis/dependence.h"
+#include "schedule/primitives/rewrite.h"
+
+namespace lathe::schedule {
+
+// One interval a dimension, in terms of variables outside of what was looked at.
+struct Region {
+  std::vector<Interval> dimensions;
+  bool exact = true;  // every element in it is touched
+};
+
+// What accesses for which `chosen` holds touch, over all loops in their lists that `fixed` does not contain. Nothing
+// where no interval can be given, or none is chosen.
+std::optional<Region> touched(const std::vector<Access>& list, support::function_ref<bool(const Access&)> chosen,
+                              const std::vector<const For*>& fixed = {});
+
+// Whether the block's instances are exactly those of its domain's intervals: the predicate cuts off only what lies
+// outside of the variables' domains.
+bool predicate_is_domain(const BlockRealize& realize);
+
+// The block run for the values of its variables in `parts` (one interval a variable), in loops named after its
+// variables; instances outside `domains` (one a variable) are cut off by a predicate where they cannot be excluded.
+// Spatial loops come first. Loops of one iteration are left out unless `keep_unit_loops`.
+Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, const std::vector<Interval>& domains,
+               const Path& where, bool keep_unit_loops, Id& next);
+
+// A block that copies `from` to `to` (same shape) over the region, clipped to the shape.
+Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, const Region& region, const Path& where,
+               Id& next, Id& block_id);
+
+// Why a loop on the path that runs at once no longer may, in the edited function.
+std::optional<Diagnostic> refuse_parallel_above(const Function& after, const Path& path, std::string_view verb);
+
+}  // namespace lathe::schedule

@@ -1,0 +1,221 @@
+#include "ir/visit.h"
+#include "schedule/primitives/compute/place.h"
+#include "support/mutation.h"
+
+namespace lathe::schedule::primitives {
+
+namespace {
+
+// Whether no element is in both regions.
+bool apart(const Region& a, const Region& b) {
+  arith::Analyzer analyzer;
+  for (size_t d = 0; d < a.dimensions.size() && d < b.dimensions.size(); ++d) {
+    const auto one = difference(a.dimensions[d].low, b.dimensions[d].high);
+    const auto other = difference(b.dimensions[d].low, a.dimensions[d].high);
+    if ((one && *one > 0) || (other && *other > 0)) return true;
+    if (analyzer.can_prove(a.dimensions[d].low > b.dimensions[d].high) ||
+        analyzer.can_prove(b.dimensions[d].low > a.dimensions[d].high))
+      return true;
+  }
+  return false;
+}
+
+// Whether `outer` holds all of `inner`.
+bool holds(const Region& outer, const Region& inner) {
+  arith::Analyzer analyzer;
+  for (size_t d = 0; d < outer.dimensions.size(); ++d) {
+    const Interval &a = outer.dimensions[d], &b = inner.dimensions[d];
+    const auto low = difference(b.low, a.low), high = difference(a.high, b.high);
+    if (!(low ? *low >= 0 : analyzer.can_prove(b.low >= a.low))) return false;
+    if (!(high ? *high >= 0 : analyzer.can_prove(a.high >= b.high))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops) {
+  const Path path = TRY(block_path(program, block_id));
+  const Path target = path_to(program.function->body, loop_id);
+  const auto& realized = *path.back().as<BlockRealize>();
+  const Ref<Block> block = realized.block;
+  const auto problem = [&](const support::Code& code, std::string why) {
+    return refuse(code, fmt::format("cannot compute {} at {}: {}", name_of(*block),
+                                    target.empty() ? "the loop" : name_of(*target.back().as<For>()), why));
+  };
+  if (target.empty() || !target.back().is<For>()) return problem(codes::gone, "the loop is not in the function");
+  const For& loop = *target.back().as<For>();
+  if (scope_of(path) != scope_of(target)) return problem(codes::not_nested, "they are in different scopes");
+  if (!path_to(Stmt(&loop), block_id).empty()) return problem(codes::not_nested, "the block is already inside the loop");
+  if (!predicate_is_domain(realized))
+    return problem(codes::region, "its predicate does more than to bound its variables");
+
+  // The loops that the block does not share with the target, outermost first; the first holds all that must end before
+  // the block ran so far.
+  const std::vector<const For*> own_loops = loops_above(path);
+  std::vector<const For*> shared, moved_under;
+  for (const For* around : loops_above(target)) {
+    const bool common = std::find(own_loops.begin(), own_loops.end(), around) != own_loops.end();
+    (common ? shared : moved_under).push_back(around);
+  }
+  moved_under.push_back(&loop);
+  const For& nest = *moved_under.front();
+
+  const std::vector<Access> all = accesses(program.function->body);
+  const std::vector<Access> inside = accesses(loop.body);
+  const auto of_nest = [&](const Access& access) {
+    return std::find(access.loops.begin(), access.loops.end(), &nest) != access.loops.end();
+  };
+  const auto of_loop = [&](const Access& access) {
+    return std::find(access.loops.begin(), access.loops.end(), &loop) != access.loops.end();
+  };
+  size_t own_order = 0, nest_order = all.size();
+  for (const Access& access : all) {
+    if (access.block == block.get()) own_order = access.order;
+    if (of_nest(access)) nest_order = std::min(nest_order, access.order);
+  }
+  if (nest_order > own_order) return problem(codes::dependence, "the loop runs after the block");
+
+  const std::vector<Buffer> written = buffers_written(path.back());
+  const auto is_written = [&](const Buffer& buffer) {
+    return std::find(written.begin(), written.end(), buffer) != written.end();
+  };
+  const bool reduces = is_reduction(*block) && block->init;
+  std::vector<Buffer> produced;
+  for (const Access& mine : all) {
+    if (mine.block != block.get()) continue;
+    if (mine.opaque) return problem(codes::dependence, "it takes the address of a buffer");
+    if (!mine.writes && is_written(mine.buffer)) {
+      if (!reduces) return problem(codes::dependence, fmt::format("it reads '{}', which it writes", mine.buffer->name));
+      continue;
+    }
+    if (mine.writes) {
+      for (const Access& other : all)
+        if (other.block != block.get() && other.buffer == mine.buffer && other.order >= nest_order &&
+            other.order < own_order) {
+          const auto theirs = touched(all, [&](const Access& a) { return a.order == other.order; }, shared);
+          const auto ours = touched(all, [&](const Access& a) { return a.order == mine.order; }, shared);
+          if (!theirs || !ours || !apart(*theirs, *ours))
+            return problem(codes::dependence, fmt::format("'{}', which it writes, is touched before by {}",
+                                                          mine.buffer->name,
+                                                          other.block ? name_of(*other.block) : "a statement"));
+        }
+      continue;
+    }
+    if (std::find(produced.begin(), produced.end(), mine.buffer) != produced.end()) continue;
+    bool here = false;
+    for (const Access& write : all) {
+      if (!write.writes || write.buffer != mine.buffer || write.order < nest_order) continue;
+      if (of_loop(write)) {
+        here = true;
+        continue;
+      }
+      const auto theirs = touched(all, [&](const Access& a) { return a.order == write.order; }, shared);
+      const auto ours = touched(all, [&](const Access& a) { return a.block == block.get() && a.buffer == mine.buffer; },
+                                shared);
+      if (!theirs || !ours || !apart(*theirs, *ours))
+        return problem(codes::dependence, fmt::format("'{}', which it reads, is also written outside the loop{}",
+                                                      mine.buffer->name,
+                                                      write.block ? " by " + name_of(*write.block) : ""));
+    }
+    if (here) produced.push_back(mine.buffer);
+  }
+  if (produced.empty()) return problem(codes::region, "nothing that it reads is written in the loop");
+
+  // The values must be final where the block now runs: no other iteration of the loops around it touches them.
+  for (const Buffer& buffer : produced)
+    for (const For* around : moved_under)
+      if (!disjoint_across(*around, buffer))
+        return problem(codes::dependence,
+                       fmt::format("could not show that '{}' is final after one iteration: other iterations of {} touch "
+                                   "it too", buffer->name, name_of(*around)));
+
+  // The part of its domain that one iteration's values allow, of the part it ran over so far.
+  std::vector<Interval> domains, parts;
+  std::vector<const For*> own;
+  for (const For* around : own_loops)
+    if (std::find(shared.begin(), shared.end(), around) == shared.end()) own.push_back(around);
+  for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+    const IterVar& iter = block->iter_vars[i];
+    Interval domain{iter->dom.min, Linear(linear(iter->dom.min + iter->dom.extent - 1)).expr()};
+    bool exact = true;
+    const auto ran = interval(realized.iter_values[i], domains_of(own), &exact);
+    if (!ran || !exact) return problem(codes::region, "its own loops do not run over an interval");
+    if (is_int(realized.predicate, 1)) domain = *ran;
+    domains.push_back(domain);
+  }
+  parts = domains;
+  std::vector<bool> narrowed(parts.size());
+  const std::vector<Access> own_accesses = accesses(block->body);
+  for (const Buffer& buffer : produced) {
+    const auto writes_it = [&](const Access& access) { return access.buffer == buffer && access.writes; };
+    const auto region = touched(inside, writes_it);
+    const auto everything = touched(all, [&](const Access& a) { return writes_it(a) && of_loop(a); }, shared);
+    const auto needed = touched(all, [&](const Access& a) { return a.block == block.get() && a.buffer == buffer; }, shared);
+    if (!region || !everything || !needed)
+      return problem(codes::region, fmt::format("which part of '{}' an iteration writes could not be told", buffer->name));
+    const bool elsewhere = std::any_of(all.begin(), all.end(), [&](const Access& a) { return writes_it(a) && !of_loop(a); });
+    if (elsewhere && !(everything->exact && holds(*everything, *needed)))
+      return problem(codes::region, fmt::format("the loop does not write all that it reads of '{}'", buffer->name));
+    for (const Access& read : own_accesses) {
+      if (read.buffer != buffer || read.writes) continue;
+      for (size_t d = 0; d < read.region.size(); ++d) {
+        const Linear index = linear(read.region[d].min);
+        if (index.is_constant()) continue;
+        size_t which = parts.size();
+        for (size_t i = 0; i < parts.size(); ++i)
+          if (index.terms.size() == 1 && index.terms[0].coefficient == 1 &&
+              index.terms[0].atom == Expr(block->iter_vars[i]->var))
+            which = i;
+        const Interval& part = region->dimensions[d];
+        const bool all_of_it = same(part.low, everything->dimensions[d].low) &&
+                               same(part.high, everything->dimensions[d].high);
+        if (which == parts.size()) {
+          if (all_of_it) continue;
+          return problem(codes::region, fmt::format("its index into dimension {} of '{}' is not one of its variables", d,
+                                                    buffer->name));
+        }
+        const Interval wanted{Linear(linear(part.low - index.constant)).expr(),
+                              Linear(linear(part.high - index.constant)).expr()};
+        if (block->iter_vars[which]->type != IterType::spatial) {
+          if (all_of_it) continue;
+          return problem(codes::region, fmt::format("an iteration writes only a part of '{}' along its reduce axis '{}'",
+                                                    buffer->name, block->iter_vars[which]->var->name));
+        }
+        if (narrowed[which] && !(same(parts[which].low, wanted.low) && same(parts[which].high, wanted.high)))
+          return problem(codes::region, fmt::format("what it reads of '{}' does not fit its other inputs", buffer->name));
+        parts[which] = wanted;
+        narrowed[which] = true;
+      }
+    }
+  }
+  // Where the values do not say which iteration an instance belongs to, every iteration would run it.
+  for (const For* around : moved_under) {
+    if (is_int(around->extent, 1)) continue;
+    bool told = false;
+    for (size_t i = 0; i < parts.size(); ++i)
+      told = told || (narrowed[i] && uses_var(parts[i].low, around->loop_var));
+    if (!told)
+      return problem(codes::region, fmt::format("every iteration of {} would run the same instances", name_of(*around)));
+  }
+
+  if (support::flip("reverse_compute_at_drops_predicate"))
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (narrowed[i]) domains[i] = parts[i];
+  Id next = program.next;
+  const Stmt moved = nest_over(block, parts, domains, target, keep_unit_loops, next);
+  // Behind the last statement of the loop's body that writes what it reads.
+  std::vector<Stmt> statements = items(loop.body);
+  size_t at = 0;
+  for (size_t i = 0; i < statements.size(); ++i)
+    for (const Access& access : accesses(statements[i]))
+      if (access.writes && std::find(produced.begin(), produced.end(), access.buffer) != produced.end()) at = i + 1;
+  statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), moved);
+  const Stmt changed = with(loop, [&](For& copy) { copy.body = seq(statements); });
+  const Stmt body = replace_all(program.function->body, {{target.back(), changed}, {path.back(), nop()}});
+  const Function after = with_body(program.function, body);
+  if (auto refused = refuse_parallel_above(after, target, "compute a block")) return *std::move(refused);
+  return edited(program, after, next);
+}
+
+}  // namespace lathe::schedule::primitives

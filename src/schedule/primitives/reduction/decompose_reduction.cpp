@@ -1,0 +1,98 @@
+#include "ir/visit.h"
+#include "schedule/analysis/access.h"
+#include "schedule/primitives/rewrite.h"
+#include "support/mutation.h"
+
+namespace lathe::schedule::primitives {
+
+Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id) {
+  const Path path = TRY(block_path(program, block_id));
+  const auto& realized = *path.back().as<BlockRealize>();
+  const Ref<Block> block = realized.block;
+  const auto problem = [&](std::string why) {
+    return refuse(codes::dependence, fmt::format("cannot decompose {}: {}", name_of(*block), why));
+  };
+  if (!block->init) return problem("it has no init");
+  // The loops from the given one down to the block, and those above it that belong to the same scope.
+  std::vector<const For*> above, inside;
+  for (const For* loop : loops_above(path)) (inside.empty() && loop->id != loop_id ? above : inside).push_back(loop);
+  if (inside.empty()) {
+    const For* loop = find_loop(*program.function, loop_id);
+    return problem(fmt::format("{} is not around it", loop ? name_of(*loop) : std::string("the loop")));
+  }
+  for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+    if (block->iter_vars[i]->type == IterType::spatial) continue;
+    for (const For* loop : above)
+      if (uses_var(realized.iter_values[i], loop->loop_var))
+        return problem(fmt::format("{}, which its reduce axis '{}' needs, is outside {}", name_of(*loop),
+                                   block->iter_vars[i]->var->name, name_of(*inside[0])));
+  }
+  for (const Ref<BlockRealize>& other : outer_blocks(inside[0]->body))
+    if (other->block != block && conflict(other, path.back()))
+      return problem(fmt::format("{} inside {} touches the same buffers", name_of(*other->block), name_of(*inside[0])));
+
+  // The init's own loops: copies of those that its spatial variables (or its predicate's spatial part) need.
+  Id next = program.next;
+  VarMap loop_vars, iter_vars;
+  std::vector<const For*> needed;
+  for (const For* loop : inside) {
+    bool used = false;
+    for (size_t i = 0; i < block->iter_vars.size(); ++i)
+      used = used || (block->iter_vars[i]->type == IterType::spatial &&
+                      uses_var(realized.iter_values[i], loop->loop_var));
+    if (!used) continue;
+    needed.push_back(loop);
+    loop_vars[loop->loop_var] = var(loop->loop_var->name + "_init");
+  }
+  std::vector<IterVar> init_iters;
+  std::vector<Expr> values;
+  for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+    const IterVar& iter = block->iter_vars[i];
+    if (iter->type != IterType::spatial) continue;
+    const Var fresh = var(iter->var->name);
+    iter_vars[iter->var] = fresh;
+    init_iters.push_back(with(*iter, [&](IterVarNode& copy) { copy.var = fresh; }));
+    values.push_back(substitute(realized.iter_values[i], loop_vars));
+  }
+  // Of a predicate, the conjuncts that speak of the init's loops only.
+  Expr predicate = boolean(true);
+  std::vector<Expr> conjuncts{realized.predicate};
+  while (!conjuncts.empty()) {
+    const Expr part = conjuncts.back();
+    conjuncts.pop_back();
+    if (const auto* both = part.as<And>()) {
+      conjuncts.push_back(both->a);
+      conjuncts.push_back(both->b);
+      continue;
+    }
+    const bool other = std::any_of(inside.begin(), inside.end(), [&](const For* loop) {
+      return !loop_vars.count(loop->loop_var) && uses_var(part, loop->loop_var);
+    });
+    if (other || is_int(part, 1)) continue;
+    const Expr mine = substitute(part, loop_vars);
+    predicate = is_int(predicate, 1) ? mine : logical_and(mine, predicate);
+  }
+  const Id init_id = next++;
+  Ref<Block> init = make<Block>(init_iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
+                                std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, block->name + "_init", Stmt{},
+                                substitute(block->init, iter_vars), Attributes(), init_id);
+  Stmt nest = realize(values, predicate, with_regions(init));
+  for (size_t i = needed.size(); i-- > 0;)
+    nest = make<For>(cast<VarNode>(loop_vars[needed[i]->loop_var]), needed[i]->min,
+                     substitute(needed[i]->extent, loop_vars),
+                     needed[i]->kind == ForKind::parallel ? ForKind::serial : needed[i]->kind, nest, IterVar(),
+                     Attributes(), next++);
+
+  Ref<Block> update = with(*block, [&](Block& copy) {
+    copy.name += "_update";
+    copy.init = Stmt();
+  });
+  const Stmt changed = with(realized, [&](BlockRealize& copy) { copy.block = with_regions(update); });
+  const Stmt loop(inside[0]);
+  const Stmt rest = replace(loop, path.back(), changed);
+  const bool dropped = support::flip("decompose_drops_init");
+  return edit(program, loop, dropped ? rest : seq({nest, rest}), next, dropped ? std::vector<Id>{block_id}
+                                                                               : std::vector<Id>{init_id});
+}
+
+}  // namespace lathe::schedule::primitives
