@@ -1,0 +1,246 @@
+#include "schedule/rules/work.h"
+
+#include "ir/visit.h"
+
+namespace lathe::schedule {
+
+std::vector<Work> works(const PrimFunc& function) {
+  std::vector<Work> list;
+  const BlockRealize* root = root_of(function);
+  if (!root) return list;
+  for (const Ref<BlockRealize>& realize : outer_blocks(root->block->body)) {
+    Work work{realize, loops_above(path_to(function.body, realize->block->id)), false};
+    for (const Buffer& buffer : buffers_written(realize)) {
+      const auto& inner = root->block->alloc_buffers;
+      if (std::find(inner.begin(), inner.end(), buffer) == inner.end()) work.is_output = true;
+    }
+    list.push_back(std::move(work));
+  }
+  return list;
+}
+
+const Work* find(const std::vector<Work>& list, const std::string& block) {
+  for (const Work& work : list)
+    if (work.block().name == block) return &work;
+  return nullptr;
+}
+
+Result<BlockRV> handle(Schedule& schedule, const Work& work) { return schedule.get_block(work.block().name); }
+
+std::optional<int64_t> constant_product(const std::vector<const For*>& loops) {
+  int64_t product = 1;
+  for (const For* loop : loops) {
+    const auto extent = as_int(loop->extent);
+    if (!extent) return std::nullopt;
+    if (*extent != 0 && product > (int64_t{1} << 50) / *extent) return int64_t{1} << 50;
+    product *= *extent;
+  }
+  return product;
+}
+
+std::optional<int64_t> stride_of(const Access& access, const For& loop) {
+  int64_t stride = 0, step = 1;
+  bool known = true;
+  for (size_t d = access.region.size(); d-- > 0;) {
+    Linear index = linear(access.region[d].min);
+    const Linear moving = index.extract([&](const Expr& atom) { return uses_var(atom, loop.loop_var); });
+    for (const Linear::Term& term : moving.terms) {
+      if (!(term.atom == Expr(loop.loop_var)) || !known) return std::nullopt;
+      stride += term.coefficient * step;
+    }
+    const auto extent = as_int(access.buffer->shape[d]);
+    if (extent && *extent < (int64_t{1} << 31) && step < (int64_t{1} << 31))
+      step *= std::max<int64_t>(*extent, 1);
+    else
+      known = false;
+  }
+  return stride;
+}
+
+int widest_bits(const Block& block) {
+  int bits = 8;
+  for (const Access& access : accesses(block.body))
+    bits = std::max<int>(bits, static_cast<int>(access.buffer->dtype.storage_bits()));
+  post_order(block.body, [&](const NodeRef& n) {
+    if (const auto* cast = n.as<Cast>()) bits = std::max<int>(bits, cast->dtype.bits);
+  });
+  return bits;
+}
+
+bool is_costly(const Block& block) {
+  bool found = false;
+  post_order(block.body, [&](const NodeRef& n) {
+    const auto* call = n.as<Call>();
+    if (!call) return;
+    for (const Intrinsic* op : {&intrinsic::exp, &intrinsic::exp2, &intrinsic::erf, &intrinsic::tanh, &intrinsic::log,
+                                &intrinsic::pow, &intrinsic::sigmoid, &intrinsic::sin, &intrinsic::cos,
+                                &intrinsic::tan, &intrinsic::expm1, &intrinsic::log1p})
+      found = found || call->op == op;
+  });
+  return found;
+}
+
+bool has_effects(const Block& block) {
+  bool found = false;
+  post_order(block.body, [&](const NodeRef& n) {
+    if (const auto* call = n.as<Call>()) found = found || call->op->effect != Effect::pure;
+  });
+  return found;
+}
+
+Status inline_producers(Schedule& schedule, support::function_ref<bool(const Work&)> keep) {
+  // Each pass may make the next possible; the number of blocks bounds them.
+  std::set<std::string> kept;
+  for (bool changed = true; changed;) {
+    changed = false;
+    const std::vector<Work> list = works(schedule.function());
+    for (const Work& work : list) {
+      const std::string& name = work.block().name;
+      if (work.is_output || work.reduces() || kept.count(name) || keep(work)) continue;
+      const BlockRV block = TRY(handle(schedule, work));
+      Schedule attempt = schedule;
+      const auto consumers = TRY(attempt.get_consumers(block));
+      if (consumers.empty() || (is_costly(work.block()) && consumers.size() > 1) || !attempt.compute_inline(block)) {
+        kept.insert(name);
+        continue;
+      }
+      schedule = std::move(attempt);
+      changed = true;
+      break;
+    }
+  }
+  return support::success();
+}
+
+Result<ExprRV> decide(Schedule& schedule, const RuleContext& context, std::string_view rule, std::string_view name,
+                      std::vector<int64_t> candidates, int64_t preferred) {
+  DecisionPoint point{std::string(rule), std::string(name), schedule.func_working_on(), std::move(candidates), preferred};
+  std::sort(point.candidates.begin(), point.candidates.end());
+  int64_t closest = point.candidates.front();
+  for (const int64_t candidate : point.candidates)
+    if (std::abs(candidate - preferred) < std::abs(closest - preferred)) closest = candidate;
+  point.preferred = closest;
+  return schedule.decide(context.decider, point);
+}
+
+namespace {
+
+// How many of the innermost loops walk every buffer as one row: each access either does not move with them, or moves
+// through its last dimensions whole.
+size_t contiguous_suffix(const PrimFunc& function, const Work& work) {
+  const size_t count = work.loops.size();
+  std::vector<const Access*> mine;
+  const std::vector<Access> all = accesses(function.body);
+  for (const Access& access : all)
+    if (access.block == &work.block()) mine.push_back(&access);
+  size_t suffix = 1;
+  for (; suffix < count; ++suffix) {
+    // May loop `outer` join those inside it? Its stride must be theirs times their extents.
+    const For& outer = *work.loops[count - suffix - 1];
+    const For& inner = *work.loops[count - suffix];
+    if (outer.body.get() != &inner) break;
+    bool joins = true;
+    for (const Access* access : mine) {
+      bool still_inner = true, still_outer = true;
+      for (const Range& range : access->region) {
+        still_inner = still_inner && !uses_var(range.min, inner.loop_var);
+        still_outer = still_outer && !uses_var(range.min, outer.loop_var);
+      }
+      if (still_inner && still_outer) continue;
+      // The outer loop's dimension comes right before the inner's, and the inner's is walked whole.
+      bool row = false;
+      for (size_t d = 0; d + 1 < access->region.size(); ++d)
+        row = row || (access->region[d].min == Expr(outer.loop_var) &&
+                      access->region[d + 1].min == Expr(inner.loop_var) &&
+                      same(access->buffer->shape[d + 1], inner.extent));
+      bool once = true;
+      for (const Range& range : access->region)
+        if (!(range.min == Expr(outer.loop_var)) && !(range.min == Expr(inner.loop_var)))
+          once = once && !uses_var(range.min, outer.loop_var) && !uses_var(range.min, inner.loop_var);
+      joins = joins && row && once && access->buffer->strides.empty();
+    }
+    if (!joins) break;
+  }
+  return suffix;
+}
+
+}  // namespace
+
+Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block) {
+  const Ref<Block> node = TRY(schedule.get(block));
+  const std::vector<Work> list = works(schedule.function());
+  const Work* work = find(list, node->name);
+  if (!work || work->loops.empty()) return support::success();
+  const auto total = constant_product(work->loops);
+  if (total == 0) return support::success();
+  const size_t suffix = contiguous_suffix(schedule.function(), *work);
+  const For& last = *work->loops.back();
+  bool strided = false;
+  for (const Access& access : accesses(schedule.function().body)) {
+    if (access.block != &work->block()) continue;
+    const auto stride = stride_of(access, last);
+    strided = strided || !stride || (*stride != 0 && *stride != 1);
+  }
+  const bool costly = is_costly(*node);
+  const int bits = widest_bits(*node);
+
+  std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const std::vector<LoopRV> inner(loops.end() - static_cast<ptrdiff_t>(suffix), loops.end());
+  std::vector<LoopRV> outer(loops.begin(), loops.end() - static_cast<ptrdiff_t>(suffix));
+  LoopRV row = inner.size() > 1 ? TRY(schedule.fuse(inner)) : inner[0];
+  const auto length = as_int(TRY(schedule.get(row))->extent);
+  const int64_t lanes = context.target.lanes(bits);
+  std::optional<LoopRV> across;
+  if (!outer.empty()) across = outer.size() > 1 ? TRY(schedule.fuse(outer)) : outer[0];
+  const auto rows = across ? as_int(TRY(schedule.get(*across))->extent) : std::optional<int64_t>(1);
+  const bool enough = !total || *total * (costly ? 8 : 1) >= parallel_work;
+  const bool split_rows = enough && rows && *rows < 2 * context.target.cores;
+
+  // Gathering costs what it saves, unless there is much to do with what was gathered.
+  const bool vectors = lanes > 1 && (!strided || costly) && (!length || *length >= lanes);
+  if (split_rows && (!length || *length >= 4096)) {
+    const ExprRV chunk = TRY(decide(schedule, context, "elementwise", "chunk", {1024, 4096, 16384}, 4096));
+    const std::vector<LoopRV> parts = TRY(schedule.peel(row, chunk));
+    if (!length || *length >= TRY(schedule.get(chunk))) {
+      const std::vector<LoopRV> chunks = TRY(schedule.split(parts[0], {Factor(), chunk}));
+      TRY(schedule.parallel(chunks[0]));
+      if (vectors) {
+        const std::vector<LoopRV> vector = TRY(schedule.split(chunks[1], {Factor(), lanes}));
+        TRY(schedule.vectorize(vector[1]));
+      }
+      if (parts.size() == 1) return support::success();
+      row = parts[1];
+    }
+  } else if (across && enough) {
+    TRY(schedule.parallel(*across));
+  }
+  const auto rest = as_int(TRY(schedule.get(row))->extent);
+  if (!vectors || (rest && *rest < lanes)) return support::success();
+  const std::vector<LoopRV> parts = TRY(schedule.peel(row, lanes));
+  const std::vector<LoopRV> vector = TRY(schedule.split(parts[0], {Factor(), lanes}));
+  return schedule.vectorize(vector[1]);
+}
+
+Status parallelize_outer(Schedule& schedule, BlockRV block, int64_t work_an_instance) {
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  std::vector<const For*> nodes;
+  std::vector<Ref<For>> kept;
+  for (const LoopRV& loop : loops) kept.push_back(TRY(schedule.get(loop)));
+  for (const Ref<For>& loop : kept) nodes.push_back(loop.get());
+  const auto total = constant_product(nodes);
+  if (total && *total * work_an_instance < parallel_work) return support::success();
+  // As many loops from the outermost as are free of dependences and make one nest, until there is enough to share.
+  size_t count = 0;
+  int64_t iterations = 1;
+  while (count < kept.size() && kept[count]->kind == ForKind::serial &&
+         (count == 0 || kept[count - 1]->body.get() == kept[count].get()) &&
+         carried_by(*kept[count], schedule.function()).empty() && iterations < 64) {
+    iterations *= std::max<int64_t>(as_int(kept[count]->extent).value_or(64), 1);
+    ++count;
+  }
+  if (count == 0 || iterations < 2) return support::success();
+  const std::vector<LoopRV> chosen(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(count));
+  return schedule.parallel(count > 1 ? TRY(schedule.fuse(chosen)) : chosen[0]);
+}
+
+}  // namespace lathe::schedule

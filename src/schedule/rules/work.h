@@ -1,0 +1,58 @@
+// What the rules look at: the blocks of a function, what they compute, how they walk memory, how much there is to do.
+#pragma once
+
+#include "schedule/analysis/access.h"
+#include "schedule/analysis/dependence.h"
+#include "schedule/analysis/tree.h"
+#include "schedule/rules/rules.h"
+
+namespace lathe::schedule {
+
+// A block under the root, and the loops around it.
+struct Work {
+  Ref<BlockRealize> realize;
+  std::vector<const For*> loops;
+  bool is_output = false;  // writes a parameter
+  const Block& block() const { return *realize->block; }
+  bool reduces() const { return has_reduce_iters(block()); }
+};
+
+// The blocks directly under the root block, in program order.
+std::vector<Work> works(const PrimFunc& function);
+const Work* find(const std::vector<Work>& list, const std::string& block);
+
+// The handle of a block that these functions found.
+Result<BlockRV> handle(Schedule& schedule, const Work& work);
+
+// The product of the extents; nothing where one is not a constant.
+std::optional<int64_t> constant_product(const std::vector<const For*>& loops);
+
+// Elements that the access moves by when the loop's variable does: 0, 1, another constant, or nothing (not affine, or a
+// distance that is not known).
+std::optional<int64_t> stride_of(const Access& access, const For& loop);
+
+// The bits of the widest element that the block touches.
+int widest_bits(const Block& block);
+// Whether the block calls a function that takes tens of cycles.
+bool is_costly(const Block& block);
+// Whether the block holds calls whose effects are not pure.
+bool has_effects(const Block& block);
+
+// Inlines every producer that is elementwise into its consumers, and keeps those whose value is costly and wanted by
+// several blocks, or for which `keep` is true.
+Status inline_producers(Schedule& schedule, support::function_ref<bool(const Work&)> keep);
+
+// Asks the decider for a number from `candidates` (the closest to `preferred` when it is not one).
+Result<ExprRV> decide(Schedule& schedule, const RuleContext& context, std::string_view rule, std::string_view name,
+                      std::vector<int64_t> candidates, int64_t preferred);
+
+// Total work below which threads cost more than they give, in elements.
+inline constexpr int64_t parallel_work = 32 * 1024;
+
+// Spatial loops only: fuses what is contiguous, vectorises it, and runs the outermost in parallel where there is enough.
+Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block);
+
+// Runs the outermost data-parallel loops of the block in parallel where there is enough work.
+Status parallelize_outer(Schedule& schedule, BlockRV block, int64_t work_an_instance = 1);
+
+}  // namespace lathe::schedule
