@@ -53,6 +53,148 @@ struct MatmulAttributes : AttributesNode {
   }
 };
 
+// Windows are given one value a spatial dimension; strides and dilation may be empty: ones; padding: begins, then ends;
+// empty: zeros. auto_pad: "NOTSET" (padding counts), "VALID" (none), "SAME_UPPER", "SAME_LOWER". Layouts are named for two
+// spatial dimensions and hold for any number: "NCHW", "NHWC".
+struct ConvAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "ConvAttributes";
+  std::vector<int64_t> strides, padding, dilation;
+  int64_t groups = 1;
+  std::string auto_pad = "NOTSET";
+  std::string data_layout = "NCHW";
+  std::string kernel_layout = "OIHW";  // or "OHWI{n}o": [ceil(O / n), spatial…, I, n], zero padded
+  int64_t channels = 0;                // O, where the kernel is packed
+  ir::DType out_dtype;                 // void: the operands'
+  static constexpr auto fields() {
+    return std::tuple{field("strides", &ConvAttributes::strides),
+                      field("padding", &ConvAttributes::padding),
+                      field("dilation", &ConvAttributes::dilation),
+                      field("groups", &ConvAttributes::groups),
+                      field("auto_pad", &ConvAttributes::auto_pad),
+                      field("data_layout", &ConvAttributes::data_layout),
+                      field("kernel_layout", &ConvAttributes::kernel_layout),
+                      field("channels", &ConvAttributes::channels),
+                      field("out_dtype", &ConvAttributes::out_dtype)};
+  }
+};
+
+struct PoolAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "PoolAttributes";
+  std::vector<int64_t> pool_size, strides, padding, dilation;
+  bool ceil_mode = false;
+  std::string auto_pad = "NOTSET";
+  std::string layout = "NCHW";
+  bool count_include_pad = false;  // of avg_pool
+  static constexpr auto fields() {
+    return std::tuple{field("pool_size", &PoolAttributes::pool_size),
+                      field("strides", &PoolAttributes::strides),
+                      field("padding", &PoolAttributes::padding),
+                      field("dilation", &PoolAttributes::dilation),
+                      field("ceil_mode", &PoolAttributes::ceil_mode),
+                      field("auto_pad", &PoolAttributes::auto_pad),
+                      field("layout", &PoolAttributes::layout),
+                      field("count_include_pad", &PoolAttributes::count_include_pad)};
+  }
+};
+
+struct PackAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "PackAttributes";
+  int64_t lanes = 16;
+  static constexpr auto fields() { return std::tuple{field("lanes", &PackAttributes::lanes)}; }
+};
+
+struct BatchNormAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "BatchNormAttributes";
+  int64_t axis = 1;
+  double epsilon = 1e-5;
+  static constexpr auto fields() {
+    return std::tuple{field("axis", &BatchNormAttributes::axis), field("epsilon", &BatchNormAttributes::epsilon)};
+  }
+};
+
+struct LayerNormAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "LayerNormAttributes";
+  std::vector<int64_t> axes = {-1};
+  double epsilon = 1e-5;
+  static constexpr auto fields() {
+    return std::tuple{field("axes", &LayerNormAttributes::axes), field("epsilon", &LayerNormAttributes::epsilon)};
+  }
+};
+
+struct SoftmaxAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "SoftmaxAttributes";
+  int64_t axis = -1;
+  static constexpr auto fields() { return std::tuple{field("axis", &SoftmaxAttributes::axis)}; }
+};
+
+struct ReduceAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "ReduceAttributes";
+  std::optional<std::vector<int64_t>> axis;  // nothing: all
+  bool keepdims = false;
+  static constexpr auto fields() {
+    return std::tuple{field("axis", &ReduceAttributes::axis), field("keepdims", &ReduceAttributes::keepdims)};
+  }
+};
+
+struct ArgReduceAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "ArgReduceAttributes";
+  std::optional<int64_t> axis;  // nothing: all, and the index is row-major
+  bool keepdims = false;
+  bool select_last_index = false;
+  static constexpr auto fields() {
+    return std::tuple{field("axis", &ArgReduceAttributes::axis), field("keepdims", &ArgReduceAttributes::keepdims),
+                      field("select_last_index", &ArgReduceAttributes::select_last_index)};
+  }
+};
+
+struct PermuteAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "PermuteAttributes";
+  std::optional<std::vector<int64_t>> axes;  // nothing: reversed
+  static constexpr auto fields() { return std::tuple{field("axes", &PermuteAttributes::axes)}; }
+};
+
+// One axis: concat, take.
+struct AxisAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "AxisAttributes";
+  int64_t axis = 0;
+  static constexpr auto fields() { return std::tuple{field("axis", &AxisAttributes::axis)}; }
+};
+
+// Axes of expand_dims (of the result) and squeeze (of the input; nothing: every axis of extent 1).
+struct AxesAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "AxesAttributes";
+  std::optional<std::vector<int64_t>> axis;
+  static constexpr auto fields() { return std::tuple{field("axis", &AxesAttributes::axis)}; }
+};
+
+// `sizes` along the axis, or `sections` parts of ceil(extent / sections), the last smaller.
+struct SplitAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "SplitAttributes";
+  int64_t axis = 0;
+  std::vector<int64_t> sizes;
+  int64_t sections = 0;
+  static constexpr auto fields() {
+    return std::tuple{field("axis", &SplitAttributes::axis), field("sizes", &SplitAttributes::sizes),
+                      field("sections", &SplitAttributes::sections)};
+  }
+};
+
+struct StridedSliceAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "StridedSliceAttributes";
+  std::vector<int64_t> axes;
+  std::vector<int64_t> strides;  // empty: ones
+  static constexpr auto fields() {
+    return std::tuple{field("axes", &StridedSliceAttributes::axes),
+                      field("strides", &StridedSliceAttributes::strides)};
+  }
+};
+
+struct PadAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "PadAttributes";
+  std::string mode = "constant";  // "reflect", "edge", "wrap"
+  static constexpr auto fields() { return std::tuple{field("mode", &PadAttributes::mode)}; }
+};
+
 // n of a packed layout such as "NK16n" (prefix "NK", suffix "n"), 0 for another.
 int64_t packed_lanes(std::string_view layout, std::string_view prefix, std::string_view suffix);
 

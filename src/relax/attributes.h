@@ -42,11 +42,6 @@ inline bool read_value(const Value& value, DType& field) {
   return parsed && (field = *parsed, true);
 }
 template <class T>
-bool read_value(const Value& value, std::optional<T>& field) {
-  if (value.empty()) return field.reset(), true;
-  return read_value(value, field.emplace());
-}
-template <class T>
 bool read_value(const Value& value, std::vector<T>& field) {
   field.clear();
   const auto* list = value.get<Value::List>();
@@ -61,6 +56,11 @@ bool read_value(const Value& value, std::vector<T>& field) {
   return true;
 }
 
+template <class T>
+bool read_value(const Value& value, std::optional<T>& field) {
+  if (value.empty()) return field.reset(), true;
+  return read_value(value, field.emplace());
+}
 template <class T>
 Result<AttributesRef> attributes_from(const Value::Map& values) {
   Ref<T> made = make<T>();

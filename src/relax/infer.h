@@ -3,6 +3,7 @@
 
 #include "relax/codes.h"
 #include "relax/operator.h"
+#include "te/topi/window.h"
 
 namespace lathe::relax {
 
@@ -60,12 +61,7 @@ Shape reduced_shape(const Shape& shape, const std::vector<int64_t>& axes, bool k
 Infer same_type_as_input(DTypeSet set = DTypeSet::any);
 
 // ---- windows ----
-// One spatial dimension of a convolution or pool.
-struct Window {
-  int64_t stride = 1, dilation = 1;
-  ir::Expr kernel;
-  ir::Expr pad_begin, pad_end;
-};
+using te::topi::Window;
 // The window's count of positions over `extent`; with `ceil_mode` the last may reach beyond the padding, but starts
 // inside input or leading padding (ONNX).
 ir::Expr window_positions(const ir::Expr& extent, const Window& window, bool ceil_mode);

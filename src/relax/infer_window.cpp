@@ -5,8 +5,7 @@ namespace lathe::relax {
 
 ir::Expr window_positions(const ir::Expr& extent, const Window& w, bool ceil_mode) {
   const ir::Expr stride = ir::int64(w.stride);
-  const ir::Expr reach = (w.kernel - 1) * w.dilation + 1;
-  const ir::Expr room = simplified(extent + w.pad_begin + w.pad_end - reach);
+  const ir::Expr room = simplified(extent + w.pad_begin + w.pad_end - w.reach());
   if (!ceil_mode) return non_negative(ir::floordiv(room, stride) + 1);
   const ir::Expr rounded = ir::floordiv(room + (w.stride - 1), stride) + 1;
   // A window that would start in the trailing padding is dropped.
@@ -47,8 +46,7 @@ Result<std::vector<Window>> resolve_windows(const InferContext& c, const WindowA
     if (by_rule) {
       // ceil(extent / stride) positions; the odd cell of padding goes to the end (UPPER) or the beginning (LOWER).
       const ir::Expr positions = ir::floordiv(spatial[d] + (w.stride - 1), ir::int64(w.stride));
-      const ir::Expr reach = (w.kernel - 1) * w.dilation + 1;
-      const ir::Expr total = non_negative((positions - 1) * w.stride + reach - spatial[d]);
+      const ir::Expr total = non_negative((positions - 1) * w.stride + w.reach() - spatial[d]);
       const ir::Expr half = ir::floordiv(total, ir::int64(2));
       w.pad_begin = view.auto_pad == "SAME_UPPER" ? half : simplified(total - half);
       w.pad_end = view.auto_pad == "SAME_UPPER" ? simplified(total - half) : half;
@@ -58,7 +56,7 @@ Result<std::vector<Window>> resolve_windows(const InferContext& c, const WindowA
       w.pad_end = ir::int64(pads ? view.padding[rank + d] : 0);
     }
     const auto extent = ir::as_int(spatial[d] + w.pad_begin + w.pad_end);
-    const auto reach = ir::as_int((w.kernel - 1) * w.dilation + 1);
+    const auto reach = ir::as_int(w.reach());
     const auto cells = ir::as_int(w.kernel);
     if (cells && *cells < 1) return wrong(codes::shape_mismatch, "the kernel of " + name + " is empty");
     if (extent && reach && *reach > *extent)

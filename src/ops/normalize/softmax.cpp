@@ -1,0 +1,96 @@
+// Softmax and its logarithm along one axis, shifted by the largest element so that no exponential overflows. Floats
+// narrower than float32 are computed in float32.
+#include "ops/rule.h"
+
+namespace lathe::ops {
+
+namespace {
+
+Result<StructInfo> infer_softmax(const InferContext& c) {
+  TRY(relax::check_dtype(c, 0, DTypeSet::floating));
+  const int64_t rank = c.tensor(0)->ndim;
+  if (rank >= 0) TRY(relax::normalize_axis(c, c.attrs<SoftmaxAttributes>().axis, rank));
+  return c.args[0]->struct_info;
+}
+
+// The reduction of f(x at…) along the axis.
+Tensor along(const Tensor& x, size_t axis, const std::vector<Tensor>& inputs,
+             const std::function<Expr(const Indices& cell, const Indices& rest)>& f,
+             Expr (*reduce)(Expr, std::vector<te::IterVar>), std::string name) {
+  Shape shape = x.shape();
+  shape.erase(shape.begin() + static_cast<int64_t>(axis));
+  const te::IterVar k = te::reduce_axis(ir::int64(0), x.shape()[axis], "k");
+  return te::compute(
+      shape,
+      [&](const Indices& i) {
+        Indices cell = i;
+        cell.insert(cell.begin() + static_cast<int64_t>(axis), k->var);
+        return reduce(f(cell, i), {k});
+      },
+      inputs, std::move(name));
+}
+
+Expr sum_of(Expr x, std::vector<te::IterVar> axes) { return te::sum(std::move(x), std::move(axes)); }
+
+// max; then exp(x - max) and their sum; then `finish` of element, maximum, exponential and sum.
+std::vector<Tensor> lower(const LowerContext& c, bool logarithm) {
+  const Tensor& x = c.tensor(0);
+  const int64_t axis_given = c.attrs<SoftmaxAttributes>().axis;
+  const auto axis = static_cast<size_t>(axis_given < 0 ? axis_given + static_cast<int64_t>(x.ndim()) : axis_given);
+  const DType wide = relax::accumulation_dtype(x.dtype());
+  const auto rest_of = [&](Indices cell) {
+    cell.erase(cell.begin() + static_cast<int64_t>(axis));
+    return cell;
+  };
+
+  const Tensor largest =
+      along(x, axis, {x}, [&](const Indices& cell, const Indices&) { return x(cell); }, te::max, "softmax_max");
+  const auto shifted = [&](const Indices& cell) {
+    return ir::cast(wide, x(cell)) - ir::cast(wide, largest(rest_of(cell)));
+  };
+  if (logarithm) {
+    const Tensor total = along(
+        x, axis, {x, largest},
+        [&](const Indices& cell, const Indices&) { return ir::call(ir::intrinsic::exp, shifted(cell)); }, sum_of,
+        "softmax_sum");
+    return {te::compute(
+        x.shape(),
+        [&](const Indices& i) {
+          return ir::cast(x.dtype(), shifted(i) - ir::call(ir::intrinsic::log, total(rest_of(i))));
+        },
+        {x, largest, total}, "log_softmax")};
+  }
+  const Tensor exponentials = te::compute(
+      x.shape(), [&](const Indices& i) { return ir::call(ir::intrinsic::exp, shifted(i)); }, {x, largest},
+      "softmax_exp");
+  const Tensor total = along(
+      x, axis, {exponentials}, [&](const Indices& cell, const Indices&) { return exponentials(cell); }, sum_of,
+      "softmax_sum");
+  return {te::compute(
+      x.shape(), [&](const Indices& i) { return ir::cast(x.dtype(), ir::div(exponentials(i), total(rest_of(i)))); },
+      {exponentials, total}, "softmax")};
+}
+
+}  // namespace
+
+const Operator softmax{
+    .name = "nn.softmax",
+    .inputs = {{"x"}},
+    .attributes = relax::attributes_of<SoftmaxAttributes>(),
+    .infer = infer_softmax,
+    .meaning = relax::TeExpression([](const LowerContext& c) { return lower(c, false); }),
+    .fusion = FusionKind::reduction,
+    .reference = "scipy.special.softmax(x, axis=axis)",
+};
+
+const Operator log_softmax{
+    .name = "nn.log_softmax",
+    .inputs = {{"x"}},
+    .attributes = relax::attributes_of<SoftmaxAttributes>(),
+    .infer = infer_softmax,
+    .meaning = relax::TeExpression([](const LowerContext& c) { return lower(c, true); }),
+    .fusion = FusionKind::reduction,
+    .reference = "scipy.special.log_softmax(x, axis=axis)",
+};
+
+}  // namespace lathe::ops

@@ -1,0 +1,77 @@
+#include "te/topi/conv.h"
+
+#include "support/mutation.h"
+#include "te/topi/elementwise.h"
+
+namespace lathe::te::topi {
+
+Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shape, const ConvOptions& o) {
+  const size_t spatial_rank = o.windows.size();
+  const bool packed = o.packed_channels > 0;
+  std::vector<Expr> positions;
+  for (size_t d = 0; d < spatial_rank; ++d) positions.push_back(shape[o.layout.spatial(d)]);
+  const Tensor padded =
+      pad_for_windows(x, o.layout, o.windows, positions, ir::constant(x.dtype(), 0), "conv_pad");
+
+  const Expr group_inputs = packed ? kernel.shape()[kernel.ndim() - 2] : kernel.shape()[1];
+  const IterVar rc = reduce_axis(ir::int64(0), group_inputs, "rc");
+  const std::vector<IterVar> cells = window_axes(o.windows);
+  std::vector<IterVar> reduced{rc};
+  reduced.insert(reduced.end(), cells.begin(), cells.end());
+  const Expr group_outputs = ir::floordiv(o.out_channels, ir::int64(o.groups));
+
+  // The sum at output position `i`; output channel `channel`, the kernel's element given.
+  const auto product = [&](const std::vector<Expr>& i, const Expr& channel, const Expr& weight) {
+    std::vector<Expr> cell(o.layout.rank);
+    cell[0] = i[0];
+    cell[o.layout.channel()] =
+        o.groups == 1 ? Expr(rc->var) : ir::floordiv(channel, group_outputs) * group_inputs + rc->var;
+    for (size_t d = 0; d < spatial_rank; ++d) {
+      const int64_t dilation = support::flip("te_conv_dilation") ? 1 : o.windows[d].dilation;
+      cell[o.layout.spatial(d)] = i[o.layout.spatial(d)] * o.windows[d].stride + cells[d]->var * dilation;
+    }
+    return sum(ir::cast(o.accumulate, padded(std::move(cell))) * ir::cast(o.accumulate, weight), reduced);
+  };
+
+  if (!packed) {
+    const Tensor result = compute(
+        shape,
+        [&](const std::vector<Expr>& i) {
+          std::vector<Expr> at{i[o.layout.channel()], rc->var};
+          for (const IterVar& k : cells) at.push_back(k->var);
+          return product(i, i[o.layout.channel()], kernel(std::move(at)));
+        },
+        {padded, kernel}, "conv");
+    return cast(result, o.out_dtype, "conv_cast");
+  }
+
+  const Expr lanes = ir::int64(o.packed_channels);
+  std::vector<Expr> tiles = shape;
+  tiles[o.layout.channel()] = kernel.shape()[0];
+  tiles.push_back(lanes);
+  const Tensor tiled = compute(
+      tiles,
+      [&](const std::vector<Expr>& i) {
+        std::vector<Expr> at{i[o.layout.channel()]};
+        for (const IterVar& k : cells) at.push_back(k->var);
+        at.push_back(rc->var);
+        at.push_back(i.back());
+        // Lanes past the last channel (their weights are zero) read some channel that exists.
+        Expr channel = i[o.layout.channel()] * lanes + i.back();
+        const auto tail = ir::as_int(ir::floormod(o.out_channels, lanes));
+        if (!tail || *tail != 0) channel = ir::min(channel, o.out_channels - 1);
+        return product(i, channel, kernel(std::move(at)));
+      },
+      {padded, kernel}, "conv");
+  return compute(
+      shape,
+      [&](std::vector<Expr> i) {
+        const Expr channel = i[o.layout.channel()];
+        i[o.layout.channel()] = ir::floordiv(channel, lanes);
+        i.push_back(ir::floormod(channel, lanes));
+        return ir::cast(o.out_dtype, tiled(std::move(i)));
+      },
+      {tiled}, "conv_unpack");
+}
+
+}  // namespace lathe::te::topi

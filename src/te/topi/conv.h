@@ -1,0 +1,21 @@
+// Convolutions over any number of spatial dimensions.
+#pragma once
+
+#include "te/topi/window.h"
+
+namespace lathe::te::topi {
+
+struct ConvOptions {
+  Layout layout;
+  std::vector<Window> windows;
+  Expr out_channels;
+  int64_t groups = 1;
+  int64_t packed_channels = 0;  // 0: kernel [O, I, spatial…]; n: [ceil(O / n), spatial…, I, n], zero padded
+  ir::DType out_dtype, accumulate;
+};
+// The block "conv_pad" (where there is padding), then the reduction block "conv" with spatial axes in the order of the
+// output and reduce axes rc, k0, k1, …. With a packed kernel the channels become [ceil(O / n)] and a last axis [n], which
+// "conv_unpack" takes apart.
+Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shape, const ConvOptions& options);
+
+}  // namespace lathe::te::topi

@@ -1,0 +1,71 @@
+#include "te/topi/pad.h"
+
+#include "ir/structural.h"
+#include "support/mutation.h"
+
+namespace lathe::te::topi {
+
+Tensor pad_constant(const Tensor& x, const std::vector<Expr>& before, const std::vector<Expr>& shape,
+                    const Expr& value, std::string name, const std::vector<Tensor>& read) {
+  std::vector<Tensor> inputs{x};
+  inputs.insert(inputs.end(), read.begin(), read.end());
+  const size_t rank = x.ndim();
+  std::vector<bool> whole(rank);
+  bool nothing = true;
+  for (size_t d = 0; d < rank; ++d) {
+    whole[d] = ir::is_int(before[d], 0) && ir::structural_equal(shape[d], x.shape()[d]);
+    nothing = nothing && whole[d];
+  }
+  if (nothing) return x;
+  return compute(
+      shape,
+      [&](const std::vector<Expr>& i) {
+        Expr inside = ir::boolean(true);
+        std::vector<Expr> own;
+        for (size_t d = 0; d < rank; ++d) {
+          own.push_back(i[d] - before[d]);
+          if (whole[d]) continue;
+          const Expr end = support::flip("te_pad_bound") ? x.shape()[d] + before[d] - 1 : x.shape()[d] + before[d];
+          inside = ir::logical_and(inside, ir::logical_and(i[d] >= before[d], i[d] < end));
+        }
+        return ir::if_then_else(inside, x(std::move(own)), value);
+      },
+      std::move(inputs), std::move(name));
+}
+
+namespace {
+
+// The index in [0, extent) whose element stands at `i` (which may lie outside).
+Expr own_index(const Expr& i, const Expr& extent, PadMode mode) {
+  const Expr last = extent - 1;
+  switch (mode) {
+    case PadMode::edge: return ir::max(ir::min(i, last), ir::int64(0));
+    case PadMode::wrap: return ir::floormod(i, extent);
+    case PadMode::reflect: {
+      // A zigzag of period 2 * last; of one element there is only that.
+      const Expr period = ir::max(last * 2, ir::int64(1));
+      const Expr phase = ir::floormod(i, period);
+      return ir::max(ir::min(phase, last * 2 - phase), ir::int64(0));
+    }
+  }
+  support::unreachable("a pad mode without a case");
+}
+
+}  // namespace
+
+Tensor pad_with_own(const Tensor& x, const std::vector<Expr>& before, const std::vector<Expr>& shape, PadMode mode,
+                    std::string name) {
+  return compute(
+      shape,
+      [&](const std::vector<Expr>& i) {
+        std::vector<Expr> own;
+        for (size_t d = 0; d < x.ndim(); ++d) {
+          const bool whole = ir::is_int(before[d], 0) && ir::structural_equal(shape[d], x.shape()[d]);
+          own.push_back(whole ? i[d] : own_index(i[d] - before[d], x.shape()[d], mode));
+        }
+        return x(std::move(own));
+      },
+      {x}, std::move(name));
+}
+
+}  // namespace lathe::te::topi
