@@ -147,10 +147,10 @@ struct ArgReduceAttributes : AttributesNode {
   }
 };
 
-struct PermuteAttributes : AttributesNode {
-  static constexpr std::string_view kind_name = "PermuteAttributes";
+struct PermuteDimsAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "PermuteDimsAttributes";
   std::optional<std::vector<int64_t>> axes;  // nothing: reversed
-  static constexpr auto fields() { return std::tuple{field("axes", &PermuteAttributes::axes)}; }
+  static constexpr auto fields() { return std::tuple{field("axes", &PermuteDimsAttributes::axes)}; }
 };
 
 // One axis: concat, take.

@@ -8,7 +8,7 @@ namespace {
 
 // The permutation, axes non-negative.
 Result<Axes> permutation(const InferContext& c, int64_t rank) {
-  const auto& given = c.attrs<PermuteAttributes>().axes;
+  const auto& given = c.attrs<PermuteDimsAttributes>().axes;
   Axes axes;
   if (!given) {
     for (int64_t d = rank; d-- > 0;) axes.push_back(d);
@@ -150,7 +150,7 @@ std::vector<Tensor> lower_pad(const LowerContext& c) {
 const Operator permute_dims{
     .name = "permute_dims",
     .inputs = {{"x"}},
-    .attributes = relax::attributes_of<PermuteAttributes>(),
+    .attributes = relax::attributes_of<PermuteDimsAttributes>(),
     .infer = infer_permute,
     .meaning = relax::TeExpression(lower_permute),
     .fusion = FusionKind::injective,
