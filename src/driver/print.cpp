@@ -1,0 +1,16 @@
+#include "driver/print.h"
+
+#include "ops/operators.h"
+#include "relax/script/dialect.h"
+#include "script/print.h"
+#include "tir/script/dialect.h"
+
+namespace lathe::driver {
+
+std::string print(const ir::IRModule& module) {
+  const auto graph = relax::script_dialect(ops::default_operators());
+  const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
+  return script::print(module, {}, dialects);
+}
+
+}  // namespace lathe::driver
