@@ -2,6 +2,7 @@
 // form, comparisons of indices to their difference; everything else to the rules.
 #include "arith/interval.h"
 #include "arith/knowledge.h"
+#include "arith/rules/rule.h"
 
 namespace lathe::arith {
 namespace {
@@ -120,7 +121,11 @@ Expr simplify_comparison(Knowledge& known, const Expr& e) {
     if (k == kind<LE>) difference.add_constant(-1);
     if (!difference.overflow) {
       if (k == kind<EQ>) return equal_to_zero(known, difference);
-      if (k == kind<NE>) return logical_not(equal_to_zero(known, difference));
+      if (k == kind<NE>) {
+        const Expr equal = equal_to_zero(known, difference);
+        if (const auto* n = equal.as<EQ>()) return make<NE>(n->a, n->b);
+        return logical_not(equal);
+      }
       return less_than_zero(known, difference);
     }
   }
@@ -266,6 +271,34 @@ std::optional<bool> assumed(const Knowledge& known, const Expr& e) {
   return std::nullopt;
 }
 
+// Whether the canonical forms have said all there is to say: sums of indices, and their quotients by constants.
+bool is_canonical(const Knowledge& known, const Expr& e) {
+  const int k = kind_of(e);
+  if (!is_sum_kind(k) && k != kind<FloorDiv> && k != kind<FloorMod>) return false;
+  if (!scalar_index(known, e)) return false;
+  if (k == kind<FloorDiv>) return int_constant(as<FloorDiv>(e).b).has_value();
+  return k != kind<FloorMod> || int_constant(as<FloorMod>(e).b).has_value();
+}
+
+bool is_constant(const Expr& e) { return as_int(e).has_value() || as_float(e).has_value(); }
+
+// Commutative operations have their constant on the right, as the rules are written.
+Expr constants_right(const Expr& e) {
+  const auto swapped = [&]<class T>(std::type_identity<T>) -> Expr {
+    const auto& n = as<T>(e);
+    return is_constant(n.a) && !is_constant(n.b) ? Expr(make<T>(n.b, n.a)) : e;
+  };
+  switch (kind_of(e)) {
+    case kind<Add>: return swapped(std::type_identity<Add>{});
+    case kind<Mul>: return swapped(std::type_identity<Mul>{});
+    case kind<Min>: return swapped(std::type_identity<Min>{});
+    case kind<Max>: return swapped(std::type_identity<Max>{});
+    case kind<EQ>: return swapped(std::type_identity<EQ>{});
+    case kind<NE>: return swapped(std::type_identity<NE>{});
+    default: return e;
+  }
+}
+
 bool is_leaf_constant(int k) { return k == kind<IntImm> || k == kind<FloatImm> || k == kind<StringImm> || k == kind<GlobalVar>; }
 
 }  // namespace
@@ -276,6 +309,9 @@ Expr simplify(Knowledge& known, const Expr& e) {
   if (before.key == e && before.result_epoch == known.epoch) return before.result;
   --known.budget;
   Expr result = simplify_node(known, e);
+  result = constants_right(result);
+  if (known.budget > 0 && !is_canonical(known, result))
+    if (const Expr rewritten = apply_rules(known, result)) result = simplify(known, rewritten);
   if (result->dtype.is_scalar()) {
     if (result->dtype.is_bool() && !known.truths.empty()) {
       if (const auto truth = assumed(known, result)) result = boolean(*truth);
