@@ -1,0 +1,128 @@
+// ELF64 after the System V gABI, chapter 4: one section of data, one symbol.
+#include "codegen/llvm/weights_object.h"
+
+#include <elf.h>
+
+#include "abi/artifact.h"
+#include "codegen/emit/codes.h"
+
+namespace lathe::codegen {
+namespace {
+
+constexpr std::string_view section_name = ".lathe_weights";
+
+// Appends to a file and keeps count; zeros fill gaps.
+class Writer {
+ public:
+  explicit Writer(const std::string& path) : path_(path), file_(path, std::ios::binary) {}
+  void bytes(const void* data, uint64_t size) {
+    file_.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+    at_ += size;
+  }
+  template <class T>
+  void record(const T& value) {
+    bytes(&value, sizeof(value));
+  }
+  void zeros_until(uint64_t offset) {
+    static constexpr char zeros[4096] = {};
+    support::require(offset >= at_, "weights overlap");
+    while (at_ < offset) bytes(zeros, std::min<uint64_t>(sizeof(zeros), offset - at_));
+  }
+  support::Status close() {
+    file_.close();
+    if (!file_) return support::Diagnostic{.code = codes::file_failed, .message = fmt::format("'{}' cannot be written", path_)};
+    return support::success();
+  }
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+  uint64_t at_ = 0;
+};
+
+void write_weights(Writer& out, const ArtifactContents& contents, uint64_t base) {
+  for (const WeightBytes& weight : contents.weights) {
+    out.zeros_until(base + static_cast<uint64_t>(weight.offset));
+    out.bytes(weight.bytes.data(), weight.bytes.size());
+  }
+  out.zeros_until(base + static_cast<uint64_t>(contents.weights_bytes));
+}
+
+Elf64_Shdr section(uint32_t name, uint32_t type, uint64_t flags, uint64_t offset, uint64_t size, uint64_t align) {
+  Elf64_Shdr header = {};
+  header.sh_name = name, header.sh_type = type, header.sh_flags = flags;
+  header.sh_offset = offset, header.sh_size = size, header.sh_addralign = align;
+  return header;
+}
+
+}  // namespace
+
+support::Status write_weights_file(const ArtifactContents& contents, const std::string& path) {
+  Writer out(path);
+  write_weights(out, contents, 0);
+  return out.close();
+}
+
+support::Status write_weights_object(const ArtifactContents& contents, const std::string& symbol, const std::string& path) {
+  const uint64_t data = LATHE_WEIGHTS_ALIGNMENT, size = static_cast<uint64_t>(contents.weights_bytes);
+  std::string names("\0", 1);  // of sections and symbols together
+  const auto name = [&](std::string_view text) {
+    const auto at = static_cast<uint32_t>(names.size());
+    names.append(text).push_back('\0');
+    return at;
+  };
+  const uint32_t weights_name = name(section_name), symbols_name = name(".symtab"), names_name = name(".strtab"),
+                 stack_name = name(".note.GNU-stack"), symbol_name = name(symbol);
+  const uint64_t symbols = (data + size + 7) / 8 * 8, texts = symbols + 2 * sizeof(Elf64_Sym);
+  const uint64_t headers = (texts + names.size() + 7) / 8 * 8;
+  const bool arm = contents.kernels->target.triple.starts_with("aarch64");
+
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64, header.e_ident[EI_DATA] = ELFDATA2LSB, header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_REL, header.e_machine = arm ? EM_AARCH64 : EM_X86_64, header.e_version = EV_CURRENT;
+  header.e_shoff = headers, header.e_ehsize = sizeof(Elf64_Ehdr), header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 5, header.e_shstrndx = 3;
+
+  Writer out(path);
+  out.record(header);
+  write_weights(out, contents, data);
+  out.zeros_until(symbols);
+  out.record(Elf64_Sym{});
+  Elf64_Sym entry = {};
+  // Weak: two artifacts with the same weights in one program share them. Hidden: they are nobody else's.
+  entry.st_name = symbol_name, entry.st_info = ELF64_ST_INFO(STB_WEAK, STT_OBJECT), entry.st_other = STV_HIDDEN;
+  entry.st_shndx = 1, entry.st_size = size;
+  out.record(entry);
+  out.bytes(names.data(), names.size());
+  out.zeros_until(headers);
+  out.record(Elf64_Shdr{});
+  out.record(section(weights_name, SHT_PROGBITS, SHF_ALLOC, data, size, LATHE_WEIGHTS_ALIGNMENT));
+  Elf64_Shdr table = section(symbols_name, SHT_SYMTAB, 0, symbols, 2 * sizeof(Elf64_Sym), 8);
+  table.sh_link = 3, table.sh_info = 1, table.sh_entsize = sizeof(Elf64_Sym);
+  out.record(table);
+  out.record(section(names_name, SHT_STRTAB, 0, texts, names.size(), 1));
+  out.record(section(stack_name, SHT_PROGBITS, 0, headers, 0, 1));
+  return out.close();
+}
+
+std::pair<uint64_t, uint64_t> find_weights_section(std::string_view elf) {
+  Elf64_Ehdr header;
+  if (elf.size() < sizeof(header)) return {0, 0};
+  std::memcpy(&header, elf.data(), sizeof(header));
+  const auto section_at = [&](uint64_t number) {
+    Elf64_Shdr s;
+    const uint64_t at = header.e_shoff + number * sizeof(s);
+    support::require(at + sizeof(s) <= elf.size(), "the linked file has no section table");
+    std::memcpy(&s, elf.data() + at, sizeof(s));
+    return s;
+  };
+  const Elf64_Shdr names = section_at(header.e_shstrndx);
+  for (uint64_t s = 0; s < header.e_shnum; ++s) {
+    const Elf64_Shdr each = section_at(s);
+    if (std::string_view(elf.data() + names.sh_offset + each.sh_name) == section_name) return {each.sh_offset, each.sh_size};
+  }
+  return {0, 0};
+}
+
+}  // namespace lathe::codegen
