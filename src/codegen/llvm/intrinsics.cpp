@@ -13,16 +13,19 @@ namespace llvm_op = llvm::Intrinsic;
 
 namespace {
 
-bool reads_memory(const Expr& e) {
+// Whether both arms of a choice may simply run: nothing read, nothing long.
+bool is_cheap(const Expr& e) {
   bool found = false;
+  int nodes = 0;
   pre_order(e, [&](const NodeRef& n) {
+    if (++nodes > 24) found = true;
     if (n->node_class().family != ExprNode::family) return false;
     const auto* call = &n->node_class() == &node_class_of<Call>() ? static_cast<const Call*>(n.get()) : nullptr;
     found |= &n->node_class() == &node_class_of<BufferLoad>();
     found |= call && (call->op->effect != Effect::pure || call->op == &intrinsic::call_pure_extern);
     return !found;
   });
-  return found;
+  return !found;
 }
 
 }  // namespace
@@ -41,7 +44,7 @@ KernelEmitter::V KernelEmitter::call(const Expr& e, const Call& n) {
 KernelEmitter::V KernelEmitter::choose(const Call& n) {
   const Expr &condition = n.args[0], &yes = n.args[1], &no = n.args[2];
   const V c = value(condition);
-  if (!reads_memory(yes) && !reads_memory(no)) {
+  if (is_cheap(yes) && is_cheap(no)) {
     const V a = value(yes);
     return builder_.CreateSelect(c, a, value(no));
   }

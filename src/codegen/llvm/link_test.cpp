@@ -137,7 +137,8 @@ TEST_F(Link, archives_of_two_models_link_into_one_program) {
   const CompiledKernels two = compile_kernels({scale("b", 2), scale("c", 3)}, test::native()).value_or_throw();
   link_artifact(contents(one), {.form = ArtifactForm::archive, .prefix = "first"}, (folder / "first.a").string()).value_or_throw();
   link_artifact(contents(two), {.form = ArtifactForm::object, .prefix = "second"}, (folder / "second.o").string()).value_or_throw();
-  std::ofstream(folder / "main.c") << artifact_header("first") << "extern const struct LatheArtifact second_lathe_artifact;\n"
+  std::ofstream(folder / "first.h") << artifact_header("first");
+  std::ofstream(folder / "main.c") << "#include \"first.h\"\n" "extern const struct LatheArtifact second_lathe_artifact;\n"
                                    << "int main(void) { const char *a = (const char*)&first_lathe_artifact, *b = (const char*)&second_lathe_artifact;\n"
                                    << "  return a[0] == 'L' && b[0] == 'L' && a != b ? 7 : 1; }\n";
   const std::string at = folder.string();

@@ -1,7 +1,97 @@
 #include "codegen/emit/math/expand.h"
 
-namespace lathe::codegen::math {
+#include "codegen/emit/math/building.h"
 
-ir::Expr expand(const ir::Call&) { return nullptr; }
+namespace lathe::codegen::math {
+namespace {
+
+using Unary = Expr (*)(Terms&, const Expr&);
+using Binary = Expr (*)(Terms&, const Expr&, const Expr&);
+
+// Exponents of float32 end at 2^128, of float64 at 2^1024.
+template <auto F, int widest>
+Expr bounded(Terms& t, const Expr& x) {
+  return F(t, x, widest);
+}
+
+// Without a function for float32 it is computed in float64 and rounded: those are no operators of a hot loop.
+struct Row {
+  const Intrinsic* op;
+  Unary single, wide;
+  Unary widened = nullptr;  // of a float32 argument in float64, where that is simpler than `wide`
+};
+const Row unary_rows[] = {
+    {&intrinsic::exp, &exp_single, &exp_double},
+    {&intrinsic::log, &log_single, &log_double},
+    {&intrinsic::tanh, &tanh_single, &tanh_double},
+    {&intrinsic::erf, &erf_single, &erf_double},
+    {&intrinsic::sigmoid, &sigmoid_single, &sigmoid_double},
+    {&intrinsic::sin, nullptr, &bounded<&sin_double, 1024>, &bounded<&sin_double, 128>},
+    {&intrinsic::cos, nullptr, &bounded<&cos_double, 1024>, &bounded<&cos_double, 128>},
+    {&intrinsic::tan, nullptr, &bounded<&tan_double, 1024>, &bounded<&tan_double, 128>},
+    {&intrinsic::exp2, nullptr, &exp2_double},
+    {&intrinsic::expm1, nullptr, &expm1_double},
+    {&intrinsic::log2, nullptr, &log2_double},
+    {&intrinsic::log10, nullptr, &log10_double},
+    {&intrinsic::log1p, nullptr, &log1p_double},
+    {&intrinsic::sinh, nullptr, &sinh_double},
+    {&intrinsic::cosh, nullptr, &cosh_double},
+    {&intrinsic::asinh, nullptr, &asinh_double},
+    {&intrinsic::acosh, nullptr, &acosh_double},
+    {&intrinsic::atanh, nullptr, &atanh_double},
+    {&intrinsic::atan, nullptr, &atan_double},
+    {&intrinsic::asin, nullptr, &asin_double},
+    {&intrinsic::acos, nullptr, &acos_double},
+};
+
+struct BinaryRow {
+  const Intrinsic* op;
+  Binary single, wide;
+};
+const BinaryRow binary_rows[] = {
+    {&intrinsic::pow, &pow_single, &pow_double},
+    {&intrinsic::atan2, nullptr, &atan2_double},
+};
+
+DType wide_of(DType t) { return DType::float_(64, t.lanes); }
+
+Expr unary(const Row& row, const Expr& argument) {
+  const DType t = argument->dtype;
+  Terms terms;
+  const Expr x = terms(argument);
+  Expr y;
+  if (t.bits == 64) y = row.wide(terms, x);
+  else if (row.single && t.bits == 32) y = row.single(terms, x);
+  else if (row.single) y = cast(t, row.single(terms, terms(cast(DType::float_(32, t.lanes), x))));
+  else y = cast(t, (row.widened ? row.widened : row.wide)(terms, terms(cast(wide_of(t), x))));
+  return terms.wrap(y);
+}
+
+Expr binary(const BinaryRow& row, const Expr& first, const Expr& second) {
+  const DType t = first->dtype;
+  Terms terms;
+  const Expr a = terms(first), b = terms(second);
+  Expr y;
+  if (t.bits == 64) y = row.wide(terms, a, b);
+  else if (row.single && t.bits == 32) y = row.single(terms, a, b);
+  else if (row.single) {
+    const DType single = DType::float_(32, t.lanes);
+    y = cast(t, row.single(terms, terms(cast(single, a)), terms(cast(single, b))));
+  } else {
+    y = cast(t, row.wide(terms, terms(cast(wide_of(t), a)), terms(cast(wide_of(t), b))));
+  }
+  return terms.wrap(y);
+}
+
+}  // namespace
+
+Expr expand(const Call& call) {
+  if (call.args.empty() || !call.args[0]->dtype.is_floating()) return nullptr;
+  for (const Row& row : unary_rows)
+    if (row.op == call.op) return unary(row, call.args[0]);
+  for (const BinaryRow& row : binary_rows)
+    if (row.op == call.op) return binary(row, call.args[0], call.args[1]);
+  return nullptr;
+}
 
 }  // namespace lathe::codegen::math

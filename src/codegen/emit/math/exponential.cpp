@@ -1,0 +1,111 @@
+// exp and its kin. Reduction by Cody and Waite: x = k ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^k exp(r); ln 2 in two
+// parts so that k times the first is exact. exp(r) = 1 + r + r^2 Q(r), Q minimax (Remez; the weighted error stands
+// beside it). Overflow gives infinity, what underflows is rounded once, NaN stays NaN.
+#include "codegen/emit/math/building.h"
+
+namespace lathe::codegen::math {
+namespace {
+
+struct Constants {
+  double to_integer;  // 1.5 * 2^mantissa: adding it leaves the nearest integer in the low bits
+  double log2_e, ln2_high, ln2_low;
+  int bias, mantissa;
+};
+constexpr Constants single_constants{12582912.0, 1.4426950408889634, 0.69287109375, 0.00027608680994530943, 127, 23};
+constexpr Constants double_constants{6755399441055744.0, 1.4426950408889634, 0.69314718036912382, 1.9082149292705877e-10, 1023, 52};
+
+const Constants& constants_of(const Expr& x) { return x->dtype.bits == 32 ? single_constants : double_constants; }
+
+struct Reduced {
+  Expr k;     // integer, as bits
+  Expr rest;  // x - k ln 2
+};
+
+Reduced reduce(Terms& t, const Expr& x) {
+  const Constants& c = constants_of(x);
+  const Expr magic = number(x, c.to_integer);
+  const Expr shifted = t(x * number(x, c.log2_e) + magic);
+  const int64_t magic_bits = x->dtype.bits == 32 ? std::bit_cast<int32_t>(static_cast<float>(c.to_integer)) : std::bit_cast<int64_t>(c.to_integer);
+  const Expr k = t(bits_of(shifted) - magic_bits);
+  const Expr whole = t(shifted - magic);
+  return {k, t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low))};
+}
+
+// exp(r) - 1 for |r| <= ln 2 / 2.
+Expr expm1_reduced(const Expr& r) {
+  if (r->dtype.bits == 32)  // 2^-34.3
+    return r * r * polynomial(r, {0.5, 0.166666672, 0.0416662693, 0.00833326485, 0.0013946048, 0.000199182774}) + r;
+  // 2^-64
+  return r * r *
+             polynomial(r, {0.5, 0.16666666666666685, 0.04166666666666672, 0.0083333333333167336, 0.0013888888888859041,
+                            0.00019841269897067444, 2.4801587372724364e-05, 2.7557234229385898e-06,
+                            2.755723413572669e-07, 2.5112242186443825e-08, 2.0926725314391295e-09}) +
+         r;
+}
+
+// 2^k for k in the range of normal exponents.
+Expr power_of_two(const Expr& k, const Constants& c) { return from_bits(shift_left(k + c.bias, c.mantissa)); }
+
+// y * 2^k in two steps: k may lie beyond the exponents of normal numbers.
+Expr scaled(Terms& t, const Expr& y, const Expr& k) {
+  const Constants& c = constants_of(y);
+  const Expr half = t(shift_right(k, 1));
+  return y * power_of_two(half, c) * power_of_two(k - half, c);
+}
+
+}  // namespace
+
+Expr exp_single_inside(Terms& t, const Expr& x) {
+  const Reduced r = reduce(t, x);
+  return (expm1_reduced(r.rest) + number(x, 1.0)) * power_of_two(r.k, single_constants);
+}
+
+Expr exp_single(Terms& t, const Expr& x) {
+  const Expr inside = t(at_most(t(at_least(x, -104.0)), 89.0));
+  const Reduced r = reduce(t, inside);
+  return scaled(t, expm1_reduced(r.rest) + number(x, 1.0), r.k);
+}
+
+Expr exp_sum(Terms& t, const Expr& high, const Expr& low) {
+  const Reduced r = reduce(t, high);
+  return scaled(t, expm1_reduced(t(r.rest + low)) + number(high, 1.0), r.k);
+}
+
+Expr exp_double(Terms& t, const Expr& x) {
+  const Expr inside = t(at_most(t(at_least(x, -746.0)), 710.0));
+  return exp_sum(t, inside, number(x, 0.0));
+}
+
+Expr exp2_double(Terms& t, const Expr& x) {
+  const Expr inside = t(at_most(t(at_least(x, -1080.0)), 1025.0));
+  const Expr magic = number(x, double_constants.to_integer);
+  const Expr shifted = t(inside + magic);
+  const Expr k = t(bits_of(shifted) - std::bit_cast<int64_t>(double_constants.to_integer));
+  // x - k is exact; its product with ln 2 keeps the part that is rounded off.
+  const Expr rest = t(inside - (shifted - magic));
+  const Expr scaled_rest = t(rest * number(x, 0.69314718055994529) + rest * number(x, 2.3190468138462996e-17));
+  return scaled(t, expm1_reduced(scaled_rest) + number(x, 1.0), k);
+}
+
+// 2^k (exp(r) - 1) + (2^k - 1), with a factor 2 held back so that k = 1024 does not overflow.
+Expr expm1_double(Terms& t, const Expr& x) {
+  const Expr inside = t(at_most(t(at_least(x, -50.0)), 710.0));
+  const Reduced r = reduce(t, inside);
+  const Expr half_power = t(power_of_two(r.k - 1, double_constants));
+  const Expr y = t(number(x, 2.0) * (half_power * expm1_reduced(r.rest) + (half_power - number(x, 0.5))));
+  // Below this exp(x) - 1 is x; keeps -0 and subnormals.
+  return select(magnitude(x) < number(x, 1e-17), x, y);
+}
+
+// exp(x) / (1 + exp(x)) from the side where exp cannot overflow.
+Expr sigmoid_single(Terms& t, const Expr& x) {
+  const Expr e = t(exp_single(t, t(negated(magnitude(x)))));
+  return div(select(x < number(x, 0.0), e, number(x, 1.0)), number(x, 1.0) + e);
+}
+
+Expr sigmoid_double(Terms& t, const Expr& x) {
+  const Expr e = t(exp_double(t, t(negated(magnitude(x)))));
+  return div(select(x < number(x, 0.0), e, number(x, 1.0)), number(x, 1.0) + e);
+}
+
+}  // namespace lathe::codegen::math
