@@ -1,0 +1,225 @@
+#include "arith/analyzer.h"
+#include "support/mutation.h"
+#include "tir/analysis/regions.h"
+#include "tir/passes/passes.h"
+#include "tir/rewrite.h"
+
+namespace lathe::tir {
+namespace {
+
+using arith::Analyzer;
+
+// A function may grow by this many statements (unrolled ones counted as often as they will be written out).
+constexpr int64_t growth_budget = 1536;
+
+// Statements, as often as unrolling will write them out.
+int64_t weight(const Stmt& s) {
+  int64_t total = 1;
+  s->node_class().for_each_child(*s, [&](const NodeRef& child) {
+    if (child->node_class().family == StmtNode::family) total += weight(Stmt(static_cast<const StmtNode*>(child.get())));
+  });
+  const auto* loop = s.as<For>();
+  const auto extent = loop && loop->kind == ForKind::unrolled ? as_int(loop->extent) : std::nullopt;
+  return total * std::max<int64_t>(extent.value_or(1), 1);
+}
+
+// One comparison inside a loop, as `margin` >= 0, and what is known of the margin over the loops further in.
+struct Guard {
+  Expr condition;  // the node in the body
+  Expr worst;      // the smallest margin over the loops between the loop and the guard
+};
+
+// The margin of an index comparison: it holds where the margin is at least zero.
+Expr margin_of(const Expr& e) {
+  const auto is_index = [](const auto& n) { return n.a->dtype == DType::int64(); };
+  if (const auto* n = e.as<LT>(); n && is_index(*n)) return n->b - n->a - 1;
+  if (const auto* n = e.as<LE>(); n && is_index(*n)) return n->b - n->a;
+  if (const auto* n = e.as<GT>(); n && is_index(*n)) return n->a - n->b - 1;
+  if (const auto* n = e.as<GE>(); n && is_index(*n)) return n->a - n->b;
+  return {};
+}
+
+bool reads_memory(const Expr& e) {
+  bool reads = false;
+  post_order(e, [&](const NodeRef& n) { reads |= n.is<BufferLoad>() || n.is<Call>(); });
+  return reads;
+}
+
+// The comparisons that guard something in the body of a loop, with their worst margins.
+class GuardSearch {
+ public:
+  GuardSearch(const Var& var, Analyzer& known) : var_(var), known_(known) {}
+
+  std::vector<Guard> guards;
+
+  void search(const NodeRef& node) {
+    if (!node || node->node_class().has_identity) return;
+    if (const auto* loop = node.as<For>()) inner_[loop->loop_var.get()] = {loop->min, loop->extent};
+    if (const auto* let = node.as<LetStmt>()) defined_.insert(let->var.get());
+    if (const auto* branch = node.as<IfThenElse>()) condition(branch->condition);
+    if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::if_then_else) condition(call->args[0]);
+    if (const auto* choice = node.as<Select>()) condition(choice->condition);
+    node->node_class().for_each_child(*node, [&](const NodeRef& child) { search(child); });
+  }
+
+ private:
+  void condition(const Expr& e) {
+    if (const auto* both = e.as<And>()) {
+      condition(both->a);
+      condition(both->b);
+      return;
+    }
+    if (const auto* call = e.as<Call>(); call && call->op == &intrinsic::likely) return condition(call->args[0]);
+    const Expr margin = margin_of(e);
+    if (!margin || !uses_var(margin, var_) || reads_memory(margin)) return;
+    // A variable bound by a let is not known here.
+    for (const Var& v : free_vars(margin))
+      if (defined_.count(v.get())) return;
+    const auto range = interval_of(known_.simplify(margin), inner_);
+    if (!range) return;
+    // A guard that never holds for the whole of the inner loops is no tail.
+    const Expr worst = known_.simplify(range->min);
+    if (!uses_var(worst, var_) || known_.const_int_bound(worst).max_value < 0) return;
+    guards.push_back({e, worst});
+  }
+
+  const Var& var_;
+  Analyzer& known_;
+  Domains inner_;
+  std::unordered_set<const VarNode*> defined_;
+};
+
+// The body with the given conditions true.
+Stmt with_true(const Stmt& body, const std::vector<Guard>& guards) {
+  std::unordered_set<const Node*> known;
+  for (const Guard& guard : guards) known.insert(guard.condition.get());
+  class Replacement : public TirRewriter {
+   public:
+    explicit Replacement(const std::unordered_set<const Node*>& known) : known_(known) {}
+
+   protected:
+    Expr visit_expr(Expr e) override { return known_.count(e.get()) ? boolean(true) : children(std::move(e)); }
+    const std::unordered_set<const Node*>& known_;
+  };
+  return fold_constants(Replacement(known)(body));
+}
+
+class LoopPartition : public TirRewriter {
+ protected:
+  Stmt visit_stmt(Stmt s) override {
+    if (const auto* loop = s.as<For>()) return partitioned(*loop, s);
+    if (const auto* branch = s.as<IfThenElse>(); branch && !reads_memory(branch->condition)) {
+      Stmt yes, no;
+      {
+        const Analyzer::Constraint holds(known_, branch->condition);
+        yes = (*this)(branch->then_case);
+      }
+      if (branch->else_case) {
+        const Analyzer::Constraint fails(known_, logical_not(branch->condition));
+        no = (*this)(branch->else_case);
+      }
+      if (yes == branch->then_case && no == branch->else_case) return s;
+      return make<IfThenElse>(branch->condition, yes, no);
+    }
+    return children(std::move(s));
+  }
+  Expr visit_expr(Expr e) override { return e; }
+
+ private:
+  Stmt whole(const For& loop, const Stmt& self) {
+    known_.bind(loop.loop_var, Range{loop.min, loop.extent});
+    const Stmt body = (*this)(loop.body);
+    return body == loop.body ? self : Stmt(with(loop, [&](For& copy) { copy.body = body; }));
+  }
+
+  Stmt partitioned(const For& loop, const Stmt& self) {
+    if (loop.kind == ForKind::vectorized || loop.kind == ForKind::thread_binding) return whole(loop, self);
+    known_.bind(loop.loop_var, Range{loop.min, loop.extent});
+    GuardSearch search(loop.loop_var, known_);
+    search.search(loop.body);
+    if (search.guards.empty()) return whole(loop, self);
+    const int64_t cost = weight(loop.body);
+    // Iterations of a parallel loop stay one loop; so do those where the guard is not linear in the variable.
+    if (loop.kind == ForKind::parallel) return versioned(loop, self, std::move(search.guards), cost);
+    return split(loop, self, search.guards, cost);
+  }
+
+  // Each iteration chooses between a body without guards and the body as it is.
+  Stmt versioned(const For& loop, const Stmt& self, std::vector<Guard> guards, int64_t cost) {
+    if (cost > budget_) return whole(loop, self);
+    budget_ -= cost;
+    Expr inside = boolean(true);
+    for (const Guard& guard : guards) inside = logical_and(inside, known_.simplify(ge(guard.worst, int64(0))));
+    const Stmt fast = (*this)(with_true(loop.body, guards)), slow = (*this)(fresh_copy(loop.body));
+    const Stmt body = is_int(inside, 1) ? fast : Stmt(make<IfThenElse>(inside, fast, slow));
+    return with(loop, [&](For& copy) { copy.body = body; });
+  }
+
+  // The change of a margin from one iteration to the next, where it is constant.
+  std::optional<int64_t> slope(const Expr& margin, const Var& var) {
+    const Expr next = substitute(margin, {{var, var + 1}});
+    return as_int(known_.simplify(next - margin));
+  }
+
+  Stmt split(const For& loop, const Stmt& self, const std::vector<Guard>& found, int64_t cost) {
+    const Var& var = loop.loop_var;
+    if (var->dtype != DType::int64()) return whole(loop, self);
+    const Expr end = known_.simplify(loop.min + loop.extent);
+    Expr low = loop.min, high = end;
+    std::vector<Guard> guards;
+    int pieces = 0;
+    for (const Guard& guard : found) {
+      const auto step = slope(guard.worst, var);
+      if (!step || *step == 0) continue;
+      const Expr origin = known_.simplify(substitute(guard.worst, {{var, int64(0)}}));
+      // origin + step * var >= 0
+      Expr new_low = low, new_high = high;
+      if (*step > 0)
+        new_low = known_.simplify(max(low, floordiv(int64(*step - 1) - origin, int64(*step))));
+      else
+        new_high = known_.simplify(min(high, floordiv(origin, int64(-*step)) + (support::flip("partition_loops_bound") ? 2 : 1)));
+      // A part that would be empty, or a guard that another already implies.
+      if (known_.can_prove(ge(new_low, new_high))) continue;
+      low = new_low;
+      high = new_high;
+      guards.push_back(guard);
+      ++pieces;
+    }
+    if (guards.empty() || pieces * cost > budget_) return whole(loop, self);
+    // Symbolic bounds may lie anywhere: keep the parts in order and inside the loop.
+    low = known_.simplify(max(loop.min, min(low, end)));
+    high = known_.simplify(max(low, min(high, end)));
+    budget_ -= pieces * cost;
+    const auto part = [&](const Expr& from, const Expr& to, const Stmt& body, bool main) -> Stmt {
+      const Expr extent = known_.simplify(to - from);
+      if (known_.can_prove(le(extent, int64(0)))) return nop();
+      Stmt copy = main ? body : fresh_copy(body);
+      const Var v = main ? var : Var(make<VarNode>(var->name, var->dtype));
+      if (!main) copy = substitute(copy, {{var, v}});
+      known_.bind(v, Range{from, extent});
+      copy = (*this)(copy);
+      return with(loop, [&](For& piece) {
+        piece.loop_var = v;
+        piece.min = from;
+        piece.extent = extent;
+        piece.body = copy;
+        piece.id = main ? loop.id : 0;
+      });
+    };
+    const Stmt before = part(loop.min, low, loop.body, false);
+    const Stmt after = part(high, end, loop.body, false);
+    const Stmt main = part(low, high, with_true(loop.body, guards), true);
+    return seq({before, main, after});
+  }
+
+  Analyzer known_;
+  int64_t budget_ = growth_budget;
+};
+
+}  // namespace
+
+Result<IRModule> partition_loops(IRModule module, const PassContext&) {
+  return on_each_body(std::move(module), [](const Stmt& body) { return LoopPartition()(body); });
+}
+
+}  // namespace lathe::tir
