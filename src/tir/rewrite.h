@@ -14,10 +14,12 @@ class TirRewriter : public Rewriter {
     if (node->node_class().has_identity) return node;
     if (node->node_class().family == StmtNode::family) return visit_stmt(Stmt(static_cast<const StmtNode*>(node.get())));
     if (node->node_class().family == ExprNode::family) return visit_expr(Expr(static_cast<const ExprNode*>(node.get())));
-    return descend(std::move(node));
+    return visit_other(std::move(node));
   }
   virtual Stmt visit_stmt(Stmt s) { return children(std::move(s)); }
   virtual Expr visit_expr(Expr e) { return children(std::move(e)); }
+  // Regions, iteration variables and other parts of statements.
+  virtual NodeRef visit_other(NodeRef node) { return descend(std::move(node)); }
   // The node with its children rewritten.
   template <class T>
   Ref<T> children(Ref<T> node) {

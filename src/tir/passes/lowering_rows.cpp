@@ -4,6 +4,7 @@ namespace lathe::tir {
 
 const std::vector<PassRow>& lowering_rows() {
   static const std::vector<PassRow> rows = {
+      {"compact_buffers", compact_buffers, {}},
       {"lower_init", lower_init, {}},
       {"convert_blocks", convert_blocks, {"lower_init"}},
       {"flatten_buffers", flatten_buffers, {"convert_blocks"}},

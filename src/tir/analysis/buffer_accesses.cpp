@@ -1,0 +1,247 @@
+#include "tir/analysis/buffer_accesses.h"
+
+#include "tir/rewrite.h"
+
+namespace lathe::tir {
+namespace {
+
+class AccessCollection {
+ public:
+  explicit AccessCollection(std::unordered_set<const BufferNode*>* opaque) : opaque_(opaque) {}
+  std::vector<BufferAccess> accesses;
+
+  void collect(const NodeRef& node) {
+    if (!node || node->node_class().has_identity) return;
+    if (const auto* loop = node.as<For>()) {
+      collect(loop->min);
+      collect(loop->extent);
+      loops_.push_back(Ref<For>(loop));
+      collect(loop->body);
+      loops_.pop_back();
+    } else if (const auto* branch = node.as<IfThenElse>()) {
+      collect(branch->condition);
+      conditionally([&] {
+        collect(branch->then_case);
+        collect(branch->else_case);
+      });
+    } else if (const auto* repeat = node.as<While>()) {
+      conditionally([&] {
+        collect(repeat->condition);
+        collect(repeat->body);
+      });
+    } else if (const auto* realize = node.as<BlockRealize>()) {
+      instance(*realize);
+    } else if (const auto* load = node.as<BufferLoad>()) {
+      for (const Expr& index : load->indices) collect(index);
+      add_access(load->buffer, load->indices, false);
+      if (load->predicate) accesses.back().conditional = true;
+    } else if (const auto* store = node.as<BufferStore>()) {
+      collect(store->value);
+      for (const Expr& index : store->indices) collect(index);
+      add_access(store->buffer, store->indices, true);
+      if (store->predicate) accesses.back().conditional = true;
+    } else {
+      if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::address_of && opaque_)
+        if (const auto* element = call->args[0].as<BufferLoad>()) opaque_->insert(element->buffer.get());
+      // A let names a value that an index may be made of.
+      const auto* let = node.as<LetStmt>();
+      if (let) lets_[let->var] = substitute(let->value, lets_);
+      node->node_class().for_each_child(*node, [&](const NodeRef& child) { collect(child); });
+    }
+  }
+
+ private:
+  void conditionally(support::function_ref<void()> body) {
+    const bool before = std::exchange(conditional_, true);
+    body();
+    conditional_ = before;
+  }
+
+  void instance(const BlockRealize& realize) {
+    for (const Expr& value : realize.iter_values) collect(value);
+    collect(realize.predicate);
+    const Block& block = *realize.block;
+    for (const MatchBufferRegion& match : block.match_buffers)
+      if (opaque_) {
+        opaque_->insert(match->source->buffer.get());
+        opaque_->insert(match->buffer.get());
+      }
+    for (size_t k = 0; k < block.iter_vars.size() && k < realize.iter_values.size(); ++k)
+      lets_[block.iter_vars[k]->var] = substitute(realize.iter_values[k], lets_);
+    const Expr outer_predicate = predicate_;
+    const Ref<Block> outer = block_;
+    predicate_ = logical_and(predicate_, substitute(realize.predicate, lets_));
+    block_ = realize.block;
+    if (block.init) {
+      in_init_ = true;
+      collect(block.init);
+      in_init_ = false;
+    }
+    const size_t first = accesses.size();
+    collect(block.body);
+    if (block.init) mark_accumulation(first);
+    block_ = outer;
+    predicate_ = outer_predicate;
+  }
+
+  void mark_accumulation(size_t first) {
+    for (size_t r = first; r < accesses.size(); ++r)
+      for (size_t w = r; !accesses[r].is_write && w < accesses.size(); ++w) {
+        const BufferAccess& write = accesses[w];
+        if (!write.is_write || write.buffer != accesses[r].buffer) continue;
+        bool same = write.indices.size() == accesses[r].indices.size();
+        for (size_t d = 0; same && d < write.indices.size(); ++d)
+          same = structural_equal(write.indices[d], accesses[r].indices[d]);
+        accesses[r].accumulates |= same;
+      }
+  }
+
+  void add_access(const Buffer& buffer, const std::vector<Expr>& indices, bool is_write) {
+    BufferAccess access{.buffer = buffer, .is_write = is_write, .loops = loops_, .block = block_,
+                        .predicate = predicate_, .conditional = conditional_, .in_init = in_init_,
+                        .order = accesses.size()};
+    for (const Expr& index : indices) access.indices.push_back(substitute(index, lets_));
+    accesses.push_back(std::move(access));
+  }
+
+  std::unordered_set<const BufferNode*>* opaque_;
+  std::vector<Ref<For>> loops_;
+  VarMap lets_;
+  Ref<Block> block_;
+  Expr predicate_ = boolean(true);
+  bool conditional_ = false, in_init_ = false;
+};
+
+// The value of an index in variables whose values are given; nothing where it holds anything else.
+std::optional<int64_t> value_of(const Expr& e, const std::unordered_map<const VarNode*, int64_t>& values) {
+  VarMap map;
+  for (const Var& v : free_vars(e)) {
+    const auto it = values.find(v.get());
+    if (it == values.end()) return std::nullopt;
+    map[v] = constant(v->dtype, it->second);
+  }
+  return as_int(fold_constants(substitute(e, map)));
+}
+
+constexpr int64_t most_points = 2048;  // of an enumeration
+
+// Whether the indices, over all iterations of `inner`, fill a whole box: by coefficients where each dimension has
+// variables of its own, else point by point.
+bool fills_a_box(const std::vector<Expr>& indices, const std::vector<Ref<For>>& inner, arith::Analyzer& known) {
+  std::unordered_set<const VarNode*> used;
+  bool separate = true;
+  for (const Expr& index : indices) {
+    std::vector<std::pair<int64_t, int64_t>> terms;  // step, extent
+    for (const Ref<For>& loop : inner) {
+      if (!uses_var(index, loop->loop_var)) continue;
+      const auto step = as_int(known.simplify(substitute(index, {{loop->loop_var, loop->loop_var + 1}}) - index));
+      if (!step || !used.insert(loop->loop_var.get()).second) {
+        separate = false;
+        break;
+      }
+      const auto extent = as_int(loop->extent);
+      // An extent that is not known: fine where its steps are by one.
+      terms.emplace_back(std::abs(*step), extent.value_or(*step == 1 || *step == -1 ? most_points : -1));
+    }
+    std::sort(terms.begin(), terms.end());
+    int64_t reach = 0;
+    for (const auto& [step, extent] : terms) {
+      if (extent < 0 || step > reach + 1) separate = false;
+      reach += step * (extent - 1);
+    }
+    if (!separate) break;
+  }
+  if (separate) return true;
+
+  int64_t points = 1;
+  VarMap origin;
+  for (const Ref<For>& loop : inner) {
+    const auto extent = as_int(loop->extent), min = as_int(loop->min);
+    if (!extent || !min || *min != 0 || (points *= std::max<int64_t>(*extent, 1)) > most_points) return false;
+    origin[loop->loop_var] = constant(loop->loop_var->dtype, 0);
+  }
+  std::vector<Expr> offsets;
+  for (const Expr& index : indices) offsets.push_back(known.simplify(index - substitute(index, origin)));
+  std::set<std::vector<int64_t>> seen;
+  std::vector<int64_t> low(indices.size(), 0), high(indices.size(), 0);
+  for (int64_t point = 0; point < points; ++point) {
+    std::unordered_map<const VarNode*, int64_t> values;
+    int64_t rest = point;
+    for (const Ref<For>& loop : inner) {
+      const int64_t extent = *as_int(loop->extent);
+      if (extent == 0) return false;
+      values[loop->loop_var.get()] = rest % extent;
+      rest /= extent;
+    }
+    std::vector<int64_t> at;
+    for (size_t d = 0; d < offsets.size(); ++d) {
+      const auto value = value_of(offsets[d], values);
+      if (!value) return false;
+      at.push_back(*value);
+      low[d] = std::min(low[d], *value);
+      high[d] = std::max(high[d], *value);
+    }
+    seen.insert(std::move(at));
+  }
+  int64_t volume = 1;
+  for (size_t d = 0; d < low.size(); ++d) volume *= high[d] - low[d] + 1;
+  return static_cast<int64_t>(seen.size()) == volume;
+}
+
+// Whether a predicate only keeps the indices of a write inside its buffer: then no element that can be read is left
+// out.
+bool only_clips(const Expr& predicate, const BufferAccess& write, arith::Analyzer& known) {
+  if (is_int(predicate, 1)) return true;
+  if (const auto* both = predicate.as<And>()) return only_clips(both->a, write, known) && only_clips(both->b, write, known);
+  if (const auto* call = predicate.as<Call>(); call && call->op == &intrinsic::likely)
+    return only_clips(call->args[0], write, known);
+  for (size_t d = 0; d < write.indices.size(); ++d) {
+    const Expr& index = write.indices[d];
+    const Expr inside = logical_and(ge(index, constant(index->dtype, 0)), lt(index, cast(index->dtype, write.buffer->shape[d])));
+    const arith::Analyzer::Constraint in_bounds(known, inside);
+    if (known.can_prove(predicate)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<BufferAccess> buffer_accesses(const Stmt& s, std::unordered_set<const BufferNode*>* opaque) {
+  AccessCollection collection(opaque);
+  collection.collect(s);
+  return std::move(collection.accesses);
+}
+
+size_t shared_loops(const BufferAccess& a, const BufferAccess& b) {
+  size_t n = 0;
+  while (n < a.loops.size() && n < b.loops.size() && a.loops[n] == b.loops[n]) ++n;
+  return n;
+}
+
+Domains domains_of(const std::vector<Ref<For>>& loops, size_t from) {
+  Domains domains;
+  for (size_t k = from; k < loops.size(); ++k) domains[loops[k]->loop_var.get()] = {loops[k]->min, loops[k]->extent};
+  return domains;
+}
+
+bool is_covered_by(const BufferAccess& read, const BufferAccess& write, arith::Analyzer& known) {
+  if (!write.is_write || write.buffer != read.buffer || write.order > read.order) return false;
+  if (write.conditional || write.indices.size() != read.indices.size()) return false;
+  const size_t shared = shared_loops(read, write);
+  const Domains read_domains = domains_of(read.loops, shared), write_domains = domains_of(write.loops, shared);
+  const std::vector<Ref<For>> inner(write.loops.begin() + static_cast<ptrdiff_t>(shared), write.loops.end());
+  if (!only_clips(write.predicate, write, known) || !fills_a_box(write.indices, inner, known)) return false;
+  for (size_t d = 0; d < read.indices.size(); ++d) {
+    const Expr index = cast(DType::int64(), read.indices[d]);
+    const auto wanted = interval_of(index, read_domains);
+    const auto given = interval_of(cast(DType::int64(), write.indices[d]), write_domains);
+    if (!wanted || !given) return false;
+    // What is read lies inside the buffer, so the part of the write beyond its ends does not count.
+    const Expr extent = cast(DType::int64(), read.buffer->shape[d]);
+    const Expr low = max(wanted->min, int64(0)), high = min(wanted->max, extent - 1);
+    if (!known.can_prove(le(given->min, low)) || !known.can_prove(ge(given->max, high))) return false;
+  }
+  return true;
+}
+
+}  // namespace lathe::tir

@@ -1,0 +1,262 @@
+#include "support/mutation.h"
+#include "tir/analysis/buffer_accesses.h"
+#include "tir/passes/passes.h"
+#include "tir/rewrite.h"
+
+namespace lathe::tir {
+namespace {
+
+using arith::Analyzer;
+
+// A buffer inside a loop that takes at most this many bytes lies on the stack; all of a function's together take at
+// most `stack_bytes`.
+constexpr int64_t local_bytes = 32 * 1024, stack_bytes = 256 * 1024;
+
+// The part of a buffer that is kept: element `origin` of the old buffer is element 0 of the new one.
+struct Compacted {
+  Buffer original, buffer;
+  std::vector<Expr> origin;
+};
+
+// What becomes of the buffers that one block allocates.
+struct Placement {
+  std::unordered_map<const BufferNode*, Compacted> compacted;
+  std::unordered_map<const For*, std::vector<Buffer>> inside;  // buffers by the loop whose body allocates them
+  std::vector<Buffer> kept;                                    // those that stay where they are
+};
+
+class PlacementSearch {
+ public:
+  PlacementSearch(const Block& block, const PassContext& context, int64_t& stack_left)
+      : block_(block), context_(context), stack_left_(stack_left),
+        accesses_(buffer_accesses(block.body, &opaque_)) {
+    for (const BufferAccess& access : accesses_)
+      for (const Ref<For>& loop : access.loops) known_.bind(loop->loop_var, Range{loop->min, loop->extent});
+  }
+
+  Placement search() {
+    for (const Buffer& buffer : block_.alloc_buffers) place(buffer);
+    return std::move(placement_);
+  }
+
+ private:
+  void place(const Buffer& buffer) {
+    std::vector<const BufferAccess*> uses;
+    for (const BufferAccess& access : accesses_)
+      if (access.buffer->data == buffer->data) uses.push_back(&access);
+    if (uses.empty() && !opaque_.count(buffer.get())) return;  // nobody uses it
+    const bool plain = !opaque_.count(buffer.get()) && buffer->strides.empty() && !buffer->elem_offset &&
+                       std::all_of(uses.begin(), uses.end(), [&](const auto* use) { return use->buffer == buffer; });
+    if (!plain) {
+      placement_.kept.push_back(buffer);
+      return;
+    }
+    const size_t level = deepest_level(uses);
+    if (support::flip("compact_buffers_level") && level + 1 < uses[0]->loops.size() && uses.size() > 1 && level == 0) {
+      shrink_at(buffer, uses, shared_by_all(uses));
+      return;
+    }
+    shrink_at(buffer, uses, level);
+  }
+
+  static size_t shared_by_all(const std::vector<const BufferAccess*>& uses) {
+    size_t level = uses[0]->loops.size();
+    for (const BufferAccess* use : uses) level = std::min(level, shared_loops(*uses[0], *use));
+    return level;
+  }
+
+  // The number of loops around the allocation: as many as all uses share and no value crosses.
+  size_t deepest_level(const std::vector<const BufferAccess*>& uses) {
+    size_t level = shared_by_all(uses);
+    // A reduction gathers its value over the loops that drive its reduce variables.
+    for (const BufferAccess* use : uses) {
+      if (!use->accumulates && !use->in_init) continue;
+      for (size_t k = 0; k < level; ++k)
+        if (drives_reduction(*use, use->loops[k]->loop_var)) level = k;
+    }
+    if (level == 0) return 0;
+    for (const BufferAccess* read : uses) {
+      if (read->is_write || read->accumulates) continue;
+      const bool covered = std::any_of(uses.begin(), uses.end(), [&](const BufferAccess* write) {
+        return write->is_write && is_covered_by(*read, *write, known_);
+      });
+      if (!covered) {
+        context_.remark("compact_buffers", read->buffer->name,
+                        "a read was not shown to see only values of the same iteration");
+        return 0;
+      }
+    }
+    return level;
+  }
+
+  bool drives_reduction(const BufferAccess& use, const Var& loop_var) {
+    // The values of the block's variables are found through a search for the instance that holds it.
+    bool found = false;
+    pre_order(block_.body, [&](const NodeRef& n) {
+      const auto* realize = n.as<BlockRealize>();
+      if (realize && realize->block == use.block)
+        for (size_t k = 0; k < realize->iter_values.size(); ++k)
+          found |= realize->block->iter_vars[k]->type == IterType::reduce && uses_var(realize->iter_values[k], loop_var);
+      return !found;
+    });
+    return found;
+  }
+
+  void shrink_at(const Buffer& buffer, const std::vector<const BufferAccess*>& uses, size_t level) {
+    Compacted result{buffer, buffer, {}};
+    std::vector<Expr> shape;
+    bool smaller = false;
+    for (size_t d = 0; d < buffer->shape.size(); ++d) {
+      const auto [origin, extent] = part_used(buffer, uses, level, d);
+      smaller |= extent != buffer->shape[d];
+      result.origin.push_back(origin);
+      shape.push_back(extent);
+    }
+    const auto elements = as_int(fold_constants(product(shape)));
+    std::string scope = buffer->scope;
+    if (level > 0 && scope == "global" && elements) {
+      const int64_t bytes = buffer->dtype.storage_bytes(*elements);
+      if (bytes <= local_bytes && bytes <= stack_left_) {
+        scope = "local";
+        stack_left_ -= bytes;
+      }
+    }
+    if (smaller || scope != buffer->scope) {
+      const Var data = make<VarNode>(buffer->name, DType::handle());
+      result.buffer = with(*buffer, [&](BufferNode& copy) {
+        copy.data = data;
+        copy.shape = shape;
+        copy.scope = scope;
+      });
+      placement_.compacted[buffer.get()] = result;
+    }
+    if (level == 0)
+      placement_.kept.push_back(result.buffer);
+    else
+      placement_.inside[uses[0]->loops[level - 1].get()].push_back(result.buffer);
+  }
+
+  // The smallest interval of dimension `d` that holds all uses in one iteration of the first `level` loops, when its
+  // length is constant; else the whole dimension.
+  std::pair<Expr, Expr> part_used(const Buffer& buffer, const std::vector<const BufferAccess*>& uses, size_t level,
+                                  size_t d) {
+    const Expr& whole = buffer->shape[d];
+    const std::pair<Expr, Expr> everything{constant(whole->dtype, 0), whole};
+    std::optional<Interval> part;
+    for (const BufferAccess* use : uses) {
+      const Expr& index = use->indices[d];
+      if (index->dtype != DType::int64()) return everything;
+      const auto used = interval_of(index, domains_of(use->loops, level));
+      if (!used) return everything;
+      const Interval here{known_.simplify(used->min), known_.simplify(used->max)};
+      if (!part) {
+        part = here;
+        continue;
+      }
+      if (!known_.can_prove(le(part->min, here.min))) {
+        if (!known_.can_prove(le(here.min, part->min))) return everything;
+        part->min = here.min;
+      }
+      if (!known_.can_prove(ge(part->max, here.max))) {
+        if (!known_.can_prove(ge(here.max, part->max))) return everything;
+        part->max = here.max;
+      }
+    }
+    const int64_t length = known_.const_int_bound(known_.simplify(part->max - part->min + 1)).max_value;
+    const auto full = as_int(whole);
+    if (length == arith::ConstIntBound::positive_infinity || (full && length >= *full)) return everything;
+    return {part->min, constant(whole->dtype, std::max<int64_t>(length, 0))};
+  }
+
+  const Block& block_;
+  const PassContext& context_;
+  int64_t& stack_left_;
+  std::unordered_set<const BufferNode*> opaque_;
+  std::vector<BufferAccess> accesses_;
+  Placement placement_;
+  Analyzer known_;
+};
+
+class BufferCompaction : public TirRewriter {
+ public:
+  explicit BufferCompaction(const PassContext& context) : context_(context) {}
+
+ protected:
+  Stmt visit_stmt(Stmt s) override {
+    if (const auto* block = s.as<Block>(); block && !block->alloc_buffers.empty()) {
+      Placement found = PlacementSearch(*block, context_, stack_left_).search();
+      for (auto& [buffer, compacted] : found.compacted) compacted_[buffer] = compacted;
+      for (auto& [loop, buffers] : found.inside) inside_[loop] = {Ref<For>(loop), buffers};
+      s = with(*block, [&](Block& copy) { copy.alloc_buffers = found.kept; });
+    }
+    std::vector<Buffer> buffers;
+    if (const auto it = s.is<For>() ? inside_.find(s.as<For>()) : inside_.end(); it != inside_.end())
+      buffers = it->second.second;
+    Stmt rewritten = children(std::move(s));
+    if (const auto* loop = rewritten.as<For>(); loop && !buffers.empty())
+      return with(*loop, [&](For& copy) { copy.body = scope_of(copy.body, buffers); });
+    if (const auto* store = rewritten.as<BufferStore>()) {
+      if (const Compacted* to = find(store->buffer))
+        return with(*store, [&](BufferStore& copy) { move(*to, copy.buffer, copy.indices); });
+    }
+    return rewritten;
+  }
+
+  Expr visit_expr(Expr e) override {
+    Expr rewritten = children(std::move(e));
+    const auto* load = rewritten.as<BufferLoad>();
+    const Compacted* to = load ? find(load->buffer) : nullptr;
+    if (!to) return rewritten;
+    return with(*load, [&](BufferLoad& copy) { move(*to, copy.buffer, copy.indices); });
+  }
+
+  NodeRef visit_other(NodeRef node) override {
+    NodeRef rewritten = descend(std::move(node));
+    const auto* region = rewritten.as<BufferRegionNode>();
+    const Compacted* to = region ? find(region->buffer) : nullptr;
+    if (!to) return rewritten;
+    return with(*region, [&](BufferRegionNode& copy) {
+      copy.buffer = to->buffer;
+      for (size_t d = 0; d < copy.region.size(); ++d) copy.region[d].min = sub(copy.region[d].min, to->origin[d]);
+    });
+  }
+
+ private:
+  const Compacted* find(const Buffer& buffer) const {
+    const auto it = compacted_.find(buffer.get());
+    return it == compacted_.end() ? nullptr : &it->second;
+  }
+  static void move(const Compacted& to, Buffer& buffer, std::vector<Expr>& indices) {
+    buffer = to.buffer;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const Expr origin = cast(indices[d]->dtype.element(), to.origin[d]);
+      indices[d] = sub_index(indices[d], origin);
+    }
+  }
+
+  // A block without variables, which only allocates.
+  static Stmt scope_of(const Stmt& body, const std::vector<Buffer>& buffers) {
+    Ref<Block> block = make<Block>(std::vector<IterVar>{}, buffers, std::vector<MatchBufferRegion>{},
+                                   std::vector<BufferRegion>{}, std::vector<BufferRegion>{},
+                                   buffers[0]->name + "_scope", Stmt{}, body);
+    const Regions regions = infer_regions(*block);
+    block = with(*block, [&](Block& copy) {
+      copy.reads = regions.reads;
+      copy.writes = regions.writes;
+    });
+    return make<BlockRealize>(std::vector<Expr>{}, boolean(true), block);
+  }
+
+  const PassContext& context_;
+  int64_t stack_left_ = stack_bytes;
+  std::unordered_map<const BufferNode*, Compacted> compacted_;
+  std::unordered_map<const For*, std::pair<Ref<For>, std::vector<Buffer>>> inside_;
+};
+
+}  // namespace
+
+Result<IRModule> compact_buffers(IRModule module, const PassContext& context) {
+  return on_each_body(std::move(module), [&](const Stmt& body) { return BufferCompaction(context)(body); });
+}
+
+}  // namespace lathe::tir
