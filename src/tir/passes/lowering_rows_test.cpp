@@ -2,6 +2,7 @@
 
 #include "tir/testing/differential.h"
 #include "tir/testing/programs.h"
+#include "tir/testing/random_program.h"
 
 namespace lathe::tir {
 namespace {
@@ -41,6 +42,40 @@ TEST(lowering_rows, keep_the_meaning_of_padding) {
 
 TEST(lowering_rows, run_in_an_order_that_fits_their_declarations) {
   EXPECT_TRUE(lower_to_kernel(testing::padded_stencil(5, ForKind::vectorized)).ok());
+}
+
+// What became of random programs: how many were run, and of those how many every row accepted.
+struct Tally {
+  int run = 0, invalid = 0, refused = 0, accepted = 0;
+};
+
+TEST(lowering_rows, keep_the_meaning_of_random_programs) {
+  Tally tally;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    const Function f = testing::random_program(seed);
+    ++tally.run;
+    const std::string invalid = difference(f, f, seed);
+    if (!invalid.empty()) {
+      ++tally.invalid;
+      ADD_FAILURE() << "seed " << seed << ": " << invalid;
+      continue;
+    }
+    IRModule module;
+    module.set("main", f);
+    bool accepted = true;
+    for (const PassRow& row : lowering_rows()) {
+      auto result = row.run(module, {});
+      if (!result.ok()) {
+        accepted = false;
+        break;
+      }
+      module = *result;
+      ASSERT_EQ(difference(f, module.find_as<PrimFunc>("main"), seed), "") << "seed " << seed << " after " << row.name;
+    }
+    ++(accepted ? tally.accepted : tally.refused);
+  }
+  std::printf("random programs: %d run, %d accepted by every row, %d refused\n", tally.run, tally.accepted, tally.refused);
+  EXPECT_GT(tally.accepted, tally.run * 9 / 10);
 }
 
 }  // namespace
