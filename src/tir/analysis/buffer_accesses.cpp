@@ -1,5 +1,6 @@
 #include "tir/analysis/buffer_accesses.h"
 
+#include "arith/analyzer.h"
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
@@ -224,10 +225,13 @@ Domains domains_of(const std::vector<Ref<For>>& loops, size_t from) {
   return domains;
 }
 
-bool is_covered_by(const BufferAccess& read, const BufferAccess& write, arith::Analyzer& known) {
+bool is_covered_by(const BufferAccess& read, const BufferAccess& write) {
   if (!write.is_write || write.buffer != read.buffer || write.order > read.order) return false;
   if (write.conditional || write.indices.size() != read.indices.size()) return false;
   const size_t shared = shared_loops(read, write);
+  // The shared loops alone: what is inside an empty loop must not be used.
+  arith::Analyzer known;
+  for (size_t k = 0; k < shared; ++k) known.bind(read.loops[k]->loop_var, Range{read.loops[k]->min, read.loops[k]->extent});
   const Domains read_domains = domains_of(read.loops, shared), write_domains = domains_of(write.loops, shared);
   const std::vector<Ref<For>> inner(write.loops.begin() + static_cast<ptrdiff_t>(shared), write.loops.end());
   if (!only_clips(write.predicate, write, known) || !fills_a_box(write.indices, inner, known)) return false;

@@ -2,7 +2,6 @@
 // and its indices in terms of those loops. And what follows: which values a read can see.
 #pragma once
 
-#include "arith/analyzer.h"
 #include "tir/analysis/regions.h"
 
 namespace lathe::tir {
@@ -29,8 +28,8 @@ std::vector<BufferAccess> buffer_accesses(const Stmt& s, std::unordered_set<cons
 size_t shared_loops(const BufferAccess& a, const BufferAccess& b);
 
 // Whether every element that `read` reads in one iteration of the loops it shares with `write` was written there by
-// `write` before. `known` holds the domains of the loops.
-bool is_covered_by(const BufferAccess& read, const BufferAccess& write, arith::Analyzer& known);
+// `write` before.
+bool is_covered_by(const BufferAccess& read, const BufferAccess& write);
 
 // The loops in `loops` from number `from` on, as domains.
 Domains domains_of(const std::vector<Ref<For>>& loops, size_t from);

@@ -1,3 +1,4 @@
+#include "arith/analyzer.h"
 #include "support/mutation.h"
 #include "tir/analysis/buffer_accesses.h"
 #include "tir/passes/passes.h"
@@ -29,10 +30,7 @@ class PlacementSearch {
  public:
   PlacementSearch(const Block& block, const PassContext& context, int64_t& stack_left)
       : block_(block), context_(context), stack_left_(stack_left),
-        accesses_(buffer_accesses(block.body, &opaque_)) {
-    for (const BufferAccess& access : accesses_)
-      for (const Ref<For>& loop : access.loops) known_.bind(loop->loop_var, Range{loop->min, loop->extent});
-  }
+        accesses_(buffer_accesses(block.body, &opaque_)) {}
 
   Placement search() {
     for (const Buffer& buffer : block_.alloc_buffers) place(buffer);
@@ -78,7 +76,7 @@ class PlacementSearch {
     for (const BufferAccess* read : uses) {
       if (read->is_write || read->accumulates) continue;
       const bool covered = std::any_of(uses.begin(), uses.end(), [&](const BufferAccess* write) {
-        return write->is_write && is_covered_by(*read, *write, known_);
+        return write->is_write && is_covered_by(*read, *write);
       });
       if (!covered) {
         context_.remark("compact_buffers", read->buffer->name,
@@ -142,27 +140,32 @@ class PlacementSearch {
                                   size_t d) {
     const Expr& whole = buffer->shape[d];
     const std::pair<Expr, Expr> everything{constant(whole->dtype, 0), whole};
+    Analyzer known;
+    for (size_t k = 0; k < level; ++k) {
+      const For& loop = *uses[0]->loops[k];
+      known.bind(loop.loop_var, Range{loop.min, loop.extent});
+    }
     std::optional<Interval> part;
     for (const BufferAccess* use : uses) {
       const Expr& index = use->indices[d];
       if (index->dtype != DType::int64()) return everything;
       const auto used = interval_of(index, domains_of(use->loops, level));
       if (!used) return everything;
-      const Interval here{known_.simplify(used->min), known_.simplify(used->max)};
+      const Interval here{known.simplify(used->min), known.simplify(used->max)};
       if (!part) {
         part = here;
         continue;
       }
-      if (!known_.can_prove(le(part->min, here.min))) {
-        if (!known_.can_prove(le(here.min, part->min))) return everything;
+      if (!known.can_prove(le(part->min, here.min))) {
+        if (!known.can_prove(le(here.min, part->min))) return everything;
         part->min = here.min;
       }
-      if (!known_.can_prove(ge(part->max, here.max))) {
-        if (!known_.can_prove(ge(here.max, part->max))) return everything;
+      if (!known.can_prove(ge(part->max, here.max))) {
+        if (!known.can_prove(ge(here.max, part->max))) return everything;
         part->max = here.max;
       }
     }
-    const int64_t length = known_.const_int_bound(known_.simplify(part->max - part->min + 1)).max_value;
+    const int64_t length = known.const_int_bound(known.simplify(part->max - part->min + 1)).max_value;
     const auto full = as_int(whole);
     if (length == arith::ConstIntBound::positive_infinity || (full && length >= *full)) return everything;
     return {part->min, constant(whole->dtype, std::max<int64_t>(length, 0))};
@@ -174,7 +177,6 @@ class PlacementSearch {
   std::unordered_set<const BufferNode*> opaque_;
   std::vector<BufferAccess> accesses_;
   Placement placement_;
-  Analyzer known_;
 };
 
 class BufferCompaction : public TirRewriter {

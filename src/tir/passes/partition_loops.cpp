@@ -127,6 +127,7 @@ class LoopPartition : public TirRewriter {
 
  private:
   Stmt whole(const For& loop, const Stmt& self) {
+    const Analyzer::Scope inside(known_);
     known_.bind(loop.loop_var, Range{loop.min, loop.extent});
     const Stmt body = (*this)(loop.body);
     return body == loop.body ? self : Stmt(with(loop, [&](For& copy) { copy.body = body; }));
@@ -134,9 +135,12 @@ class LoopPartition : public TirRewriter {
 
   Stmt partitioned(const For& loop, const Stmt& self) {
     if (loop.kind == ForKind::vectorized || loop.kind == ForKind::thread_binding) return whole(loop, self);
-    known_.bind(loop.loop_var, Range{loop.min, loop.extent});
     GuardSearch search(loop.loop_var, known_);
-    search.search(loop.body);
+    {
+      const Analyzer::Scope inside(known_);
+      known_.bind(loop.loop_var, Range{loop.min, loop.extent});
+      search.search(loop.body);
+    }
     if (search.guards.empty()) return whole(loop, self);
     const int64_t cost = weight(loop.body);
     // Iterations of a parallel loop stay one loop; so do those where the guard is not linear in the variable.
@@ -148,6 +152,8 @@ class LoopPartition : public TirRewriter {
   Stmt versioned(const For& loop, const Stmt& self, std::vector<Guard> guards, int64_t cost) {
     if (cost > budget_) return whole(loop, self);
     budget_ -= cost;
+    const Analyzer::Scope scope(known_);
+    known_.bind(loop.loop_var, Range{loop.min, loop.extent});
     Expr inside = boolean(true);
     for (const Guard& guard : guards) inside = logical_and(inside, known_.simplify(ge(guard.worst, int64(0))));
     const Stmt fast = (*this)(with_true(loop.body, guards)), slow = (*this)(fresh_copy(loop.body));
@@ -196,6 +202,7 @@ class LoopPartition : public TirRewriter {
       Stmt copy = main ? body : fresh_copy(body);
       const Var v = main ? var : Var(make<VarNode>(var->name, var->dtype));
       if (!main) copy = substitute(copy, {{var, v}});
+      const Analyzer::Scope inside(known_);
       known_.bind(v, Range{from, extent});
       copy = (*this)(copy);
       return with(loop, [&](For& piece) {

@@ -78,6 +78,8 @@ class Simplification : public TirRewriter {
     if (known_.can_prove(le(extent, constant(extent->dtype, 0)))) return nop();
     if (is_int(extent, 1) && loop.kind != ForKind::thread_binding)
       return (*this)(substitute(loop.body, {{loop.loop_var, min}}));
+    // What the domain implies of variables further out holds only inside: an empty loop implies nothing.
+    const Analyzer::Scope inside(known_);
     const bool shorter = support::flip("simplify_domain");
     known_.bind(loop.loop_var, Range{min, shorter ? sub(extent, constant(extent->dtype, 1)) : extent});
     Stmt body;
@@ -120,6 +122,7 @@ class Simplification : public TirRewriter {
     for (Expr& value : values) value = known_.simplify(value);
     const Expr predicate = known_.simplify(realize.predicate);
     if (is_int(predicate, 0)) return nop();
+    const Analyzer::Scope inside(known_);
     for (const IterVar& iter : realize.block->iter_vars) known_.bind(iter->var, iter->dom);
     // The block keeps its variables and regions: only statements inside are simplified.
     const Stmt body = (*this)(realize.block->body);
