@@ -1,0 +1,35 @@
+// One subcommand of `lathe`: its options, and what it does. Every file of this folder declares one.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "support/result.h"
+#include "support/std.h"
+
+namespace lathe::tool {
+
+// Adds the subcommand; its callback runs after parsing and throws DiagnosticError on a user's error.
+void add_compile(CLI::App& app);
+void add_run(CLI::App& app);
+void add_verify(CLI::App& app);
+void add_opt(CLI::App& app);
+void add_doctor(CLI::App& app);
+
+// "name=value" pairs of options such as --dim and --input, split at the first '='.
+std::pair<std::string, std::string> split_pair(const std::string& option, const std::string& text);
+std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& options);
+
+// A line on standard error when something takes over a second: stage and percentage; erased when it is done.
+class Progress {
+ public:
+  explicit Progress(bool quiet);
+  ~Progress();
+  void operator()(const std::string& stage, double fraction);
+
+ private:
+  std::chrono::steady_clock::time_point start_;
+  bool enabled_;
+  bool shown_ = false;
+};
+
+}  // namespace lathe::tool

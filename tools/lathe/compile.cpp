@@ -1,0 +1,87 @@
+// lathe compile: a model file becomes an artifact, an object, or the text of a stage.
+#include "command.h"
+#include "driver/artifact/save.h"
+#include "driver/model_file.h"
+#include "support/environment.h"
+
+namespace lathe::tool {
+namespace {
+
+struct Options {
+  std::string model, output, target = "native", emit, dump_ir, stop_after;
+  std::vector<std::string> dims, disabled;
+  int threads = 0;
+  bool verify = false, timings = false, quiet = false, no_cache = false;
+};
+
+void print_timings(const driver::CompiledModel& model) {
+  std::chrono::nanoseconds total{};
+  for (const driver::RowTime& row : model.times) total += row.time;
+  for (const driver::RowTime& row : model.times)
+    std::printf("%9.3f ms  %s\n", static_cast<double>(row.time.count()) / 1e6, row.row.c_str());
+  std::printf("%9.3f ms  total\n", static_cast<double>(total.count()) / 1e6);
+  if (!model.program) return;
+  const lower::MemoryPlan& plan = model.program->plan;
+  std::printf("memory: planned peak %lld bytes (%lld without sharing, %lld in place), weights %lld bytes\n",
+              static_cast<long long>(plan.arena_bytes), static_cast<long long>(plan.unplanned_bytes),
+              static_cast<long long>(plan.in_place), static_cast<long long>(model.program->weight_bytes));
+}
+
+void run(const Options& o) {
+  const driver::Form* form =
+      (o.emit.empty() ? driver::form_of_path(o.output) : driver::form_named(o.emit)).value_or_throw();
+  driver::CompileOptions options;
+  options.target = target::parse_target(o.target).value_or_throw();
+  if (options.target.kind == "interp")
+    throw support::DiagnosticError(support::Diagnostic{
+        .code = {"tool-option"},
+        .message = "the target 'interp' runs in process and has nothing to save",
+        .help = "use `lathe verify`, or lathe.compile(model, target=\"interp\") in Python"});
+  options.compile_threads = o.threads;
+  options.disabled_passes.insert(o.disabled.begin(), o.disabled.end());
+  options.stop_after = o.stop_after.empty() ? driver::stop_row(*form) : o.stop_after;
+  options.verify = o.verify;
+  options.dump_folder = o.dump_ir;
+  codegen::KernelCache cache(o.no_cache ? std::filesystem::path() : codegen::kernel_cache_folder(driver::cache_folder()));
+  options.cache = &cache;
+  Progress progress(o.quiet);
+  options.on_progress = [&](const std::string& stage, double fraction) { progress(stage, fraction); };
+  ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
+  const driver::CompiledModelRef model = driver::compile(std::move(module), options).value_or_throw();
+  driver::save(*model, *form, o.output).value_or_throw();
+  if (o.timings) print_timings(*model);
+}
+
+std::string known_forms() {
+  std::string text;
+  for (const driver::Form& form : driver::forms())
+    text += (text.empty() ? "" : ", ") + std::string(form.name) + " (" + std::string(form.meaning) + ")";
+  return text;
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("compile", "Compile a model to an artifact");
+  sub->add_option("model", o->model, "The model: .onnx, or a script (.relax, .tir, .py)")->required();
+  sub->add_option("-o,--output", o->output, "Where to write; the extension says what")->required();
+  sub->add_option("--target", o->target,
+                  "native, x86-64-v2, x86-64-v3, x86-64-v4, aarch64-linux-gnu, null, a triple with cpu and features, "
+                  "or a target file")
+      ->capture_default_str();
+  sub->add_option("--emit", o->emit, "What to write, whatever the extension: " + known_forms());
+  sub->add_option("--dim", o->dims, "Fix a symbolic dimension: name=size")->take_all();
+  sub->add_option("--compile-threads", o->threads, "Threads that generate code (0: all); the result is the same");
+  sub->add_option("--disable-pass", o->disabled, "Leave a pass out")->take_all();
+  sub->add_option("--stop-after", o->stop_after, "Stop after this pass (with an IR's text as output)");
+  sub->add_option("--dump-ir", o->dump_ir, "Write the program after each pass that changed it into this folder");
+  sub->add_flag("--verify", o->verify, "Check the program between passes");
+  sub->add_flag("--timings", o->timings, "Print the time of each pass, and the memory plan");
+  sub->add_flag("--no-cache", o->no_cache, "Compile every kernel anew");
+  sub->add_flag("-q,--quiet", o->quiet, "No progress line");
+  sub->footer("Example:\n  lathe compile model.onnx -o model.so --target x86-64-v3 --dim batch=1");
+  sub->callback([o] { run(*o); });
+}
+
+}  // namespace lathe::tool

@@ -1,0 +1,49 @@
+#include <unistd.h>
+
+#include <charconv>
+
+#include "command.h"
+
+namespace lathe::tool {
+namespace {
+
+[[noreturn]] void refuse(std::string message) {
+  throw support::DiagnosticError(support::Diagnostic{.code = {"tool-option"}, .message = std::move(message)});
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> split_pair(const std::string& option, const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    refuse(option + " takes name=value, not '" + text + "'");
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& options) {
+  std::map<std::string, int64_t> dims;
+  for (const std::string& option : options) {
+    const auto [name, text] = split_pair("--dim", option);
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 0)
+      refuse("--dim " + name + " takes a size of zero or more, not '" + text + "'");
+    dims[name] = value;
+  }
+  return dims;
+}
+
+Progress::Progress(bool quiet)
+    : start_(std::chrono::steady_clock::now()), enabled_(!quiet && isatty(STDERR_FILENO)) {}
+
+void Progress::operator()(const std::string& stage, double fraction) {
+  if (!enabled_ || std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1)) return;
+  std::fprintf(stderr, "\r\033[K%3d %% %s", static_cast<int>(std::min(fraction, 1.0) * 100), stage.c_str());
+  shown_ = true;
+}
+
+Progress::~Progress() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+}  // namespace lathe::tool
