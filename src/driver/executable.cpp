@@ -16,6 +16,8 @@ support::Diagnostic runtime_failure(const std::string& what) {
   return d;
 }
 
+std::string dtype_name(DLDataType type) { return lower::dtype_of(type).str(); }
+
 namespace {
 
 // The artifact of a model in memory: what a shared library would export.

@@ -31,6 +31,8 @@ support::Result<ExecutableRef> load(const CompiledModelRef& compiled);
 // A saved artifact.
 support::Result<ExecutableRef> open(const std::string& path);
 
+// "float32", as DLPack encodes it.
+std::string dtype_name(DLDataType type);
 // What the runtime says of the last failure on this thread, as a diagnostic.
 support::Diagnostic runtime_failure(const std::string& what);
 

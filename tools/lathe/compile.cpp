@@ -42,7 +42,7 @@ void run(const Options& o) {
   options.stop_after = o.stop_after.empty() ? driver::stop_row(*form) : o.stop_after;
   options.verify = o.verify;
   options.dump_folder = o.dump_ir;
-  codegen::KernelCache cache(o.no_cache ? std::filesystem::path() : codegen::kernel_cache_folder(driver::cache_folder()));
+  codegen::KernelCache cache(o.no_cache ? std::filesystem::path() : codegen::kernel_cache_folder(support::read_environment().cache_dir));
   options.cache = &cache;
   Progress progress(o.quiet);
   options.on_progress = [&](const std::string& stage, double fraction) { progress(stage, fraction); };
