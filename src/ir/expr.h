@@ -288,11 +288,22 @@ struct Reduce : ExprNode {
   void derive() { dtype = sources.at(static_cast<size_t>(value_index))->dtype; }
 };
 
-template <>
-struct FamilyKinds<ExprNode> {
-  using type = KindList<VarNode, IntImm, FloatImm, StringImm, GlobalVar, Cast, Add, Sub, Mul, Div, Mod, FloorDiv,
-                        FloorMod, Min, Max, EQ, NE, LT, LE, GT, GE, And, Or, Not, Select, Ramp, Broadcast, Shuffle, Let,
-                        BufferLoad, Call, Reduce>;
-};
-
 }  // namespace lathe::ir
+
+// The kinds of expressions, one row each.
+#define LATHE_EXPR_KINDS(X) \
+  X(lathe::ir::VarNode) X(lathe::ir::IntImm) X(lathe::ir::FloatImm) X(lathe::ir::StringImm) \
+  X(lathe::ir::GlobalVar) X(lathe::ir::Cast) X(lathe::ir::Add) X(lathe::ir::Sub) X(lathe::ir::Mul) \
+  X(lathe::ir::Div) X(lathe::ir::Mod) X(lathe::ir::FloorDiv) X(lathe::ir::FloorMod) X(lathe::ir::Min) \
+  X(lathe::ir::Max) X(lathe::ir::EQ) X(lathe::ir::NE) X(lathe::ir::LT) X(lathe::ir::LE) X(lathe::ir::GT) \
+  X(lathe::ir::GE) X(lathe::ir::And) X(lathe::ir::Or) X(lathe::ir::Not) X(lathe::ir::Select) X(lathe::ir::Ramp) \
+  X(lathe::ir::Broadcast) X(lathe::ir::Shuffle) X(lathe::ir::Let) X(lathe::ir::BufferLoad) X(lathe::ir::Call) \
+  X(lathe::ir::Reduce)
+template <>
+struct lathe::ir::FamilyKinds<lathe::ir::ExprNode> {
+  using type = KindsAfter<void LATHE_EXPR_KINDS(LATHE_KIND)>;
+};
+// Nodes beside the expressions.
+#define LATHE_EXPR_PARTS(X) X(lathe::ir::BufferNode) X(lathe::ir::IterVarNode) X(lathe::ir::CommReducerNode)
+LATHE_EXPR_KINDS(LATHE_DECLARE_KIND)
+LATHE_EXPR_PARTS(LATHE_DECLARE_KIND)

@@ -292,12 +292,6 @@ constexpr bool identity_of() {
 
 }  // namespace detail
 
-// The kinds of a closed family: specialised beside the family's list. Open families have none.
-template <class Base>
-struct FamilyKinds {
-  using type = KindList<>;
-};
-
 namespace detail {
 template <class T>
 constexpr int kind_of() {
@@ -330,6 +324,18 @@ const NodeClass& node_class_of() {
   };
   return node_class;
 }
+
+// The rows of a family as KindList's arguments: KindsAfter<void ROWS(LATHE_KIND)>.
+template <class First, class... Kinds>
+using KindsAfter = KindList<Kinds...>;
+#define LATHE_KIND(Kind) , Kind
+// What derives from a kind's fields is compiled once: declared beside the kind, defined in one source file.
+#define LATHE_DECLARE_KIND(Kind)                                                    \
+  extern template const lathe::ir::NodeClass& lathe::ir::node_class_of<Kind>(); \
+  extern template void lathe::ir::detail::seal<Kind>(Kind&);
+#define LATHE_DEFINE_KIND(Kind)                                              \
+  template const lathe::ir::NodeClass& lathe::ir::node_class_of<Kind>(); \
+  template void lathe::ir::detail::seal<Kind>(Kind&);
 
 // A new node; arguments are its fields in declared order, trailing ones keep their defaults.
 template <class T, class... Args>

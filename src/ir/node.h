@@ -121,24 +121,6 @@ struct NodeClass {
 template <class T>
 const NodeClass& node_class_of();  // defined in ir/fields.h
 
-template <class T>
-template <class U>
-const U* Ref<T>::as() const {
-  static_assert(std::is_base_of_v<T, U>, "this handle can never hold that kind");
-  return node_ && &node_->node_class() == &node_class_of<U>() ? static_cast<const U*>(node_) : nullptr;
-}
-
-// A handle known to hold kind U, as a handle of U.
-template <class U, class T>
-Ref<U> cast(const Ref<T>& handle) {
-  support::require(handle && &handle->node_class() == &node_class_of<U>(), "cast to a kind the node does not have");
-  return Ref<U>(static_cast<const U*>(handle.get()));
-}
-
-inline void Node::release() const {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) class_->destroy(this);
-}
-
 // A closed family of node kinds, in order.
 template <class... Kinds>
 struct KindList {
@@ -152,6 +134,34 @@ struct KindList {
   template <class T>
   static constexpr bool contains = (std::is_same_v<T, Kinds> || ...);
 };
+
+// The kinds of a closed family: specialised beside the family's list. Open families have none.
+template <class Base>
+struct FamilyKinds {
+  using type = KindList<>;
+};
+
+template <class T>
+template <class U>
+const U* Ref<T>::as() const {
+  static_assert(std::is_base_of_v<T, U>, "this handle can never hold that kind");
+  if (!node_) return nullptr;
+  if constexpr (FamilyKinds<T>::type::template contains<U>)  // within a closed family the kind's number tells
+    return node_->node_class().kind == FamilyKinds<T>::type::template index_of<U>() ? static_cast<const U*>(node_) : nullptr;
+  else
+    return &node_->node_class() == &node_class_of<U>() ? static_cast<const U*>(node_) : nullptr;
+}
+
+// A handle known to hold kind U, as a handle of U.
+template <class U, class T>
+Ref<U> cast(const Ref<T>& handle) {
+  support::require(handle && &handle->node_class() == &node_class_of<U>(), "cast to a kind the node does not have");
+  return Ref<U>(static_cast<const U*>(handle.get()));
+}
+
+inline void Node::release() const {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) class_->destroy(this);
+}
 
 }  // namespace lathe::ir
 

@@ -127,3 +127,5 @@ double float_at(const TensorDataNode& tensor, int64_t index) {
 }
 
 }  // namespace lathe::ir
+
+LATHE_DEFINE_KIND(lathe::ir::TensorDataNode)

@@ -49,3 +49,5 @@ uint64_t encode_float(DType dtype, double value);
 double decode_float(DType dtype, uint64_t bits);
 
 }  // namespace lathe::ir
+
+LATHE_DECLARE_KIND(lathe::ir::TensorDataNode)

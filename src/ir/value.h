@@ -16,19 +16,26 @@ struct Value {
   using Map = std::map<std::string, Value>;
   using Variant = std::variant<std::monostate, bool, int64_t, double, std::string, DType, NodeRef, List, Map>;
 
-  Value() = default;
-  Value(bool v) : data(v) {}
-  Value(int v) : data(static_cast<int64_t>(v)) {}
-  Value(int64_t v) : data(v) {}
-  Value(double v) : data(v) {}
-  Value(const char* v) : data(std::string(v)) {}
-  Value(std::string_view v) : data(std::string(v)) {}
-  Value(std::string v) : data(std::move(v)) {}
-  Value(DType v) : data(v) {}
-  Value(List v) : data(std::move(v)) {}
-  Value(Map v) : data(std::move(v)) {}
+  // Out of line, so that the variant's machinery is compiled once.
+  Value();
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
+  Value(bool v);
+  Value(int v);
+  Value(int64_t v);
+  Value(double v);
+  Value(const char* v);
+  Value(std::string_view v);
+  Value(std::string v);
+  Value(DType v);
+  Value(List v);
+  Value(Map v);
+  Value(NodeRef v);
   template <class T>
-  Value(const Ref<T>& v) : data(NodeRef(v)) {}
+  Value(const Ref<T>& v) : Value(NodeRef(v)) {}
 
   template <class T>
   const T* get() const {

@@ -39,3 +39,9 @@ Expr with_struct_info(Expr e, StructInfo info) {
 }
 
 }  // namespace lathe::relax
+
+LATHE_STRUCT_INFO_KINDS(LATHE_DEFINE_KIND)
+LATHE_RELAX_KINDS(LATHE_DEFINE_KIND)
+LATHE_BINDING_KINDS(LATHE_DEFINE_KIND)
+LATHE_DEFINE_KIND(lathe::relax::BindingBlockNode)
+LATHE_DEFINE_KIND(lathe::relax::FunctionNode)

@@ -270,22 +270,34 @@ struct If : ExprNode {
 
 }  // namespace lathe::relax
 
+// The kinds of struct info, one row each.
+#define LATHE_STRUCT_INFO_KINDS(X) \
+  X(lathe::relax::ObjectStructInfo) X(lathe::relax::PrimStructInfo) X(lathe::relax::ShapeStructInfo) \
+  X(lathe::relax::TensorStructInfo) X(lathe::relax::TupleStructInfo) X(lathe::relax::FuncStructInfo)
 template <>
 struct lathe::ir::FamilyKinds<lathe::relax::StructInfoNode> {
-  using type = KindList<lathe::relax::ObjectStructInfo, lathe::relax::PrimStructInfo, lathe::relax::ShapeStructInfo,
-                        lathe::relax::TensorStructInfo, lathe::relax::TupleStructInfo, lathe::relax::FuncStructInfo>;
+  using type = KindsAfter<void LATHE_STRUCT_INFO_KINDS(LATHE_KIND)>;
 };
+LATHE_STRUCT_INFO_KINDS(LATHE_DECLARE_KIND)
+// The kinds of expressions, one row each.
+#define LATHE_RELAX_KINDS(X) \
+  X(lathe::relax::VarNode) X(lathe::relax::Constant) X(lathe::relax::Tuple) X(lathe::relax::TupleGetItem) \
+  X(lathe::relax::ShapeExpr) X(lathe::relax::PrimValue) X(lathe::relax::StringImm) X(lathe::relax::DataTypeImm) \
+  X(lathe::relax::GlobalVar) X(lathe::relax::ExternFunc) X(lathe::relax::OpRef) X(lathe::relax::Call) \
+  X(lathe::relax::SeqExpr) X(lathe::relax::If)
 template <>
 struct lathe::ir::FamilyKinds<lathe::relax::ExprNode> {
-  using type = KindList<lathe::relax::VarNode, lathe::relax::Constant, lathe::relax::Tuple, lathe::relax::TupleGetItem,
-                        lathe::relax::ShapeExpr, lathe::relax::PrimValue, lathe::relax::StringImm,
-                        lathe::relax::DataTypeImm, lathe::relax::GlobalVar, lathe::relax::ExternFunc,
-                        lathe::relax::OpRef, lathe::relax::Call, lathe::relax::SeqExpr, lathe::relax::If>;
+  using type = KindsAfter<void LATHE_RELAX_KINDS(LATHE_KIND)>;
 };
+LATHE_RELAX_KINDS(LATHE_DECLARE_KIND)
+// The kinds of bindings, one row each.
+#define LATHE_BINDING_KINDS(X) \
+  X(lathe::relax::VarBinding) X(lathe::relax::MatchCast)
 template <>
 struct lathe::ir::FamilyKinds<lathe::relax::BindingNode> {
-  using type = KindList<lathe::relax::VarBinding, lathe::relax::MatchCast>;
+  using type = KindsAfter<void LATHE_BINDING_KINDS(LATHE_KIND)>;
 };
+LATHE_BINDING_KINDS(LATHE_DECLARE_KIND)
 
 namespace lathe::relax {
 
@@ -316,3 +328,6 @@ const TensorStructInfo* as_tensor(const Expr& e);
 Expr with_struct_info(Expr e, StructInfo info);
 
 }  // namespace lathe::relax
+
+LATHE_DECLARE_KIND(lathe::relax::BindingBlockNode)
+LATHE_DECLARE_KIND(lathe::relax::FunctionNode)

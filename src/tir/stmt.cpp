@@ -66,3 +66,7 @@ BufferRegion point_region(const Buffer& buffer, std::vector<Expr> indices) {
 }
 
 }  // namespace lathe::tir
+
+LATHE_STMT_KINDS(LATHE_DEFINE_KIND)
+LATHE_STMT_PARTS(LATHE_DEFINE_KIND)
+LATHE_DEFINE_KIND(lathe::tir::PrimFunc)

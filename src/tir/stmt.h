@@ -237,13 +237,19 @@ struct BlockRealize : StmtNode {
 
 }  // namespace lathe::tir
 
+// The kinds of statements, one row each.
+#define LATHE_STMT_KINDS(X) \
+  X(lathe::tir::LetStmt) X(lathe::tir::AttrStmt) X(lathe::tir::AssertStmt) X(lathe::tir::BufferStore) \
+  X(lathe::tir::DeclBuffer) X(lathe::tir::Allocate) X(lathe::tir::AllocateConst) X(lathe::tir::SeqStmt) \
+  X(lathe::tir::IfThenElse) X(lathe::tir::Evaluate) X(lathe::tir::For) X(lathe::tir::While) X(lathe::tir::Block) \
+  X(lathe::tir::BlockRealize)
 template <>
 struct lathe::ir::FamilyKinds<lathe::tir::StmtNode> {
-  using type = KindList<lathe::tir::LetStmt, lathe::tir::AttrStmt, lathe::tir::AssertStmt, lathe::tir::BufferStore,
-                        lathe::tir::DeclBuffer, lathe::tir::Allocate, lathe::tir::AllocateConst, lathe::tir::SeqStmt,
-                        lathe::tir::IfThenElse, lathe::tir::Evaluate, lathe::tir::For, lathe::tir::While,
-                        lathe::tir::Block, lathe::tir::BlockRealize>;
+  using type = KindsAfter<void LATHE_STMT_KINDS(LATHE_KIND)>;
 };
+#define LATHE_STMT_PARTS(X) X(lathe::tir::BufferRegionNode) X(lathe::tir::MatchBufferRegionNode)
+LATHE_STMT_KINDS(LATHE_DECLARE_KIND)
+LATHE_STMT_PARTS(LATHE_DECLARE_KIND)
 
 namespace lathe::tir {
 
@@ -279,3 +285,5 @@ BufferRegion region_of(const Buffer& buffer);                            // the 
 BufferRegion point_region(const Buffer& buffer, std::vector<Expr> indices);  // one element
 
 }  // namespace lathe::tir
+
+LATHE_DECLARE_KIND(lathe::tir::PrimFunc)
