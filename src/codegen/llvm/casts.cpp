@@ -141,9 +141,18 @@ KernelEmitter::V KernelEmitter::cast(DType from, DType to, V v) {
     if (is_narrow(from)) return cast(computed_as(from), to, widen(from, v));
     if (to.is_bool()) return builder_.CreateFCmpUNE(v, llvm::Constant::getNullValue(v->getType()));
     if (to.is_integer()) {
-      // Saturates; NaN gives 0.
-      const auto op = to.is_int() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-      return builder_.CreateIntrinsic(op, {register_type(to), v->getType()}, {v});
+      // Out of range is unspecified: narrow types take the low bits of a wider one that saturates, as C does on most
+      // machines; NaN gives 0.
+      const auto saturated = [&](llvm::Intrinsic::ID op, int bits) -> V {
+        return builder_.CreateIntrinsic(op, {i(bits, lanes), v->getType()}, {v});
+      };
+      if (to.bits < 32 || (to.is_int() && to.bits == 32))
+        return builder_.CreateTrunc(saturated(llvm::Intrinsic::fptosi_sat, 32), register_type(to));
+      const V wide = saturated(llvm::Intrinsic::fptosi_sat, 64);
+      if (to.bits < 64) return builder_.CreateTrunc(wide, register_type(to));
+      if (to.is_int()) return wide;
+      const V beyond = builder_.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), 0x1p63));
+      return builder_.CreateSelect(beyond, saturated(llvm::Intrinsic::fptoui_sat, 64), wide);
     }
     if (is_narrow(to)) return narrow(to, from.bits == 64 ? round_to_odd_single(v) : v);
     return from.bits < to.bits ? builder_.CreateFPExt(v, f64(lanes)) : builder_.CreateFPTrunc(v, f32(lanes));
