@@ -1,0 +1,79 @@
+// AArch64 output, run by qemu-user: a library made here, opened by a small C program built with the cross compiler.
+// Results are compared with those of this machine's code.
+#include <gtest/gtest.h>
+
+#include "abi/artifact.h"
+#include "codegen/llvm/link.h"
+#include "codegen/llvm/run_kernel_test.h"
+
+namespace lathe::codegen {
+namespace {
+
+using namespace ir;   // NOLINT
+using namespace tir;  // NOLINT
+namespace fs = std::filesystem;
+
+constexpr int64_t count = 1000;
+
+// B = tanh(A) * 2 + exp(A) in float32 through bfloat16 and float16, in parallel, with a masked tail.
+Kernel mixed() {
+  const DType f = DType::float_(32, 8);
+  const Buffer a = buffer("A", {int64(count)}, DType::float32()), b = buffer("B", {int64(count)}, DType::float32());
+  const Var i = var("i");
+  const Expr at = make<Ramp>(Expr(i * 8), int64(1), int64_t{8});
+  const Expr inside = at < constant(at->dtype, count - 3);
+  const Expr x = make<BufferLoad>(a, std::vector<Expr>{at}, inside);
+  const Expr y = call(intrinsic::tanh, x) * constant(f, 2.0) + call(intrinsic::exp, cast(f, cast(DType::bfloat16(8), x)));
+  const Expr z = y + cast(f, cast(DType::float_(16, 8), x));
+  return {"mixed", prim_func({a, b}, make<For>(i, int64(0), int64(count / 8), ForKind::parallel,
+                                               Stmt(make<BufferStore>(b, z, std::vector<Expr>{at}, inside))))};
+}
+
+// Opens the library, fills A with i / 64 - 7, prints B's values in hexadecimal, a line each.
+constexpr const char* program = R"(
+#include <dlfcn.h>
+#include <stdio.h>
+#include "abi/artifact.h"
+static int32_t all(void* s, LatheParallelBody body, void* c, int64_t n, int64_t g) { (void)s; (void)g; body(c, 0, n / 2); body(c, n / 2, n); return 0; }
+int main(int argc, char** argv) {
+  static float a[1000], b[1000];
+  LatheServices services = {LATHE_SERVICES_VERSION, sizeof(LatheServices), all, 0, 0, 0, 0, 0, 0};
+  void* buffers[] = {a, b};
+  void* library = dlopen(argv[argc - 1], RTLD_NOW);
+  if (!library) return puts(dlerror()), 2;
+  const LatheArtifact* artifact = dlsym(library, "lathe_artifact_v1");
+  for (int i = 0; i < 1000; ++i) a[i] = (float)i / 64 - 7, b[i] = -1;
+  if (artifact->kernels[0](&services, 0, buffers, 0) != 0) return 3;
+  for (int i = 0; i < 1000; ++i) printf("%a\n", (double)b[i]);
+  return 0;
+}
+)";
+
+TEST(aarch64, runs_under_qemu_and_agrees) {
+  if (std::system("command -v qemu-aarch64 aarch64-linux-gnu-gcc > /dev/null") != 0) GTEST_SKIP() << "no qemu-user or cross compiler here";
+  const fs::path folder = fs::path(testing::TempDir()) / fmt::format("lathe_aarch64_{}", ::getpid());
+  fs::create_directories(folder);
+  const std::string at = folder.string(), source = fs::path(__FILE__).parent_path().parent_path().parent_path().string();
+  const CompiledKernels compiled = compile_kernels({mixed()}, target::parse_target("aarch64-linux-gnu").value_or_throw()).value_or_throw();
+  const ArtifactContents contents{.kernels = &compiled, .program = "none", .metadata = {}, .weights = {}, .weights_bytes = 0, .weights_file = {}, .runtime_kernels = {}};
+  link_artifact(contents, {}, at + "/model.so").value_or_throw();
+  std::ofstream(at + "/main.c") << program;
+  ASSERT_EQ(std::system(fmt::format("aarch64-linux-gnu-gcc -I {0} -o {1}/main {1}/main.c -ldl", source, at).c_str()), 0);
+  ASSERT_EQ(std::system(fmt::format("qemu-aarch64 -L /usr/aarch64-linux-gnu {0}/main {0}/model.so > {0}/out.txt", at).c_str()), 0);
+
+  std::vector<float> a(count), b(count, -1.0f);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i) / 64 - 7;
+  EXPECT_EQ(test::call(test::load({mixed()}), 0, {a.data(), b.data()}), 0);
+  std::ifstream out(at + "/out.txt");
+  size_t read = 0;
+  for (std::string line; std::getline(out, line); ++read) {
+    const double there = std::strtod(line.c_str(), nullptr), here = static_cast<double>(b.at(read));
+    ASSERT_NEAR(there, here, 1e-6 * (1 + std::fabs(here))) << read;
+  }
+  EXPECT_EQ(read, static_cast<size_t>(count));
+  EXPECT_EQ(b[count - 1], -1.0f);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace lathe::codegen
