@@ -181,6 +181,49 @@ TEST_P(RandomSimplification, keeps_values_bounds_and_remainders) {
   EXPECT_GT(smaller, 1000);
 }
 
+// Values that wrap: every dtype narrower than int64, over all of its values, some of them known to be small.
+TEST(RandomValues, keep_what_they_wrap_to) {
+  int compared = 0, smaller = 0;
+  for (const DType dtype : {DType::int_(8), DType::uint(8), DType::int_(4), DType::uint(5), DType::int32()}) {
+    RandomExprs exprs{.random = std::mt19937_64(dtype.bits),
+                      .vars = {var("x", dtype), var("y", dtype), var("z", dtype)},
+                      .dtype = dtype,
+                      .largest_constant = std::min<int64_t>(20, max_integer(dtype))};
+    for (int round = 0; round < 2500; ++round) {
+      Analyzer analyzer;
+      std::vector<bool> small;
+      for (const Var& v : exprs.vars) {
+        small.push_back(exprs.below(2) == 0);
+        if (small.back()) analyzer.update(v, ConstIntBound{0, 5});
+      }
+      const Expr e = exprs.below(3) ? exprs.integer(3) : exprs.boolean(3);
+      const Expr simple = analyzer.simplify(e);
+      ASSERT_GT(analyzer.knowledge().budget, 0) << "rules that undo each other on " << show(e);
+      const ConstIntBound bound = analyzer.const_int_bound(e);
+      const ModularSet set = analyzer.modular_set(e);
+      smaller += simple->depth() < e->depth();
+      for (int sample = 0; sample < 12; ++sample) {
+        Bindings bindings;
+        for (size_t v = 0; v < exprs.vars.size(); ++v)
+          bindings[exprs.vars[v].get()] =
+              small[v] ? exprs.below(6) : wrap_integer(static_cast<int64_t>(exprs.random()), dtype);
+        const auto wanted = evaluate(e, bindings);
+        if (!wanted) continue;
+        ++compared;
+        const std::string where = dtype.str() + ": " + show(e) + "\n  became " + show(simple);
+        ASSERT_EQ(evaluate(simple, bindings), wanted) << where;
+        ASSERT_LE(bound.min_value, *wanted) << where;
+        ASSERT_GE(bound.max_value, *wanted) << where;
+        if (e->dtype.is_bool()) continue;
+        if (set.coeff == 0) ASSERT_EQ(set.base, *wanted) << where;
+        else ASSERT_EQ(floor_mod(*wanted - set.base, set.coeff), 0) << where;
+      }
+    }
+  }
+  EXPECT_GT(compared, 50000);
+  EXPECT_GT(smaller, 1000);
+}
+
 INSTANTIATE_TEST_SUITE_P(seeds, RandomSimplification, testing::Range(1, 7));
 
 }  // namespace

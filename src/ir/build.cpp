@@ -84,6 +84,16 @@ double round_to(DType dtype, double value) {
     case TypeCode::float4_e2m1fn: f = {1, 0, 6.0, false}; break;
     default: return value;
   }
+  if (dtype.code == TypeCode::float4_e2m1fn) {
+    // Neither NaN nor infinities: as ml_dtypes, they become -0 and the largest.
+    if (std::isnan(value)) return -0.0;
+    if (std::isinf(value)) return std::copysign(f.largest, value);
+  }
+  if (dtype.code == TypeCode::float8_e8m0fnu) {
+    // Neither sign nor zero: negative numbers are NaN, and the smallest power of two stands for what is below it.
+    if (value < 0) return std::numeric_limits<double>::quiet_NaN();
+    if (value < std::ldexp(1.0, f.min_exponent)) return std::ldexp(1.0, f.min_exponent);
+  }
   if (std::isnan(value) || value == 0) return value;
   if (std::isinf(value)) return f.infinities ? value : std::numeric_limits<double>::quiet_NaN();
   int exponent;

@@ -60,16 +60,20 @@ std::vector<std::pair<double, uint64_t>> finite_values(const Format& f) {
 
 // The nearest value, ties to an even last bit; beyond the largest as the format says.
 double nearest(const Format& f, const std::vector<std::pair<double, uint64_t>>& values, double x) {
-  if (std::isnan(x)) return x;
+  if (x == 0) return x;
+  if (std::isnan(x)) return f.special == Special::none ? -0.0 : x;
   const double largest = values.back().first;
   const double step = largest - values[values.size() - 2].first;
-  const bool beyond = std::fabs(x) >= largest + step / 2;
+  // The next value up would have the next bit pattern: the tie goes to it where the largest one's is odd.
+  const double tie = largest + step / 2;
+  const bool beyond = std::fabs(x) > tie || (std::fabs(x) == tie && values.back().second % 2 == 1);
   if (beyond) {
     if (f.special == Special::ieee) return std::copysign(infinite, x);
-    return f.saturates && !std::isinf(x) ? std::copysign(largest, x) : nan;
+    return f.saturates ? std::copysign(largest, x) : nan;
   }
   const auto above = std::lower_bound(values.begin(), values.end(), std::pair<double, uint64_t>{x, 0});
   if (above == values.end()) return largest;
+  if (x < values.front().first) return values.front().first;
   if (above->first == x || above == values.begin()) return above->first;
   const auto below = above - 1;
   const double up = above->first - x, down = x - below->first;
@@ -86,7 +90,7 @@ TEST_P(NumberFormat, decodes_and_encodes_every_pattern) {
   for (uint64_t bits = 0; bits < uint64_t{1} << dtype.bits; ++bits) {
     const double wanted = value_of(f, bits);
     ASSERT_TRUE(identical(decode_float(dtype, bits), wanted)) << f.name << " bits " << bits;
-    if (std::isnan(wanted)) EXPECT_TRUE(std::isnan(decode_float(dtype, encode_float(dtype, wanted))));
+    if (std::isnan(wanted)) ASSERT_TRUE(std::isnan(decode_float(dtype, encode_float(dtype, wanted))));
     else ASSERT_EQ(encode_float(dtype, wanted), bits) << f.name << " value " << wanted;
   }
 }
@@ -132,7 +136,10 @@ TEST(e8m0, holds_powers_of_two) {
   EXPECT_TRUE(std::isnan(decode_float(dtype, encode_float(dtype, -1.0))));
   EXPECT_EQ(round_to(dtype, 1.25), 1.0);
   EXPECT_EQ(round_to(dtype, 1.75), 2.0);
+  EXPECT_EQ(round_to(dtype, 3.0), 4.0);
   EXPECT_TRUE(std::isnan(round_to(dtype, 1e300)));
+  EXPECT_TRUE(std::isnan(round_to(dtype, -1.0)));
+  for (const double tiny : {0.0, 1e-300, std::pow(2.0, -128)}) EXPECT_EQ(round_to(dtype, tiny), std::pow(2.0, -127));
 }
 
 TEST(float32, rounds_as_the_machine_does) {

@@ -16,10 +16,19 @@ void check_order(const std::vector<PassRow>& rows) {
 support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>& rows, const PassContext& context,
                                      const Verifier& verifier) {
   check_order(rows);
+  const auto verify = [&](const std::string& when, const std::string& after_row) {
+    if (!context.verify || !verifier) return;
+    const support::Diagnostics found = verifier(module, after_row);
+    if (!found.empty()) throw support::InternalError(when + ": " + support::render(found));
+  };
+  verify("before the first row", "");
   int number = 0;
   for (const PassRow& row : rows) {
     ++number;
-    if (context.disabled.count(row.name)) continue;
+    if (context.disabled.count(row.name)) {
+      if (row.name == context.stop_after) break;
+      continue;
+    }
     if (context.cancelled && context.cancelled())
       return support::Diagnostic{.code = {"cancelled"}, .message = "stopped by the user before " + row.name};
     const auto start = std::chrono::steady_clock::now();
@@ -28,10 +37,7 @@ support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>
     module = TRY(row.run(std::move(module), context));
     if (context.on_time) context.on_time(row.name, std::chrono::steady_clock::now() - start);
     if (context.on_change && structural_hash(module) != before) context.on_change(number, row.name, module);
-    if (context.verify && verifier) {
-      support::Diagnostics found = verifier(module, row.name);
-      if (!found.empty()) throw support::InternalError("after " + row.name + ": " + support::render(found));
-    }
+    verify("after " + row.name, row.name);
     if (row.name == context.stop_after) break;
   }
   return module;

@@ -52,7 +52,7 @@ struct PassRow {
   std::vector<std::string> after;  // rows that must come earlier when present
 };
 
-// Checks a module between rows; empty when well formed.
+// Checks a module after the row named (empty: before the first); empty when well formed.
 using Verifier = std::function<support::Diagnostics(const IRModule&, const std::string& after_row)>;
 
 // Runs the rows in order.
