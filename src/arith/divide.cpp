@@ -2,6 +2,7 @@
 // taken out; the rest is decided by bounds, or shrunk by common factors.
 #include "arith/interval.h"
 #include "arith/knowledge.h"
+#include "support/mutation.h"
 
 namespace lathe::arith {
 namespace {
@@ -102,7 +103,7 @@ Sum floordiv_to_sum(Knowledge& known, Sum numerator, int64_t divisor) {
   // (g*r + k) // (g*d) is (r + k//g) // d.
   if (const int64_t g = gcd(rest.common_coefficient(), divisor); g > 1) {
     for (Term& t : rest.terms) t.coefficient /= g;
-    rest.constant = floor_div(rest.constant, g);
+    rest.constant = support::flip("arith_quotient_split") ? 0 : floor_div(rest.constant, g);
     quotient.add(floordiv_to_sum(known, std::move(rest), divisor / g));
     return quotient;
   }

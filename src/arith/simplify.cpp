@@ -320,6 +320,7 @@ Expr simplify(Knowledge& known, const Expr& e) {
         result = constant(result->dtype, bound.min_value);
     }
   }
+  if (result != e && same(*result, *e)) result = e;
   const auto remember = [&](const Expr& key) {
     Knowledge::Memo& entry = known.entry(key);
     if (entry.key != key) entry = {.key = key};

@@ -185,6 +185,20 @@ class Match {
     return true;
   }
 
+  // The builders fold constants as values wrap: whether the result fits all the same.
+  bool folds_exactly(int k, const Expr& a, const Expr& b) const {
+    const auto x = as_int(a), y = as_int(b);
+    if (!x || !y) return true;
+    int64_t result = 0;
+    bool fits = true;
+    if (k == kind<Add>) fits = checked_add(*x, *y, result);
+    else if (k == kind<Sub>) fits = !__builtin_sub_overflow(*x, *y, &result);
+    else if (k == kind<Mul>) fits = checked_mul(*x, *y, result);
+    else if (k == kind<FloorDiv> || k == kind<Div>) fits = *y != -1;
+    else return true;
+    return fits && contains(range_of(number_), result);
+  }
+
   // The value of a pattern of constants; nothing where it does not fit or divides by zero.
   std::optional<int64_t> compute(const Pattern& p, size_t at) const {
     const PatternNode& n = p.nodes[at];
@@ -286,6 +300,7 @@ class Match {
     if (n.kind == kind<Not>) return logical_not(a);
     const Expr b = build(p, n.operand[1], type);
     if (!b) return {};
+    if (exact_ && !folds_exactly(n.kind, a, b)) return {};
     switch (n.kind) {
       case kind<Select>: {
         const Expr c = build(p, n.operand[2], type);
