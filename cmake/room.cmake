@@ -24,8 +24,13 @@ endfunction()
 # What every C++ target of ours has: src/ on the include path and the standard header in front.
 function(lathe_use_standard_header target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
-  target_precompile_headers(${target} REUSE_FROM lathe_std)
+  # By hand and relative to the build folder: the paths that target_precompile_headers(REUSE_FROM) gives are absolute,
+  # and the compiler cache hashes them as they are.
+  set(header CMakeFiles/lathe_std.dir/cmake_pch.hxx)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:SHELL:-Winvalid-pch -Xclang -fno-pch-timestamp -include ${header}>)
+  get_target_property(sources ${target} SOURCES)
+  set_source_files_properties(${sources} PROPERTIES OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/${header}.pch)
 endfunction()
 
 # Rows with "x/*" expanded to the folders on disk; rows of folders that do not exist dropped. Sets <out> to the rooms
