@@ -50,7 +50,7 @@ class PlacementSearch {
       return;
     }
     const size_t level = deepest_level(uses);
-    if (support::flip("compact_buffers_level") && level + 1 < uses[0]->loops.size() && uses.size() > 1 && level == 0) {
+    if (level == 0 && support::flip("compact_buffers_level")) {
       shrink_at(buffer, uses, shared_by_all(uses));
       return;
     }

@@ -19,6 +19,12 @@ class InitLowering : public TirRewriter {
     return with(*block, [&](Block& copy) {
       copy.body = seq({guarded, copy.body});
       copy.init = {};
+      // What the update reads of its own element was implied by the init; now it is a read like any other.
+      for (const BufferRegion& write : copy.writes) {
+        const bool known = std::any_of(copy.reads.begin(), copy.reads.end(),
+                                       [&](const BufferRegion& read) { return read->buffer == write->buffer; });
+        if (!known) copy.reads.push_back(write);
+      }
     });
   }
 };

@@ -16,6 +16,7 @@ const std::vector<PassRow>& lowering_rows() {
       {"simplify_vectors", simplify, {"vectorize_loops", "unroll_loops"}},
       {"legalize_registers", legalize_registers, {"unroll_loops"}},
       {"lower_intrinsics", lower_intrinsics, {}},
+      {"legalize_dtypes", legalize_dtypes, {"lower_intrinsics"}},
       {"nest_parallel", nest_parallel, {}},
   };
   return rows;

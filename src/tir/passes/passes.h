@@ -27,8 +27,6 @@ Result<IRModule> partition_loops(IRModule module, const PassContext& context);
 Result<IRModule> vectorize_loops(IRModule module, const PassContext& context);
 // Unrolled loops of constant extent are written out.
 Result<IRModule> unroll_loops(IRModule module, const PassContext& context);
-// Guards and expensive index arithmetic that do not change in a loop are computed before it.
-Result<IRModule> hoist_invariants(IRModule module, const PassContext& context);
 // Buffers in scope "register" are checked to have constant indices; small "local" ones that have them are promoted.
 Result<IRModule> legalize_registers(IRModule module, const PassContext& context);
 // float16 and bfloat16 arithmetic through float32, rounded after each operation.

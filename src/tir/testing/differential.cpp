@@ -6,6 +6,7 @@ namespace {
 std::unordered_set<const VarNode*> memory_read(const Stmt& body) {
   std::unordered_set<const VarNode*> read;
   const auto note = [&](const NodeRef& n) {
+    if (const auto* match = n.as<MatchBufferRegionNode>()) read.insert(match->source->buffer->data.get());
     if (const auto* load = n.as<BufferLoad>()) read.insert(load->buffer->data.get());
   };
   post_order(body, note);

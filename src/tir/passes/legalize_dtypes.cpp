@@ -1,0 +1,98 @@
+#include "support/mutation.h"
+#include "tir/codes.h"
+#include "tir/passes/passes.h"
+#include "tir/rewrite.h"
+
+namespace lathe::tir {
+namespace {
+
+bool is_half(DType t) { return t.is_bfloat16() || (t.is_ieee_float() && t.bits == 16); }
+bool is_narrow(DType t) { return t.is_floating() && t.bits < 16; }
+
+// An operation on halves becomes the operation on float32 between conversions: float32 holds the exact operands, and
+// for + - * / and sqrt rounding twice gives what rounding once does (24 >= 2 * 11 + 2 bits).
+class HalfArithmetic : public TirRewriter {
+ protected:
+  Expr visit_expr(Expr e) override {
+    Expr rewritten = children(std::move(e));
+    refuse_narrow(rewritten);
+    return match_binary(rewritten);
+  }
+
+ private:
+  static Expr wide(const Expr& e) {
+    if (!is_half(e->dtype)) return e;
+    // A conversion of what was just rounded stays: the rounding is part of the meaning.
+    return cast(DType::float_(32, e->dtype.lanes), e);
+  }
+
+  static Expr rounded(const Expr& e, DType dtype) {
+    if (support::flip("legalize_dtypes_rounding") && dtype.is_bfloat16() && dtype.is_scalar())
+      return cast(dtype, cast(DType::float_(16), e));
+    return cast(dtype, e);
+  }
+
+  template <class... Kinds>
+  static Expr widened_binary(const Expr& e) {
+    Expr result = e;
+    const auto attempt = [&]<class Kind>(const Kind* n) {
+      if (!n || !is_half(n->a->dtype)) return;
+      const Expr whole = make<Kind>(wide(n->a), wide(n->b));
+      result = whole->dtype.is_bool() ? whole : rounded(whole, e->dtype);
+    };
+    (attempt(e.template as<Kinds>()), ...);
+    return result;
+  }
+
+  static Expr match_binary(const Expr& e) {
+    if (const auto* call = e.as<Call>()) return widened_call(*call, e);
+    return widened_binary<Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, EQ, NE, LT, LE, GT, GE>(e);
+  }
+
+  static Expr widened_call(const Call& n, const Expr& e) {
+    const Intrinsic* const moves[] = {&intrinsic::if_then_else, &intrinsic::reinterpret, &intrinsic::undef,
+                                      &intrinsic::likely};
+    if (n.op->effect != Effect::pure || std::find(std::begin(moves), std::end(moves), n.op) != std::end(moves)) return e;
+    bool any = is_half(n.dtype);
+    std::vector<Expr> args;
+    for (const Expr& arg : n.args) {
+      any = any || is_half(arg->dtype);
+      args.push_back(wide(arg));
+    }
+    if (!any) return e;
+    if (!is_half(n.dtype)) return make<Call>(n.dtype, n.op, std::move(args));
+    if (n.op == &intrinsic::vector_reduce_add) return stepwise_sum(n);
+    if (n.op == &intrinsic::rsqrt) {
+      // Rounded as the two operations, in the narrow dtype.
+      const Expr root = rounded(make<Call>(args[0]->dtype, &intrinsic::sqrt, args), n.dtype);
+      return rounded(div(constant(args[0]->dtype, 1), wide(root)), n.dtype);
+    }
+    return rounded(make<Call>(DType::float_(32, n.dtype.lanes), n.op, std::move(args)), n.dtype);
+  }
+
+  // Each partial sum is rounded, as the narrow dtype would.
+  static Expr stepwise_sum(const Call& n) {
+    const int lanes = n.args[0]->dtype.lanes;
+    const Var vector = var("lanes", n.args[0]->dtype);
+    const auto lane = [&](int k) -> Expr { return make<Shuffle>(std::vector<Expr>{vector}, std::vector<int64_t>{k}); };
+    Expr total = lane(0);
+    for (int k = 1; k < lanes; ++k) total = rounded(add(wide(total), wide(lane(k))), n.dtype);
+    return make<Let>(vector, n.args[0], total);
+  }
+
+  static void refuse_narrow(const Expr& e) {
+    if (!is_narrow(e->dtype) || e.is<VarNode>() || e.is<FloatImm>()) return;
+    throw support::DiagnosticError(support::Diagnostic{
+        .code = codes::narrow_float,
+        .message = fmt::format("values of {} cannot be computed with or converted in compiled code", e->dtype.str()),
+        .help = "keep them as uint8 storage, or convert them to float16 before"});
+  }
+};
+
+}  // namespace
+
+Result<IRModule> legalize_dtypes(IRModule module, const PassContext&) {
+  return on_each_body(std::move(module), [](const Stmt& body) { return HalfArithmetic()(body); });
+}
+
+}  // namespace lathe::tir

@@ -1,0 +1,25 @@
+#include "tir/testing/differential.h"
+#include "tir/testing/programs.h"
+#include "tir/testing/run.h"
+
+namespace lathe::tir {
+namespace {
+
+using namespace testing;  // NOLINT: the subject of every line below
+
+TEST(lower_init, guards_the_init_by_the_first_reduce_iteration) {
+  const Function f = matmul(int64(2), int64(3), int64(4), 4, ForKind::serial), g = run(f, {lower_init});
+  post_order(g->body, [](const NodeRef& n) {
+    if (const auto* block = n.as<Block>()) EXPECT_FALSE(block->init);
+  });
+  EXPECT_EQ(count<IfThenElse>(g), 1);
+  EXPECT_EQ(difference(f, g, 3), "");
+}
+
+TEST(lower_init, leaves_blocks_without_init_alone) {
+  const Function f = padded_stencil(5, ForKind::serial);
+  EXPECT_TRUE(structural_equal(run(f, {lower_init}), f));
+}
+
+}  // namespace
+}  // namespace lathe::tir

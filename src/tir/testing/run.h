@@ -1,0 +1,50 @@
+// Running one pass on one function, in tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "ir/visit.h"
+#include "tir/passes/passes.h"
+
+namespace lathe::tir::testing {
+
+using PassFunction = Result<IRModule> (*)(IRModule, const PassContext&);
+
+// The function after the passes; a refusal fails the test.
+inline Function run(const Function& f, std::initializer_list<PassFunction> passes, const PassContext& context = {}) {
+  IRModule module;
+  module.set("main", f);
+  for (const PassFunction pass : passes) {
+    auto result = pass(std::move(module), context);
+    if (!result.ok()) ADD_FAILURE() << support::render(result.diagnostics());
+    module = std::move(result).value_or_throw();
+  }
+  return module.find_as<PrimFunc>("main");
+}
+
+// The code of the first diagnostic; empty when the pass accepts.
+inline std::string refusal(const Function& f, PassFunction pass) {
+  IRModule module;
+  module.set("main", f);
+  const auto result = pass(std::move(module), {});
+  return result.ok() ? std::string() : std::string(result.diagnostics()[0].code.name);
+}
+
+// How many nodes of kind T there are.
+template <class T>
+int count(const Function& f) {
+  int n = 0;
+  post_order(f->body, [&](const NodeRef& node) { n += node.is<T>(); });
+  return n;
+}
+
+// A function with one flat loop: B[i] = value(i), over inputs A and output B of `n` elements.
+template <class Value>
+Function flat_loop(int64_t n, ForKind kind, Value value, DType dtype = DType::float32()) {
+  const Buffer a = buffer("A", {int64(n)}, dtype), b = buffer("B", {int64(n)}, dtype);
+  const Var i = var("i");
+  const Stmt store = make<BufferStore>(b, value(a, Expr(i)), std::vector<Expr>{i});
+  return prim_func({a, b}, make<For>(i, int64(0), int64(n), kind, store));
+}
+
+}  // namespace lathe::tir::testing

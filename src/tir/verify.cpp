@@ -1,0 +1,344 @@
+#include "tir/verify.h"
+
+#include "arith/analyzer.h"
+#include "ir/match.h"
+#include "tir/analysis/regions.h"
+#include "tir/codes.h"
+#include "tir/rewrite.h"
+#include "tir/stages.h"
+
+namespace lathe::tir {
+namespace {
+
+constexpr size_t most_reported = 16;
+
+class Verification {
+ public:
+  Verification(const Function& function, std::string_view after) : function_(function), after_(after) {}
+
+  support::Diagnostics run() {
+    for (const Var& param : function_->params) define(param, "a parameter");
+    for (const auto& [handle, buffer] : function_->buffer_map) {
+      if (std::find(function_->params.begin(), function_->params.end(), handle) == function_->params.end())
+        report(codes::undefined_variable, fmt::format("the handle '{}' of buffer '{}' is no parameter", handle->name, buffer->name));
+      define(buffer->data, "a buffer's address");
+      // The arguments' shapes bind the symbols in them.
+      for (const auto* list : {&buffer->shape, &buffer->strides})
+        for (const Expr& e : *list)
+          for (const Var& v : free_vars(e)) defined_.insert(v.get());
+      if (buffer->elem_offset)
+        for (const Var& v : free_vars(buffer->elem_offset)) defined_.insert(v.get());
+    }
+    statement(function_->body);
+    return std::move(found_);
+  }
+
+ private:
+  void report(support::Code code, std::string message) {
+    if (found_.size() >= most_reported) return;
+    found_.push_back({.code = code, .place = origin_ ? *origin_ : support::Place(), .message = std::move(message)});
+  }
+  void require_legal(Construct construct, std::string detail = {}) {
+    if (is_legal(construct, after_)) return;
+    for (const StageRow& row : stage_rows())
+      if (row.construct == construct)
+        report(codes::illegal_after_stage,
+               fmt::format("{}{} is not legal after '{}'", row.what, detail, after_.empty() ? "parsing" : after_));
+  }
+
+  void define(const Var& var, const char* what) {
+    if (!seen_.insert(var.get()).second)
+      report(codes::redefinition, fmt::format("'{}', {}, is defined a second time", var->name, what));
+    defined_.insert(var.get());
+  }
+  // `body` runs where `var` is defined, and only there.
+  void scoped(const Var& var, const char* what, support::function_ref<void()> body) {
+    define(var, what);
+    body();
+    defined_.erase(var.get());
+  }
+
+  // Whether a field that must be there is; false is reported.
+  bool present(const auto& field, std::string_view kind, const char* name) {
+    if (field) return true;
+    report(codes::missing_field, fmt::format("a {} has no {}", kind, name));
+    return false;
+  }
+
+  void same_dtype(const char* what, DType a, DType b) {
+    if (a != b) report(codes::dtype_mismatch, fmt::format("{} has dtypes {} and {}", what, a.str(), b.str()));
+  }
+  void condition(const Expr& e, const char* what, int lanes = 1) {
+    if (!e) return report(codes::missing_field, fmt::format("{} is missing", what));
+    expression(e);
+    if (!e->dtype.is_bool() || e->dtype.lanes != lanes)
+      report(codes::dtype_mismatch, fmt::format("{} has dtype {}, not {}", what, e->dtype.str(), DType::boolean(lanes).str()));
+  }
+  void integer(const Expr& e, const char* what) {
+    if (!e) return report(codes::missing_field, fmt::format("{} is missing", what));
+    expression(e);
+    if (!e->dtype.is_integer())
+      report(codes::index_not_integer, fmt::format("{} has dtype {}, which is no integer", what, e->dtype.str()));
+  }
+
+  void buffer_use(const Buffer& buffer) {
+    if (buffer->data && !defined_.count(buffer->data.get()))
+      report(codes::undefined_variable, fmt::format("buffer '{}' is used where it is not allocated", buffer->name));
+  }
+
+  void access(const char* what, const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate) {
+    if (!present(buffer, what, "buffer")) return;
+    buffer_use(buffer);
+    if (indices.size() != buffer->shape.size())
+      report(codes::rank_mismatch, fmt::format("{} of '{}' has {} indices, the buffer has {} dimensions", what,
+                                               buffer->name, indices.size(), buffer->shape.size()));
+    int lanes = 1;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      integer(indices[d], "an index");
+      if (!indices[d]) continue;
+      if (indices[d]->dtype.is_vector() && d + 1 != indices.size())
+        report(codes::rank_mismatch, fmt::format("{} of '{}' has a vector in index {}, which is not the last", what, buffer->name, d));
+      lanes = std::max<int>(lanes, indices[d]->dtype.lanes);
+    }
+    if (predicate) condition(predicate, "the predicate of an access", lanes);
+    if (indices.size() != 1 || (indices[0] && indices[0]->dtype.element() != DType::int64()))
+      require_legal(Construct::indexed_buffer, fmt::format(" ({} of '{}')", what, buffer->name));
+    if (buffer->scope == "register" && !indices.empty() && indices[0]) {
+      const auto* ramp = indices[0].as<Ramp>();
+      if (!as_int(indices[0]) && !(ramp && as_int(ramp->base) && is_int(ramp->stride, 1)))
+        require_legal(Construct::register_variable, fmt::format(" ('{}')", buffer->name));
+    }
+  }
+
+  static bool is_narrow(DType t) { return t.is_floating() && !(t.is_ieee_float() && t.bits >= 32); }
+
+  template <class Kind>
+  void binary(const Kind& n) {
+    if (!present(n.a, n.node_class().name, "left operand") || !present(n.b, n.node_class().name, "right operand")) return;
+    expression(n.a);
+    expression(n.b);
+    same_dtype("a binary operation", n.a->dtype, n.b->dtype);
+    if (is_narrow(n.a->dtype)) require_legal(Construct::narrow_arithmetic);
+  }
+
+  void expression(const Expr& e) {
+    const ir::Origin outer = origin_;
+    if (e->origin()) origin_ = e->origin();
+    match(
+        e,
+        [&](const VarNode& n) {
+          if (!defined_.count(&n)) report(codes::undefined_variable, fmt::format("variable '{}' is not defined here", n.name));
+        },
+        [&](const Add& n) { binary(n); }, [&](const Sub& n) { binary(n); }, [&](const Mul& n) { binary(n); },
+        [&](const Div& n) { binary(n); }, [&](const Mod& n) { binary(n); }, [&](const FloorDiv& n) { binary(n); },
+        [&](const FloorMod& n) { binary(n); }, [&](const Min& n) { binary(n); }, [&](const Max& n) { binary(n); },
+        [&](const EQ& n) { binary(n); }, [&](const NE& n) { binary(n); }, [&](const LT& n) { binary(n); },
+        [&](const LE& n) { binary(n); }, [&](const GT& n) { binary(n); }, [&](const GE& n) { binary(n); },
+        [&](const And& n) { binary(n); }, [&](const Or& n) { binary(n); },
+        [&](const Select& n) {
+          condition(n.condition, "the condition of a select", n.condition ? n.condition->dtype.lanes : 1);
+          expression(n.true_value);
+          expression(n.false_value);
+          same_dtype("a select", n.true_value->dtype, n.false_value->dtype);
+        },
+        [&](const Let& n) {
+          expression(n.value);
+          same_dtype("a let", n.var->dtype, n.value->dtype);
+          scoped(n.var, "a let variable", [&] { expression(n.body); });
+        },
+        [&](const BufferLoad& n) { access("a load", n.buffer, n.indices, n.predicate); },
+        [&](const Call& n) {
+          if (!n.op) return report(codes::missing_field, "a call names no intrinsic");
+          if (n.op == &intrinsic::likely || n.op == &intrinsic::assume) require_legal(Construct::helper_intrinsic);
+          const bool moves = n.op == &intrinsic::if_then_else || n.op == &intrinsic::reinterpret || n.op == &intrinsic::undef;
+          if (is_narrow(n.dtype) && !moves && n.op->effect == Effect::pure) require_legal(Construct::narrow_arithmetic);
+          for (const Expr& arg : n.args)
+            if (present(arg, "call", "argument")) expression(arg);
+        },
+        [&](const Reduce&) { require_legal(Construct::reduce); },
+        [&](const ExprNode& n) {
+          n.node_class().for_each_child(n, [&](const NodeRef& child) {
+            if (child->node_class().family == ExprNode::family) expression(Expr(static_cast<const ExprNode*>(child.get())));
+          });
+        });
+    origin_ = outer;
+  }
+
+  void store(const BufferStore& n) {
+    access("a store", n.buffer, n.indices, n.predicate);
+    if (!present(n.value, "BufferStore", "value") || !n.buffer) return;
+    expression(n.value);
+    const int lanes = n.indices.empty() || !n.indices.back() ? 1 : n.indices.back()->dtype.lanes;
+    const DType expected = n.buffer->dtype.with_lanes(n.buffer->dtype.lanes * lanes);
+    if (n.value->dtype != expected)
+      report(codes::dtype_mismatch, fmt::format("a value of {} is stored in '{}', which takes {}", n.value->dtype.str(),
+                                                n.buffer->name, expected.str()));
+  }
+
+  void loop(const For& n) {
+    integer(n.min, "the start of a loop");
+    integer(n.extent, "the extent of a loop");
+    if (n.min && n.extent && (n.min->dtype != n.loop_var->dtype || n.extent->dtype != n.loop_var->dtype))
+      report(codes::dtype_mismatch, fmt::format("loop '{}' of {} runs from {} over {}", n.loop_var->name,
+                                                n.loop_var->dtype.str(), n.min->dtype.str(), n.extent->dtype.str()));
+    if (n.kind == ForKind::vectorized) require_legal(Construct::vectorized_loop, fmt::format(" ('{}')", n.loop_var->name));
+    if (n.kind == ForKind::unrolled) require_legal(Construct::unrolled_loop, fmt::format(" ('{}')", n.loop_var->name));
+    const bool parallel = n.kind == ForKind::parallel;
+    if (parallel && parallel_depth_ > 0) require_legal(Construct::nested_parallel, fmt::format(" ('{}')", n.loop_var->name));
+    parallel_depth_ += parallel;
+    scoped(n.loop_var, "a loop variable", [&] { body_of(n.body, "For"); });
+    parallel_depth_ -= parallel;
+  }
+
+  void body_of(const Stmt& body, const char* kind) {
+    if (present(body, kind, "body")) statement(body);
+  }
+
+  void realize(const BlockRealize& n) {
+    require_legal(Construct::block);
+    if (!present(n.block, "BlockRealize", "block")) return;
+    const Block& block = *n.block;
+    if (block.init) require_legal(Construct::block_init, fmt::format(" ('{}')", block.name));
+    if (n.iter_values.size() != block.iter_vars.size())
+      report(codes::binding_count, fmt::format("block '{}' has {} iteration variables and {} values", block.name,
+                                               block.iter_vars.size(), n.iter_values.size()));
+    for (const Expr& value : n.iter_values) integer(value, "the value of a block's variable");
+    condition(n.predicate, "the predicate of a block");
+    for (const IterVar& iter : block.iter_vars) {
+      integer(iter->dom.min, "the start of a block variable's domain");
+      integer(iter->dom.extent, "the extent of a block variable's domain");
+      define(iter->var, "a block's variable");
+    }
+    for (const Buffer& buffer : block.alloc_buffers) define(buffer->data, "an allocated buffer");
+    for (const MatchBufferRegion& match : block.match_buffers) {
+      buffer_use(match->source->buffer);
+      define(match->buffer->data, "a matched buffer");
+      for (const Expr& stride : match->buffer->strides)
+        if (const auto* symbol = stride.as<VarNode>()) defined_.insert(symbol);
+      if (const auto* symbol = match->buffer->elem_offset ? match->buffer->elem_offset.as<VarNode>() : nullptr) defined_.insert(symbol);
+    }
+    for (const auto* list : {&block.reads, &block.writes})
+      for (const BufferRegion& region : *list) {
+        buffer_use(region->buffer);
+        if (region->region.size() != region->buffer->shape.size())
+          report(codes::rank_mismatch, fmt::format("block '{}' declares {} ranges of '{}', which has {} dimensions", block.name,
+                                                   region->region.size(), region->buffer->name, region->buffer->shape.size()));
+      }
+    if (block.init) statement(block.init);
+    body_of(block.body, "Block");
+    if (block.name != "root" && found_.empty()) declared_regions(block);
+    for (const IterVar& iter : block.iter_vars) defined_.erase(iter->var.get());
+    for (const Buffer& buffer : block.alloc_buffers) defined_.erase(buffer->data.get());
+    for (const MatchBufferRegion& match : block.match_buffers) defined_.erase(match->buffer->data.get());
+  }
+
+  // What the body touches must be declared. Only a certain violation is an error: what cannot be decided is the
+  // business of whoever relies on it.
+  void declared_regions(const Block& block) {
+    const Regions touched = infer_regions(block);
+    arith::Analyzer known;
+    for (const IterVar& iter : block.iter_vars) known.bind(iter->var, iter->dom);
+    const auto compare = [&](const std::vector<BufferRegion>& used, const std::vector<BufferRegion>& declared, const char* what) {
+      for (const BufferRegion& use : used) {
+        bool named = false, outside = true;
+        for (const BufferRegion& region : declared) {
+          if (region->buffer != use->buffer || region->region.size() != use->region.size()) continue;
+          named = true;
+          bool here = false;
+          for (size_t d = 0; d < use->region.size(); ++d) {
+            const Range &a = use->region[d], &b = region->region[d];
+            if (a.min->dtype != b.min->dtype || a.extent->dtype != b.extent->dtype || a.min->dtype != a.extent->dtype) continue;
+            here |= known.can_prove(lt(a.min, b.min)) || known.can_prove(gt(a.min + a.extent, b.min + b.extent));
+          }
+          outside &= here;
+        }
+        if (!named)
+          report(codes::region_not_covered, fmt::format("block '{}' {} '{}' without declaring it", block.name, what, use->buffer->name));
+        else if (outside)
+          report(codes::region_not_covered,
+                 fmt::format("block '{}' {} more of '{}' than it declares", block.name, what, use->buffer->name));
+      }
+    };
+    compare(touched.reads, block.reads, "reads");
+    compare(touched.writes, block.writes, "writes");
+  }
+
+  void statement(const Stmt& s) {
+    const ir::Origin outer = origin_;
+    if (s->origin()) origin_ = s->origin();
+    match_all(
+        s,
+        [&](const LetStmt& n) {
+          expression(n.value);
+          same_dtype("a let", n.var->dtype, n.value->dtype);
+          scoped(n.var, "a let variable", [&] { body_of(n.body, "LetStmt"); });
+        },
+        [&](const AttrStmt& n) {
+          if (n.value) expression(n.value);
+          body_of(n.body, "AttrStmt");
+        },
+        [&](const AssertStmt& n) { condition(n.condition, "the condition of an assertion"); },
+        [&](const BufferStore& n) { store(n); },
+        [&](const DeclBuffer& n) {
+          require_legal(Construct::declared_buffer);
+          if (n.buffer->data && defined_.count(n.buffer->data.get())) return body_of(n.body, "DeclBuffer");
+          scoped(n.buffer->data, "a declared buffer", [&] { body_of(n.body, "DeclBuffer"); });
+        },
+        [&](const Allocate& n) {
+          for (const Expr& extent : n.extents) integer(extent, "the extent of an allocation");
+          scoped(n.buffer_var, "an allocation", [&] { body_of(n.body, "Allocate"); });
+        },
+        [&](const AllocateConst& n) {
+          scoped(n.buffer_var, "a constant", [&] { body_of(n.body, "AllocateConst"); });
+        },
+        [&](const SeqStmt& n) {
+          for (const Stmt& each : n.seq) body_of(each, "SeqStmt");
+        },
+        [&](const IfThenElse& n) {
+          condition(n.condition, "the condition of an if");
+          body_of(n.then_case, "IfThenElse");
+          if (n.else_case) statement(n.else_case);
+        },
+        [&](const Evaluate& n) {
+          if (present(n.value, "Evaluate", "value")) expression(n.value);
+        },
+        [&](const For& n) { loop(n); },
+        [&](const While& n) {
+          condition(n.condition, "the condition of a while");
+          body_of(n.body, "While");
+        },
+        [&](const Block& n) {
+          report(codes::binding_count, fmt::format("block '{}' stands alone, without values for its variables", n.name));
+        },
+        [&](const BlockRealize& n) { realize(n); });
+    origin_ = outer;
+  }
+
+  const Function& function_;
+  std::string_view after_;
+  support::Diagnostics found_;
+  ir::Origin origin_;
+  std::unordered_set<const VarNode*> defined_, seen_;
+  int parallel_depth_ = 0;
+};
+
+}  // namespace
+
+support::Diagnostics verify(const Function& function, std::string_view after) {
+  return Verification(function, after).run();
+}
+
+support::Diagnostics verify_module(const IRModule& module, const std::string& after) {
+  support::Diagnostics all;
+  for (const auto& [name, function] : module) {
+    const auto* f = function.as<PrimFunc>();
+    if (!f) continue;
+    for (support::Diagnostic& found : verify(Function(f), after)) {
+      found.note("in function '" + name + "'");
+      all.push_back(std::move(found));
+    }
+  }
+  return all;
+}
+
+}  // namespace lathe::tir

@@ -1,0 +1,62 @@
+#include "tir/verify.h"
+
+#include "tir/testing/programs.h"
+#include "tir/testing/random_program.h"
+#include "tir/testing/run.h"
+
+namespace lathe::tir {
+namespace {
+
+using namespace testing;  // NOLINT: the subject of every line below
+
+std::string first_code(const Function& f, std::string_view after = {}) {
+  const auto found = verify(f, after);
+  return found.empty() ? "" : std::string(found[0].code.name);
+}
+Function changed(const Function& f, support::function_ref<NodeRef(NodeRef)> change) { return rewrite_post_order(f, change); }
+
+TEST(verify, accepts_programs_at_every_level) {
+  const Function f = matmul(size_var("m"), int64(5), int64(3), 4, ForKind::vectorized);
+  EXPECT_EQ(support::render(verify(f)), "");
+  const auto kernel = lower_to_kernel(f);
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_EQ(support::render(verify(*kernel, "kernel")), "");
+}
+
+TEST(verify, says_what_is_not_legal_at_a_stage) {
+  const Function f = matmul(int64(2), int64(5), int64(3), 4, ForKind::vectorized);
+  for (const char* stage : {"lower_init", "convert_blocks", "vectorize_loops", "kernel"})
+    EXPECT_EQ(first_code(f, stage), "tir-illegal-after-stage") << stage;
+  EXPECT_EQ(first_code(f, "compact_buffers"), "");
+}
+
+TEST(verify, rejects_mutated_programs) {
+  const Function f = matmul(int64(2), int64(5), int64(3), 4, ForKind::serial);
+  const auto with_store = [&](support::function_ref<void(BufferStore&)> mutate) {
+    return changed(f, [&](NodeRef n) -> NodeRef {
+      const auto* store = n.as<BufferStore>();
+      return store ? NodeRef(with(*store, [&](BufferStore& copy) { mutate(copy); })) : n;
+    });
+  };
+  EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.indices.pop_back(); })), "tir-rank-mismatch");
+  EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.value = int64(1); })), "tir-dtype-mismatch");
+  EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.indices[0] = constant(DType::float32(), 1); })), "tir-index-not-integer");
+  EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.indices[0] = var("nowhere"); })), "tir-undefined-variable");
+  EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.value = {}; })), "tir-missing-field");
+  EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.indices[1] = s.indices[1] + 1; })), "tir-region-not-covered");
+  const Function unbound = changed(f, [](NodeRef n) -> NodeRef {
+    const auto* realize = n.as<BlockRealize>();
+    return realize && !realize->iter_values.empty() ? NodeRef(with(*realize, [](BlockRealize& c) { c.iter_values.pop_back(); })) : n;
+  });
+  EXPECT_EQ(first_code(unbound), "tir-binding-count");
+  const Function undeclared = changed(f, [](NodeRef n) -> NodeRef {
+    const auto* block = n.as<Block>();
+    return block ? NodeRef(with(*block, [](Block& c) { c.reads.clear(); })) : n;
+  });
+  EXPECT_EQ(first_code(undeclared), "tir-region-not-covered");
+  const Function twice = with(*f, [&](PrimFunc& copy) { copy.body = seq({f->body, f->body}); });
+  EXPECT_EQ(first_code(twice), "tir-redefinition");
+}
+
+}  // namespace
+}  // namespace lathe::tir
