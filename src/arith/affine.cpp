@@ -79,7 +79,8 @@ class Detector {
       if (next == left.size() && step) {
         // A gap: the smallest of the others, if it is no smaller than the step.
         for (size_t i = 0; i < left.size() && next == left.size(); ++i)
-          if (is_smallest(left, i) && (prove_le(step, left[i].scale) || support::flip("arith_affine_overlap"))) next = i;
+          if (is_smallest(left, i) && (prove_le(step, left[i].scale) || support::flip("arith_affine_overlap")))
+            next = i;
         compact = false;
       }
       if (next == left.size()) return refuse(shown, "the terms in it overlap, so that different iterations meet");
@@ -150,9 +151,12 @@ class Detector {
       factors_of(t.factor, factors);
       Expr moving;
       for (const Expr& f : factors) {
-        if (!mentions_loops(f)) scales.push_back(f);
-        else if (moving) return refuse(e, "loop variables are multiplied by each other");
-        else moving = f;
+        if (!mentions_loops(f))
+          scales.push_back(f);
+        else if (moving)
+          return refuse(e, "loop variables are multiplied by each other");
+        else
+          moving = f;
       }
       if (!moving) {
         base.add(t.factor, t.coefficient);
@@ -232,9 +236,9 @@ class Detector {
 
 // How the digits in use tile their source: whether each part of it is used exactly once.
 struct Tiling {
-  bool whole = true;    // every part is used
+  bool whole = true;     // every part is used
   bool disjoint = true;  // no part is used twice
-  bool even = true;     // every digit takes every value whatever the others are
+  bool even = true;      // every digit takes every value whatever the others are
 };
 
 Tiling tile(const AffineSource& source, std::vector<AffineDigit> used, Analyzer& analyzer) {
@@ -278,10 +282,9 @@ Result<AffineMap> detect(const std::vector<Expr>& indices, const Domain& domain,
     AffineSum sum = TRY(detector.index(e, simplify));
     const bool compact = TRY(detector.order(sum, e));
     map.surjective = map.surjective && compact;
-    map.extents.push_back(sum.digits.empty()
-                              ? number(1)
-                              : analyzer.simplify(floordiv(sum.digits[0].scale * sum.digits[0].extent,
-                                                           sum.digits.back().scale)));
+    map.extents.push_back(sum.digits.empty() ? number(1)
+                                             : analyzer.simplify(floordiv(sum.digits[0].scale * sum.digits[0].extent,
+                                                                          sum.digits.back().scale)));
     map.indices.push_back(std::move(sum));
   }
   // A fusion in use uses the digits it is made of; sources are in order, so later fusions come first here.

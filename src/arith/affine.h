@@ -20,10 +20,10 @@ struct AffineSum {
 };
 
 struct AffineSource {
-  Var var;           // a loop variable, counted from `min`; or null: a fusion
+  Var var;  // a loop variable, counted from `min`; or null: a fusion
   Expr min;
   AffineSum fused;
-  Expr extent;       // how many values it takes (a predicate may cut a fusion's)
+  Expr extent;  // how many values it takes (a predicate may cut a fusion's)
 };
 
 struct AffineMap {

@@ -49,8 +49,8 @@ Result<std::vector<std::pair<Var, Expr>>> inverse(const AffineMap& map, const st
                                .message = "the indices do not determine every loop variable, so they have no inverse"};
   const Analyzer::Scope scope(analyzer);
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (const auto* v = outputs[i].as<VarNode>(); v && map.surjective && !map.indices[i].digits.empty() &&
-                                                 is_int(map.indices[i].digits.back().scale, 1))
+    if (const auto* v = outputs[i].as<VarNode>();
+        v && map.surjective && !map.indices[i].digits.empty() && is_int(map.indices[i].digits.back().scale, 1))
       analyzer.bind(Var(v), Range{map.indices[i].base, map.extents[i]});
 
   std::vector<Expr> values(map.sources.size());

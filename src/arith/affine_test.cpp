@@ -97,7 +97,8 @@ TEST_F(Affine, split_fuse_and_reorder_are_bijective) {
   EXPECT_TRUE(check({floordiv(i, int64(8)), floormod(i, int64(8))}, {{i, range(32)}}).bijective());
   EXPECT_TRUE(check({j, i}, {{i, range(4)}, {j, range(8)}}).bijective());
   const Expr fused = i * 6 + j;
-  EXPECT_TRUE(check({floordiv(fused, int64(9)), floormod(fused, int64(9))}, {{i, range(6)}, {j, range(6)}}).bijective());
+  EXPECT_TRUE(
+      check({floordiv(fused, int64(9)), floormod(fused, int64(9))}, {{i, range(6)}, {j, range(6)}}).bijective());
   EXPECT_TRUE(check({floormod(floordiv(i, int64(4)), int64(3)), floordiv(i, int64(12)), floormod(i, int64(4))},
                     {{i, range(24)}})
                   .bijective());

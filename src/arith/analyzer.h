@@ -80,8 +80,8 @@ class Analyzer {
   // Whether a bool expression always holds; false: could not be shown.
   bool can_prove(const Expr& condition);
   bool can_prove_equal(const Expr& a, const Expr& b);
-  bool can_prove_less(const Expr& a, int64_t bound);              // a < bound
-  bool can_prove_greater_equal(const Expr& a, int64_t bound);     // a >= bound
+  bool can_prove_less(const Expr& a, int64_t bound);           // a < bound
+  bool can_prove_greater_equal(const Expr& a, int64_t bound);  // a >= bound
 
   // For this room's own files.
   Knowledge& knowledge() { return *known_; }

@@ -74,15 +74,24 @@ ConstIntBound exact_bound_of(Knowledge& known, const Expr& e) {
   };
   const ConstIntBound all = range_of(e->dtype.element());
   switch (kind_of(e)) {
-    case kind<VarNode>: return of_var(known, as<VarNode>(e));
-    case kind<IntImm>: return of_imm(as<IntImm>(e));
-    case kind<Add>: return pair(std::type_identity<Add>{}, plus);
-    case kind<Sub>: return pair(std::type_identity<Sub>{}, minus);
-    case kind<Mul>: return pair(std::type_identity<Mul>{}, times);
-    case kind<Div>: return pair(std::type_identity<Div>{}, quotient_toward_zero);
-    case kind<Mod>: return pair(std::type_identity<Mod>{}, remainder_toward_zero);
-    case kind<FloorDiv>: return pair(std::type_identity<FloorDiv>{}, quotient_down);
-    case kind<FloorMod>: return pair(std::type_identity<FloorMod>{}, remainder_down);
+    case kind<VarNode>:
+      return of_var(known, as<VarNode>(e));
+    case kind<IntImm>:
+      return of_imm(as<IntImm>(e));
+    case kind<Add>:
+      return pair(std::type_identity<Add>{}, plus);
+    case kind<Sub>:
+      return pair(std::type_identity<Sub>{}, minus);
+    case kind<Mul>:
+      return pair(std::type_identity<Mul>{}, times);
+    case kind<Div>:
+      return pair(std::type_identity<Div>{}, quotient_toward_zero);
+    case kind<Mod>:
+      return pair(std::type_identity<Mod>{}, remainder_toward_zero);
+    case kind<FloorDiv>:
+      return pair(std::type_identity<FloorDiv>{}, quotient_down);
+    case kind<FloorMod>:
+      return pair(std::type_identity<FloorMod>{}, remainder_down);
     case kind<Min>:
       return pair(std::type_identity<Min>{}, [](ConstIntBound a, ConstIntBound b) -> ConstIntBound {
         return {std::min(a.min_value, b.min_value), std::min(a.max_value, b.max_value)};
@@ -98,11 +107,16 @@ ConstIntBound exact_bound_of(Knowledge& known, const Expr& e) {
       if (!value->dtype.is_integer() && !value->dtype.is_bool()) return all;
       return bound_of(known, value);
     }
-    case kind<Call>: return of_call(known, as<Call>(e));
-    case kind<Ramp>: return of_ramp(known, as<Ramp>(e));
-    case kind<Broadcast>: return bound_of(known, as<Broadcast>(e).value);
-    case kind<Let>: return bound_of(known, as<Let>(e).body);
-    default: return all;
+    case kind<Call>:
+      return of_call(known, as<Call>(e));
+    case kind<Ramp>:
+      return of_ramp(known, as<Ramp>(e));
+    case kind<Broadcast>:
+      return bound_of(known, as<Broadcast>(e).value);
+    case kind<Let>:
+      return bound_of(known, as<Let>(e).body);
+    default:
+      return all;
   }
 }
 

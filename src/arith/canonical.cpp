@@ -100,8 +100,10 @@ void take_out_factors(Knowledge& known, Sum& sum) {
       for (const Term& t : sum.terms)
         if (has_factor(t.factor, factor)) {
           const Expr rest = without_factor(known, t.factor, factor, sum.dtype);
-          if (const auto* one = rest.as<IntImm>()) group.add_constant(t.coefficient * one->value);
-          else group.add(rest, t.coefficient);
+          if (const auto* one = rest.as<IntImm>())
+            group.add_constant(t.coefficient * one->value);
+          else
+            group.add(rest, t.coefficient);
         } else {
           others.terms.push_back(t);
         }
@@ -132,8 +134,7 @@ Expr build(Knowledge& known, Sum& sum) {
     constant_done = true;
   }
   for (const Term& t : sum.terms)
-    if (t.coefficient < 0)
-      e = e ? sub(e, scaled(t, -t.coefficient, sum.dtype)) : scaled(t, t.coefficient, sum.dtype);
+    if (t.coefficient < 0) e = e ? sub(e, scaled(t, -t.coefficient, sum.dtype)) : scaled(t, t.coefficient, sum.dtype);
   if (!e) return constant(sum.dtype, sum.constant);
   if (constant_done || sum.constant == 0) return e;
   return sum.constant > 0 ? add(e, constant(sum.dtype, sum.constant)) : sub(e, constant(sum.dtype, -sum.constant));

@@ -15,8 +15,10 @@ struct Sides {
 Sides sides_of(const Sum& sum) {
   Sides sides{{.dtype = sum.dtype}, {.dtype = sum.dtype}};
   for (const Term& t : sum.terms) {
-    if (t.coefficient > 0) sides.left.terms.push_back(t);
-    else sides.right.terms.push_back({t.factor, -t.coefficient});
+    if (t.coefficient > 0)
+      sides.left.terms.push_back(t);
+    else
+      sides.right.terms.push_back({t.factor, -t.coefficient});
   }
   return sides;
 }
@@ -33,8 +35,10 @@ bool drop_small_terms(Knowledge& known, Sum& sum) {
     tried = d;
     Sum multiples{.dtype = sum.dtype}, rest{.dtype = sum.dtype};
     for (const Term& t : sum.terms) {
-      if (t.coefficient % d == 0) multiples.terms.push_back({t.factor, t.coefficient / d});
-      else rest.terms.push_back(t);
+      if (t.coefficient % d == 0)
+        multiples.terms.push_back({t.factor, t.coefficient / d});
+      else
+        rest.terms.push_back(t);
     }
     if (rest.terms.empty()) continue;
     // d*A < -k - r for r in [low, high]: A <= floor((-k - 1 - r) / d).
@@ -113,8 +117,10 @@ Expr equal_to_zero(Knowledge& known, Sum sum) {
     if (compare(*t.factor, *first->factor, known.numbers) < 0) first = &t;
   if (first->coefficient < 0) negate(sum);
   Sides sides = sides_of(sum);
-  if (sides.right.terms.empty() || sum.constant < 0) sides.right.constant = -sum.constant;
-  else sides.left.constant = sum.constant;
+  if (sides.right.terms.empty() || sum.constant < 0)
+    sides.right.constant = -sum.constant;
+  else
+    sides.left.constant = sum.constant;
   return eq(to_expr(known, sides.left), to_expr(known, sides.right));
 }
 

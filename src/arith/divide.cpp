@@ -21,8 +21,10 @@ struct Parts {
 Parts split(const Sum& sum, int64_t d) {
   Parts parts{{.dtype = sum.dtype}, {.dtype = sum.dtype}};
   for (const Term& t : sum.terms) {
-    if (t.coefficient % d == 0) parts.multiples.terms.push_back({t.factor, t.coefficient / d});
-    else parts.rest.terms.push_back(t);
+    if (t.coefficient % d == 0)
+      parts.multiples.terms.push_back({t.factor, t.coefficient / d});
+    else
+      parts.rest.terms.push_back(t);
   }
   parts.multiples.constant = floor_div(sum.constant, d);
   parts.rest.constant = floor_mod(sum.constant, d);
@@ -199,8 +201,10 @@ bool split_by(Knowledge& known, const Sum& numerator, const Expr& divisor, Sum& 
       continue;
     }
     factors.erase(it);
-    if (factors.empty()) multiples.add_constant(t.coefficient);
-    else multiples.add(product_of(known, std::move(factors)), t.coefficient);
+    if (factors.empty())
+      multiples.add_constant(t.coefficient);
+    else
+      multiples.add(product_of(known, std::move(factors)), t.coefficient);
   }
   return !multiples.terms.empty() || multiples.constant != 0;
 }

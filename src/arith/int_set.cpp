@@ -17,25 +17,34 @@ const T& as(const Expr& e) {
 // One variable at a time, innermost first: its range's ends may mention the ones further out.
 class Evaluator {
  public:
-  Evaluator(const Var& var, Interval domain, Analyzer& analyzer) : var_(var), domain_(std::move(domain)), analyzer_(analyzer) {}
+  Evaluator(const Var& var, Interval domain, Analyzer& analyzer)
+      : var_(var), domain_(std::move(domain)), analyzer_(analyzer) {}
 
   Interval operator()(const Expr& e) {
     if (e.get() == var_.get()) return domain_;
     if (!uses_var(e, var_)) return Interval::point(e);
     if (!e->dtype.is_scalar()) return {};
     switch (kind_of(e)) {
-      case kind<Add>: case kind<Sub>: case kind<Mul>: return of_sum(e);
-      case kind<FloorDiv>: return of_quotient((*this)(as<FloorDiv>(e).a), as<FloorDiv>(e).b);
-      case kind<FloorMod>: return of_remainder((*this)(as<FloorMod>(e).a), as<FloorMod>(e).b);
-      case kind<Min>: return both(as<Min>(e).a, as<Min>(e).b, [](auto& a, auto& b) { return min(a, b); });
-      case kind<Max>: return both(as<Max>(e).a, as<Max>(e).b, [](auto& a, auto& b) { return max(a, b); });
+      case kind<Add>:
+      case kind<Sub>:
+      case kind<Mul>:
+        return of_sum(e);
+      case kind<FloorDiv>:
+        return of_quotient((*this)(as<FloorDiv>(e).a), as<FloorDiv>(e).b);
+      case kind<FloorMod>:
+        return of_remainder((*this)(as<FloorMod>(e).a), as<FloorMod>(e).b);
+      case kind<Min>:
+        return both(as<Min>(e).a, as<Min>(e).b, [](auto& a, auto& b) { return min(a, b); });
+      case kind<Max>:
+        return both(as<Max>(e).a, as<Max>(e).b, [](auto& a, auto& b) { return max(a, b); });
       case kind<Select>:
         return unite((*this)(as<Select>(e).true_value), (*this)(as<Select>(e).false_value), analyzer_);
       case kind<Call>:
         if (as<Call>(e).op == &intrinsic::if_then_else)
           return unite((*this)(as<Call>(e).args[1]), (*this)(as<Call>(e).args[2]), analyzer_);
         break;
-      default: break;
+      default:
+        break;
     }
     return constant_bounds(e);
   }
@@ -77,9 +86,12 @@ class Evaluator {
     for (const Term& t : with_var.terms) {
       const auto* product = t.factor.as<Mul>();
       Interval value;
-      if (!product) value = (*this)(t.factor);
-      else if (!uses_var(product->b, var_)) value = times((*this)(product->a), product->b);
-      else if (!uses_var(product->a, var_)) value = times((*this)(product->b), product->a);
+      if (!product)
+        value = (*this)(t.factor);
+      else if (!uses_var(product->b, var_))
+        value = times((*this)(product->a), product->b);
+      else if (!uses_var(product->a, var_))
+        value = times((*this)(product->b), product->a);
       total = plus(total, times(value, constant(e->dtype, t.coefficient)));
     }
     return total;

@@ -10,18 +10,20 @@ constexpr size_t memo_size = 512;  // a power of two
 bool has_data(const ExprNode& e) {
   switch (kind_of(e)) {
     case kind<VarNode>:
-    case kind<IntImm>: return false;
+    case kind<IntImm>:
+      return false;
     case kind<BufferLoad>:
     case kind<Call>:
     case kind<Cast>:
     case kind<Let>:
-    case kind<Reduce>: return true;
-    default: break;
+    case kind<Reduce>:
+      return true;
+    default:
+      break;
   }
   bool found = false;
   e.node_class().for_each_child(e, [&](const NodeRef& child) {
-    found = found || child->node_class().family != ExprNode::family ||
-            has_data(static_cast<const ExprNode&>(*child));
+    found = found || child->node_class().family != ExprNode::family || has_data(static_cast<const ExprNode&>(*child));
   });
   return found;
 }

@@ -22,9 +22,9 @@ struct TermFacts {
 
 struct Knowledge {
   std::unordered_map<const VarNode*, VarFacts> vars;
-  std::vector<Var> kept;                 // keeps the keys of `vars` alive
-  std::vector<Sum> facts;                // each is >= 0
-  std::vector<TermFacts> terms;          // bounds and sets from constraints
+  std::vector<Var> kept;                      // keeps the keys of `vars` alive
+  std::vector<Sum> facts;                     // each is >= 0
+  std::vector<TermFacts> terms;               // bounds and sets from constraints
   std::vector<std::pair<Expr, bool>> truths;  // conditions assumed true or false, that are no inequality
   VarNumbers numbers;
 

@@ -69,29 +69,40 @@ ModularSet exact_set(Knowledge& known, const Expr& e) {
     return op(set_of(known, as<T>(e).a), set_of(known, as<T>(e).b));
   };
   switch (kind_of(e)) {
-    case kind<VarNode>: return of_var(known, e);
-    case kind<IntImm>: return {0, as<IntImm>(e).value};
-    case kind<Add>: return pair(std::type_identity<Add>{}, plus);
+    case kind<VarNode>:
+      return of_var(known, e);
+    case kind<IntImm>:
+      return {0, as<IntImm>(e).value};
+    case kind<Add>:
+      return pair(std::type_identity<Add>{}, plus);
     case kind<Sub>:
       return pair(std::type_identity<Sub>{}, [](ModularSet a, ModularSet b) { return plus(a, negated(b)); });
-    case kind<Mul>: return pair(std::type_identity<Mul>{}, times);
-    case kind<FloorDiv>: return pair(std::type_identity<FloorDiv>{}, divided);
-    case kind<FloorMod>: return pair(std::type_identity<FloorMod>{}, remainder);
-    case kind<Min>: return pair(std::type_identity<Min>{}, join);
-    case kind<Max>: return pair(std::type_identity<Max>{}, join);
-    case kind<Select>: return join(set_of(known, as<Select>(e).true_value), set_of(known, as<Select>(e).false_value));
+    case kind<Mul>:
+      return pair(std::type_identity<Mul>{}, times);
+    case kind<FloorDiv>:
+      return pair(std::type_identity<FloorDiv>{}, divided);
+    case kind<FloorMod>:
+      return pair(std::type_identity<FloorMod>{}, remainder);
+    case kind<Min>:
+      return pair(std::type_identity<Min>{}, join);
+    case kind<Max>:
+      return pair(std::type_identity<Max>{}, join);
+    case kind<Select>:
+      return join(set_of(known, as<Select>(e).true_value), set_of(known, as<Select>(e).false_value));
     case kind<Call>: {
       const auto& call = as<Call>(e);
       if (call.op == &intrinsic::if_then_else) return join(set_of(known, call.args[1]), set_of(known, call.args[2]));
       return call.op == &intrinsic::likely ? set_of(known, call.args[0]) : anything;
     }
-    case kind<Broadcast>: return set_of(known, as<Broadcast>(e).value);
+    case kind<Broadcast>:
+      return set_of(known, as<Broadcast>(e).value);
     case kind<Ramp>: {
       const ModularSet stride = set_of(known, as<Ramp>(e).stride);
       // Lanes differ by multiples of the stride.
       return plus(set_of(known, as<Ramp>(e).base), normal(gcd(stride.coeff, stride.base), 0));
     }
-    default: return anything;
+    default:
+      return anything;
   }
 }
 

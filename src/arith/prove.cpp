@@ -36,8 +36,8 @@ bool by_scaled_fact(Knowledge& known, const Sum& sum, const Sum& fact, int depth
       if (f == 0 || (f < 0) != (t.coefficient < 0)) continue;
       std::vector<Expr> others = factors;
       others.erase(others.begin() + static_cast<ptrdiff_t>(i));
-      const bool positive = std::all_of(others.begin(), others.end(),
-                                        [&](const Expr& e) { return bound_of(known, e).min_value >= 0; });
+      const bool positive =
+          std::all_of(others.begin(), others.end(), [&](const Expr& e) { return bound_of(known, e).min_value >= 0; });
       if (!positive) continue;
       const Expr by = product_of(known, others);
       Sum scaled{.dtype = fact.dtype};
@@ -154,8 +154,8 @@ void assume_nonnegative(Knowledge& known, Sum sum) {
   if (sum.terms.size() == 1 && std::abs(sum.terms[0].coefficient) == 1) {
     // t + k >= 0 or k - t >= 0: a bound.
     const Term& t = sum.terms[0];
-    const ConstIntBound bound = t.coefficient > 0 ? ConstIntBound{-sum.constant, plus_infinity}
-                                                  : ConstIntBound{minus_infinity, sum.constant};
+    const ConstIntBound bound =
+        t.coefficient > 0 ? ConstIntBound{-sum.constant, plus_infinity} : ConstIntBound{minus_infinity, sum.constant};
     const ConstIntBound before = bound_of(known, t.factor);
     const ConstIntBound now = intersect(before, bound);
     if (now.min_value > now.max_value) {
@@ -176,7 +176,8 @@ void assume_nonnegative(Knowledge& known, Sum sum) {
   known.new_epoch();
 }
 
-Assumption::Assumption(Knowledge& known, const Expr& condition, bool truth) : known_(known), depth_(known.levels.size()) {
+Assumption::Assumption(Knowledge& known, const Expr& condition, bool truth)
+    : known_(known), depth_(known.levels.size()) {
   known.enter();
   assume(known, condition, truth);
 }
@@ -216,26 +217,34 @@ void assume(Knowledge& known, const Expr& condition, bool truth) {
       assume_nonnegative(known, difference(b, a, 0));
     }
     // x % c == r: a modular set.
-    const auto *mod = a.as<FloorMod>();
-    const auto *r = b.as<IntImm>();
-    const auto *c = mod ? mod->b.as<IntImm>() : nullptr;
+    const auto* mod = a.as<FloorMod>();
+    const auto* r = b.as<IntImm>();
+    const auto* c = mod ? mod->b.as<IntImm>() : nullptr;
     if (!holds || !c || !r || c->value <= 1) return;
     if (const auto* v = mod->a.as<VarNode>()) {
       VarFacts& facts = known.facts_of(Var(v));
-      if (facts.set.coeff != 0 && c->value % facts.set.coeff == 0) facts.set = {c->value, floor_mod(r->value, c->value)};
+      if (facts.set.coeff != 0 && c->value % facts.set.coeff == 0)
+        facts.set = {c->value, floor_mod(r->value, c->value)};
     } else {
       known.terms.push_back({mod->a, {}, {c->value, floor_mod(r->value, c->value)}});
     }
     known.new_epoch();
   };
   switch (kind_of(condition)) {
-    case kind<LT>: return order(as<LT>(condition).a, as<LT>(condition).b, true);
-    case kind<LE>: return order(as<LE>(condition).a, as<LE>(condition).b, false);
-    case kind<GT>: return order(as<GT>(condition).b, as<GT>(condition).a, true);
-    case kind<GE>: return order(as<GE>(condition).b, as<GE>(condition).a, false);
-    case kind<EQ>: return equal(as<EQ>(condition).a, as<EQ>(condition).b, truth);
-    case kind<NE>: return equal(as<NE>(condition).a, as<NE>(condition).b, !truth);
-    default: return;
+    case kind<LT>:
+      return order(as<LT>(condition).a, as<LT>(condition).b, true);
+    case kind<LE>:
+      return order(as<LE>(condition).a, as<LE>(condition).b, false);
+    case kind<GT>:
+      return order(as<GT>(condition).b, as<GT>(condition).a, true);
+    case kind<GE>:
+      return order(as<GE>(condition).b, as<GE>(condition).a, false);
+    case kind<EQ>:
+      return equal(as<EQ>(condition).a, as<EQ>(condition).b, truth);
+    case kind<NE>:
+      return equal(as<NE>(condition).a, as<NE>(condition).b, !truth);
+    default:
+      return;
   }
 }
 

@@ -19,11 +19,16 @@ std::optional<int64_t> fit(__int128 value, DType dtype) {
 std::optional<int64_t> evaluate_binary(const ExprNode& e, int64_t a, int64_t b, DType dtype) {
   const __int128 x = a, y = b;
   switch (kind_of(e)) {
-    case kind<Add>: return fit(x + y, dtype);
-    case kind<Sub>: return fit(x - y, dtype);
-    case kind<Mul>: return fit(x * y, dtype);
-    case kind<Div>: return y == 0 ? std::nullopt : fit(x / y, dtype);
-    case kind<Mod>: return y == 0 ? std::nullopt : fit(x % y, dtype);
+    case kind<Add>:
+      return fit(x + y, dtype);
+    case kind<Sub>:
+      return fit(x - y, dtype);
+    case kind<Mul>:
+      return fit(x * y, dtype);
+    case kind<Div>:
+      return y == 0 ? std::nullopt : fit(x / y, dtype);
+    case kind<Mod>:
+      return y == 0 ? std::nullopt : fit(x % y, dtype);
     case kind<FloorDiv>:
     case kind<FloorMod>: {
       if (y == 0) return std::nullopt;
@@ -32,17 +37,28 @@ std::optional<int64_t> evaluate_binary(const ExprNode& e, int64_t a, int64_t b, 
       while (quotient * y < x && y < 0) --quotient;
       return fit(kind_of(e) == kind<FloorDiv> ? quotient : x - quotient * y, dtype);
     }
-    case kind<Min>: return std::min(a, b);
-    case kind<Max>: return std::max(a, b);
-    case kind<EQ>: return a == b;
-    case kind<NE>: return a != b;
-    case kind<LT>: return a < b;
-    case kind<LE>: return a <= b;
-    case kind<GT>: return a > b;
-    case kind<GE>: return a >= b;
-    case kind<And>: return a && b;
-    case kind<Or>: return a || b;
-    default: return std::nullopt;
+    case kind<Min>:
+      return std::min(a, b);
+    case kind<Max>:
+      return std::max(a, b);
+    case kind<EQ>:
+      return a == b;
+    case kind<NE>:
+      return a != b;
+    case kind<LT>:
+      return a < b;
+    case kind<LE>:
+      return a <= b;
+    case kind<GT>:
+      return a > b;
+    case kind<GE>:
+      return a >= b;
+    case kind<And>:
+      return a && b;
+    case kind<Or>:
+      return a || b;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -90,23 +106,37 @@ std::string show(const Expr& e) {
 
 Expr RandomExprs::integer(int depth) {
   if (depth == 0 || below(6) == 0) {
-    if (below(3) == 0) return constant(dtype, below(2 * largest_constant + 1) - (dtype.is_uint() ? 0 : largest_constant));
+    if (below(3) == 0)
+      return constant(dtype, below(2 * largest_constant + 1) - (dtype.is_uint() ? 0 : largest_constant));
     return vars[static_cast<size_t>(below(static_cast<int64_t>(vars.size())))];
   }
   const auto sub_expr = [&] { return integer(depth - 1); };
   const auto divisor = [&] { return below(4) ? constant(dtype, 1 + below(12)) : sub_expr(); };
   switch (below(13)) {
-    case 0: case 1: case 2: return add(sub_expr(), sub_expr());
-    case 3: return sub(sub_expr(), sub_expr());
-    case 4: return mul(sub_expr(), constant(dtype, below(13) - (dtype.is_uint() ? 0 : 4)));
-    case 5: return mul(sub_expr(), sub_expr());
-    case 6: return floordiv(sub_expr(), divisor());
-    case 7: return floormod(sub_expr(), divisor());
-    case 8: return min(sub_expr(), sub_expr());
-    case 9: return max(sub_expr(), sub_expr());
-    case 10: return div(sub_expr(), divisor());
-    case 11: return mod(sub_expr(), divisor());
-    default: return select(boolean(depth - 1), sub_expr(), sub_expr());
+    case 0:
+    case 1:
+    case 2:
+      return add(sub_expr(), sub_expr());
+    case 3:
+      return sub(sub_expr(), sub_expr());
+    case 4:
+      return mul(sub_expr(), constant(dtype, below(13) - (dtype.is_uint() ? 0 : 4)));
+    case 5:
+      return mul(sub_expr(), sub_expr());
+    case 6:
+      return floordiv(sub_expr(), divisor());
+    case 7:
+      return floormod(sub_expr(), divisor());
+    case 8:
+      return min(sub_expr(), sub_expr());
+    case 9:
+      return max(sub_expr(), sub_expr());
+    case 10:
+      return div(sub_expr(), divisor());
+    case 11:
+      return mod(sub_expr(), divisor());
+    default:
+      return select(boolean(depth - 1), sub_expr(), sub_expr());
   }
 }
 
@@ -114,15 +144,24 @@ Expr RandomExprs::boolean(int depth) {
   const auto side = [&] { return integer(depth > 0 ? depth - 1 : 0); };
   const auto condition = [&] { return boolean(depth - 1); };
   switch (depth > 0 ? below(9) : below(6)) {
-    case 0: return eq(side(), side());
-    case 1: return ne(side(), side());
-    case 2: return lt(side(), side());
-    case 3: return le(side(), side());
-    case 4: return gt(side(), side());
-    case 5: return ge(side(), side());
-    case 6: return logical_and(condition(), condition());
-    case 7: return logical_or(condition(), condition());
-    default: return logical_not(condition());
+    case 0:
+      return eq(side(), side());
+    case 1:
+      return ne(side(), side());
+    case 2:
+      return lt(side(), side());
+    case 3:
+      return le(side(), side());
+    case 4:
+      return gt(side(), side());
+    case 5:
+      return ge(side(), side());
+    case 6:
+      return logical_and(condition(), condition());
+    case 7:
+      return logical_or(condition(), condition());
+    default:
+      return logical_not(condition());
   }
 }
 
@@ -173,8 +212,10 @@ TEST_P(RandomSimplification, keeps_values_bounds_and_remainders) {
       ASSERT_LE(bound.min_value, *wanted) << where;
       ASSERT_GE(bound.max_value, *wanted) << where;
       if (e->dtype.is_bool()) continue;
-      if (set.coeff == 0) ASSERT_EQ(set.base, *wanted) << where;
-      else ASSERT_EQ(floor_mod(*wanted - set.base, set.coeff), 0) << where;
+      if (set.coeff == 0)
+        ASSERT_EQ(set.base, *wanted) << where;
+      else
+        ASSERT_EQ(floor_mod(*wanted - set.base, set.coeff), 0) << where;
     }
   }
   EXPECT_GT(compared, 20000);
@@ -215,8 +256,10 @@ TEST(RandomValues, keep_what_they_wrap_to) {
         ASSERT_LE(bound.min_value, *wanted) << where;
         ASSERT_GE(bound.max_value, *wanted) << where;
         if (e->dtype.is_bool()) continue;
-        if (set.coeff == 0) ASSERT_EQ(set.base, *wanted) << where;
-        else ASSERT_EQ(floor_mod(*wanted - set.base, set.coeff), 0) << where;
+        if (set.coeff == 0)
+          ASSERT_EQ(set.base, *wanted) << where;
+        else
+          ASSERT_EQ(floor_mod(*wanted - set.base, set.coeff), 0) << where;
       }
     }
   }

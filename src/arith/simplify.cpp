@@ -25,7 +25,8 @@ std::optional<int64_t> int_constant(const Expr& e) {
 // Simplifies the operands of nested sums and products, leaving the sums themselves to one pass over all terms.
 Expr simplify_leaves(Knowledge& known, const Expr& e) {
   Expr a, b;
-  if (!is_sum_kind(kind_of(e)) || !visit_binary(*e, [&](const auto& n) { a = n.a, b = n.b; })) return simplify(known, e);
+  if (!is_sum_kind(kind_of(e)) || !visit_binary(*e, [&](const auto& n) { a = n.a, b = n.b; }))
+    return simplify(known, e);
   const Expr x = simplify_leaves(known, a), y = simplify_leaves(known, b);
   if (x == a && y == b) return e;
   return kind_of(e) == kind<Add> ? add(x, y) : kind_of(e) == kind<Sub> ? sub(x, y) : mul(x, y);
@@ -147,9 +148,9 @@ bool harmless(const ExprNode& e) {
   return result;
 }
 
-// Simplifies `e` where only its value under `condition` being `truth` counts. `lazy`: it is not even evaluated elsewhere.
-Expr simplify_under(Knowledge& known, const Expr& condition, bool truth, const Expr& e, bool lazy,
-                    bool* impossible) {
+// Simplifies `e` where only its value under `condition` being `truth` counts. `lazy`: it is not even evaluated
+// elsewhere.
+Expr simplify_under(Knowledge& known, const Expr& condition, bool truth, const Expr& e, bool lazy, bool* impossible) {
   const Assumption assumption(known, condition, truth);
   if (impossible) *impossible = known.contradiction;
   if (known.contradiction) return e;
@@ -184,9 +185,9 @@ Expr simplify_logic(Knowledge& known, const Expr& e) {
   visit_binary(*e, [&](const auto& n) { a = n.a, b = n.b; });
   a = simplify(known, a);
   if (const auto value = as_int(a))
-    return (*value != 0) == conjunction ? simplify(known, b) : boolean(!conjunction)->dtype == e->dtype
-                                              ? boolean(!conjunction)
-                                              : constant(e->dtype, int64_t{!conjunction});
+    return (*value != 0) == conjunction               ? simplify(known, b)
+           : boolean(!conjunction)->dtype == e->dtype ? boolean(!conjunction)
+                                                      : constant(e->dtype, int64_t{!conjunction});
   // The second operand matters only where the first does not decide.
   b = is_scalar_bool(a) ? simplify_under(known, a, conjunction, b, false, nullptr) : simplify(known, b);
   if (same(a, b)) return a;
@@ -242,25 +243,37 @@ Expr simplify_node(Knowledge& known, const Expr& e) {
     if (is_sum_kind(k)) return simplify_sum(known, e);
     if (k == kind<FloorDiv>) return simplify_floordiv(known, e);
     if (k == kind<FloorMod>) return simplify_floormod(known, e);
-    if (k == kind<Min>) return simplify_extremum(known, simplify(known, as<Min>(e).a), simplify(known, as<Min>(e).b), true);
-    if (k == kind<Max>) return simplify_extremum(known, simplify(known, as<Max>(e).a), simplify(known, as<Max>(e).b), false);
+    if (k == kind<Min>)
+      return simplify_extremum(known, simplify(known, as<Min>(e).a), simplify(known, as<Min>(e).b), true);
+    if (k == kind<Max>)
+      return simplify_extremum(known, simplify(known, as<Max>(e).a), simplify(known, as<Max>(e).b), false);
   }
   switch (k) {
     case kind<VarNode>: {
       const VarFacts* facts = known.find(e.as<VarNode>());
       return facts && facts->value ? simplify(known, facts->value) : e;
     }
-    case kind<EQ>: case kind<NE>: case kind<LT>: case kind<LE>: case kind<GT>: case kind<GE>:
+    case kind<EQ>:
+    case kind<NE>:
+    case kind<LT>:
+    case kind<LE>:
+    case kind<GT>:
+    case kind<GE>:
       return simplify_comparison(known, e);
-    case kind<And>: case kind<Or>: return simplify_logic(known, e);
-    case kind<Not>: return simplify_not(known, e);
+    case kind<And>:
+    case kind<Or>:
+      return simplify_logic(known, e);
+    case kind<Not>:
+      return simplify_not(known, e);
     case kind<Select>:
-      return simplify_choice(known, as<Select>(e).condition, as<Select>(e).true_value, as<Select>(e).false_value, false);
+      return simplify_choice(known, as<Select>(e).condition, as<Select>(e).true_value, as<Select>(e).false_value,
+                             false);
     case kind<Call>:
       if (as<Call>(e).op == &intrinsic::if_then_else)
         return simplify_choice(known, as<Call>(e).args[0], as<Call>(e).args[1], as<Call>(e).args[2], true);
       return simplify_children(known, e);
-    default: return simplify_children(known, e);
+    default:
+      return simplify_children(known, e);
   }
 }
 
@@ -289,17 +302,26 @@ Expr constants_right(const Expr& e) {
     return is_constant(n.a) && !is_constant(n.b) ? Expr(make<T>(n.b, n.a)) : e;
   };
   switch (kind_of(e)) {
-    case kind<Add>: return swapped(std::type_identity<Add>{});
-    case kind<Mul>: return swapped(std::type_identity<Mul>{});
-    case kind<Min>: return swapped(std::type_identity<Min>{});
-    case kind<Max>: return swapped(std::type_identity<Max>{});
-    case kind<EQ>: return swapped(std::type_identity<EQ>{});
-    case kind<NE>: return swapped(std::type_identity<NE>{});
-    default: return e;
+    case kind<Add>:
+      return swapped(std::type_identity<Add>{});
+    case kind<Mul>:
+      return swapped(std::type_identity<Mul>{});
+    case kind<Min>:
+      return swapped(std::type_identity<Min>{});
+    case kind<Max>:
+      return swapped(std::type_identity<Max>{});
+    case kind<EQ>:
+      return swapped(std::type_identity<EQ>{});
+    case kind<NE>:
+      return swapped(std::type_identity<NE>{});
+    default:
+      return e;
   }
 }
 
-bool is_leaf_constant(int k) { return k == kind<IntImm> || k == kind<FloatImm> || k == kind<StringImm> || k == kind<GlobalVar>; }
+bool is_leaf_constant(int k) {
+  return k == kind<IntImm> || k == kind<FloatImm> || k == kind<StringImm> || k == kind<GlobalVar>;
+}
 
 }  // namespace
 

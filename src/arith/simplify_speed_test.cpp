@@ -26,7 +26,8 @@ TEST(SimplifySpeed, of_typical_indices) {
       {"flat address", [&] { return row() * 56 + column(); }},
       {"tail guard", [&] { return io * 32 + ii < 1000; }},
       {"symbolic tail guard", [&] { return (io * 32 + ii) * n + k < n * 2048; }},
-      {"padded load", [&] {
+      {"padded load",
+       [&] {
          const Expr y = row() + k - 1, x = column() - 1;
          const Expr inside = logical_and(logical_and(y >= 0, y < 224), logical_and(x >= 0, x < 224));
          return if_then_else(inside, load(a, {y, x}), constant(DType::float32(), 0.0));

@@ -78,7 +78,8 @@ void append(Knowledge& known, const Expr& e, int64_t scale, Sum& sum) {
       }
       break;
     }
-    default: break;
+    default:
+      break;
   }
   sum.add(e, scale);
 }

@@ -45,21 +45,29 @@ bool same(const ExprNode& x, const ExprNode& y) {
   if (visit_binary(x, [&]<class T>(const T& n) { result = same(n.a, as<T>(y).a) && same(n.b, as<T>(y).b); }))
     return result;
   switch (kind_of(x)) {
-    case kind<IntImm>: return as<IntImm>(x).value == as<IntImm>(y).value;
+    case kind<IntImm>:
+      return as<IntImm>(x).value == as<IntImm>(y).value;
     case kind<FloatImm>:
       return std::bit_cast<uint64_t>(as<FloatImm>(x).value) == std::bit_cast<uint64_t>(as<FloatImm>(y).value);
-    case kind<StringImm>: return as<StringImm>(x).value == as<StringImm>(y).value;
-    case kind<GlobalVar>: return as<GlobalVar>(x).name == as<GlobalVar>(y).name;
-    case kind<Cast>: return same(as<Cast>(x).value, as<Cast>(y).value);
-    case kind<Not>: return same(as<Not>(x).a, as<Not>(y).a);
+    case kind<StringImm>:
+      return as<StringImm>(x).value == as<StringImm>(y).value;
+    case kind<GlobalVar>:
+      return as<GlobalVar>(x).name == as<GlobalVar>(y).name;
+    case kind<Cast>:
+      return same(as<Cast>(x).value, as<Cast>(y).value);
+    case kind<Not>:
+      return same(as<Not>(x).a, as<Not>(y).a);
     case kind<Select>: {
       const auto &s = as<Select>(x), &t = as<Select>(y);
       return same(s.condition, t.condition) && same(s.true_value, t.true_value) && same(s.false_value, t.false_value);
     }
-    case kind<Ramp>: return same(as<Ramp>(x).base, as<Ramp>(y).base) && same(as<Ramp>(x).stride, as<Ramp>(y).stride);
-    case kind<Broadcast>: return same(as<Broadcast>(x).value, as<Broadcast>(y).value);
+    case kind<Ramp>:
+      return same(as<Ramp>(x).base, as<Ramp>(y).base) && same(as<Ramp>(x).stride, as<Ramp>(y).stride);
+    case kind<Broadcast>:
+      return same(as<Broadcast>(x).value, as<Broadcast>(y).value);
     case kind<Shuffle>:
-      return as<Shuffle>(x).indices == as<Shuffle>(y).indices && same_all(as<Shuffle>(x).vectors, as<Shuffle>(y).vectors);
+      return as<Shuffle>(x).indices == as<Shuffle>(y).indices &&
+             same_all(as<Shuffle>(x).vectors, as<Shuffle>(y).vectors);
     case kind<BufferLoad>: {
       const auto &s = as<BufferLoad>(x), &t = as<BufferLoad>(y);
       return s.buffer == t.buffer && same_all(s.indices, t.indices) && same_or_absent(s.predicate, t.predicate);
@@ -68,7 +76,8 @@ bool same(const ExprNode& x, const ExprNode& y) {
       const auto &s = as<Call>(x), &t = as<Call>(y);
       return s.op == t.op && s.op->effect == Effect::pure && s.op != &intrinsic::undef && same_all(s.args, t.args);
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -88,14 +97,20 @@ int compare(const ExprNode& x, const ExprNode& y, VarNumbers& numbers) {
       const int left = number_of(as<VarNode>(x), numbers);
       return order(left, number_of(as<VarNode>(y), numbers));
     }
-    case kind<IntImm>: return order(as<IntImm>(x).value, as<IntImm>(y).value);
+    case kind<IntImm>:
+      return order(as<IntImm>(x).value, as<IntImm>(y).value);
     case kind<FloatImm>:
       return order(std::bit_cast<uint64_t>(as<FloatImm>(x).value), std::bit_cast<uint64_t>(as<FloatImm>(y).value));
-    case kind<StringImm>: return as<StringImm>(x).value.compare(as<StringImm>(y).value);
-    case kind<GlobalVar>: return as<GlobalVar>(x).name.compare(as<GlobalVar>(y).name);
-    case kind<Cast>: return compare(*as<Cast>(x).value, *as<Cast>(y).value, numbers);
-    case kind<Not>: return compare(*as<Not>(x).a, *as<Not>(y).a, numbers);
-    case kind<Broadcast>: return compare(*as<Broadcast>(x).value, *as<Broadcast>(y).value, numbers);
+    case kind<StringImm>:
+      return as<StringImm>(x).value.compare(as<StringImm>(y).value);
+    case kind<GlobalVar>:
+      return as<GlobalVar>(x).name.compare(as<GlobalVar>(y).name);
+    case kind<Cast>:
+      return compare(*as<Cast>(x).value, *as<Cast>(y).value, numbers);
+    case kind<Not>:
+      return compare(*as<Not>(x).a, *as<Not>(y).a, numbers);
+    case kind<Broadcast>:
+      return compare(*as<Broadcast>(x).value, *as<Broadcast>(y).value, numbers);
     case kind<Select>: {
       const auto &s = as<Select>(x), &t = as<Select>(y);
       if (const int c = compare(*s.condition, *t.condition, numbers)) return c;
@@ -117,7 +132,8 @@ int compare(const ExprNode& x, const ExprNode& y, VarNumbers& numbers) {
       if (const int c = s.op->name.compare(t.op->name)) return c;
       return compare_all(s.args, t.args, numbers);
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 

@@ -18,8 +18,10 @@ void check_same(const char* what, const Expr& a, const Expr& b) {
 // A scalar operand of a vector operation is broadcast.
 void match_lanes(Expr& a, Expr& b) {
   if (a->dtype.lanes == b->dtype.lanes) return;
-  if (a->dtype.is_scalar()) a = make<Broadcast>(a, int64_t{b->dtype.lanes});
-  else if (b->dtype.is_scalar()) b = make<Broadcast>(b, int64_t{a->dtype.lanes});
+  if (a->dtype.is_scalar())
+    a = make<Broadcast>(a, int64_t{b->dtype.lanes});
+  else if (b->dtype.is_scalar())
+    b = make<Broadcast>(b, int64_t{a->dtype.lanes});
 }
 
 int64_t wrapping(int64_t a, int64_t b, char op) {
@@ -74,15 +76,32 @@ double round_to(DType dtype, double value) {
   };
   Format f{};
   switch (dtype.code) {
-    case TypeCode::float_: f = {10, -14, 65504.0, true}; break;
-    case TypeCode::bfloat: f = {7, -126, 3.3895313892515355e38, true}; break;
-    case TypeCode::float8_e4m3fn: f = {3, -6, 448.0, false}; break;
-    case TypeCode::float8_e4m3fnuz: f = {3, -7, 240.0, false}; break;
-    case TypeCode::float8_e5m2: f = {2, -14, 57344.0, true}; break;
-    case TypeCode::float8_e5m2fnuz: f = {2, -15, 57344.0, false}; break;
-    case TypeCode::float8_e8m0fnu: f = {0, -127, 1.7014118346046923e38, false}; break;
-    case TypeCode::float4_e2m1fn: f = {1, 0, 6.0, false}; break;
-    default: return value;
+    case TypeCode::float_:
+      f = {10, -14, 65504.0, true};
+      break;
+    case TypeCode::bfloat:
+      f = {7, -126, 3.3895313892515355e38, true};
+      break;
+    case TypeCode::float8_e4m3fn:
+      f = {3, -6, 448.0, false};
+      break;
+    case TypeCode::float8_e4m3fnuz:
+      f = {3, -7, 240.0, false};
+      break;
+    case TypeCode::float8_e5m2:
+      f = {2, -14, 57344.0, true};
+      break;
+    case TypeCode::float8_e5m2fnuz:
+      f = {2, -15, 57344.0, false};
+      break;
+    case TypeCode::float8_e8m0fnu:
+      f = {0, -127, 1.7014118346046923e38, false};
+      break;
+    case TypeCode::float4_e2m1fn:
+      f = {1, 0, 6.0, false};
+      break;
+    default:
+      return value;
   }
   if (dtype.code == TypeCode::float4_e2m1fn) {
     // Neither NaN nor infinities: as ml_dtypes, they become -0 and the largest.
@@ -138,13 +157,19 @@ Expr max_value(DType dtype) {
       return constant(dtype, dtype.bits == 64   ? std::numeric_limits<double>::max()
                              : dtype.bits == 32 ? static_cast<double>(std::numeric_limits<float>::max())
                                                 : 65504.0);
-    case TypeCode::bfloat: return constant(dtype, 3.3895313892515355e38);
-    case TypeCode::float8_e4m3fn: return constant(dtype, 448.0);
-    case TypeCode::float8_e4m3fnuz: return constant(dtype, 240.0);
+    case TypeCode::bfloat:
+      return constant(dtype, 3.3895313892515355e38);
+    case TypeCode::float8_e4m3fn:
+      return constant(dtype, 448.0);
+    case TypeCode::float8_e4m3fnuz:
+      return constant(dtype, 240.0);
     case TypeCode::float8_e5m2:
-    case TypeCode::float8_e5m2fnuz: return constant(dtype, 57344.0);
-    case TypeCode::float8_e8m0fnu: return constant(dtype, 1.7014118346046923e38);
-    default: return constant(dtype, 6.0);
+    case TypeCode::float8_e5m2fnuz:
+      return constant(dtype, 57344.0);
+    case TypeCode::float8_e8m0fnu:
+      return constant(dtype, 1.7014118346046923e38);
+    default:
+      return constant(dtype, 6.0);
   }
 }
 Expr min_value(DType dtype) {
@@ -156,23 +181,24 @@ Expr infinity(DType dtype) { return constant(dtype, std::numeric_limits<double>:
 Expr add(Expr a, Expr b) {
   if (!a->dtype.is_floating() && is_int(b, 0) && a->dtype == b->dtype) return a;
   if (!a->dtype.is_floating() && is_int(a, 0) && a->dtype == b->dtype) return b;
-  return arithmetic<Add>("a sum", std::move(a), std::move(b), [](int64_t x, int64_t y) { return wrapping(x, y, '+'); },
-                         [](double x, double y) { return x + y; });
+  return arithmetic<Add>(
+      "a sum", std::move(a), std::move(b), [](int64_t x, int64_t y) { return wrapping(x, y, '+'); },
+      [](double x, double y) { return x + y; });
 }
 Expr sub(Expr a, Expr b) {
   if (!a->dtype.is_floating() && is_int(b, 0) && a->dtype == b->dtype) return a;
-  return arithmetic<Sub>("a difference", std::move(a), std::move(b),
-                         [](int64_t x, int64_t y) { return wrapping(x, y, '-'); },
-                         [](double x, double y) { return x - y; });
+  return arithmetic<Sub>(
+      "a difference", std::move(a), std::move(b), [](int64_t x, int64_t y) { return wrapping(x, y, '-'); },
+      [](double x, double y) { return x - y; });
 }
 Expr mul(Expr a, Expr b) {
   if (!a->dtype.is_floating() && a->dtype == b->dtype) {
     if (is_int(b, 1) || is_int(a, 0)) return a;
     if (is_int(a, 1) || is_int(b, 0)) return b;
   }
-  return arithmetic<Mul>("a product", std::move(a), std::move(b),
-                         [](int64_t x, int64_t y) { return wrapping(x, y, '*'); },
-                         [](double x, double y) { return x * y; });
+  return arithmetic<Mul>(
+      "a product", std::move(a), std::move(b), [](int64_t x, int64_t y) { return wrapping(x, y, '*'); },
+      [](double x, double y) { return x * y; });
 }
 Expr div(Expr a, Expr b) {
   if (!a->dtype.is_floating() && is_int(b, 1) && a->dtype == b->dtype) return a;
@@ -197,9 +223,7 @@ Expr floormod(Expr a, Expr b) {
   if (!a->dtype.is_floating() && is_int(b, 1) && a->dtype == b->dtype) return constant(a->dtype, int64_t{0});
   return arithmetic<FloorMod>(
       "a remainder", std::move(a), std::move(b),
-      [](int64_t x, int64_t y) {
-        return divisible(x, y) ? std::optional(x - floor_quotient(x, y) * y) : std::nullopt;
-      },
+      [](int64_t x, int64_t y) { return divisible(x, y) ? std::optional(x - floor_quotient(x, y) * y) : std::nullopt; },
       no_fold);
 }
 Expr ceildiv(Expr a, Expr b) {
@@ -209,13 +233,13 @@ Expr ceildiv(Expr a, Expr b) {
 }
 Expr min(Expr a, Expr b) {
   if (a.same_as(b)) return a;
-  return arithmetic<Min>("a minimum", std::move(a), std::move(b), [](int64_t x, int64_t y) { return std::min(x, y); },
-                         no_fold);
+  return arithmetic<Min>(
+      "a minimum", std::move(a), std::move(b), [](int64_t x, int64_t y) { return std::min(x, y); }, no_fold);
 }
 Expr max(Expr a, Expr b) {
   if (a.same_as(b)) return a;
-  return arithmetic<Max>("a maximum", std::move(a), std::move(b), [](int64_t x, int64_t y) { return std::max(x, y); },
-                         no_fold);
+  return arithmetic<Max>(
+      "a maximum", std::move(a), std::move(b), [](int64_t x, int64_t y) { return std::max(x, y); }, no_fold);
 }
 
 Expr eq(Expr a, Expr b) {

@@ -19,12 +19,24 @@ Expr random_expr(std::mt19937& random, std::vector<Expr>& pool, int depth) {
   const auto part = [&] { return random_expr(random, pool, depth - 1); };
   Expr e;
   switch (random() % 6) {
-    case 0: e = make<Add>(part(), part()); break;
-    case 1: e = make<Mul>(part(), part()); break;
-    case 2: e = make<Select>(make<LT>(part(), part()), part(), part()); break;
-    case 3: e = make<Call>(DType::int64(), &intrinsic::likely, std::vector<Expr>{part(), part(), part()}); break;
-    case 4: e = make<Min>(part(), int64(static_cast<int64_t>(random() % 9))); break;
-    default: e = make<Cast>(DType::int64(), part()); break;
+    case 0:
+      e = make<Add>(part(), part());
+      break;
+    case 1:
+      e = make<Mul>(part(), part());
+      break;
+    case 2:
+      e = make<Select>(make<LT>(part(), part()), part(), part());
+      break;
+    case 3:
+      e = make<Call>(DType::int64(), &intrinsic::likely, std::vector<Expr>{part(), part(), part()});
+      break;
+    case 4:
+      e = make<Min>(part(), int64(static_cast<int64_t>(random() % 9)));
+      break;
+    default:
+      e = make<Cast>(DType::int64(), part());
+      break;
   }
   if (random() % 3 == 0 && e->depth() < 5) pool.push_back(e);
   return e;

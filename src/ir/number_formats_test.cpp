@@ -24,9 +24,9 @@ struct Format {
 };
 
 const Format formats[] = {
-    {"float16", 5, 10, 15, Special::ieee, false},        {"bfloat16", 8, 7, 127, Special::ieee, false},
-    {"float8_e5m2", 5, 2, 15, Special::ieee, false},     {"float8_e4m3fn", 4, 3, 7, Special::fn, false},
-    {"float8_e4m3fnuz", 4, 3, 8, Special::fnuz, false},  {"float8_e5m2fnuz", 5, 2, 16, Special::fnuz, false},
+    {"float16", 5, 10, 15, Special::ieee, false},       {"bfloat16", 8, 7, 127, Special::ieee, false},
+    {"float8_e5m2", 5, 2, 15, Special::ieee, false},    {"float8_e4m3fn", 4, 3, 7, Special::fn, false},
+    {"float8_e4m3fnuz", 4, 3, 8, Special::fnuz, false}, {"float8_e5m2fnuz", 5, 2, 16, Special::fnuz, false},
     {"float4_e2m1fn", 2, 1, 1, Special::none, true},
 };
 
@@ -90,8 +90,10 @@ TEST_P(NumberFormat, decodes_and_encodes_every_pattern) {
   for (uint64_t bits = 0; bits < uint64_t{1} << dtype.bits; ++bits) {
     const double wanted = value_of(f, bits);
     ASSERT_TRUE(identical(decode_float(dtype, bits), wanted)) << f.name << " bits " << bits;
-    if (std::isnan(wanted)) ASSERT_TRUE(std::isnan(decode_float(dtype, encode_float(dtype, wanted))));
-    else ASSERT_EQ(encode_float(dtype, wanted), bits) << f.name << " value " << wanted;
+    if (std::isnan(wanted))
+      ASSERT_TRUE(std::isnan(decode_float(dtype, encode_float(dtype, wanted))));
+    else
+      ASSERT_EQ(encode_float(dtype, wanted), bits) << f.name << " value " << wanted;
   }
 }
 
@@ -114,7 +116,8 @@ TEST_P(NumberFormat, rounds_to_the_nearest_ties_to_even) {
     const bool zero = wanted == 0 && rounded == 0;  // fnuz formats have one zero
     ASSERT_TRUE(identical(rounded, wanted) || (zero && f.special == Special::fnuz))
         << f.name << " of " << x << " is " << rounded << ", not " << wanted;
-    ASSERT_TRUE(identical(decode_float(dtype, encode_float(dtype, x)), f.special == Special::fnuz && zero ? 0.0 : rounded))
+    ASSERT_TRUE(
+        identical(decode_float(dtype, encode_float(dtype, x)), f.special == Special::fnuz && zero ? 0.0 : rounded))
         << f.name << " of " << x;
   }
 }

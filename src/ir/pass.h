@@ -14,9 +14,8 @@ namespace lathe::ir {
 
 // Computes a function of the module on constants: how constant folding runs. The JIT in the driver, the interpreter in
 // tests. Inputs and outputs are in the order of the function's parameters, outputs last.
-using Evaluator = std::function<support::Result<std::vector<TensorData>>(const IRModule& module,
-                                                                              const std::string& function,
-                                                                              const std::vector<TensorData>& inputs)>;
+using Evaluator = std::function<support::Result<std::vector<TensorData>>(
+    const IRModule& module, const std::string& function, const std::vector<TensorData>& inputs)>;
 
 // A reason why a rule, fusion or primitive declined: `lathe explain` shows it.
 struct Remark {
@@ -47,7 +46,7 @@ using Pass = std::function<support::Result<IRModule>(IRModule, const PassContext
 
 // One row of a pipeline.
 struct PassRow {
-  std::string name;                // one name everywhere: function, file, command line, dump, timing
+  std::string name;  // one name everywhere: function, file, command line, dump, timing
   Pass run;
   std::vector<std::string> after;  // rows that must come earlier when present
 };

@@ -53,7 +53,8 @@ const ExprNode* operand_of(const ExprNode& e, int i) {
   const ExprNode* found = nullptr;
   if (visit_binary(e, [&](const auto& n) { found = (i == 0 ? n.a : n.b).get(); })) return found;
   switch (kind_of(e)) {
-    case kind<Not>: return static_cast<const Not&>(e).a.get();
+    case kind<Not>:
+      return static_cast<const Not&>(e).a.get();
     case kind<Select>: {
       const auto& s = static_cast<const Select&>(e);
       return (i == 0 ? s.condition : i == 1 ? s.true_value : s.false_value).get();
@@ -62,8 +63,10 @@ const ExprNode* operand_of(const ExprNode& e, int i) {
       const auto& r = static_cast<const Ramp&>(e);
       return i == 0 ? r.base.get() : i == 1 ? r.stride.get() : nullptr;
     }
-    case kind<Broadcast>: return i == 0 ? static_cast<const Broadcast&>(e).value.get() : nullptr;
-    default: return nullptr;
+    case kind<Broadcast>:
+      return i == 0 ? static_cast<const Broadcast&>(e).value.get() : nullptr;
+    default:
+      return nullptr;
   }
 }
 int64_t lanes_of(const ExprNode& e) {
@@ -136,14 +139,17 @@ class Match {
     switch (p.kind) {
       case number_wildcard:
         return !e.dtype.is_bool() && !e.dtype.is_handle() && fits_type(e) && bind_wildcard(p.slot, e);
-      case bool_wildcard: return e.dtype.is_bool() && bind_wildcard(p.slot, e);
+      case bool_wildcard:
+        return e.dtype.is_bool() && bind_wildcard(p.slot, e);
       case constant_slot: {
         if (e.dtype.is_bool() || !fits_type(e)) return false;
         const auto value = constant_of(e);
         return value && bind_constant(p.slot, *value);
       }
-      case literal: return (p.is_bool || fits_type(e)) && is_literal(e, p);
-      default: break;
+      case literal:
+        return (p.is_bool || fits_type(e)) && is_literal(e, p);
+      default:
+        break;
     }
     if (kind_of(e) != p.kind) return false;
     const bool vector = p.kind == kind<Ramp> || p.kind == kind<Broadcast>;
@@ -191,11 +197,16 @@ class Match {
     if (!x || !y) return true;
     int64_t result = 0;
     bool fits = true;
-    if (k == kind<Add>) fits = checked_add(*x, *y, result);
-    else if (k == kind<Sub>) fits = !__builtin_sub_overflow(*x, *y, &result);
-    else if (k == kind<Mul>) fits = checked_mul(*x, *y, result);
-    else if (k == kind<FloorDiv> || k == kind<Div>) fits = *y != -1;
-    else return true;
+    if (k == kind<Add>)
+      fits = checked_add(*x, *y, result);
+    else if (k == kind<Sub>)
+      fits = !__builtin_sub_overflow(*x, *y, &result);
+    else if (k == kind<Mul>)
+      fits = checked_mul(*x, *y, result);
+    else if (k == kind<FloorDiv> || k == kind<Div>)
+      fits = *y != -1;
+    else
+      return true;
     return fits && contains(range_of(number_), result);
   }
 
@@ -217,24 +228,42 @@ class Match {
     int64_t result = 0;
     const bool divisible = *b != 0 && *b != -1;
     switch (n.kind) {
-      case kind<Add>: return checked_add(*a, *b, result) ? std::optional(result) : std::nullopt;
-      case kind<Sub>: return __builtin_sub_overflow(*a, *b, &result) ? std::nullopt : std::optional(result);
-      case kind<Mul>: return checked_mul(*a, *b, result) ? std::optional(result) : std::nullopt;
-      case kind<FloorDiv>: return divisible ? std::optional(floor_div(*a, *b)) : std::nullopt;
-      case kind<FloorMod>: return divisible ? std::optional(floor_mod(*a, *b)) : std::nullopt;
-      case kind<Div>: return divisible ? std::optional(*a / *b) : std::nullopt;
-      case kind<Mod>: return divisible ? std::optional(*a % *b) : std::nullopt;
-      case kind<Min>: return std::min(*a, *b);
-      case kind<Max>: return std::max(*a, *b);
-      case kind<EQ>: return *a == *b;
-      case kind<NE>: return *a != *b;
-      case kind<LT>: return *a < *b;
-      case kind<LE>: return *a <= *b;
-      case kind<GT>: return *a > *b;
-      case kind<GE>: return *a >= *b;
-      case kind<And>: return *a && *b;
-      case kind<Or>: return *a || *b;
-      default: return std::nullopt;
+      case kind<Add>:
+        return checked_add(*a, *b, result) ? std::optional(result) : std::nullopt;
+      case kind<Sub>:
+        return __builtin_sub_overflow(*a, *b, &result) ? std::nullopt : std::optional(result);
+      case kind<Mul>:
+        return checked_mul(*a, *b, result) ? std::optional(result) : std::nullopt;
+      case kind<FloorDiv>:
+        return divisible ? std::optional(floor_div(*a, *b)) : std::nullopt;
+      case kind<FloorMod>:
+        return divisible ? std::optional(floor_mod(*a, *b)) : std::nullopt;
+      case kind<Div>:
+        return divisible ? std::optional(*a / *b) : std::nullopt;
+      case kind<Mod>:
+        return divisible ? std::optional(*a % *b) : std::nullopt;
+      case kind<Min>:
+        return std::min(*a, *b);
+      case kind<Max>:
+        return std::max(*a, *b);
+      case kind<EQ>:
+        return *a == *b;
+      case kind<NE>:
+        return *a != *b;
+      case kind<LT>:
+        return *a < *b;
+      case kind<LE>:
+        return *a <= *b;
+      case kind<GT>:
+        return *a > *b;
+      case kind<GE>:
+        return *a >= *b;
+      case kind<And>:
+        return *a && *b;
+      case kind<Or>:
+        return *a || *b;
+      default:
+        return std::nullopt;
     }
   }
 
@@ -264,7 +293,8 @@ class Match {
       if (n.kind == kind<GE> && finite(b.max_value) && a.min_value >= b.max_value) return true;
     }
     // Only mathematical integers may be reasoned about further, and only in conditions that compute something.
-    const bool computes = std::any_of(p.nodes.begin(), p.nodes.end() - 1, [](const PatternNode& m) { return m.kind >= 0 && !m.constant; });
+    const bool computes = std::any_of(p.nodes.begin(), p.nodes.end() - 1,
+                                      [](const PatternNode& m) { return m.kind >= 0 && !m.constant; });
     if (!computes || exact_ || number_ != DType::int64() || known_.value_position) return false;
     const Expr condition = build(p, root, DType::boolean());
     return condition && is_int(simplify(known_, condition), 1);
@@ -306,24 +336,42 @@ class Match {
         const Expr c = build(p, n.operand[2], type);
         return c ? select(a, b, c) : Expr();
       }
-      case kind<Add>: return add(a, b);
-      case kind<Sub>: return sub(a, b);
-      case kind<Mul>: return mul(a, b);
-      case kind<Div>: return div(a, b);
-      case kind<Mod>: return mod(a, b);
-      case kind<FloorDiv>: return floordiv(a, b);
-      case kind<FloorMod>: return floormod(a, b);
-      case kind<Min>: return min(a, b);
-      case kind<Max>: return max(a, b);
-      case kind<EQ>: return eq(a, b);
-      case kind<NE>: return ne(a, b);
-      case kind<LT>: return lt(a, b);
-      case kind<LE>: return le(a, b);
-      case kind<GT>: return gt(a, b);
-      case kind<GE>: return ge(a, b);
-      case kind<And>: return logical_and(a, b);
-      case kind<Or>: return logical_or(a, b);
-      default: support::unreachable("a rule builds an unknown kind");
+      case kind<Add>:
+        return add(a, b);
+      case kind<Sub>:
+        return sub(a, b);
+      case kind<Mul>:
+        return mul(a, b);
+      case kind<Div>:
+        return div(a, b);
+      case kind<Mod>:
+        return mod(a, b);
+      case kind<FloorDiv>:
+        return floordiv(a, b);
+      case kind<FloorMod>:
+        return floormod(a, b);
+      case kind<Min>:
+        return min(a, b);
+      case kind<Max>:
+        return max(a, b);
+      case kind<EQ>:
+        return eq(a, b);
+      case kind<NE>:
+        return ne(a, b);
+      case kind<LT>:
+        return lt(a, b);
+      case kind<LE>:
+        return le(a, b);
+      case kind<GT>:
+        return gt(a, b);
+      case kind<GE>:
+        return ge(a, b);
+      case kind<And>:
+        return logical_and(a, b);
+      case kind<Or>:
+        return logical_or(a, b);
+      default:
+        support::unreachable("a rule builds an unknown kind");
     }
   }
 

@@ -15,9 +15,9 @@ struct Operator {
 
 // Longer tokens first where one begins with another.
 constexpr Operator operators[] = {
-    {"or", 1, kind<Or>},           {"and", 2, kind<And>},          {"==", 4, kind<EQ>, true}, {"!=", 4, kind<NE>, true},
-    {"<=", 4, kind<LE>, true},     {">=", 4, kind<GE>, true},      {"<", 4, kind<LT>, true},  {">", 4, kind<GT>, true},
-    {"+", 5, kind<Add>},           {"-", 5, kind<Sub>},            {"*", 6, kind<Mul>},       {"//", 6, kind<FloorDiv>},
+    {"or", 1, kind<Or>},       {"and", 2, kind<And>},     {"==", 4, kind<EQ>, true}, {"!=", 4, kind<NE>, true},
+    {"<=", 4, kind<LE>, true}, {">=", 4, kind<GE>, true}, {"<", 4, kind<LT>, true},  {">", 4, kind<GT>, true},
+    {"+", 5, kind<Add>},       {"-", 5, kind<Sub>},       {"*", 6, kind<Mul>},       {"//", 6, kind<FloorDiv>},
     {"%", 6, kind<FloorMod>},
 };
 
@@ -26,9 +26,9 @@ struct Function {
   int operands;
   int kind;
 };
-constexpr Function functions[] = {{"min", 2, kind<Min>},         {"max", 2, kind<Max>},   {"tdiv", 2, kind<Div>},
-                                  {"tmod", 2, kind<Mod>},        {"select", 3, kind<Select>},
-                                  {"ramp", 3, kind<Ramp>},       {"broadcast", 2, kind<Broadcast>}};
+constexpr Function functions[] = {
+    {"min", 2, kind<Min>},       {"max", 2, kind<Max>},   {"tdiv", 2, kind<Div>},           {"tmod", 2, kind<Mod>},
+    {"select", 3, kind<Select>}, {"ramp", 3, kind<Ramp>}, {"broadcast", 2, kind<Broadcast>}};
 
 constexpr int not_precedence = 3;
 

@@ -25,13 +25,13 @@ enum class Domain : uint8_t { index, integer, number, logic };
 inline constexpr int number_wildcard = -1, bool_wildcard = -2, constant_slot = -3, literal = -4;
 
 struct PatternNode {
-  int kind = literal;      // kind<Add> and so on, or one of the above
-  uint8_t slot = 0;        // wildcards and constants
+  int kind = literal;  // kind<Add> and so on, or one of the above
+  uint8_t slot = 0;    // wildcards and constants
   uint8_t operands = 0;
   uint8_t operand[3] = {0, 0, 0};  // earlier nodes; the lanes of ramp and broadcast are their last operand
-  int64_t value = 0;       // literals
+  int64_t value = 0;               // literals
   bool is_bool = false;
-  bool constant = false;   // of constants and literals alone
+  bool constant = false;  // of constants and literals alone
 };
 
 // A pattern, replacement or condition: nodes in post-order, the root last. Empty: always true.
@@ -46,9 +46,9 @@ struct Rule {
   Domain domain;
   std::string_view family, pattern_text, replacement_text, condition_text;
   Pattern pattern, replacement;
-  std::vector<Pattern> conditions;        // all must hold
-  std::vector<std::string> names;         // of the slots
-  std::string text() const;               // "x - x -> 0"
+  std::vector<Pattern> conditions;  // all must hold
+  std::vector<std::string> names;   // of the slots
+  std::string text() const;         // "x - x -> 0"
 };
 
 // Parses one row; throws InternalError where it is malformed.

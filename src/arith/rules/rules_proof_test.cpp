@@ -24,18 +24,24 @@ constexpr unsigned wrap_bits = 8, wide_bits = 32;
 
 std::string_view name_of(Meaning m) {
   switch (m) {
-    case Meaning::integers: return "integers";
-    case Meaning::wrapping_signed: return "wrapping signed";
-    case Meaning::wrapping_unsigned: return "wrapping unsigned";
-    default: return "floats";
+    case Meaning::integers:
+      return "integers";
+    case Meaning::wrapping_signed:
+      return "wrapping signed";
+    case Meaning::wrapping_unsigned:
+      return "wrapping unsigned";
+    default:
+      return "floats";
   }
 }
 
 std::vector<Meaning> meanings_of(Domain domain) {
   switch (domain) {
     case Domain::index:
-    case Domain::logic: return {Meaning::integers};
-    case Domain::integer: return {Meaning::integers, Meaning::wrapping_signed, Meaning::wrapping_unsigned};
+    case Domain::logic:
+      return {Meaning::integers};
+    case Domain::integer:
+      return {Meaning::integers, Meaning::wrapping_signed, Meaning::wrapping_unsigned};
     default:
       return {Meaning::integers, Meaning::wrapping_signed, Meaning::wrapping_unsigned, Meaning::floats};
   }
@@ -77,9 +83,12 @@ class Formula {
     }
     if (first >= 'p' && first <= 'r') return z3_.bool_const(name.c_str());
     switch (meaning_) {
-      case Meaning::integers: return z3_.int_const(name.c_str());
-      case Meaning::floats: return z3_.constant(name.c_str(), z3_.fpa_sort(3, 4));
-      default: return z3_.bv_const(name.c_str(), wrap_bits);
+      case Meaning::integers:
+        return z3_.int_const(name.c_str());
+      case Meaning::floats:
+        return z3_.constant(name.c_str(), z3_.fpa_sort(3, 4));
+      default:
+        return z3_.bv_const(name.c_str(), wrap_bits);
     }
   }
 
@@ -92,7 +101,9 @@ class Formula {
   }
 
   // Conditions and constants are computed on the mathematical values.
-  z3::expr widened(const z3::expr& e) { return is_signed() ? z3::sext(e, wide_bits - wrap_bits) : z3::zext(e, wide_bits - wrap_bits); }
+  z3::expr widened(const z3::expr& e) {
+    return is_signed() ? z3::sext(e, wide_bits - wrap_bits) : z3::zext(e, wide_bits - wrap_bits);
+  }
 
   z3::expr number(int64_t value, bool wide) {
     if (meaning_ == Meaning::integers) return z3_.int_val(value);
@@ -119,7 +130,8 @@ class Formula {
     const z3::expr quotient = a / b;
     if (!down) return quotient;
     const z3::expr rest = a - quotient * b, zero = z3_.bv_val(0, a.get_sort().bv_size());
-    return z3::ite(rest != zero && (rest < zero) != (b < zero), quotient - z3_.bv_val(1, a.get_sort().bv_size()), quotient);
+    return z3::ite(rest != zero && (rest < zero) != (b < zero), quotient - z3_.bv_val(1, a.get_sort().bv_size()),
+                   quotient);
   }
 
   // `wide`: constants and conditions of wrapping integers.
@@ -135,17 +147,23 @@ class Formula {
     switch (n.kind) {
       case number_wildcard:
       case bool_wildcard:
-      case constant_slot: return slot();
-      case literal: return n.is_bool ? z3_.bool_val(n.value != 0) : number(n.value, wide);
-      case kind<ir::Not>: return !translate(p, n.operand[0], wide);
+      case constant_slot:
+        return slot();
+      case literal:
+        return n.is_bool ? z3_.bool_val(n.value != 0) : number(n.value, wide);
+      case kind<ir::Not>:
+        return !translate(p, n.operand[0], wide);
       case kind<ir::Select>:
-        return z3::ite(translate(p, n.operand[0], wide), translate(p, n.operand[1], wide), translate(p, n.operand[2], wide));
-      case kind<ir::Broadcast>: return translate(p, n.operand[0], wide);
+        return z3::ite(translate(p, n.operand[0], wide), translate(p, n.operand[1], wide),
+                       translate(p, n.operand[2], wide));
+      case kind<ir::Broadcast>:
+        return translate(p, n.operand[0], wide);
       case kind<ir::Ramp>: {
         const z3::expr base = translate(p, n.operand[0], wide), stride = translate(p, n.operand[1], wide);
         return base + (wraps() ? z3::int2bv(base.get_sort().bv_size(), lane_) : lane_) * stride;
       }
-      default: break;
+      default:
+        break;
     }
     const z3::expr a = translate(p, n.operand[0], wide), b = translate(p, n.operand[1], wide);
     if (a.is_bool()) return logical(n.kind, a, b);
@@ -155,11 +173,16 @@ class Formula {
 
   z3::expr logical(int k, const z3::expr& a, const z3::expr& b) {
     switch (k) {
-      case kind<ir::And>: return a && b;
-      case kind<ir::Or>: return a || b;
-      case kind<ir::EQ>: return a == b;
-      case kind<ir::NE>: return a != b;
-      default: support::unreachable("no operation on bools");
+      case kind<ir::And>:
+        return a && b;
+      case kind<ir::Or>:
+        return a || b;
+      case kind<ir::EQ>:
+        return a == b;
+      case kind<ir::NE>:
+        return a != b;
+      default:
+        support::unreachable("no operation on bools");
     }
   }
 
@@ -167,22 +190,38 @@ class Formula {
     if (k == kind<ir::FloorDiv> || k == kind<ir::FloorMod> || k == kind<ir::Div> || k == kind<ir::Mod>)
       divides(b, z3_.int_val(0));
     switch (k) {
-      case kind<ir::Add>: return a + b;
-      case kind<ir::Sub>: return a - b;
-      case kind<ir::Mul>: return a * b;
-      case kind<ir::FloorDiv>: return floor_quotient(a, b);
-      case kind<ir::FloorMod>: return a - floor_quotient(a, b) * b;
-      case kind<ir::Div>: return truncated_quotient(a, b);
-      case kind<ir::Mod>: return a - truncated_quotient(a, b) * b;
-      case kind<ir::Min>: return z3::ite(a < b, a, b);
-      case kind<ir::Max>: return z3::ite(a < b, b, a);
-      case kind<ir::EQ>: return a == b;
-      case kind<ir::NE>: return a != b;
-      case kind<ir::LT>: return a < b;
-      case kind<ir::LE>: return a <= b;
-      case kind<ir::GT>: return a > b;
-      case kind<ir::GE>: return a >= b;
-      default: support::unreachable("no operation on integers");
+      case kind<ir::Add>:
+        return a + b;
+      case kind<ir::Sub>:
+        return a - b;
+      case kind<ir::Mul>:
+        return a * b;
+      case kind<ir::FloorDiv>:
+        return floor_quotient(a, b);
+      case kind<ir::FloorMod>:
+        return a - floor_quotient(a, b) * b;
+      case kind<ir::Div>:
+        return truncated_quotient(a, b);
+      case kind<ir::Mod>:
+        return a - truncated_quotient(a, b) * b;
+      case kind<ir::Min>:
+        return z3::ite(a < b, a, b);
+      case kind<ir::Max>:
+        return z3::ite(a < b, b, a);
+      case kind<ir::EQ>:
+        return a == b;
+      case kind<ir::NE>:
+        return a != b;
+      case kind<ir::LT>:
+        return a < b;
+      case kind<ir::LE>:
+        return a <= b;
+      case kind<ir::GT>:
+        return a > b;
+      case kind<ir::GE>:
+        return a >= b;
+      default:
+        support::unreachable("no operation on integers");
     }
   }
 
@@ -192,22 +231,36 @@ class Formula {
     const bool down = k == kind<ir::FloorDiv> || k == kind<ir::FloorMod>;
     const z3::expr less = is_signed() || wide ? a < b : z3::ult(a, b);
     switch (k) {
-      case kind<ir::Add>: return a + b;
-      case kind<ir::Sub>: return a - b;
-      case kind<ir::Mul>: return a * b;
+      case kind<ir::Add>:
+        return a + b;
+      case kind<ir::Sub>:
+        return a - b;
+      case kind<ir::Mul>:
+        return a * b;
       case kind<ir::FloorDiv>:
-      case kind<ir::Div>: return bv_quotient(a, b, down, wide);
+      case kind<ir::Div>:
+        return bv_quotient(a, b, down, wide);
       case kind<ir::FloorMod>:
-      case kind<ir::Mod>: return a - bv_quotient(a, b, down, wide) * b;
-      case kind<ir::Min>: return z3::ite(less, a, b);
-      case kind<ir::Max>: return z3::ite(less, b, a);
-      case kind<ir::EQ>: return a == b;
-      case kind<ir::NE>: return a != b;
-      case kind<ir::LT>: return less;
-      case kind<ir::LE>: return less || a == b;
-      case kind<ir::GT>: return !less && a != b;
-      case kind<ir::GE>: return !less;
-      default: support::unreachable("no operation on wrapping integers");
+      case kind<ir::Mod>:
+        return a - bv_quotient(a, b, down, wide) * b;
+      case kind<ir::Min>:
+        return z3::ite(less, a, b);
+      case kind<ir::Max>:
+        return z3::ite(less, b, a);
+      case kind<ir::EQ>:
+        return a == b;
+      case kind<ir::NE>:
+        return a != b;
+      case kind<ir::LT>:
+        return less;
+      case kind<ir::LE>:
+        return less || a == b;
+      case kind<ir::GT>:
+        return !less && a != b;
+      case kind<ir::GE>:
+        return !less;
+      default:
+        support::unreachable("no operation on wrapping integers");
     }
   }
 
@@ -226,19 +279,32 @@ class Formula {
     const z3::expr nearest(z3_, Z3_mk_fpa_rne(z3_));
     const auto made = [&](Z3_ast e) { return z3::expr(z3_, e); };
     switch (k) {
-      case kind<ir::Add>: return made(Z3_mk_fpa_add(z3_, nearest, a, b));
-      case kind<ir::Sub>: return made(Z3_mk_fpa_sub(z3_, nearest, a, b));
-      case kind<ir::Mul>: return made(Z3_mk_fpa_mul(z3_, nearest, a, b));
-      case kind<ir::Div>: return made(Z3_mk_fpa_div(z3_, nearest, a, b));
-      case kind<ir::Min>: return float_extremum(a, b, true);
-      case kind<ir::Max>: return float_extremum(a, b, false);
-      case kind<ir::EQ>: return made(Z3_mk_fpa_eq(z3_, a, b));
-      case kind<ir::NE>: return !made(Z3_mk_fpa_eq(z3_, a, b));
-      case kind<ir::LT>: return made(Z3_mk_fpa_lt(z3_, a, b));
-      case kind<ir::LE>: return made(Z3_mk_fpa_leq(z3_, a, b));
-      case kind<ir::GT>: return made(Z3_mk_fpa_gt(z3_, a, b));
-      case kind<ir::GE>: return made(Z3_mk_fpa_geq(z3_, a, b));
-      default: support::unreachable("no operation on floats");
+      case kind<ir::Add>:
+        return made(Z3_mk_fpa_add(z3_, nearest, a, b));
+      case kind<ir::Sub>:
+        return made(Z3_mk_fpa_sub(z3_, nearest, a, b));
+      case kind<ir::Mul>:
+        return made(Z3_mk_fpa_mul(z3_, nearest, a, b));
+      case kind<ir::Div>:
+        return made(Z3_mk_fpa_div(z3_, nearest, a, b));
+      case kind<ir::Min>:
+        return float_extremum(a, b, true);
+      case kind<ir::Max>:
+        return float_extremum(a, b, false);
+      case kind<ir::EQ>:
+        return made(Z3_mk_fpa_eq(z3_, a, b));
+      case kind<ir::NE>:
+        return !made(Z3_mk_fpa_eq(z3_, a, b));
+      case kind<ir::LT>:
+        return made(Z3_mk_fpa_lt(z3_, a, b));
+      case kind<ir::LE>:
+        return made(Z3_mk_fpa_leq(z3_, a, b));
+      case kind<ir::GT>:
+        return made(Z3_mk_fpa_gt(z3_, a, b));
+      case kind<ir::GE>:
+        return made(Z3_mk_fpa_geq(z3_, a, b));
+      default:
+        support::unreachable("no operation on floats");
     }
   }
 
@@ -259,13 +325,17 @@ Verdict ask_z3(const Rule& rule, Meaning meaning, unsigned milliseconds) {
   Formula formula(z3, rule, meaning);
   solver.add(formula.refutation());
   switch (solver.check()) {
-    case z3::unsat: return Verdict::proved;
-    case z3::sat: return Verdict::refuted;
-    default: return Verdict::unknown;
+    case z3::unsat:
+      return Verdict::proved;
+    case z3::sat:
+      return Verdict::refuted;
+    default:
+      return Verdict::unknown;
   }
 }
 
-// The exhaustive trial on mathematical integers: divisors to 16 of both signs, operands of 8 bits (5 for three, 4 beyond).
+// The exhaustive trial on mathematical integers: divisors to 16 of both signs, operands of 8 bits (5 for three, 4
+// beyond).
 class Trial {
  public:
   explicit Trial(const Rule& rule) : rule_(rule), divisor_(rule.names.size(), false) {
@@ -306,7 +376,8 @@ class Trial {
   }
 
   bool check() {
-    const bool vector = std::any_of(rule_.names.begin(), rule_.names.end(), [](const std::string& n) { return n[0] == 'l'; });
+    const bool vector =
+        std::any_of(rule_.names.begin(), rule_.names.end(), [](const std::string& n) { return n[0] == 'l'; });
     int64_t lanes = 1;
     for (size_t s = 0; s < rule_.names.size(); ++s)
       if (rule_.names[s][0] == 'l') lanes = values_[s];
@@ -324,9 +395,12 @@ class Trial {
     switch (n.kind) {
       case number_wildcard:
       case bool_wildcard:
-      case constant_slot: return values_[n.slot];
-      case literal: return n.value;
-      default: break;
+      case constant_slot:
+        return values_[n.slot];
+      case literal:
+        return n.value;
+      default:
+        break;
     }
     const auto a = value(p, n.operand[0]);
     if (!a) return a;
@@ -339,25 +413,44 @@ class Trial {
     }
     if (!b) return b;
     switch (n.kind) {
-      case kind<ir::Ramp>: return *a + lane_ * *b;
-      case kind<ir::Add>: return *a + *b;
-      case kind<ir::Sub>: return *a - *b;
-      case kind<ir::Mul>: return *a * *b;
-      case kind<ir::FloorDiv>: return *b ? std::optional(floor_div(*a, *b)) : std::nullopt;
-      case kind<ir::FloorMod>: return *b ? std::optional(floor_mod(*a, *b)) : std::nullopt;
-      case kind<ir::Div>: return *b ? std::optional(*a / *b) : std::nullopt;
-      case kind<ir::Mod>: return *b ? std::optional(*a % *b) : std::nullopt;
-      case kind<ir::Min>: return std::min(*a, *b);
-      case kind<ir::Max>: return std::max(*a, *b);
-      case kind<ir::EQ>: return *a == *b;
-      case kind<ir::NE>: return *a != *b;
-      case kind<ir::LT>: return *a < *b;
-      case kind<ir::LE>: return *a <= *b;
-      case kind<ir::GT>: return *a > *b;
-      case kind<ir::GE>: return *a >= *b;
-      case kind<ir::And>: return *a && *b;
-      case kind<ir::Or>: return *a || *b;
-      default: support::unreachable("a rule of an unknown kind");
+      case kind<ir::Ramp>:
+        return *a + lane_ * *b;
+      case kind<ir::Add>:
+        return *a + *b;
+      case kind<ir::Sub>:
+        return *a - *b;
+      case kind<ir::Mul>:
+        return *a * *b;
+      case kind<ir::FloorDiv>:
+        return *b ? std::optional(floor_div(*a, *b)) : std::nullopt;
+      case kind<ir::FloorMod>:
+        return *b ? std::optional(floor_mod(*a, *b)) : std::nullopt;
+      case kind<ir::Div>:
+        return *b ? std::optional(*a / *b) : std::nullopt;
+      case kind<ir::Mod>:
+        return *b ? std::optional(*a % *b) : std::nullopt;
+      case kind<ir::Min>:
+        return std::min(*a, *b);
+      case kind<ir::Max>:
+        return std::max(*a, *b);
+      case kind<ir::EQ>:
+        return *a == *b;
+      case kind<ir::NE>:
+        return *a != *b;
+      case kind<ir::LT>:
+        return *a < *b;
+      case kind<ir::LE>:
+        return *a <= *b;
+      case kind<ir::GT>:
+        return *a > *b;
+      case kind<ir::GE>:
+        return *a >= *b;
+      case kind<ir::And>:
+        return *a && *b;
+      case kind<ir::Or>:
+        return *a || *b;
+      default:
+        support::unreachable("a rule of an unknown kind");
     }
   }
 
@@ -388,9 +481,12 @@ std::string establish(const Rule& rule, Meaning meaning, unsigned milliseconds) 
   const bool trial = meaning == Meaning::integers;
   const bool skip = trial && !prove_all_anew() && is_listed_undecided(rule.text());
   switch (skip ? Verdict::unknown : ask_z3(rule, meaning, trial ? milliseconds : 30 * milliseconds)) {
-    case Verdict::proved: return "z3";
-    case Verdict::refuted: return "";
-    default: return trial && Trial(rule).holds() ? "exhaustive" : "";
+    case Verdict::proved:
+      return "z3";
+    case Verdict::refuted:
+      return "";
+    default:
+      return trial && Trial(rule).holds() ? "exhaustive" : "";
   }
 }
 
@@ -453,9 +549,9 @@ TEST(RuleProof, refuses_wrong_rules) {
       {Domain::index, "tdiv(x, c1)", "x // c1", "c1 > 0"},
       {Domain::index, "min(x * c1, y * c1)", "min(x, y) * c1", ""},
       {Domain::index, "(x + y) - y", "(x // y) * y + x % y", ""},  // adds a division by zero
-      {Domain::integer, "x + c1 < c2", "x < c2 - c1", ""},  // wraps
-      {Domain::number, "x - x", "0", ""},   // infinity, NaN
-      {Domain::number, "x + 0", "x", ""},   // -0
+      {Domain::integer, "x + c1 < c2", "x < c2 - c1", ""},         // wraps
+      {Domain::number, "x - x", "0", ""},                          // infinity, NaN
+      {Domain::number, "x + 0", "x", ""},                          // -0
       {Domain::number, "not (x < y)", "y <= x", ""},
       {Domain::number, "min(max(x, y), x)", "x", ""},
       {Domain::logic, "p and (q or p)", "q", ""},
