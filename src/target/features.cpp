@@ -6,7 +6,8 @@ std::set<std::string> x86_level_features(int level) {
   std::set<std::string> features = {"cmov", "cx8", "fxsr", "mmx", "sse", "sse2"};
   if (level >= 2) features.merge(std::set<std::string>{"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"});
   if (level >= 3)
-    features.merge(std::set<std::string>{"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave", "crc32"});
+    features.merge(
+        std::set<std::string>{"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave", "crc32"});
   if (level >= 4) features.merge(std::set<std::string>{"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"});
   return features;
 }

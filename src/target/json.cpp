@@ -74,8 +74,10 @@ std::string Target::to_json() const {
   object["cores"] = cores;
   object["caches"] = ordered_json::array();
   for (const Cache& cache : caches)
-    object["caches"].push_back(
-        {{"level", cache.level}, {"bytes", cache.bytes}, {"line_bytes", cache.line_bytes}, {"shared_by", cache.shared_by}});
+    object["caches"].push_back({{"level", cache.level},
+                                {"bytes", cache.bytes},
+                                {"line_bytes", cache.line_bytes},
+                                {"shared_by", cache.shared_by}});
   return object.dump(2) + "\n";
 }
 
@@ -105,7 +107,8 @@ Result<Target> target_from_json(const std::string& text) {
     }
   }
   derive_vectors(target);
-  if (object.contains("vector_bits")) target.vector_bits = static_cast<int>(TRY(number_at(object, "vector_bits", 32, 2048)));
+  if (object.contains("vector_bits"))
+    target.vector_bits = static_cast<int>(TRY(number_at(object, "vector_bits", 32, 2048)));
   if (object.contains("vector_registers"))
     target.vector_registers = static_cast<int>(TRY(number_at(object, "vector_registers", 1, 256)));
   if (object.contains("cores")) target.cores = static_cast<int>(TRY(number_at(object, "cores", 1, 65536)));

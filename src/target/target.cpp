@@ -94,8 +94,10 @@ Diagnostic unknown(const std::string& text) {
   for (const Named& row : named_targets()) names.push_back(row.name);
   Diagnostic d{.code = codes::unknown_target, .message = fmt::format("there is no target '{}'", text)};
   const std::string meant = nearest(text, names);
-  if (!meant.empty()) d.help = fmt::format("did you mean '{}'?", meant);
-  else d.help = "targets are " + names_in_words() + ", an LLVM triple with -mcpu= and -mattr=, or a .json file";
+  if (!meant.empty())
+    d.help = fmt::format("did you mean '{}'?", meant);
+  else
+    d.help = "targets are " + names_in_words() + ", an LLVM triple with -mcpu= and -mattr=, or a .json file";
   return d;
 }
 
@@ -108,8 +110,10 @@ Result<std::monostate> apply_attributes(Target& target, const std::string& text)
     if (removes || item.starts_with('+')) item.erase(0, 1);
     if (item.empty())
       return Diagnostic{.code = codes::bad_option, .message = fmt::format("-mattr={} has an empty feature", text)};
-    if (removes) target.features.erase(item);
-    else target.features.insert(item);
+    if (removes)
+      target.features.erase(item);
+    else
+      target.features.insert(item);
   }
   return support::success();
 }
@@ -163,7 +167,9 @@ Result<Target> parse_target(const std::string& text) {
     return target_from_json(content.str());
   }
   if (text.find_first_not_of(' ') == std::string::npos)
-    return Diagnostic{.code = codes::unknown_target, .message = "the target's name is empty", .help = "targets are " + names_in_words()};
+    return Diagnostic{.code = codes::unknown_target,
+                      .message = "the target's name is empty",
+                      .help = "targets are " + names_in_words()};
   return with_options(text);
 }
 

@@ -18,11 +18,11 @@ struct Cache {
 
 // A value: as text ("native", "x86-64-v3", "aarch64-linux-gnu", a triple with "-mcpu=… -mattr=…"), or as a JSON file.
 struct Target {
-  std::string kind = "llvm";  // llvm, null, interp; cuda and others later
-  std::string triple;         // LLVM's
-  std::string cpu;            // for LLVM's tuning; code is chosen by features alone
+  std::string kind = "llvm";       // llvm, null, interp; cuda and others later
+  std::string triple;              // LLVM's
+  std::string cpu;                 // for LLVM's tuning; code is chosen by features alone
   std::set<std::string> features;  // LLVM's names, without '+': "avx512f"
-  int vector_bits = 128;      // widest useful vector register
+  int vector_bits = 128;           // widest useful vector register
   int vector_registers = 16;
   int cores = 1;
   std::vector<Cache> caches;  // data and unified, by level

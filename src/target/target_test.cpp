@@ -85,7 +85,8 @@ TEST(target, json_errors_name_the_key) {
   };
   EXPECT_NE(message("{").find("not JSON"), std::string::npos);
   EXPECT_NE(message("[]").find("one object"), std::string::npos);
-  EXPECT_NE(message(R"({"triple": "x86_64-linux", "featuers": []})").find("did you mean 'features'"), std::string::npos);
+  EXPECT_NE(message(R"({"triple": "x86_64-linux", "featuers": []})").find("did you mean 'features'"),
+            std::string::npos);
   EXPECT_NE(message(R"({"triple": "x86_64-linux", "cores": "two"})").find("'cores'"), std::string::npos);
   EXPECT_NE(message(R"({"triple": "x86_64-linux", "cores": 99999999999999999999})").find("'cores'"), std::string::npos);
   EXPECT_NE(message(R"({"triple": "x86_64-linux", "vector_bits": -1})").find("outside of"), std::string::npos);

@@ -6,7 +6,7 @@
 
 namespace lathe::codegen {
 
-#define LATHE_CODEGEN(kind, function)                                                                      \
+#define LATHE_CODEGEN(kind, function)                                                                     \
   support::Result<std::string> function(const std::vector<Kernel>& kernels, const target::Target& target, \
                                         const EmitOptions& options);
 #include "codegen/emit/backends.def"

@@ -44,14 +44,16 @@ class Checker {
 
   static bool storable(DType t) {
     if (t.is_void()) return false;
-    if (t.is_integer()) return t.bits == 1 || t.bits == 2 || t.bits == 4 || (t.bits % 8 == 0 && std::has_single_bit(t.bits));
+    if (t.is_integer())
+      return t.bits == 1 || t.bits == 2 || t.bits == 4 || (t.bits % 8 == 0 && std::has_single_bit(t.bits));
     return true;
   }
 
   void check_buffer(const NodeRef& at, const Buffer& b) {
     if (!b->dtype.is_scalar()) refuse(at, fmt::format("buffer '{}' has vector elements {}", b->name, b->dtype.str()));
     if (!storable(b->dtype)) refuse(at, fmt::format("buffer '{}' of {} cannot be stored", b->name, b->dtype.str()));
-    if (b->shape.size() > 1) refuse(at, fmt::format("buffer '{}' has {} dimensions, not one", b->name, b->shape.size()));
+    if (b->shape.size() > 1)
+      refuse(at, fmt::format("buffer '{}' has {} dimensions, not one", b->name, b->shape.size()));
     if (!b->strides.empty() && !is_int(b->strides[0], 1)) refuse(at, fmt::format("buffer '{}' has strides", b->name));
     if (b->elem_offset && !is_int(b->elem_offset, 0)) refuse(at, fmt::format("buffer '{}' has an offset", b->name));
   }
@@ -59,11 +61,14 @@ class Checker {
   void access(const NodeRef& at, const Buffer& b, const std::vector<Expr>& indices, const Expr& predicate) {
     check_buffer(at, b);
     if (!defined_.count(b->data.get())) refuse(at, fmt::format("buffer '{}' has no memory here", b->name));
-    if (indices.size() != 1) return refuse(at, fmt::format("an access of '{}' has {} indices, not one", b->name, indices.size()));
+    if (indices.size() != 1)
+      return refuse(at, fmt::format("an access of '{}' has {} indices, not one", b->name, indices.size()));
     const Expr& index = indices[0];
-    if (index->dtype.element() != DType::int64()) refuse(at, fmt::format("an index of '{}' is {}", b->name, index->dtype.str()));
+    if (index->dtype.element() != DType::int64())
+      refuse(at, fmt::format("an index of '{}' is {}", b->name, index->dtype.str()));
     if (predicate && (!predicate->dtype.is_bool() || predicate->dtype.lanes != index->dtype.lanes))
-      refuse(at, fmt::format("a predicate of '{}' is {} for {} lanes", b->name, predicate->dtype.str(), index->dtype.lanes));
+      refuse(at, fmt::format("a predicate of '{}' is {} for {} lanes", b->name, predicate->dtype.str(),
+                             index->dtype.lanes));
     const auto r = register_extent_.find(b->data.get());
     if (r != register_extent_.end()) {
       const bool constant_index = as_int(index) && index->dtype.is_scalar();
@@ -141,8 +146,7 @@ class Checker {
           defined_.insert(n.var.get());
           statement(n.body);
         },
-        [&](const AttrStmt& n) { statement(n.body); },
-        [&](const AssertStmt& n) { expression(n.condition); },
+        [&](const AttrStmt& n) { statement(n.body); }, [&](const AssertStmt& n) { expression(n.condition); },
         [&](const BufferStore& n) {
           expression(n.value);
           access(s, n.buffer, n.indices, n.predicate);

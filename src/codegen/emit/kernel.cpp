@@ -9,10 +9,14 @@ using namespace ir;  // NOLINT
 
 std::string_view emit_kind_name(EmitKind kind) {
   switch (kind) {
-    case EmitKind::object: return "object";
-    case EmitKind::assembly: return "assembly";
-    case EmitKind::llvm_ir: return "llvm_ir";
-    case EmitKind::listing: return "listing";
+    case EmitKind::object:
+      return "object";
+    case EmitKind::assembly:
+      return "assembly";
+    case EmitKind::llvm_ir:
+      return "llvm_ir";
+    case EmitKind::listing:
+      return "listing";
   }
   support::unreachable("an emission kind without a name");
 }

@@ -33,8 +33,8 @@ struct EmitOptions {
 };
 
 // Text or bytes of all kernels in order, as a backend prints them for people.
-using EmitFunction = support::Result<std::string> (*)(const std::vector<Kernel>& kernels,
-                                                      const target::Target& target, const EmitOptions& options);
+using EmitFunction = support::Result<std::string> (*)(const std::vector<Kernel>& kernels, const target::Target& target,
+                                                      const EmitOptions& options);
 
 // What is wrong with the kernel as kernel tir, in words that name the kernel; empty when every backend may take it.
 support::Diagnostics check_kernel(const Kernel& kernel);

@@ -13,7 +13,9 @@ using namespace tir;  // NOLINT
 const Buffer a = buffer("A", {int64(8)}, DType::float32()), b = buffer("B", {int64(8)}, DType::float32());
 const Var i = var("i");
 
-Kernel kernel(Stmt body, Attributes attrs = {}) { return {"k", prim_func({a, b}, std::move(body), {}, std::move(attrs))}; }
+Kernel kernel(Stmt body, Attributes attrs = {}) {
+  return {"k", prim_func({a, b}, std::move(body), {}, std::move(attrs))};
+}
 Stmt store(const Buffer& to, Expr value, Expr index, Expr predicate = nullptr) {
   return make<BufferStore>(to, std::move(value), std::vector<Expr>{std::move(index)}, std::move(predicate));
 }
@@ -29,25 +31,30 @@ TEST(check_kernel, accepts_kernel_tir) {
 }
 
 TEST(check_kernel, says_what_is_wrong) {
-  EXPECT_NE(problem(loop(store(b, load(a, {i}), i), ForKind::unrolled)).find("neither serial nor parallel"), std::string::npos);
+  EXPECT_NE(problem(loop(store(b, load(a, {i}), i), ForKind::unrolled)).find("neither serial nor parallel"),
+            std::string::npos);
   EXPECT_NE(problem(store(b, load(a, {i}), int64(0))).find("'i' has no value"), std::string::npos);
   EXPECT_NE(problem(store(b, load(a, {int32(0)}), int64(0))).find("is int32"), std::string::npos);
   EXPECT_NE(problem(store(b, constant(DType::int32(), 1), int64(0))).find("a store of int32"), std::string::npos);
   EXPECT_NE(problem(root_block(nop())).find("block 'root' is left"), std::string::npos);
   const Buffer stranger = buffer("C", {int64(8)}, DType::float32());
   EXPECT_NE(problem(store(stranger, load(a, {int64(0)}), int64(0))).find("'C' has no memory"), std::string::npos);
-  EXPECT_NE(problem(make<Evaluate>(call(DType::int32(), intrinsic::call_packed, {make<StringImm>("f")}))).find("call_packed"), std::string::npos);
+  EXPECT_NE(
+      problem(make<Evaluate>(call(DType::int32(), intrinsic::call_packed, {make<StringImm>("f")}))).find("call_packed"),
+      std::string::npos);
 }
 
 TEST(check_kernel, holds_registers_to_constant_indices) {
   const Buffer r = buffer("r", {int64(4)}, DType::float32(), "register");
   const auto with_register = [&](Stmt body) {
-    return problem(make<Allocate>(r->data, DType::float32(), std::vector<Expr>{int64(4)}, std::string("register"), std::move(body)));
+    return problem(make<Allocate>(r->data, DType::float32(), std::vector<Expr>{int64(4)}, std::string("register"),
+                                  std::move(body)));
   };
   EXPECT_EQ(with_register(store(r, load(a, {int64(0)}), int64(3))), "");
   EXPECT_NE(with_register(loop(store(r, load(a, {i}), i))).find("is not constant"), std::string::npos);
   EXPECT_NE(with_register(store(r, load(a, {int64(0)}), int64(4))).find("outside"), std::string::npos);
-  EXPECT_NE(with_register(loop(store(r, load(a, {i}), int64(0)), ForKind::parallel)).find("no memory here"), std::string::npos);
+  EXPECT_NE(with_register(loop(store(r, load(a, {i}), int64(0)), ForKind::parallel)).find("no memory here"),
+            std::string::npos);
 }
 
 TEST(kernel_hash, leaves_the_name_out_and_takes_the_checked_nodes_in) {

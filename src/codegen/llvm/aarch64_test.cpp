@@ -23,7 +23,8 @@ Kernel mixed() {
   const Expr at = make<Ramp>(Expr(i * 8), int64(1), int64_t{8});
   const Expr inside = at < constant(at->dtype, count - 3);
   const Expr x = make<BufferLoad>(a, std::vector<Expr>{at}, inside);
-  const Expr y = call(intrinsic::tanh, x) * constant(f, 2.0) + call(intrinsic::exp, cast(f, cast(DType::bfloat16(8), x)));
+  const Expr y =
+      call(intrinsic::tanh, x) * constant(f, 2.0) + call(intrinsic::exp, cast(f, cast(DType::bfloat16(8), x)));
   const Expr z = y + cast(f, cast(DType::float_(16, 8), x));
   return {"mixed", prim_func({a, b}, make<For>(i, int64(0), int64(count / 8), ForKind::parallel,
                                                Stmt(make<BufferStore>(b, z, std::vector<Expr>{at}, inside))))};
@@ -50,16 +51,28 @@ int main(int argc, char** argv) {
 )";
 
 TEST(aarch64, runs_under_qemu_and_agrees) {
-  if (std::system("command -v qemu-aarch64 aarch64-linux-gnu-gcc > /dev/null") != 0) GTEST_SKIP() << "no qemu-user or cross compiler here";
+  if (std::system("command -v qemu-aarch64 aarch64-linux-gnu-gcc > /dev/null") != 0)
+    GTEST_SKIP() << "no qemu-user or cross compiler here";
   const fs::path folder = fs::path(testing::TempDir()) / fmt::format("lathe_aarch64_{}", ::getpid());
   fs::create_directories(folder);
-  const std::string at = folder.string(), source = fs::path(__FILE__).parent_path().parent_path().parent_path().string();
-  const CompiledKernels compiled = compile_kernels({mixed()}, target::parse_target("aarch64-linux-gnu").value_or_throw()).value_or_throw();
-  const ArtifactContents contents{.kernels = &compiled, .program = "none", .metadata = {}, .weights = {}, .weights_bytes = 0, .weights_file = {}, .runtime_kernels = {}};
+  const std::string at = folder.string(),
+                    source = fs::path(__FILE__).parent_path().parent_path().parent_path().string();
+  const CompiledKernels compiled =
+      compile_kernels({mixed()}, target::parse_target("aarch64-linux-gnu").value_or_throw()).value_or_throw();
+  const ArtifactContents contents{.kernels = &compiled,
+                                  .program = "none",
+                                  .metadata = {},
+                                  .weights = {},
+                                  .weights_bytes = 0,
+                                  .weights_file = {},
+                                  .runtime_kernels = {}};
   link_artifact(contents, {}, at + "/model.so").value_or_throw();
   std::ofstream(at + "/main.c") << program;
-  ASSERT_EQ(std::system(fmt::format("aarch64-linux-gnu-gcc -I {0} -o {1}/main {1}/main.c -ldl", source, at).c_str()), 0);
-  ASSERT_EQ(std::system(fmt::format("qemu-aarch64 -L /usr/aarch64-linux-gnu {0}/main {0}/model.so > {0}/out.txt", at).c_str()), 0);
+  ASSERT_EQ(std::system(fmt::format("aarch64-linux-gnu-gcc -I {0} -o {1}/main {1}/main.c -ldl", source, at).c_str()),
+            0);
+  ASSERT_EQ(std::system(
+                fmt::format("qemu-aarch64 -L /usr/aarch64-linux-gnu {0}/main {0}/model.so > {0}/out.txt", at).c_str()),
+            0);
 
   std::vector<float> a(count), b(count, -1.0f);
   for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i) / 64 - 7;

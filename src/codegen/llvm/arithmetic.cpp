@@ -68,7 +68,9 @@ KernelEmitter::V KernelEmitter::divide(const Expr& x, const Expr& y, bool floor)
   if (divisor && *divisor > 0) {
     if (!floor) return builder_.CreateSDiv(a, b);
     if (std::has_single_bit(static_cast<uint64_t>(*divisor)))
-      return builder_.CreateAShr(a, llvm::ConstantInt::get(a->getType(), static_cast<uint64_t>(std::countr_zero(static_cast<uint64_t>(*divisor)))));
+      return builder_.CreateAShr(
+          a, llvm::ConstantInt::get(a->getType(),
+                                    static_cast<uint64_t>(std::countr_zero(static_cast<uint64_t>(*divisor)))));
     if (known_nonnegative(x)) return builder_.CreateSDiv(a, b);
     const V quotient = builder_.CreateSDiv(a, b);
     const V rest = builder_.CreateSub(a, builder_.CreateMul(quotient, b));
@@ -94,7 +96,8 @@ KernelEmitter::V KernelEmitter::remainder(const Expr& x, const Expr& y, bool flo
   const DType t = x->dtype;
   const V a = value(x), b = value(y);
   if (t.is_floating()) {
-    if (is_narrow(t)) return in_single(t, [&](auto w) { return float_remainder(computed_as(t), w[0], w[1], floor); }, {a, b});
+    if (is_narrow(t))
+      return in_single(t, [&](auto w) { return float_remainder(computed_as(t), w[0], w[1], floor); }, {a, b});
     return float_remainder(t, a, b, floor);
   }
   const std::optional<int64_t> divisor = as_int(y);
@@ -114,7 +117,8 @@ KernelEmitter::V KernelEmitter::remainder(const Expr& x, const Expr& y, bool flo
   }
   const V by_zero = builder_.CreateICmpEQ(b, none);
   const V minus_one = builder_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
-  const V safe = builder_.CreateSelect(builder_.CreateOr(by_zero, minus_one), llvm::ConstantInt::get(b->getType(), 1), b);
+  const V safe =
+      builder_.CreateSelect(builder_.CreateOr(by_zero, minus_one), llvm::ConstantInt::get(b->getType(), 1), b);
   V rest = builder_.CreateSRem(a, safe);
   if (floor) {
     const V differ = builder_.CreateICmpSLT(builder_.CreateXor(rest, safe), none);
@@ -135,7 +139,8 @@ KernelEmitter::V KernelEmitter::float_remainder(DType t, V a, V b, bool floor) {
     rest = builder_.CreateCall(fmod, {wide_a, wide_b});
   } else {
     for (uint64_t l = 0; l < static_cast<uint64_t>(lanes); ++l) {
-      const V lane = builder_.CreateCall(fmod, {builder_.CreateExtractElement(wide_a, l), builder_.CreateExtractElement(wide_b, l)});
+      const V lane = builder_.CreateCall(
+          fmod, {builder_.CreateExtractElement(wide_a, l), builder_.CreateExtractElement(wide_b, l)});
       rest = builder_.CreateInsertElement(rest, lane, l);
     }
   }
@@ -149,13 +154,17 @@ KernelEmitter::V KernelEmitter::float_remainder(DType t, V a, V b, bool floor) {
 
 KernelEmitter::V KernelEmitter::minimum(DType t, V a, V b) {
   if (is_narrow(t)) return in_single(t, [&](auto x) { return minimum(computed_as(t), x[0], x[1]); }, {a, b});
-  const auto op = t.is_floating() ? llvm::Intrinsic::minimum : t.is_int() ? llvm::Intrinsic::smin : llvm::Intrinsic::umin;
+  const auto op = t.is_floating() ? llvm::Intrinsic::minimum
+                  : t.is_int()    ? llvm::Intrinsic::smin
+                                  : llvm::Intrinsic::umin;
   return builder_.CreateBinaryIntrinsic(op, a, b);
 }
 
 KernelEmitter::V KernelEmitter::maximum(DType t, V a, V b) {
   if (is_narrow(t)) return in_single(t, [&](auto x) { return maximum(computed_as(t), x[0], x[1]); }, {a, b});
-  const auto op = t.is_floating() ? llvm::Intrinsic::maximum : t.is_int() ? llvm::Intrinsic::smax : llvm::Intrinsic::umax;
+  const auto op = t.is_floating() ? llvm::Intrinsic::maximum
+                  : t.is_int()    ? llvm::Intrinsic::smax
+                                  : llvm::Intrinsic::umax;
   return builder_.CreateBinaryIntrinsic(op, a, b);
 }
 

@@ -47,7 +47,8 @@ class Builder {
       auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context_), false);
       value = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol, module_);
     } else {
-      value = new llvm::GlobalVariable(module_, llvm::Type::getInt8Ty(context_), true, llvm::GlobalValue::ExternalLinkage, nullptr, symbol);
+      value = new llvm::GlobalVariable(module_, llvm::Type::getInt8Ty(context_), true,
+                                       llvm::GlobalValue::ExternalLinkage, nullptr, symbol);
     }
     value->setVisibility(llvm::GlobalValue::HiddenVisibility);
     return value;
@@ -55,7 +56,8 @@ class Builder {
 
  private:
   C global(C value, uint64_t align) {
-    auto* g = new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, "data");
+    auto* g =
+        new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, "data");
     g->setAlignment(llvm::Align(align));
     return g;
   }
@@ -94,20 +96,31 @@ support::Result<std::string> artifact_object(const ArtifactContents& contents, c
 
   C magic = llvm::ConstantDataArray::getString(context, LATHE_ARTIFACT_MAGIC, false);
   // In the order of LatheArtifact's fields.
-  const std::vector<C> fields = {
-      magic, b.word32(LATHE_ARTIFACT_VERSION), b.word32(sizeof(LatheArtifact)), b.word32(LATHE_SERVICES_VERSION),
-      b.word32(sizeof(LatheServices)), b.word64(hash.high), b.word64(hash.low),
-      b.text(llvm::Triple(target.triple).getArchName().str()), b.text(joined_features(target)),
-      b.pairs(metadata), b.word64(metadata.size()),
-      b.bytes(contents.program, 8), b.word64(contents.program.size()),
-      b.table(kernels, llvm::PointerType::get(context, 0)), b.word64(kernels.size()),
-      has_weights && !external ? b.outside(weights_symbol, false) : b.nowhere(),
-      external ? b.text(contents.weights_file) : b.nowhere(), b.word64(static_cast<uint64_t>(contents.weights_bytes)),
-      b.pairs(runtime_kernels), b.word64(runtime_kernels.size())};
+  const std::vector<C> fields = {magic,
+                                 b.word32(LATHE_ARTIFACT_VERSION),
+                                 b.word32(sizeof(LatheArtifact)),
+                                 b.word32(LATHE_SERVICES_VERSION),
+                                 b.word32(sizeof(LatheServices)),
+                                 b.word64(hash.high),
+                                 b.word64(hash.low),
+                                 b.text(llvm::Triple(target.triple).getArchName().str()),
+                                 b.text(joined_features(target)),
+                                 b.pairs(metadata),
+                                 b.word64(metadata.size()),
+                                 b.bytes(contents.program, 8),
+                                 b.word64(contents.program.size()),
+                                 b.table(kernels, llvm::PointerType::get(context, 0)),
+                                 b.word64(kernels.size()),
+                                 has_weights && !external ? b.outside(weights_symbol, false) : b.nowhere(),
+                                 external ? b.text(contents.weights_file) : b.nowhere(),
+                                 b.word64(static_cast<uint64_t>(contents.weights_bytes)),
+                                 b.pairs(runtime_kernels),
+                                 b.word64(runtime_kernels.size())};
   C artifact = llvm::ConstantStruct::getAnon(context, fields);
   support::require(module.getDataLayout().getTypeAllocSize(artifact->getType()) == sizeof(LatheArtifact),
                    "the artifact's struct and its table of fields differ");
-  auto* exported = new llvm::GlobalVariable(module, artifact->getType(), true, llvm::GlobalValue::ExternalLinkage, artifact, symbol);
+  auto* exported =
+      new llvm::GlobalVariable(module, artifact->getType(), true, llvm::GlobalValue::ExternalLinkage, artifact, symbol);
   exported->setAlignment(llvm::Align(8));
   return write_module(module, *machine, EmitKind::object);
 }

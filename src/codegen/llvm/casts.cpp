@@ -22,14 +22,22 @@ struct Format {
 
 Format format_of(DType t) {
   switch (t.code) {
-    case TypeCode::float_: return {16, 10, 15, 0x7bff, 0x7c00, 0x7e00, true, false};
-    case TypeCode::bfloat: return {16, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, true, false};
-    case TypeCode::float8_e4m3fn: return {8, 3, 7, 0x7e, 0x7f, 0x7f, false, false};
-    case TypeCode::float8_e4m3fnuz: return {8, 3, 8, 0x7f, 0x80, 0x80, false, true};
-    case TypeCode::float8_e5m2: return {8, 2, 15, 0x7b, 0x7c, 0x7e, true, false};
-    case TypeCode::float8_e5m2fnuz: return {8, 2, 16, 0x7f, 0x80, 0x80, false, true};
-    case TypeCode::float4_e2m1fn: return {4, 1, 1, 0x7, 0x7, 0x7, false, false};
-    default: support::unreachable("no narrow float");
+    case TypeCode::float_:
+      return {16, 10, 15, 0x7bff, 0x7c00, 0x7e00, true, false};
+    case TypeCode::bfloat:
+      return {16, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, true, false};
+    case TypeCode::float8_e4m3fn:
+      return {8, 3, 7, 0x7e, 0x7f, 0x7f, false, false};
+    case TypeCode::float8_e4m3fnuz:
+      return {8, 3, 8, 0x7f, 0x80, 0x80, false, true};
+    case TypeCode::float8_e5m2:
+      return {8, 2, 15, 0x7b, 0x7c, 0x7e, true, false};
+    case TypeCode::float8_e5m2fnuz:
+      return {8, 2, 16, 0x7f, 0x80, 0x80, false, true};
+    case TypeCode::float4_e2m1fn:
+      return {4, 1, 1, 0x7, 0x7, 0x7, false, false};
+    default:
+      support::unreachable("no narrow float");
   }
 }
 
@@ -49,8 +57,10 @@ KernelEmitter::V KernelEmitter::widen(DType t, V bits) {
   const V code = builder_.CreateZExt(bits, word);
   const auto n = [&](uint64_t x) { return llvm::ConstantInt::get(word, x); };
   if (t.code == TypeCode::float8_e8m0fnu) {
-    const V power = builder_.CreateSelect(builder_.CreateICmpEQ(code, n(0)), n(0x00400000), builder_.CreateShl(code, 23));
-    return builder_.CreateBitCast(builder_.CreateSelect(builder_.CreateICmpEQ(code, n(255)), n(0x7fc00000), power), f32(lanes));
+    const V power =
+        builder_.CreateSelect(builder_.CreateICmpEQ(code, n(0)), n(0x00400000), builder_.CreateShl(code, 23));
+    return builder_.CreateBitCast(builder_.CreateSelect(builder_.CreateICmpEQ(code, n(255)), n(0x7fc00000), power),
+                                  f32(lanes));
   }
   const Format f = format_of(t);
   const uint64_t magnitude_mask = (uint64_t{1} << (f.bits - 1)) - 1;
@@ -62,11 +72,13 @@ KernelEmitter::V KernelEmitter::widen(DType t, V bits) {
                                        llvm::ConstantFP::get(f32(lanes), std::ldexp(1.0, 127 - f.bias)));
   V result = builder_.CreateBitCast(scaled, word);
   if (f.has_infinity)
-    result = builder_.CreateSelect(builder_.CreateICmpUGT(magnitude, n(f.largest)), builder_.CreateOr(moved, n(0x7f800000)), result);
+    result = builder_.CreateSelect(builder_.CreateICmpUGT(magnitude, n(f.largest)),
+                                   builder_.CreateOr(moved, n(0x7f800000)), result);
   else if (t.code == TypeCode::float8_e4m3fn)
     result = builder_.CreateSelect(builder_.CreateICmpEQ(magnitude, n(f.nan)), n(0x7fc00000), result);
   result = builder_.CreateOr(result, sign);
-  if (f.negative_zero_is_nan) result = builder_.CreateSelect(builder_.CreateICmpEQ(code, n(0x80)), n(0x7fc00000), result);
+  if (f.negative_zero_is_nan)
+    result = builder_.CreateSelect(builder_.CreateICmpEQ(code, n(0x80)), n(0x7fc00000), result);
   return builder_.CreateBitCast(result, f32(lanes));
 }
 
@@ -80,7 +92,8 @@ KernelEmitter::V KernelEmitter::narrow(DType t, V single) {
   const V bits = builder_.CreateBitCast(single, word);
   const V is_nan = builder_.CreateFCmpUNO(single, single);
   if (t.is_bfloat16()) {
-    const V odd = builder_.CreateAnd(builder_.CreateLShr(bits, 16), n(support::flip("llvm_bfloat_round_half_up") ? 0 : 1));
+    const V odd =
+        builder_.CreateAnd(builder_.CreateLShr(bits, 16), n(support::flip("llvm_bfloat_round_half_up") ? 0 : 1));
     const V rounded = builder_.CreateLShr(builder_.CreateAdd(bits, builder_.CreateAdd(odd, n(0x7fff))), 16);
     const V quiet = builder_.CreateOr(builder_.CreateLShr(bits, 16), n(0x40));
     return builder_.CreateTrunc(builder_.CreateSelect(is_nan, quiet, rounded), result_type);
@@ -101,11 +114,14 @@ KernelEmitter::V KernelEmitter::narrow(DType t, V single) {
   const V as_normal = builder_.CreateLShr(builder_.CreateSub(rounded, n(rebias)), static_cast<uint64_t>(shift));
   // Adding a number whose last place is the smallest subnormal rounds there.
   const double magic = std::ldexp(1.0, 1 - f.bias - f.mantissa + 23);
-  const V shifted = builder_.CreateFAdd(builder_.CreateBitCast(magnitude, f32(lanes)), llvm::ConstantFP::get(f32(lanes), magic));
-  const V as_subnormal = builder_.CreateSub(builder_.CreateBitCast(shifted, word), n(std::bit_cast<uint32_t>(static_cast<float>(magic))));
+  const V shifted =
+      builder_.CreateFAdd(builder_.CreateBitCast(magnitude, f32(lanes)), llvm::ConstantFP::get(f32(lanes), magic));
+  const V as_subnormal =
+      builder_.CreateSub(builder_.CreateBitCast(shifted, word), n(std::bit_cast<uint32_t>(static_cast<float>(magic))));
   const uint64_t smallest_normal = rebias + (uint64_t{1} << 23);
   V code = builder_.CreateSelect(builder_.CreateICmpULT(magnitude, n(smallest_normal)), as_subnormal, as_normal);
-  const V too_large = builder_.CreateOr(builder_.CreateICmpUGT(code, n(f.largest)), builder_.CreateICmpUGE(magnitude, n(0x7f800000)));
+  const V too_large =
+      builder_.CreateOr(builder_.CreateICmpUGT(code, n(f.largest)), builder_.CreateICmpUGE(magnitude, n(0x7f800000)));
   code = builder_.CreateSelect(too_large, n(f.overflow), code);
   V result = builder_.CreateOr(code, sign);
   if (f.negative_zero_is_nan) {
@@ -135,7 +151,8 @@ KernelEmitter::V KernelEmitter::cast(DType from, DType to, V v) {
   const int lanes = to.lanes;
   if (from.is_handle() || to.is_handle()) {
     if (from.is_handle() && to.is_handle()) return v;
-    return from.is_handle() ? builder_.CreatePtrToInt(v, register_type(to)) : builder_.CreateIntToPtr(v, builder_.getPtrTy());
+    return from.is_handle() ? builder_.CreatePtrToInt(v, register_type(to))
+                            : builder_.CreateIntToPtr(v, builder_.getPtrTy());
   }
   if (from.is_floating()) {
     if (is_narrow(from)) return cast(computed_as(from), to, widen(from, v));

@@ -30,8 +30,8 @@ void verify(llvm::Module& module, const std::string& kernel) {
     throw support::InternalError(fmt::format("kernel '{}' became invalid LLVM IR: {}", kernel, problem));
 }
 
-void build_module(llvm::Module& module, const Kernel& kernel, const target::Target& target, llvm::TargetMachine& machine,
-                  const std::string& symbol) {
+void build_module(llvm::Module& module, const Kernel& kernel, const target::Target& target,
+                  llvm::TargetMachine& machine, const std::string& symbol) {
   module.setTargetTriple(target.triple);
   module.setDataLayout(machine.createDataLayout());
   KernelEmitter(module, kernel, target, symbol).emit();
@@ -75,7 +75,8 @@ void run_jobs(std::vector<Job>& jobs, const target::Target& target, int threads)
       const auto machine = make_machine(target).value_or_throw();
       for (size_t j = next++; j < jobs.size(); j = next++) {
         Job& job = jobs[j];
-        if (!job.object) job.object = std::make_shared<const std::string>(compile_one(*job.kernel, target, *machine, job.symbol));
+        if (!job.object)
+          job.object = std::make_shared<const std::string>(compile_one(*job.kernel, target, *machine, job.symbol));
       }
     } catch (...) {
       const std::lock_guard lock(mutex);
@@ -105,7 +106,10 @@ support::Result<CompiledKernels> compile_kernels(const std::vector<Kernel>& kern
     const auto [it, is_new] = job_of_content.try_emplace(content, jobs.size());
     job_of_kernel.push_back(it->second);
     if (!is_new) continue;
-    Job job{.kernel = &kernel, .key = cache_key(content, target), .symbol = "lathe_kernel_" + content.hex(), .object = nullptr};
+    Job job{.kernel = &kernel,
+            .key = cache_key(content, target),
+            .symbol = "lathe_kernel_" + content.hex(),
+            .object = nullptr};
     if (options.cache) job.object = options.cache->find(job.key);
     job.from_cache = job.object != nullptr;
     jobs.push_back(std::move(job));

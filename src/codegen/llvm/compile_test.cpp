@@ -15,8 +15,10 @@ Kernel offset_kernel(const std::string& name, double offset) {
   const Buffer a = buffer("A", {int64(64)}, DType::float32()), b = buffer("B", {int64(64)}, DType::float32());
   const Var i = var("i");
   const Expr at = make<Ramp>(Expr(i * 16), int64(1), int64_t{16});
-  const Stmt body = make<For>(i, int64(0), int64(4), ForKind::parallel,
-                              Stmt(make<BufferStore>(b, call(intrinsic::exp, load(a, {at})) + constant(DType::float_(32, 16), offset), std::vector<Expr>{at})));
+  const Stmt body =
+      make<For>(i, int64(0), int64(4), ForKind::parallel,
+                Stmt(make<BufferStore>(b, call(intrinsic::exp, load(a, {at})) + constant(DType::float_(32, 16), offset),
+                                       std::vector<Expr>{at})));
   return {name, prim_func({a, b}, body, {}, {{"global_symbol", name}})};
 }
 
@@ -78,7 +80,8 @@ class Cache : public testing::Test {
 };
 
 int hits(const CompiledKernels& compiled) {
-  return static_cast<int>(std::count_if(compiled.kernels.begin(), compiled.kernels.end(), [](const auto& k) { return k.from_cache; }));
+  return static_cast<int>(
+      std::count_if(compiled.kernels.begin(), compiled.kernels.end(), [](const auto& k) { return k.from_cache; }));
 }
 
 TEST_F(Cache, keeps_objects_across_processes) {
@@ -89,7 +92,9 @@ TEST_F(Cache, keeps_objects_across_processes) {
   const CompiledKernels again = compile_kernels(some_kernels(), test::native(), {.cache = &second}).value_or_throw();
   EXPECT_EQ(hits(again), 12);
   expect_same(fresh, again);
-  EXPECT_EQ(hits(compile_kernels(some_kernels(), target::parse_target("x86-64-v2").value_or_throw(), {.cache = &second}).value_or_throw()), 0)
+  EXPECT_EQ(hits(compile_kernels(some_kernels(), target::parse_target("x86-64-v2").value_or_throw(), {.cache = &second})
+                     .value_or_throw()),
+            0)
       << "another target found this one's code";
 }
 
@@ -98,15 +103,20 @@ TEST_F(Cache, drops_damaged_entries) {
   const CompiledKernels fresh = compile_kernels(some_kernels(), test::native(), {.cache = &first}).value_or_throw();
   int turn = 0;
   for (const fs::path& file : files()) {
-    if (turn++ % 2) fs::resize_file(file, fs::file_size(file) / 2);
-    else std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(static_cast<std::streamoff>(fs::file_size(file) / 2)).put('~');
+    if (turn++ % 2)
+      fs::resize_file(file, fs::file_size(file) / 2);
+    else
+      std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
+          .seekp(static_cast<std::streamoff>(fs::file_size(file) / 2))
+          .put('~');
   }
   KernelCache second(folder);
   const CompiledKernels again = compile_kernels(some_kernels(), test::native(), {.cache = &second}).value_or_throw();
   EXPECT_EQ(hits(again), 0);
   expect_same(fresh, again);
   KernelCache third(folder);
-  EXPECT_EQ(hits(compile_kernels(some_kernels(), test::native(), {.cache = &third}).value_or_throw()), 12) << "a damaged entry stayed";
+  EXPECT_EQ(hits(compile_kernels(some_kernels(), test::native(), {.cache = &third}).value_or_throw()), 12)
+      << "a damaged entry stayed";
 }
 
 TEST_F(Cache, many_writers_do_not_disturb_each_other) {
@@ -124,7 +134,8 @@ TEST_F(Cache, many_writers_do_not_disturb_each_other) {
 TEST_F(Cache, works_where_the_folder_cannot_be_written) {
   KernelCache nowhere("/proc/lathe_no_such_folder");
   EXPECT_TRUE(compile_kernels(some_kernels(), test::native(), {.cache = &nowhere}).ok());
-  EXPECT_EQ(hits(compile_kernels(some_kernels(), test::native(), {.cache = &nowhere}).value_or_throw()), 12) << "memory holds them";
+  EXPECT_EQ(hits(compile_kernels(some_kernels(), test::native(), {.cache = &nowhere}).value_or_throw()), 12)
+      << "memory holds them";
 }
 
 TEST(emit_llvm, prints_ir_and_assembly_of_all_kernels) {
@@ -133,7 +144,9 @@ TEST(emit_llvm, prints_ir_and_assembly_of_all_kernels) {
   EXPECT_NE(text.find("@first("), std::string::npos);
   EXPECT_NE(text.find("@second("), std::string::npos);
   EXPECT_EQ(text.find("expf"), std::string::npos) << "the C library is called";
-  const std::string assembly = emit_llvm(kernels, target::parse_target("aarch64-linux-gnu").value_or_throw(), {.kind = EmitKind::assembly}).value_or_throw();
+  const std::string assembly =
+      emit_llvm(kernels, target::parse_target("aarch64-linux-gnu").value_or_throw(), {.kind = EmitKind::assembly})
+          .value_or_throw();
   EXPECT_NE(assembly.find("second:"), std::string::npos);
   EXPECT_NE(assembly.find("fmla"), std::string::npos);
 }

@@ -14,11 +14,26 @@ using namespace tir;  // NOLINT
 constexpr int64_t elements = 37;
 
 const std::vector<DType>& all_dtypes() {
-  static const std::vector<DType> dtypes = {
-      DType::boolean(),  DType::int_(8),    DType::int_(16),    DType::int_(32),    DType::int_(64),  DType::uint(8),
-      DType::uint(16),   DType::uint(32),   DType::uint(64),    DType::int_(4),     DType::uint(2),   DType::float_(16),
-      DType::bfloat16(), DType::float_(32), DType::float_(64), *DType::parse("float8_e4m3fn"), *DType::parse("float8_e5m2"),
-      *DType::parse("float8_e4m3fnuz"), *DType::parse("float8_e5m2fnuz"), *DType::parse("float4_e2m1fn")};
+  static const std::vector<DType> dtypes = {DType::boolean(),
+                                            DType::int_(8),
+                                            DType::int_(16),
+                                            DType::int_(32),
+                                            DType::int_(64),
+                                            DType::uint(8),
+                                            DType::uint(16),
+                                            DType::uint(32),
+                                            DType::uint(64),
+                                            DType::int_(4),
+                                            DType::uint(2),
+                                            DType::float_(16),
+                                            DType::bfloat16(),
+                                            DType::float_(32),
+                                            DType::float_(64),
+                                            *DType::parse("float8_e4m3fn"),
+                                            *DType::parse("float8_e5m2"),
+                                            *DType::parse("float8_e4m3fnuz"),
+                                            *DType::parse("float8_e5m2fnuz"),
+                                            *DType::parse("float4_e2m1fn")};
   return dtypes;
 }
 
@@ -68,7 +83,8 @@ class Generator {
       const Buffer temporary = buffer("temporary", {int64(2 * lanes_)}, t, scope);
       const Expr at = lanes_ == 1 ? int64(1) : Expr(make<Ramp>(int64(lanes_), int64(1), int64_t{lanes_}));
       const Stmt fill = make<BufferStore>(temporary, expression(t, 2), std::vector<Expr>{at});
-      return make<Allocate>(temporary->data, t, std::vector<Expr>{int64(2 * lanes_)}, scope, seq({fill, store(out, load(temporary, {at}))}));
+      return make<Allocate>(temporary->data, t, std::vector<Expr>{int64(2 * lanes_)}, scope,
+                            seq({fill, store(out, load(temporary, {at}))}));
     }
     if (chance(4)) {
       const Expr condition = lt(floormod(Expr(i_), int64(3)), int64(2));
@@ -78,19 +94,23 @@ class Generator {
   }
 
   Expr input(DType t) {
-    const size_t which = static_cast<size_t>(std::find(all_dtypes().begin(), all_dtypes().end(), t) - all_dtypes().begin());
+    const size_t which =
+        static_cast<size_t>(std::find(all_dtypes().begin(), all_dtypes().end(), t) - all_dtypes().begin());
     const Buffer& b = inputs_[which];
     if (lanes_ == 1) return load(b, {base_});
     switch (random_() % 5) {
       case 0:  // backwards, masked
-        return make<BufferLoad>(b, std::vector<Expr>{Expr(make<Ramp>(int64(elements - 1) - base_, int64(-1), int64_t{lanes_}))}, inside_);
+        return make<BufferLoad>(
+            b, std::vector<Expr>{Expr(make<Ramp>(int64(elements - 1) - base_, int64(-1), int64_t{lanes_}))}, inside_);
       case 1:  // gathered; always inside
         return load(b, {floormod(position_ * constant(position_->dtype, 5), constant(position_->dtype, elements))});
       case 2:  // one element for all
         return make<Broadcast>(load(b, {floormod(base_, int64(elements))}), int64_t{lanes_});
       case 3:  // only where the choice is taken
-        return if_then_else(base_ + int64_t{lanes_ - 1} < int64(elements), load(b, {position_}), constant(t.with_lanes(lanes_), int64_t{1}));
-      default: return make<BufferLoad>(b, std::vector<Expr>{position_}, inside_);
+        return if_then_else(base_ + int64_t{lanes_ - 1} < int64(elements), load(b, {position_}),
+                            constant(t.with_lanes(lanes_), int64_t{1}));
+      default:
+        return make<BufferLoad>(b, std::vector<Expr>{position_}, inside_);
     }
   }
 
@@ -117,18 +137,30 @@ class Generator {
 
   Expr of_floats(const Expr& a, const Expr& b) {
     switch (random_() % 12) {
-      case 0: return a + b;
-      case 1: return a - b;
-      case 2: return a * b;
-      case 3: return div(a, b);
-      case 4: return min(a, b);
-      case 5: return max(a, b);
-      case 6: return call(intrinsic::sqrt, call(intrinsic::abs, a));
-      case 7: return call(a->dtype, intrinsic::copysign, {a, b});
-      case 8: return call(intrinsic::tanh, a);
-      case 9: return call(intrinsic::sigmoid, a);
-      case 10: return call(a->dtype, intrinsic::fma, {a, b, leaf(a->dtype.element())});
-      default: return call(intrinsic::erf, b);
+      case 0:
+        return a + b;
+      case 1:
+        return a - b;
+      case 2:
+        return a * b;
+      case 3:
+        return div(a, b);
+      case 4:
+        return min(a, b);
+      case 5:
+        return max(a, b);
+      case 6:
+        return call(intrinsic::sqrt, call(intrinsic::abs, a));
+      case 7:
+        return call(a->dtype, intrinsic::copysign, {a, b});
+      case 8:
+        return call(intrinsic::tanh, a);
+      case 9:
+        return call(intrinsic::sigmoid, a);
+      case 10:
+        return call(a->dtype, intrinsic::fma, {a, b, leaf(a->dtype.element())});
+      default:
+        return call(intrinsic::erf, b);
     }
   }
 
@@ -137,22 +169,39 @@ class Generator {
     // Division by zero is an error of the program: the divisor is made odd.
     const Expr odd = call(v, intrinsic::bitwise_or, {b, constant(v, int64_t{1})});
     switch (random_() % 16) {
-      case 0: return a + b;
-      case 1: return a - b;
-      case 2: return a * b;
-      case 3: return div(a, odd);
-      case 4: return mod(a, odd);
-      case 5: return floordiv(a, odd);
-      case 6: return floormod(a, odd);
-      case 7: return min(a, b);
-      case 8: return max(a, b);
-      case 9: return call(v, intrinsic::bitwise_xor, {a, b});
-      case 10: return call(v, intrinsic::shift_left, {a, b});
-      case 11: return call(v, intrinsic::shift_right, {a, b});
-      case 12: return call(intrinsic::popcount, a);
-      case 13: return call(intrinsic::clz, a);
-      case 14: return call(intrinsic::abs, a);
-      default: return t.is_uint() ? call(v, intrinsic::pow, {a, call(v, intrinsic::bitwise_and, {b, constant(v, int64_t{3})})}) : call(intrinsic::bitwise_not, a);
+      case 0:
+        return a + b;
+      case 1:
+        return a - b;
+      case 2:
+        return a * b;
+      case 3:
+        return div(a, odd);
+      case 4:
+        return mod(a, odd);
+      case 5:
+        return floordiv(a, odd);
+      case 6:
+        return floormod(a, odd);
+      case 7:
+        return min(a, b);
+      case 8:
+        return max(a, b);
+      case 9:
+        return call(v, intrinsic::bitwise_xor, {a, b});
+      case 10:
+        return call(v, intrinsic::shift_left, {a, b});
+      case 11:
+        return call(v, intrinsic::shift_right, {a, b});
+      case 12:
+        return call(intrinsic::popcount, a);
+      case 13:
+        return call(intrinsic::clz, a);
+      case 14:
+        return call(intrinsic::abs, a);
+      default:
+        return t.is_uint() ? call(v, intrinsic::pow, {a, call(v, intrinsic::bitwise_and, {b, constant(v, int64_t{3})})})
+                           : call(intrinsic::bitwise_not, a);
     }
   }
 
@@ -162,15 +211,24 @@ class Generator {
     const DType t = pick(all_dtypes());
     const Expr a = input(t), b = chance(2) ? input(t) : constant(t.with_lanes(lanes_), int64_t{1});
     switch (random_() % 9) {
-      case 0: return lt(a, b);
-      case 1: return le(a, b);
-      case 2: return gt(a, b);
-      case 3: return ge(a, b);
-      case 4: return eq(a, b);
-      case 5: return ne(a, b);
-      case 6: return logical_and(boolean(depth - 1), boolean(depth - 1));
-      case 7: return logical_or(boolean(depth - 1), boolean(depth - 1));
-      default: return logical_not(boolean(depth - 1));
+      case 0:
+        return lt(a, b);
+      case 1:
+        return le(a, b);
+      case 2:
+        return gt(a, b);
+      case 3:
+        return ge(a, b);
+      case 4:
+        return eq(a, b);
+      case 5:
+        return ne(a, b);
+      case 6:
+        return logical_and(boolean(depth - 1), boolean(depth - 1));
+      case 7:
+        return logical_or(boolean(depth - 1), boolean(depth - 1));
+      default:
+        return logical_not(boolean(depth - 1));
     }
   }
 
@@ -187,9 +245,12 @@ std::vector<TensorBuffer> random_arguments(const PrimFunc& f, uint64_t seed) {
   for (const auto& [param, b] : f.buffer_map) {
     TensorBuffer tensor = TensorBuffer::zeros(b->dtype, {elements});
     for (int64_t i = 0; i < elements; ++i) {
-      if (b->dtype.is_floating()) tensor.set_float(i, round_to(b->dtype, (static_cast<double>(random() % 4001) - 2000) / 256.0));
-      else if (random() % 4 == 0) tensor.set_int(i, wrap_integer(static_cast<int64_t>(random()), b->dtype));
-      else tensor.set_int(i, wrap_integer(static_cast<int64_t>(random() % 9) - 4, b->dtype));
+      if (b->dtype.is_floating())
+        tensor.set_float(i, round_to(b->dtype, (static_cast<double>(random() % 4001) - 2000) / 256.0));
+      else if (random() % 4 == 0)
+        tensor.set_int(i, wrap_integer(static_cast<int64_t>(random()), b->dtype));
+      else
+        tensor.set_int(i, wrap_integer(static_cast<int64_t>(random() % 9) - 4, b->dtype));
     }
     args.push_back(std::move(tensor));
   }
@@ -200,13 +261,18 @@ std::vector<TensorBuffer> random_arguments(const PrimFunc& f, uint64_t seed) {
 std::string difference(const TensorBuffer& wanted, const TensorBuffer& got) {
   for (int64_t i = 0; i < elements; ++i) {
     if (!wanted.dtype.is_floating()) {
-      if (wanted.int_at(i) != got.int_at(i)) return fmt::format("element {}: {} is not {}", i, got.int_at(i), wanted.int_at(i));
+      if (wanted.int_at(i) != got.int_at(i))
+        return fmt::format("element {}: {} is not {}", i, got.int_at(i), wanted.int_at(i));
       continue;
     }
     const double a = wanted.float_at(i), b = got.float_at(i);
     if (std::isnan(a) && std::isnan(b)) continue;
     // FMA and the functions' last place; a narrow type's last place is coarse.
-    const double place = wanted.dtype.bits == 64 ? 1e-12 : wanted.dtype.bits == 32 ? 2e-5 : wanted.dtype.is_bfloat16() ? 0.02 : wanted.dtype.bits == 16 ? 4e-3 : 0;
+    const double place = wanted.dtype.bits == 64      ? 1e-12
+                         : wanted.dtype.bits == 32    ? 2e-5
+                         : wanted.dtype.is_bfloat16() ? 0.02
+                         : wanted.dtype.bits == 16    ? 4e-3
+                                                      : 0;
     if (a == b || std::fabs(a - b) <= place * (1 + std::fabs(a))) continue;
     return fmt::format("element {}: {} is not {}", i, b, a);
   }
@@ -238,7 +304,9 @@ Outcome compare_random_kernels(uint64_t first_seed, int programs, const target::
     state.threads = 2;
     EXPECT_EQ(test::call(loaded, 0, buffers, {}, &state), 0);
     for (size_t b = 0; b < got.size(); ++b) {
-      const std::string d = b + 1 == got.size() ? difference(wanted[b], got[b]) : wanted[b].bytes == got[b].bytes ? "" : "an input was written to";
+      const std::string d = b + 1 == got.size()               ? difference(wanted[b], got[b])
+                            : wanted[b].bytes == got[b].bytes ? ""
+                                                              : "an input was written to";
       if (d.empty()) continue;
       ++outcome.differing;
       outcome.first += fmt::format("seed {}, {}: {}\n", seed, got[b].dtype.str(), d);
@@ -269,29 +337,38 @@ TEST(differential, narrow_floats_convert_exactly) {
     for (const DType t : all_dtypes()) {
       if (!t.is_floating() || t.bits > 16) continue;
       const int64_t n = int64_t{1} << t.bits;
-      const Buffer a = buffer("A", {int64(n)}, t), b = buffer("B", {int64(n)}, DType::float32()), c = buffer("C", {int64(n)}, t);
+      const Buffer a = buffer("A", {int64(n)}, t), b = buffer("B", {int64(n)}, DType::float32()),
+                   c = buffer("C", {int64(n)}, t);
       const Var i = var("i");
       const Stmt body = make<For>(i, int64(0), int64(n), ForKind::serial,
                                   seq({make<BufferStore>(b, cast(DType::float32(), load(a, {i})), std::vector<Expr>{i}),
                                        make<BufferStore>(c, cast(t, load(b, {i})), std::vector<Expr>{i})}));
-      const auto loaded = test::load({{"convert", prim_func({a, b, c}, body)}}, target::parse_target(target_name).value_or_throw());
+      const auto loaded =
+          test::load({{"convert", prim_func({a, b, c}, body)}}, target::parse_target(target_name).value_or_throw());
       const int per_byte = t.bits == 4 ? 2 : 1;
       std::vector<uint16_t> codes(static_cast<size_t>(n)), back(static_cast<size_t>(n));
       auto* in = reinterpret_cast<uint8_t*>(codes.data());
       for (int64_t k = 0; k < n; ++k) {
-        if (t.bits == 16) codes[static_cast<size_t>(k)] = static_cast<uint16_t>(k);
-        else in[k / per_byte] = static_cast<uint8_t>(per_byte == 2 ? (k | (k << 4)) & 0xff : k);
+        if (t.bits == 16)
+          codes[static_cast<size_t>(k)] = static_cast<uint16_t>(k);
+        else
+          in[k / per_byte] = static_cast<uint8_t>(per_byte == 2 ? (k | (k << 4)) & 0xff : k);
         if (per_byte == 2) in[k / 2] = static_cast<uint8_t>((k & ~1) | ((k | 1) << 4));
       }
       std::vector<float> wide(static_cast<size_t>(n));
       EXPECT_EQ(test::call(loaded, 0, {codes.data(), wide.data(), back.data()}), 0);
       for (int64_t k = 0; k < n; ++k) {
-        const double wanted = decode_float(t, static_cast<uint64_t>(k)), got = static_cast<double>(wide[static_cast<size_t>(k)]);
-        if (std::isnan(wanted)) EXPECT_TRUE(std::isnan(got)) << t.str() << " " << k;
-        else ASSERT_TRUE(got == wanted && std::signbit(got) == std::signbit(wanted)) << t.str() << " " << k << ": " << got;
+        const double wanted = decode_float(t, static_cast<uint64_t>(k)),
+                     got = static_cast<double>(wide[static_cast<size_t>(k)]);
+        if (std::isnan(wanted))
+          EXPECT_TRUE(std::isnan(got)) << t.str() << " " << k;
+        else
+          ASSERT_TRUE(got == wanted && std::signbit(got) == std::signbit(wanted)) << t.str() << " " << k << ": " << got;
         if (std::isnan(wanted)) continue;
         const auto* out = reinterpret_cast<uint8_t*>(back.data());
-        const int64_t code = t.bits == 16 ? back[static_cast<size_t>(k)] : per_byte == 2 ? (out[k / 2] >> (k % 2 * 4)) & 15 : out[k];
+        const int64_t code = t.bits == 16    ? back[static_cast<size_t>(k)]
+                             : per_byte == 2 ? (out[k / 2] >> (k % 2 * 4)) & 15
+                                             : out[k];
         ASSERT_EQ(code, k) << t.str();
       }
     }
@@ -301,19 +378,27 @@ TEST(differential, narrow_floats_convert_exactly) {
 TEST(differential, narrow_floats_are_rounded_once_to_nearest_even) {
   constexpr int64_t n = 1 << 14;
   for (const DType from : {DType::float_(32), DType::float_(64)})
-    for (const DType t : {DType::float_(16), DType::bfloat16(), *DType::parse("float8_e4m3fn"), *DType::parse("float8_e5m2"), *DType::parse("float8_e4m3fnuz")})
+    for (const DType t : {DType::float_(16), DType::bfloat16(), *DType::parse("float8_e4m3fn"),
+                          *DType::parse("float8_e5m2"), *DType::parse("float8_e4m3fnuz")})
       for (const char* target_name : {"native", "x86-64-v2"}) {
         const Buffer a = buffer("A", {int64(n)}, from), b = buffer("B", {int64(n)}, t);
         const Var i = var("i");
         const Expr at = make<Ramp>(Expr(i * 16), int64(1), int64_t{16});
-        const Stmt body = make<For>(i, int64(0), int64(n / 16), ForKind::serial, Stmt(make<BufferStore>(b, cast(t.with_lanes(16), load(a, {at})), std::vector<Expr>{at})));
-        const auto loaded = test::load({{"round", prim_func({a, b}, body)}}, target::parse_target(target_name).value_or_throw());
+        const Stmt body =
+            make<For>(i, int64(0), int64(n / 16), ForKind::serial,
+                      Stmt(make<BufferStore>(b, cast(t.with_lanes(16), load(a, {at})), std::vector<Expr>{at})));
+        const auto loaded =
+            test::load({{"round", prim_func({a, b}, body)}}, target::parse_target(target_name).value_or_throw());
         std::mt19937_64 random(5);
         TensorBuffer in = TensorBuffer::zeros(from, {n}), out = TensorBuffer::zeros(t, {n});
         for (int64_t k = 0; k < n; ++k) {
           // Halfway between two neighbours, or a hair off, in the type's range.
-          const double x = decode_float(t, random() % (uint64_t{1} << t.bits)), y = decode_float(t, random() % (uint64_t{1} << t.bits));
-          const double ulp = std::ldexp(1.0, std::ilogb(x == 0 || std::isnan(x) || std::isinf(x) ? 1.0 : x) - (t.is_bfloat16() ? 7 : t.bits == 16 ? 10 : 2));
+          const double x = decode_float(t, random() % (uint64_t{1} << t.bits)),
+                       y = decode_float(t, random() % (uint64_t{1} << t.bits));
+          const double ulp =
+              std::ldexp(1.0, std::ilogb(x == 0 || std::isnan(x) || std::isinf(x) ? 1.0 : x) - (t.is_bfloat16() ? 7
+                                                                                                : t.bits == 16  ? 10
+                                                                                                                : 2));
           double v = x + ulp / 2 * static_cast<double>(random() % 3);
           if (random() % 2) v = std::nextafter(v, y);
           in.set_float(k, from.bits == 32 ? static_cast<double>(static_cast<float>(v)) : v);
@@ -321,7 +406,9 @@ TEST(differential, narrow_floats_are_rounded_once_to_nearest_even) {
         EXPECT_EQ(test::call(loaded, 0, {in.bytes.data(), out.bytes.data()}), 0);
         for (int64_t k = 0; k < n; ++k) {
           const double wanted = round_to(t, in.float_at(k)), got = out.float_at(k);
-          ASSERT_TRUE(wanted == got || (std::isnan(wanted) && std::isnan(got))) << from.str() << " to " << t.str() << " on " << target_name << ": " << in.float_at(k) << " gives " << got << ", not " << wanted;
+          ASSERT_TRUE(wanted == got || (std::isnan(wanted) && std::isnan(got)))
+              << from.str() << " to " << t.str() << " on " << target_name << ": " << in.float_at(k) << " gives " << got
+              << ", not " << wanted;
         }
       }
 }

@@ -79,9 +79,9 @@ class KernelEmitter {
 
   // casts.cpp
   V cast(DType from, DType to, V v);
-  V widen(DType narrow, V bits);          // a narrow float's bits to float32
-  V narrow(DType narrow, V single);       // float32 to a narrow float's bits, rounded to nearest even
-  V round_to_odd_single(V wide);          // float64 to float32 such that a second rounding is right
+  V widen(DType narrow, V bits);     // a narrow float's bits to float32
+  V narrow(DType narrow, V single);  // float32 to a narrow float's bits, rounded to nearest even
+  V round_to_odd_single(V wide);     // float64 to float32 such that a second rounding is right
   // Float arithmetic on narrow types happens in float32.
   static bool is_narrow(DType t);
   static DType computed_as(DType t);
@@ -153,8 +153,8 @@ class KernelEmitter {
   const target::Target& target_;
   std::string symbol_;
   Frame frame_;
-  bool in_index_ = false;     // arithmetic here cannot wrap: decision 3 of the design
-  V live_ = nullptr;          // lanes that an enclosing if_then_else evaluates
+  bool in_index_ = false;  // arithmetic here cannot wrap: decision 3 of the design
+  V live_ = nullptr;       // lanes that an enclosing if_then_else evaluates
   std::unordered_map<const VarNode*, int> alias_scopes_;
   std::vector<llvm::MDNode*> alias_scope_, alias_others_;
   std::unordered_map<const VarNode*, std::vector<std::pair<int64_t, int64_t>>> register_accesses_;

@@ -1,8 +1,7 @@
 // The kernel's function: signature, parameters, alias scopes, attributes.
-#include "codegen/llvm/emitter.h"
-
 #include <llvm/IR/MDBuilder.h>
 
+#include "codegen/llvm/emitter.h"
 #include "codegen/llvm/machine.h"
 #include "ir/visit.h"
 
@@ -11,15 +10,23 @@ namespace lathe::codegen {
 using namespace ir;   // NOLINT
 using namespace tir;  // NOLINT
 
-KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, const target::Target& target, std::string symbol)
-    : module_(module), context_(module.getContext()), builder_(context_), kernel_(kernel), target_(target), symbol_(std::move(symbol)) {
+KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, const target::Target& target,
+                             std::string symbol)
+    : module_(module),
+      context_(module.getContext()),
+      builder_(context_),
+      kernel_(kernel),
+      target_(target),
+      symbol_(std::move(symbol)) {
   // a * b + c may become one instruction; nothing else about floats is relaxed.
   llvm::FastMathFlags flags;
   flags.setAllowContract(true);
   builder_.setFastMathFlags(flags);
 }
 
-llvm::BasicBlock* KernelEmitter::block(const char* name) { return llvm::BasicBlock::Create(context_, name, frame_.function); }
+llvm::BasicBlock* KernelEmitter::block(const char* name) {
+  return llvm::BasicBlock::Create(context_, name, frame_.function);
+}
 
 llvm::AllocaInst* KernelEmitter::stack_slot(llvm::Type* type, const llvm::Twine& name, llvm::Align align) {
   llvm::BasicBlock& entry = frame_.function->getEntryBlock();
@@ -30,7 +37,8 @@ llvm::AllocaInst* KernelEmitter::stack_slot(llvm::Type* type, const llvm::Twine&
 }
 
 llvm::Function* KernelEmitter::declare(llvm::FunctionType* type, const std::string& name, bool internal) {
-  auto* f = llvm::Function::Create(type, internal ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::WeakODRLinkage, name, module_);
+  auto* f = llvm::Function::Create(
+      type, internal ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::WeakODRLinkage, name, module_);
   // Equal kernels of two models linked into one program are one; none is seen from outside of it.
   if (!internal) f->setVisibility(llvm::GlobalValue::HiddenVisibility);
   return f;
@@ -50,7 +58,8 @@ void KernelEmitter::collect_scopes() {
   post_order(f.body, [&](const NodeRef& n) {
     const VarNode* var = nullptr;
     if (&n->node_class() == &node_class_of<Allocate>()) var = static_cast<const Allocate*>(n.get())->buffer_var.get();
-    if (&n->node_class() == &node_class_of<AllocateConst>()) var = static_cast<const AllocateConst*>(n.get())->buffer_var.get();
+    if (&n->node_class() == &node_class_of<AllocateConst>())
+      var = static_cast<const AllocateConst*>(n.get())->buffer_var.get();
     if (var && alias_scopes_.try_emplace(var, count).second) ++count;
   });
   llvm::MDBuilder metadata(context_);

@@ -10,10 +10,11 @@ using namespace ir;  // NOLINT
 KernelEmitter::V KernelEmitter::constant_float(DType t, double x) {
   const DType e = t.element();
   llvm::Constant* scalar = nullptr;
-  if (is_narrow(e)) scalar = builder_.getIntN(e.bits, encode_float(e, x));
-  else scalar = llvm::ConstantFP::get(scalar_type(e), x);
-  return t.lanes == 1 ? scalar
-                      : llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(t.lanes), scalar);
+  if (is_narrow(e))
+    scalar = builder_.getIntN(e.bits, encode_float(e, x));
+  else
+    scalar = llvm::ConstantFP::get(scalar_type(e), x);
+  return t.lanes == 1 ? scalar : llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(t.lanes), scalar);
 }
 
 KernelEmitter::V KernelEmitter::ramp(const Ramp& n) {
@@ -123,7 +124,8 @@ KernelEmitter::V KernelEmitter::value(const Expr& e) {
       [&](const Select& n) -> V {
         V condition = value(n.condition);
         const V a = value(n.true_value), b = value(n.false_value);
-        if (lanes_of(condition) == 1 || lanes_of(condition) == n.dtype.lanes) return builder_.CreateSelect(condition, a, b);
+        if (lanes_of(condition) == 1 || lanes_of(condition) == n.dtype.lanes)
+          return builder_.CreateSelect(condition, a, b);
         support::unreachable("a select whose condition has other lanes than its values");
       },
       [&](const Ramp& n) -> V { return ramp(n); },

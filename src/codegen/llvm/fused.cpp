@@ -17,7 +17,8 @@ struct Strict {
 
 llvm::Type* wide_word(llvm::IRBuilder<>& b, llvm::Type* t) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(t);
-  return vector ? llvm::FixedVectorType::get(b.getInt64Ty(), vector->getNumElements()) : static_cast<llvm::Type*>(b.getInt64Ty());
+  return vector ? llvm::FixedVectorType::get(b.getInt64Ty(), vector->getNumElements())
+                : static_cast<llvm::Type*>(b.getInt64Ty());
 }
 
 struct Pair {
@@ -55,7 +56,8 @@ V to_odd(llvm::IRBuilder<>& b, Pair sum) {
   const V inexact = b.CreateFCmpONE(sum.low, zero);
   const V toward = b.CreateXor(b.CreateFCmpOGT(sum.low, zero), b.CreateFCmpOGT(sum.high, zero));
   const V step = b.CreateSelect(toward, llvm::Constant::getAllOnesValue(word), llvm::ConstantInt::get(word, 1));
-  return b.CreateBitCast(b.CreateSelect(b.CreateAnd(even, inexact), b.CreateAdd(bits, step), bits), sum.high->getType());
+  return b.CreateBitCast(b.CreateSelect(b.CreateAnd(even, inexact), b.CreateAdd(bits, step), bits),
+                         sum.high->getType());
 }
 
 }  // namespace
@@ -68,8 +70,10 @@ V sum_to_odd(llvm::IRBuilder<>& b, V x, V y) {
 V fused_single(llvm::IRBuilder<>& b, V x, V y, V z) {
   const Strict strict(b);
   llvm::Type* single = x->getType();
-  llvm::Type* wide = single->isVectorTy() ? llvm::VectorType::get(b.getDoubleTy(), llvm::cast<llvm::VectorType>(single)->getElementCount())
-                                          : b.getDoubleTy();
+  llvm::Type* wide =
+      single->isVectorTy()
+          ? llvm::VectorType::get(b.getDoubleTy(), llvm::cast<llvm::VectorType>(single)->getElementCount())
+          : b.getDoubleTy();
   // The product of two float32 is exact in float64.
   const V product = b.CreateFMul(b.CreateFPExt(x, wide), b.CreateFPExt(y, wide));
   return b.CreateFPTrunc(sum_to_odd(b, product, b.CreateFPExt(z, wide)), single);
@@ -84,7 +88,8 @@ V fused_double(llvm::IRBuilder<>& b, V x, V y, V z) {
   const V result = b.CreateFAdd(high.high, rest);
   // Infinities and NaN break the error terms but not the plain form.
   const V plain = b.CreateFAdd(b.CreateFMul(x, y), z);
-  const V finite = b.CreateFCmpOLT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, plain), llvm::ConstantFP::getInfinity(x->getType()));
+  const V finite = b.CreateFCmpOLT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, plain),
+                                   llvm::ConstantFP::getInfinity(x->getType()));
   return b.CreateSelect(b.CreateAnd(finite, b.CreateFCmpORD(result, result)), result, plain);
 }
 

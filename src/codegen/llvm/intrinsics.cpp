@@ -1,7 +1,6 @@
 // Calls: what LLVM has as an instruction stands here; the other functions are expanded first (codegen/emit/math).
-#include "codegen/llvm/emitter.h"
-
 #include "codegen/emit/math/expand.h"
+#include "codegen/llvm/emitter.h"
 #include "codegen/llvm/narrow_float.h"
 #include "ir/visit.h"
 #include "support/mutation.h"
@@ -84,7 +83,8 @@ KernelEmitter::V KernelEmitter::extern_call(const Call& n) {
     args.push_back(value(n.args[a]));
     types.push_back(args.back()->getType());
   }
-  const auto callee = module_.getOrInsertFunction(name->value, llvm::FunctionType::get(register_type(n.dtype), types, false));
+  const auto callee =
+      module_.getOrInsertFunction(name->value, llvm::FunctionType::get(register_type(n.dtype), types, false));
   return builder_.CreateCall(callee, args);
 }
 
@@ -103,12 +103,14 @@ KernelEmitter::V KernelEmitter::reduce_lanes(const Call& n) {
     std::iota(low.begin(), low.end(), 0);
     std::iota(high.begin(), high.end(), lanes);
     V a = builder_.CreateShuffleVector(v, low), b = builder_.CreateShuffleVector(v, high);
-    if (lanes == 1) a = builder_.CreateExtractElement(v, uint64_t{0}), b = builder_.CreateExtractElement(v, uint64_t{1});
+    if (lanes == 1)
+      a = builder_.CreateExtractElement(v, uint64_t{0}), b = builder_.CreateExtractElement(v, uint64_t{1});
     v = combine(t.with_lanes(lanes), a, b);
   }
   if (lanes_of(v) == 1 && !v->getType()->isVectorTy()) return v;
   V result = builder_.CreateExtractElement(v, uint64_t{0});
-  for (int l = 1; l < lanes; ++l) result = combine(t.element(), result, builder_.CreateExtractElement(v, static_cast<uint64_t>(l)));
+  for (int l = 1; l < lanes; ++l)
+    result = combine(t.element(), result, builder_.CreateExtractElement(v, static_cast<uint64_t>(l)));
   return result;
 }
 
@@ -118,7 +120,8 @@ KernelEmitter::V KernelEmitter::shift(const Call& n, bool left) {
   const V width = llvm::ConstantInt::get(by->getType(), t.bits);
   const V inside = builder_.CreateICmpULT(by, width);
   if (!left && t.is_int()) {
-    const V most = builder_.CreateSelect(inside, by, llvm::ConstantInt::get(by->getType(), static_cast<uint64_t>(t.bits - 1)));
+    const V most =
+        builder_.CreateSelect(inside, by, llvm::ConstantInt::get(by->getType(), static_cast<uint64_t>(t.bits - 1)));
     return builder_.CreateAShr(a, most);
   }
   const V safe = builder_.CreateSelect(inside, by, llvm::Constant::getNullValue(by->getType()));
@@ -168,7 +171,10 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
   if (is(intrinsic::nearbyint)) return t.is_floating() ? unary(llvm_op::roundeven) : value(n.args[0]);
   if (is(intrinsic::rsqrt)) {
     const V x = value(n.args[0]);
-    const auto inverse = [&](V y) { return builder_.CreateFDiv(llvm::ConstantFP::get(y->getType(), 1.0), builder_.CreateUnaryIntrinsic(llvm_op::sqrt, y)); };
+    const auto inverse = [&](V y) {
+      return builder_.CreateFDiv(llvm::ConstantFP::get(y->getType(), 1.0),
+                                 builder_.CreateUnaryIntrinsic(llvm_op::sqrt, y));
+    };
     return is_narrow(t) ? in_single(t, [&](auto w) { return inverse(w[0]); }, {x}) : inverse(x);
   }
   if (is(intrinsic::copysign)) {
@@ -185,7 +191,8 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
     if (is(intrinsic::isnan)) return builder_.CreateFCmpUNO(x, x);
     const V magnitude = builder_.CreateUnaryIntrinsic(llvm_op::fabs, x);
     const V infinity = llvm::ConstantFP::getInfinity(x->getType());
-    return is(intrinsic::isinf) ? builder_.CreateFCmpOEQ(magnitude, infinity) : builder_.CreateFCmpOLT(magnitude, infinity);
+    return is(intrinsic::isinf) ? builder_.CreateFCmpOEQ(magnitude, infinity)
+                                : builder_.CreateFCmpOLT(magnitude, infinity);
   }
   if (is(intrinsic::fma)) return fused_multiply_add(n);
   if (is(intrinsic::pow)) {  // of integers; floats are expanded
@@ -207,7 +214,8 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
   if (is(intrinsic::reinterpret)) return builder_.CreateBitCast(value(n.args[0]), register_type(t));
   if (is(intrinsic::likely)) return value(n.args[0]);
   if (is(intrinsic::if_then_else)) return choose(n);
-  if (is(intrinsic::vector_reduce_add) || is(intrinsic::vector_reduce_max) || is(intrinsic::vector_reduce_min)) return reduce_lanes(n);
+  if (is(intrinsic::vector_reduce_add) || is(intrinsic::vector_reduce_max) || is(intrinsic::vector_reduce_min))
+    return reduce_lanes(n);
   if (is(intrinsic::undef)) return zero(t);
   if (is(intrinsic::assume)) {
     builder_.CreateAssumption(value(n.args[0]));
@@ -221,8 +229,10 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
     const V at = address(element->buffer, first);
     if (is(intrinsic::address_of)) return at;
     const int64_t level = as_int(n.args[1]).value_or(1);
-    builder_.CreateIntrinsic(llvm_op::prefetch, {builder_.getPtrTy()},
-                             {at, builder_.getInt32(0), builder_.getInt32(static_cast<uint32_t>(4 - std::clamp<int64_t>(level, 1, 3))), builder_.getInt32(1)});
+    builder_.CreateIntrinsic(
+        llvm_op::prefetch, {builder_.getPtrTy()},
+        {at, builder_.getInt32(0), builder_.getInt32(static_cast<uint32_t>(4 - std::clamp<int64_t>(level, 1, 3))),
+         builder_.getInt32(1)});
     return zero(DType::int32());
   }
   if (is(intrinsic::ret) || is(intrinsic::raise_error)) {
@@ -242,7 +252,8 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
 
 KernelEmitter::V KernelEmitter::cast_count(const Call& n, llvm::Intrinsic::ID id) {
   const V x = value(n.args[0]);
-  const V count = id == llvm_op::ctlz ? builder_.CreateBinaryIntrinsic(id, x, builder_.getFalse()) : builder_.CreateUnaryIntrinsic(id, x);
+  const V count = id == llvm_op::ctlz ? builder_.CreateBinaryIntrinsic(id, x, builder_.getFalse())
+                                      : builder_.CreateUnaryIntrinsic(id, x);
   return builder_.CreateIntCast(count, register_type(n.dtype), false);
 }
 

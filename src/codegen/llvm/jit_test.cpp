@@ -44,11 +44,13 @@ Kernel row_sums(const Var& n) {
   const Buffer a = buffer("A", {Expr(n) * 33}, DType::float32()), b = buffer("B", {n}, DType::float32());
   const Buffer sum = buffer("sum", {int64(1)}, DType::float32(), "global");
   const Var i = var("i"), j = var("j");
-  const Stmt step = make<BufferStore>(sum, load(sum, {int64(0)}) + load(a, {Expr(i) * 33 + j}), std::vector<Expr>{int64(0)});
+  const Stmt step =
+      make<BufferStore>(sum, load(sum, {int64(0)}) + load(a, {Expr(i) * 33 + j}), std::vector<Expr>{int64(0)});
   const Stmt row = seq({make<BufferStore>(sum, constant(DType::float32(), 0.0), std::vector<Expr>{int64(0)}),
                         make<For>(j, int64(0), int64(33), ForKind::serial, step),
                         make<BufferStore>(b, load(sum, {int64(0)}), std::vector<Expr>{i})});
-  const Stmt body = make<Allocate>(sum->data, DType::float32(), std::vector<Expr>{int64(1)}, std::string("global"), row);
+  const Stmt body =
+      make<Allocate>(sum->data, DType::float32(), std::vector<Expr>{int64(1)}, std::string("global"), row);
   return {"row_sums", prim_func({a, b}, make<For>(i, int64(0), Expr(n), ForKind::parallel, body), {n})};
 }
 
@@ -77,7 +79,8 @@ Kernel checked_copy(ForKind kind) {
   const Buffer a = flat("A", 8, DType::int64()), b = flat("B", 8, DType::int64());
   const Var i = var("i");
   const auto place = std::make_shared<const support::Place>(support::ModelNode{"m.onnx", "Gather_3", "Gather"});
-  const Stmt check = with_origin(Stmt(make<AssertStmt>(load(a, {i}) < int64(100), std::string("index out of range"))), place);
+  const Stmt check =
+      with_origin(Stmt(make<AssertStmt>(load(a, {i}) < int64(100), std::string("index out of range"))), place);
   const Stmt body = seq({check, make<BufferStore>(b, load(a, {i}), std::vector<Expr>{i})});
   return {"checked", prim_func({a, b}, make<For>(i, int64(0), int64(8), kind, body))};
 }
@@ -111,7 +114,8 @@ TEST(jit, raise_error_and_ret_leave_the_kernel) {
     EXPECT_EQ(memory, 0) << "a statement ran after the kernel was left";
     return std::pair{code, state.message};
   };
-  EXPECT_EQ(run(call(DType::int32(), intrinsic::raise_error, {int32(7), make<StringImm>("why")})), (std::pair{7, std::string("why")}));
+  EXPECT_EQ(run(call(DType::int32(), intrinsic::raise_error, {int32(7), make<StringImm>("why")})),
+            (std::pair{7, std::string("why")}));
   EXPECT_EQ(run(call(DType::int32(), intrinsic::ret, {int32(0)})).first, 0);
 }
 
@@ -134,9 +138,13 @@ TEST(jit, integer_division_never_traps) {
     const DType t = DType::int32();
     const Buffer a = flat("A", 4, t), b = flat("B", 4, t), c = flat("C", 16, t);
     const Var i = var("i");
-    const auto at = [&](int64_t offset) -> Expr { return lanes == 1 ? Expr(i) + offset : Expr(make<Ramp>(int64(offset), int64(1), int64_t{4})); };
+    const auto at = [&](int64_t offset) -> Expr {
+      return lanes == 1 ? Expr(i) + offset : Expr(make<Ramp>(int64(offset), int64(1), int64_t{4}));
+    };
     const Expr x = load(a, {at(0)}), y = load(b, {at(0)});
-    const auto store = [&](int64_t offset, Expr v) { return Stmt(make<BufferStore>(c, v, std::vector<Expr>{at(offset)})); };
+    const auto store = [&](int64_t offset, Expr v) {
+      return Stmt(make<BufferStore>(c, v, std::vector<Expr>{at(offset)}));
+    };
     Stmt body = seq({store(0, div(x, y)), store(4, mod(x, y)), store(8, floordiv(x, y)), store(12, floormod(x, y))});
     if (lanes == 1) body = make<For>(i, int64(0), int64(4), ForKind::serial, body);
     const auto loaded = test::load({{"divide", prim_func({a, b, c}, body)}});
@@ -149,24 +157,32 @@ TEST(jit, integer_division_never_traps) {
 
 TEST(jit, integer_powers_and_float_remainders) {
   const Buffer a = flat("A", 8, DType::int64()), b = flat("B", 8, DType::int64()), c = flat("C", 8, DType::int64());
-  const Buffer x = flat("X", 8, DType::float_(64)), y = flat("Y", 8, DType::float_(64)), z = flat("Z", 16, DType::float_(64));
+  const Buffer x = flat("X", 8, DType::float_(64)), y = flat("Y", 8, DType::float_(64)),
+               z = flat("Z", 16, DType::float_(64));
   const Var i = var("i");
-  const Stmt body = make<For>(i, int64(0), int64(8), ForKind::serial,
-                              seq({make<BufferStore>(c, call(DType::int64(), intrinsic::pow, {load(a, {i}), load(b, {i})}), std::vector<Expr>{i}),
-                                   make<BufferStore>(z, mod(load(x, {i}), load(y, {i})), std::vector<Expr>{i}),
-                                   make<BufferStore>(z, floormod(load(x, {i}), load(y, {i})), std::vector<Expr>{Expr(i) + 8})}));
+  const Stmt body =
+      make<For>(i, int64(0), int64(8), ForKind::serial,
+                seq({make<BufferStore>(c, call(DType::int64(), intrinsic::pow, {load(a, {i}), load(b, {i})}),
+                                       std::vector<Expr>{i}),
+                     make<BufferStore>(z, mod(load(x, {i}), load(y, {i})), std::vector<Expr>{i}),
+                     make<BufferStore>(z, floormod(load(x, {i}), load(y, {i})), std::vector<Expr>{Expr(i) + 8})}));
   const auto loaded = test::load({{"powers", prim_func({a, b, c, x, y, z}, body)}});
   std::vector<int64_t> p = {2, 3, -2, 5, -1, -1, 7, 1}, q = {10, 0, 63, -1, -3, -4, 30, -9}, r(8);
   const double infinity = std::numeric_limits<double>::infinity();
-  std::vector<double> u = {7.5, -7.5, 1e300, 5e-324, 0.1, 3, infinity, -0.0}, v = {2, 2, 3e-300, 1e-323, 0.01, infinity, 2, 5}, w(16);
+  std::vector<double> u = {7.5, -7.5, 1e300, 5e-324, 0.1, 3, infinity, -0.0},
+                      v = {2, 2, 3e-300, 1e-323, 0.01, infinity, 2, 5}, w(16);
   EXPECT_EQ(test::call(loaded, 0, {p.data(), q.data(), r.data(), u.data(), v.data(), w.data()}), 0);
   uint64_t seven = 1;
   for (int k = 0; k < 30; ++k) seven *= 7;
-  EXPECT_EQ(r, (std::vector<int64_t>{1024, 1, std::numeric_limits<int64_t>::min(), 0, -1, 1, static_cast<int64_t>(seven), 1}));
+  EXPECT_EQ(r, (std::vector<int64_t>{1024, 1, std::numeric_limits<int64_t>::min(), 0, -1, 1,
+                                     static_cast<int64_t>(seven), 1}));
   for (size_t k = 0; k < 8; ++k) {
     const double wanted = std::fmod(u[k], v[k]);
-    if (std::isnan(wanted)) EXPECT_TRUE(std::isnan(w[k]));
-    else EXPECT_TRUE(w[k] == wanted && std::signbit(w[k]) == std::signbit(wanted)) << k << ": " << w[k] << " is not " << wanted;
+    if (std::isnan(wanted))
+      EXPECT_TRUE(std::isnan(w[k]));
+    else
+      EXPECT_TRUE(w[k] == wanted && std::signbit(w[k]) == std::signbit(wanted))
+          << k << ": " << w[k] << " is not " << wanted;
   }
   EXPECT_EQ(w[9], 0.5);
 }
@@ -175,8 +191,9 @@ TEST(jit, parameters_that_may_share_memory_are_not_assumed_apart) {
   // B[i] = A[i + 1] + B[i - 1]-like recurrences are right only when the sharing is respected.
   const Buffer a = flat("A", 16), b = flat("B", 16);
   const Var i = var("i");
-  const Stmt body = make<For>(i, int64(0), int64(15), ForKind::serial,
-                              Stmt(make<BufferStore>(b, load(a, {Expr(i)}) + constant(DType::float32(), 1.0), std::vector<Expr>{Expr(i) + 1})));
+  const Stmt body = make<For>(
+      i, int64(0), int64(15), ForKind::serial,
+      Stmt(make<BufferStore>(b, load(a, {Expr(i)}) + constant(DType::float32(), 1.0), std::vector<Expr>{Expr(i) + 1})));
   const Attributes shared{{"inplace", Value(Value::List{Value(Value::List{Value(0), Value(1)})})}};
   const auto loaded = test::load({{"chain", prim_func({a, b}, body, {}, shared)}});
   std::vector<float> memory(16, 0);
@@ -185,8 +202,10 @@ TEST(jit, parameters_that_may_share_memory_are_not_assumed_apart) {
 }
 
 TEST(jit, refuses_code_for_another_machine) {
-  const CompiledKernels arm = compile_kernels({add_kernel(8, 4)}, target::parse_target("aarch64-linux-gnu").value_or_throw()).value_or_throw();
-  const CompiledKernels intel = compile_kernels({add_kernel(8, 4)}, target::parse_target("x86-64-v2").value_or_throw()).value_or_throw();
+  const CompiledKernels arm =
+      compile_kernels({add_kernel(8, 4)}, target::parse_target("aarch64-linux-gnu").value_or_throw()).value_or_throw();
+  const CompiledKernels intel =
+      compile_kernels({add_kernel(8, 4)}, target::parse_target("x86-64-v2").value_or_throw()).value_or_throw();
   const bool here_is_arm = test::native().triple.starts_with("aarch64");
   const auto refused = load_kernels(here_is_arm ? intel : arm);
   ASSERT_FALSE(refused.ok());

@@ -48,8 +48,10 @@ class WorkFolder {
  public:
   explicit WorkFolder(const std::string& output) {
     std::string pattern = output + ".partial-XXXXXX";
-    if (::mkdtemp(pattern.data())) path_ = pattern;
-    else error_ = std::error_code(errno, std::generic_category()).message();
+    if (::mkdtemp(pattern.data()))
+      path_ = pattern;
+    else
+      error_ = std::error_code(errno, std::generic_category()).message();
   }
   WorkFolder(const WorkFolder&) = delete;
   ~WorkFolder() {
@@ -83,7 +85,8 @@ Status run_lld(const std::vector<std::string>& options) {
   const bool ok = lld::elf::link(args, out, error, false, false);
   lld::CommonLinkerContext::destroy();
   if (ok) return support::success();
-  return Diagnostic{.code = codes::link_failed, .message = "the artifact cannot be linked: " + error_text.substr(0, error_text.find('\n'))};
+  return Diagnostic{.code = codes::link_failed,
+                    .message = "the artifact cannot be linked: " + error_text.substr(0, error_text.find('\n'))};
 }
 
 Status append_seal(const std::string& path) {
@@ -123,7 +126,8 @@ bool is_identifier(const std::string& text) {
 }
 
 // The parts as object files, in an order that depends on the contents alone.
-Result<std::vector<std::string>> write_parts(const ArtifactContents& contents, const std::string& symbol, const WorkFolder& folder) {
+Result<std::vector<std::string>> write_parts(const ArtifactContents& contents, const std::string& symbol,
+                                             const WorkFolder& folder) {
   const std::string weights_symbol = "lathe_weights_" + content_hash(contents).hex();
   std::vector<std::string> objects = {folder.file("artifact.o")};
   TRY(write_file(objects[0], TRY(artifact_object(contents, symbol, weights_symbol))));
@@ -161,9 +165,11 @@ Status link_artifact(const ArtifactContents& contents, const LinkOptions& option
     for (const char* arg : {"--threads=1", "--build-id=none", "-o"}) args.push_back(arg);
     args.push_back(result);
     if (shared)
-      for (const char* arg : {"-shared", "--gc-sections", "--hash-style=gnu", "-znow", "-zrelro", "-znoexecstack", "-zmax-page-size=4096"})
+      for (const char* arg : {"-shared", "--gc-sections", "--hash-style=gnu", "-znow", "-zrelro", "-znoexecstack",
+                              "-zmax-page-size=4096"})
         args.push_back(arg);
-    else args.push_back("-r");
+    else
+      args.push_back("-r");
     TRY(run_lld(args));
     if (shared) TRY(append_seal(result));
   }

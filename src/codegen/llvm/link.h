@@ -19,8 +19,8 @@ struct ArtifactContents {
   std::map<std::string, std::string> metadata;  // at least target, builder, version
   std::vector<WeightBytes> weights;             // in order of offset, not overlapping
   int64_t weights_bytes = 0;
-  std::string weights_file;                     // a bare name: the weights lie in that file beside the artifact
-  std::vector<std::string> runtime_kernels;     // that whoever opens the artifact supplies
+  std::string weights_file;                  // a bare name: the weights lie in that file beside the artifact
+  std::vector<std::string> runtime_kernels;  // that whoever opens the artifact supplies
 };
 
 enum class ArtifactForm : uint8_t {

@@ -18,8 +18,9 @@ namespace fs = std::filesystem;
 Kernel scale(const char* name, double factor) {
   const Buffer a = buffer("A", {int64(8)}, DType::float32()), b = buffer("B", {int64(8)}, DType::float32());
   const Var i = var("i");
-  const Stmt body = make<For>(i, int64(0), int64(8), ForKind::serial,
-                              Stmt(make<BufferStore>(b, load(a, {i}) * constant(DType::float32(), factor), std::vector<Expr>{i})));
+  const Stmt body =
+      make<For>(i, int64(0), int64(8), ForKind::serial,
+                Stmt(make<BufferStore>(b, load(a, {i}) * constant(DType::float32(), factor), std::vector<Expr>{i})));
   return {name, prim_func({a, b}, body)};
 }
 
@@ -36,7 +37,8 @@ class Link : public testing::Test {
     return {.kernels = &kernels,
             .program = program,
             .metadata = {{"builder", "test"}, {"target", kernels.target.str()}},
-            .weights = {{0, std::string_view(weights).substr(0, 100), {1, 2}}, {4096, std::string_view(weights).substr(100), {3, 4}}},
+            .weights = {{0, std::string_view(weights).substr(0, 100), {1, 2}},
+                        {4096, std::string_view(weights).substr(100), {3, 4}}},
             .weights_bytes = 5000,
             .weights_file = {},
             .runtime_kernels = {"strings.concat"}};
@@ -51,7 +53,8 @@ class Link : public testing::Test {
 };
 
 TEST_F(Link, a_shared_library_holds_what_was_given) {
-  const CompiledKernels kernels = compile_kernels({scale("twice", 2), scale("thrice", 3), scale("again", 2)}, test::native()).value_or_throw();
+  const CompiledKernels kernels =
+      compile_kernels({scale("twice", 2), scale("thrice", 3), scale("again", 2)}, test::native()).value_or_throw();
   EXPECT_EQ(kernels.kernels[0].symbol, kernels.kernels[2].symbol) << "equal kernels share their code";
   const std::string path = (folder / "model.so").string();
   link_artifact(contents(kernels), {}, path).value_or_throw();
@@ -91,8 +94,8 @@ TEST_F(Link, gives_equal_bytes_in_any_folder_with_any_number_of_threads) {
   const std::vector<Kernel> source = {scale("a", 2), scale("b", 3), scale("c", 4), scale("d", 5)};
   const CompiledKernels one = compile_kernels(source, test::native(), {.threads = 1}).value_or_throw();
   const CompiledKernels four = compile_kernels(source, test::native(), {.threads = 4}).value_or_throw();
-  for (const auto& [form, name] : {std::pair{ArtifactForm::shared_library, "m.so"}, std::pair{ArtifactForm::archive, "m.a"},
-                                   std::pair{ArtifactForm::object, "m.o"}}) {
+  for (const auto& [form, name] : {std::pair{ArtifactForm::shared_library, "m.so"},
+                                   std::pair{ArtifactForm::archive, "m.a"}, std::pair{ArtifactForm::object, "m.o"}}) {
     const LinkOptions options{.form = form, .prefix = "model"};
     link_artifact(contents(one), options, (folder / name).string()).value_or_throw();
     link_artifact(contents(four), options, (folder / "other" / name).string()).value_or_throw();
@@ -102,7 +105,8 @@ TEST_F(Link, gives_equal_bytes_in_any_folder_with_any_number_of_threads) {
     EXPECT_EQ(first.find(folder.string()), std::string::npos) << "a path is in the file";
     EXPECT_EQ(first.find("partial"), std::string::npos) << "a path is in the file";
   }
-  for (const auto& entry : fs::directory_iterator(folder)) EXPECT_EQ(entry.path().string().find("partial"), std::string::npos);
+  for (const auto& entry : fs::directory_iterator(folder))
+    EXPECT_EQ(entry.path().string().find("partial"), std::string::npos);
 }
 
 TEST_F(Link, the_seal_notices_a_change_but_not_in_the_weights) {
@@ -135,11 +139,15 @@ TEST_F(Link, archives_of_two_models_link_into_one_program) {
   // Both hold the same kernel and the same weights.
   const CompiledKernels one = compile_kernels({scale("a", 2)}, test::native()).value_or_throw();
   const CompiledKernels two = compile_kernels({scale("b", 2), scale("c", 3)}, test::native()).value_or_throw();
-  link_artifact(contents(one), {.form = ArtifactForm::archive, .prefix = "first"}, (folder / "first.a").string()).value_or_throw();
-  link_artifact(contents(two), {.form = ArtifactForm::object, .prefix = "second"}, (folder / "second.o").string()).value_or_throw();
+  link_artifact(contents(one), {.form = ArtifactForm::archive, .prefix = "first"}, (folder / "first.a").string())
+      .value_or_throw();
+  link_artifact(contents(two), {.form = ArtifactForm::object, .prefix = "second"}, (folder / "second.o").string())
+      .value_or_throw();
   std::ofstream(folder / "first.h") << artifact_header("first");
-  std::ofstream(folder / "main.c") << "#include \"first.h\"\n" "extern const struct LatheArtifact second_lathe_artifact;\n"
-                                   << "int main(void) { const char *a = (const char*)&first_lathe_artifact, *b = (const char*)&second_lathe_artifact;\n"
+  std::ofstream(folder / "main.c") << "#include \"first.h\"\n"
+                                      "extern const struct LatheArtifact second_lathe_artifact;\n"
+                                   << "int main(void) { const char *a = (const char*)&first_lathe_artifact, *b = "
+                                      "(const char*)&second_lathe_artifact;\n"
                                    << "  return a[0] == 'L' && b[0] == 'L' && a != b ? 7 : 1; }\n";
   const std::string at = folder.string();
   const std::string build = fmt::format("clang-19 -fuse-ld=lld -o {0}/main {0}/main.c {0}/second.o {0}/first.a", at);
@@ -152,7 +160,8 @@ TEST_F(Link, refuses_what_it_cannot_write) {
   const auto nowhere = link_artifact(contents(kernels), {}, (folder / "missing" / "m.so").string());
   ASSERT_FALSE(nowhere.ok());
   EXPECT_EQ(nowhere.diagnostics()[0].code.name, "codegen-file-failed");
-  const auto prefix = link_artifact(contents(kernels), {.form = ArtifactForm::archive, .prefix = "a-b"}, (folder / "m.a").string());
+  const auto prefix =
+      link_artifact(contents(kernels), {.form = ArtifactForm::archive, .prefix = "a-b"}, (folder / "m.a").string());
   ASSERT_FALSE(prefix.ok());
   EXPECT_EQ(prefix.diagnostics()[0].code.name, "codegen-link-failed");
 }

@@ -59,9 +59,9 @@ support::Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const target:
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   options.FunctionSections = true;
   options.MCOptions.AsmVerbose = false;
-  std::unique_ptr<llvm::TargetMachine> machine(known->createTargetMachine(
-      target.triple, cpu_of(target), feature_text(target), options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      known->createTargetMachine(target.triple, cpu_of(target), feature_text(target), options, llvm::Reloc::PIC_,
+                                 llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   support::require(machine != nullptr, "LLVM made no target machine");
   return machine;
 }
@@ -111,7 +111,8 @@ std::string write_module(llvm::Module& module, llvm::TargetMachine& machine, Emi
     module.print(stream, nullptr);
   } else {
     llvm::legacy::PassManager passes;
-    const auto type = kind == EmitKind::assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+    const auto type =
+        kind == EmitKind::assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
     const bool refused = machine.addPassesToEmitFile(passes, stream, nullptr, type);
     support::require(!refused, "the target writes no such file");
     passes.run(module);

@@ -23,11 +23,13 @@ Kernel unary_kernel(const Intrinsic& op, DType t, int lanes) {
 }
 
 Kernel binary_kernel(const Intrinsic& op, DType t, int lanes) {
-  const Buffer a = buffer("A", {int64(count)}, t), b = buffer("B", {int64(count)}, t), c = buffer("C", {int64(count)}, t);
+  const Buffer a = buffer("A", {int64(count)}, t), b = buffer("B", {int64(count)}, t),
+               c = buffer("C", {int64(count)}, t);
   const Var i = var("i");
   const Expr at = make<Ramp>(Expr(i * lanes), int64(1), int64_t{lanes});
-  const Stmt body = make<For>(i, int64(0), int64(count / lanes), ForKind::serial,
-                              Stmt(make<BufferStore>(c, call(t.with_lanes(lanes), op, {load(a, {at}), load(b, {at})}), std::vector<Expr>{at})));
+  const Stmt body = make<For>(
+      i, int64(0), int64(count / lanes), ForKind::serial,
+      Stmt(make<BufferStore>(c, call(t.with_lanes(lanes), op, {load(a, {at}), load(b, {at})}), std::vector<Expr>{at})));
   return {std::string(op.name), prim_func({a, b, c}, body)};
 }
 
@@ -37,7 +39,8 @@ double error_in_ulps(T got, Wide wanted) {
   const T nearest = static_cast<T>(wanted);
   if (std::isnan(nearest)) return std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
   if (std::isnan(got)) return std::numeric_limits<double>::infinity();
-  if (nearest == 0 && got == 0) return std::signbit(nearest) == std::signbit(got) ? 0 : std::numeric_limits<double>::infinity();
+  if (nearest == 0 && got == 0)
+    return std::signbit(nearest) == std::signbit(got) ? 0 : std::numeric_limits<double>::infinity();
   const Wide largest = std::numeric_limits<T>::max();
   if (std::isinf(nearest) && std::isinf(got)) return nearest == got ? 0 : std::numeric_limits<double>::infinity();
   if (std::isinf(got) || std::isinf(nearest)) {
@@ -45,9 +48,11 @@ double error_in_ulps(T got, Wide wanted) {
     const Wide a = std::isinf(got) ? std::copysign(largest, static_cast<Wide>(got)) : static_cast<Wide>(got);
     const Wide b = std::isinf(nearest) ? std::copysign(largest, static_cast<Wide>(nearest)) : wanted;
     if (std::isinf(static_cast<double>(wanted)) && std::isinf(wanted)) return std::numeric_limits<double>::infinity();
-    return static_cast<double>(std::fabs(a - b) / std::ldexp(Wide(1), std::ilogb(largest) - std::numeric_limits<T>::digits + 1));
+    return static_cast<double>(std::fabs(a - b) /
+                               std::ldexp(Wide(1), std::ilogb(largest) - std::numeric_limits<T>::digits + 1));
   }
-  const int exponent = std::max(std::ilogb(std::max(std::fabs(wanted), Wide(std::numeric_limits<T>::min()))), std::numeric_limits<T>::min_exponent - 1);
+  const int exponent = std::max(std::ilogb(std::max(std::fabs(wanted), Wide(std::numeric_limits<T>::min()))),
+                                std::numeric_limits<T>::min_exponent - 1);
   const Wide ulp = std::ldexp(Wide(1), exponent - std::numeric_limits<T>::digits + 1);
   return static_cast<double>(std::fabs(static_cast<Wide>(got) - wanted) / ulp);
 }
@@ -57,12 +62,42 @@ using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
 template <class T>
 std::vector<T> special_values() {
-  std::vector<T> values = {0, -T(0), 1, -1, std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(),
-                           std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest(),
-                           std::numeric_limits<T>::min(), -std::numeric_limits<T>::min(), std::numeric_limits<T>::denorm_min(),
-                           -std::numeric_limits<T>::denorm_min(), T(0.5), T(-0.5), 2, -2, 3, -3, T(1e-5), T(0.625), T(88.7228), T(88.73),
-                           T(-87.4), T(-103.9), T(-104.5), T(709.78), T(709.79), T(-745.1), T(-745.2), T(1048576), T(1048575.5), T(1e9), T(1e22)};
-  for (const T v : std::vector<T>(values)) values.push_back(std::nextafter(v, T(10))), values.push_back(std::nextafter(v, T(-10)));
+  std::vector<T> values = {0,
+                           -T(0),
+                           1,
+                           -1,
+                           std::numeric_limits<T>::infinity(),
+                           -std::numeric_limits<T>::infinity(),
+                           std::numeric_limits<T>::quiet_NaN(),
+                           std::numeric_limits<T>::max(),
+                           std::numeric_limits<T>::lowest(),
+                           std::numeric_limits<T>::min(),
+                           -std::numeric_limits<T>::min(),
+                           std::numeric_limits<T>::denorm_min(),
+                           -std::numeric_limits<T>::denorm_min(),
+                           T(0.5),
+                           T(-0.5),
+                           2,
+                           -2,
+                           3,
+                           -3,
+                           T(1e-5),
+                           T(0.625),
+                           T(88.7228),
+                           T(88.73),
+                           T(-87.4),
+                           T(-103.9),
+                           T(-104.5),
+                           T(709.78),
+                           T(709.79),
+                           T(-745.1),
+                           T(-745.2),
+                           T(1048576),
+                           T(1048575.5),
+                           T(1e9),
+                           T(1e22)};
+  for (const T v : std::vector<T>(values))
+    values.push_back(std::nextafter(v, T(10))), values.push_back(std::nextafter(v, T(-10)));
   return values;
 }
 
@@ -75,7 +110,8 @@ std::vector<T> arguments(std::mt19937_64& random, int round) {
     if (round % 2 == 0) {
       v = std::bit_cast<T>(static_cast<Bits<T>>(random()));
     } else {
-      const double u = static_cast<double>(random() >> 11) * 0x1p-53, scale = std::array{0.5, 2.0, 8.0, 100.0, 800.0}[random() % 5];
+      const double u = static_cast<double>(random() >> 11) * 0x1p-53,
+                   scale = std::array{0.5, 2.0, 8.0, 100.0, 800.0}[random() % 5];
       v = static_cast<T>((2 * u - 1) * scale);
     }
   }
@@ -88,7 +124,8 @@ struct Worst {
   double error = 0, argument = 0, second = 0, got = 0, wanted = 0;
 };
 std::string describe(const std::string& name, const Worst& w) {
-  return fmt::format("{}: {:.3f} ulp at {:a} {:a}: {:a}, true {:a}", name, w.error, w.argument, w.second, w.got, w.wanted);
+  return fmt::format("{}: {:.3f} ulp at {:a} {:a}: {:a}, true {:a}", name, w.error, w.argument, w.second, w.got,
+                     w.wanted);
 }
 
 template <class T, class Wide>
@@ -117,7 +154,8 @@ Worst worst_of(const Intrinsic& op, Wide (*reference)(Wide, Wide), int rounds, i
   for (int round = 0; round < rounds; ++round) {
     std::vector<T> x = arguments<T>(random, round), y = arguments<T>(random, round + round / 2), z(x.size());
     if (round == 0)
-      for (size_t i = 0; i < special.size() * special.size(); ++i) x[i] = special[i / special.size()], y[i] = special[i % special.size()];
+      for (size_t i = 0; i < special.size() * special.size(); ++i)
+        x[i] = special[i / special.size()], y[i] = special[i % special.size()];
     EXPECT_EQ(test::call(loaded, 0, {x.data(), y.data(), z.data()}), 0);
     for (size_t i = 0; i < x.size(); ++i) {
       const Wide wanted = reference(static_cast<Wide>(x[i]), static_cast<Wide>(y[i]));
@@ -142,17 +180,27 @@ struct UnaryCase {
   double single_limit, wide_limit;  // ulp
 };
 const UnaryCase unary_cases[] = {
-    {&intrinsic::exp, std::exp, expl, 1.0, 1.0},     {&intrinsic::log, std::log, logl, 1.0, 1.0},
-    {&intrinsic::tanh, std::tanh, tanhl, 2.0, 2.5},  {&intrinsic::erf, std::erf, erfl, 1.5, 1.5},
+    {&intrinsic::exp, std::exp, expl, 1.0, 1.0},
+    {&intrinsic::log, std::log, logl, 1.0, 1.0},
+    {&intrinsic::tanh, std::tanh, tanhl, 2.0, 2.5},
+    {&intrinsic::erf, std::erf, erfl, 1.5, 1.5},
     {&intrinsic::sigmoid, logistic<double>, logistic<L>, 2.5, 2.5},
-    {&intrinsic::sin, std::sin, sinl, 0.51, 1.0},    {&intrinsic::cos, std::cos, cosl, 0.51, 1.0},
-    {&intrinsic::tan, std::tan, tanl, 0.51, 2.5},    {&intrinsic::exp2, std::exp2, exp2l, 0.51, 1.0},
-    {&intrinsic::expm1, std::expm1, expm1l, 0.51, 2.0}, {&intrinsic::log2, std::log2, log2l, 0.51, 2.0},
-    {&intrinsic::log10, std::log10, log10l, 0.51, 2.0}, {&intrinsic::log1p, std::log1p, log1pl, 0.51, 2.5},
-    {&intrinsic::sinh, std::sinh, sinhl, 0.51, 2.5}, {&intrinsic::cosh, std::cosh, coshl, 0.51, 2.5},
-    {&intrinsic::asinh, std::asinh, asinhl, 0.51, 3.5}, {&intrinsic::acosh, std::acosh, acoshl, 0.51, 3.5},
-    {&intrinsic::atanh, std::atanh, atanhl, 0.51, 3.5}, {&intrinsic::atan, std::atan, atanl, 0.51, 1.5},
-    {&intrinsic::asin, std::asin, asinl, 0.51, 2.0}, {&intrinsic::acos, std::acos, acosl, 0.51, 1.5},
+    {&intrinsic::sin, std::sin, sinl, 0.51, 1.0},
+    {&intrinsic::cos, std::cos, cosl, 0.51, 1.0},
+    {&intrinsic::tan, std::tan, tanl, 0.51, 2.5},
+    {&intrinsic::exp2, std::exp2, exp2l, 0.51, 1.0},
+    {&intrinsic::expm1, std::expm1, expm1l, 0.51, 2.0},
+    {&intrinsic::log2, std::log2, log2l, 0.51, 2.0},
+    {&intrinsic::log10, std::log10, log10l, 0.51, 2.0},
+    {&intrinsic::log1p, std::log1p, log1pl, 0.51, 2.5},
+    {&intrinsic::sinh, std::sinh, sinhl, 0.51, 2.5},
+    {&intrinsic::cosh, std::cosh, coshl, 0.51, 2.5},
+    {&intrinsic::asinh, std::asinh, asinhl, 0.51, 3.5},
+    {&intrinsic::acosh, std::acosh, acoshl, 0.51, 3.5},
+    {&intrinsic::atanh, std::atanh, atanhl, 0.51, 3.5},
+    {&intrinsic::atan, std::atan, atanl, 0.51, 1.5},
+    {&intrinsic::asin, std::asin, asinl, 0.51, 2.0},
+    {&intrinsic::acos, std::acos, acosl, 0.51, 1.5},
 };
 
 class MathFunction : public testing::TestWithParam<UnaryCase> {};
@@ -171,7 +219,8 @@ TEST_P(MathFunction, float64_is_close_over_the_whole_range) {
 
 TEST_P(MathFunction, a_scalar_gives_the_bits_of_a_lane) {
   const UnaryCase& c = GetParam();
-  const auto vector = test::load({unary_kernel(*c.op, DType::float32(), 16)}), scalar = test::load({unary_kernel(*c.op, DType::float32(), 1)});
+  const auto vector = test::load({unary_kernel(*c.op, DType::float32(), 16)}),
+             scalar = test::load({unary_kernel(*c.op, DType::float32(), 1)});
   std::mt19937_64 random(3);
   std::vector<float> x = arguments<float>(random, 1), y(x.size()), z(x.size());
   test::call(vector, 0, {x.data(), y.data()});
@@ -183,14 +232,16 @@ INSTANTIATE_TEST_SUITE_P(math, MathFunction, testing::ValuesIn(unary_cases),
                          [](const auto& info) { return std::string(info.param.op->name); });
 
 TEST(math, pow_is_close_and_special_cases_hold) {
-  const Worst single = worst_of<float, double>(intrinsic::pow, static_cast<double (*)(double, double)>(std::pow), 12, 16);
+  const Worst single =
+      worst_of<float, double>(intrinsic::pow, static_cast<double (*)(double, double)>(std::pow), 12, 16);
   EXPECT_LE(single.error, 0.51) << describe("pow", single);
   const Worst wide = worst_of<double, L>(intrinsic::pow, powl, 6, 8);
   EXPECT_LE(wide.error, 1.25) << describe("pow", wide);
 }
 
 TEST(math, atan2_is_close_and_special_cases_hold) {
-  const Worst single = worst_of<float, double>(intrinsic::atan2, static_cast<double (*)(double, double)>(std::atan2), 6, 16);
+  const Worst single =
+      worst_of<float, double>(intrinsic::atan2, static_cast<double (*)(double, double)>(std::atan2), 6, 16);
   EXPECT_LE(single.error, 0.51) << describe("atan2", single);
   const Worst wide = worst_of<double, L>(intrinsic::atan2, atan2l, 6, 8);
   EXPECT_LE(wide.error, 2.5) << describe("atan2", wide);

@@ -94,21 +94,25 @@ KernelEmitter::V KernelEmitter::mask_of(const Expr& predicate, int lanes) {
 // One element below a byte, packed low bits first.
 KernelEmitter::V KernelEmitter::load_bits(const Buffer& buffer, V index, DType element) {
   const int bits = static_cast<int>(element.storage_bits()), per_byte = 8 / bits;
-  const V at = builder_.CreateInBoundsGEP(builder_.getInt8Ty(), storage_of(buffer).address,
-                                          builder_.CreateUDiv(index, builder_.getInt64(static_cast<uint64_t>(per_byte))));
+  const V at =
+      builder_.CreateInBoundsGEP(builder_.getInt8Ty(), storage_of(buffer).address,
+                                 builder_.CreateUDiv(index, builder_.getInt64(static_cast<uint64_t>(per_byte))));
   const V byte = tag(builder_.CreateAlignedLoad(builder_.getInt8Ty(), at, llvm::Align(1)), buffer);
   const V within = builder_.CreateURem(index, builder_.getInt64(static_cast<uint64_t>(per_byte)));
-  const V shift = builder_.CreateTrunc(builder_.CreateMul(within, builder_.getInt64(static_cast<uint64_t>(bits))), builder_.getInt8Ty());
+  const V shift = builder_.CreateTrunc(builder_.CreateMul(within, builder_.getInt64(static_cast<uint64_t>(bits))),
+                                       builder_.getInt8Ty());
   return builder_.CreateTrunc(builder_.CreateLShr(byte, shift), scalar_type(element));
 }
 
 void KernelEmitter::store_bits(const Buffer& buffer, V index, V v) {
   const int bits = static_cast<int>(buffer->dtype.storage_bits()), per_byte = 8 / bits;
-  const V at = builder_.CreateInBoundsGEP(builder_.getInt8Ty(), storage_of(buffer).address,
-                                          builder_.CreateUDiv(index, builder_.getInt64(static_cast<uint64_t>(per_byte))));
+  const V at =
+      builder_.CreateInBoundsGEP(builder_.getInt8Ty(), storage_of(buffer).address,
+                                 builder_.CreateUDiv(index, builder_.getInt64(static_cast<uint64_t>(per_byte))));
   const V byte = tag(builder_.CreateAlignedLoad(builder_.getInt8Ty(), at, llvm::Align(1)), buffer);
   const V within = builder_.CreateURem(index, builder_.getInt64(static_cast<uint64_t>(per_byte)));
-  const V shift = builder_.CreateTrunc(builder_.CreateMul(within, builder_.getInt64(static_cast<uint64_t>(bits))), builder_.getInt8Ty());
+  const V shift = builder_.CreateTrunc(builder_.CreateMul(within, builder_.getInt64(static_cast<uint64_t>(bits))),
+                                       builder_.getInt8Ty());
   const V ones = builder_.CreateShl(builder_.getInt8(static_cast<uint8_t>((1 << bits) - 1)), shift);
   const V placed = builder_.CreateShl(builder_.CreateZExt(v, builder_.getInt8Ty()), shift);
   const V kept = builder_.CreateAnd(byte, builder_.CreateNot(ones));
@@ -133,7 +137,8 @@ KernelEmitter::V KernelEmitter::load(const BufferLoad& n) {
     const V at_index = index_value(t.is_scalar() ? index : ramp->base);
     const auto read = [&]() -> V {
       if (packed(element)) return load_bits(n.buffer, at_index, element);
-      return from_memory(tag(builder_.CreateAlignedLoad(memory_type(element), address(n.buffer, at_index), align), n.buffer), element);
+      return from_memory(
+          tag(builder_.CreateAlignedLoad(memory_type(element), address(n.buffer, at_index), align), n.buffer), element);
     };
     if (!mask) return splat(read(), t.lanes);
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *reads = block("read"), *after = block("after_read");
@@ -166,10 +171,12 @@ KernelEmitter::V KernelEmitter::load(const BufferLoad& n) {
   if (ramp && ramp->stride == 1) {
     const V at = address(n.buffer, index_value(ramp->base));
     if (!mask) return from_memory(tag(builder_.CreateAlignedLoad(type, at, align), n.buffer), t);
-    return from_memory(tag(builder_.CreateMaskedLoad(type, at, align, mask, llvm::Constant::getNullValue(type)), n.buffer), t);
+    return from_memory(
+        tag(builder_.CreateMaskedLoad(type, at, align, mask, llvm::Constant::getNullValue(type)), n.buffer), t);
   }
   const V at = address(n.buffer, index_value(index));
-  return from_memory(tag(builder_.CreateMaskedGather(type, at, align, mask, llvm::Constant::getNullValue(type)), n.buffer), t);
+  return from_memory(
+      tag(builder_.CreateMaskedGather(type, at, align, mask, llvm::Constant::getNullValue(type)), n.buffer), t);
 }
 
 void KernelEmitter::store(const tir::BufferStore& n) {
@@ -187,7 +194,9 @@ void KernelEmitter::store(const tir::BufferStore& n) {
   if (t.is_scalar() || packed(element)) {
     const V at_index = index_value(index);
     for (int l = 0; l < t.lanes; ++l) {
-      const auto lane = [&](V x) { return t.is_scalar() ? x : builder_.CreateExtractElement(x, static_cast<uint64_t>(l)); };
+      const auto lane = [&](V x) {
+        return t.is_scalar() ? x : builder_.CreateExtractElement(x, static_cast<uint64_t>(l));
+      };
       const V at = lane(at_index), scalar = lane(v);
       llvm::BasicBlock* after = nullptr;
       if (mask) {
@@ -196,8 +205,10 @@ void KernelEmitter::store(const tir::BufferStore& n) {
         builder_.CreateCondBr(lane(mask), writes, after);
         builder_.SetInsertPoint(writes);
       }
-      if (packed(element)) store_bits(n.buffer, at, scalar);
-      else tag(builder_.CreateAlignedStore(to_memory(scalar, element), address(n.buffer, at), align), n.buffer);
+      if (packed(element))
+        store_bits(n.buffer, at, scalar);
+      else
+        tag(builder_.CreateAlignedStore(to_memory(scalar, element), address(n.buffer, at), align), n.buffer);
       if (after) {
         builder_.CreateBr(after);
         builder_.SetInsertPoint(after);
@@ -210,8 +221,10 @@ void KernelEmitter::store(const tir::BufferStore& n) {
     V at_index = index_value(ramp->base);
     if (mask && support::flip("llvm_drop_store_mask")) mask = nullptr;
     const V at = address(n.buffer, at_index);
-    if (mask) tag(builder_.CreateMaskedStore(memory, at, align, mask), n.buffer);
-    else tag(builder_.CreateAlignedStore(memory, at, align), n.buffer);
+    if (mask)
+      tag(builder_.CreateMaskedStore(memory, at, align, mask), n.buffer);
+    else
+      tag(builder_.CreateAlignedStore(memory, at, align), n.buffer);
     return;
   }
   // A scatter writes its lanes in order: of two lanes at one address the later one stays.

@@ -15,7 +15,8 @@ constexpr int64_t rows = 14, columns = 32, lanes = 16;
 // C[14, 32] = A[14, k] * B[k, 32] as the schedule leaves it: a register buffer of 14 x 2 vectors, unrolled.
 Kernel matmul_tile(int64_t k) {
   const DType f = DType::float32();
-  const Buffer a = buffer("A", {int64(rows * k)}, f), b = buffer("B", {int64(k * columns)}, f), c = buffer("C", {int64(rows * columns)}, f);
+  const Buffer a = buffer("A", {int64(rows * k)}, f), b = buffer("B", {int64(k * columns)}, f),
+               c = buffer("C", {int64(rows * columns)}, f);
   const Buffer tile = buffer("tile", {int64(rows * columns)}, f, "register");
   const Var p = var("p");
   const auto vector = [](Expr base) { return Expr(make<Ramp>(base, int64(1), lanes)); };
@@ -30,7 +31,8 @@ Kernel matmul_tile(int64_t k) {
       finish.push_back(make<BufferStore>(c, load(tile, {at}), std::vector<Expr>{at}));
     }
   const Stmt loop = make<For>(p, int64(0), int64(k), ForKind::serial, seq(step));
-  const Stmt body = make<Allocate>(tile->data, f, std::vector<Expr>{int64(rows * columns)}, std::string("register"), seq({seq(init), loop, seq(finish)}));
+  const Stmt body = make<Allocate>(tile->data, f, std::vector<Expr>{int64(rows * columns)}, std::string("register"),
+                                   seq({seq(init), loop, seq(finish)}));
   return {"matmul_tile", prim_func({a, b, c}, body)};
 }
 
@@ -56,7 +58,8 @@ TEST(microkernel, keeps_its_tile_in_registers) {
   EXPECT_EQ(occurrences(assembly, "vfmadd"), rows * columns / lanes) << assembly;
   EXPECT_EQ(static_cast<int>(lines_with(assembly, "vmulps", "zmm").size()), 0);
   // A's elements come as broadcasts from memory: 14 of them, or embedded in an FMA.
-  EXPECT_GE(static_cast<int>(lines_with(assembly, "vbroadcastss", "(%").size()) + occurrences(assembly, "{1to16}"), rows);
+  EXPECT_GE(static_cast<int>(lines_with(assembly, "vbroadcastss", "(%").size()) + occurrences(assembly, "{1to16}"),
+            rows);
   EXPECT_TRUE(lines_with(assembly, "vbroadcastss", "%xmm").empty()) << "a broadcast goes through a scalar register";
   EXPECT_EQ(occurrences(assembly, "ymm"), 0) << "512-bit vectors were split";
   const std::string text = emit_llvm({matmul_tile(256)}, v4, {.kind = EmitKind::llvm_ir}).value_or_throw();
@@ -67,14 +70,16 @@ TEST(microkernel, keeps_its_tile_in_registers) {
 TEST(microkernel, computes_the_product) {
   for (const int64_t k : {1, 7, 64}) {
     const auto loaded = test::load({matmul_tile(k)});
-    std::vector<float> a(static_cast<size_t>(rows * k)), b(static_cast<size_t>(k * columns)), c(static_cast<size_t>(rows * columns), -1);
+    std::vector<float> a(static_cast<size_t>(rows * k)), b(static_cast<size_t>(k * columns)),
+        c(static_cast<size_t>(rows * columns), -1);
     for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 13) - 6;
     for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 11) - 5;
     EXPECT_EQ(test::call(loaded, 0, {a.data(), b.data(), c.data()}), 0);
     for (size_t r = 0; r < rows; ++r)
       for (size_t n = 0; n < columns; ++n) {
         float sum = 0;
-        for (size_t p = 0; p < static_cast<size_t>(k); ++p) sum += a[r * static_cast<size_t>(k) + p] * b[p * columns + n];
+        for (size_t p = 0; p < static_cast<size_t>(k); ++p)
+          sum += a[r * static_cast<size_t>(k) + p] * b[p * columns + n];
         ASSERT_EQ(c[r * columns + n], sum) << r << " " << n;
       }
   }
@@ -84,7 +89,8 @@ TEST(microkernel, computes_the_product) {
 TEST(microkernel, DISABLED_speed) {
   const int64_t k = 768;
   const auto loaded = test::load({matmul_tile(k)});
-  std::vector<float> a(static_cast<size_t>(rows * k), 1.0f), b(static_cast<size_t>(k * columns), 0.5f), c(static_cast<size_t>(rows * columns));
+  std::vector<float> a(static_cast<size_t>(rows * k), 1.0f), b(static_cast<size_t>(k * columns), 0.5f),
+      c(static_cast<size_t>(rows * columns));
   double best = 0;
   for (int round = 0; round < 50; ++round) {
     const auto begin = std::chrono::steady_clock::now();

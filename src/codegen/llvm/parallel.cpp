@@ -46,16 +46,19 @@ void KernelEmitter::parallel_loop(const For& n) {
   std::vector<llvm::Type*> fields = {builder_.getPtrTy(), builder_.getPtrTy(), min->getType()};
   for (const V v : captures.values) fields.push_back(v->getType());
   auto* closure_type = llvm::StructType::get(context_, fields);
-  llvm::AllocaInst* closure = stack_slot(closure_type, "closure", module_.getDataLayout().getPrefTypeAlign(closure_type));
-  const auto field = [&](V base, size_t number) { return builder_.CreateStructGEP(closure_type, base, static_cast<unsigned>(number)); };
+  llvm::AllocaInst* closure =
+      stack_slot(closure_type, "closure", module_.getDataLayout().getPrefTypeAlign(closure_type));
+  const auto field = [&](V base, size_t number) {
+    return builder_.CreateStructGEP(closure_type, base, static_cast<unsigned>(number));
+  };
   builder_.CreateStore(frame_.services, field(closure, 0));
   builder_.CreateStore(frame_.call_state, field(closure, 1));
   builder_.CreateStore(min, field(closure, 2));
   for (size_t c = 0; c < captures.values.size(); ++c) builder_.CreateStore(captures.values[c], field(closure, c + 3));
 
   // The body, as a function of its own.
-  auto* body_type = llvm::FunctionType::get(
-      builder_.getVoidTy(), {builder_.getPtrTy(), builder_.getInt64Ty(), builder_.getInt64Ty()}, false);
+  auto* body_type = llvm::FunctionType::get(builder_.getVoidTy(),
+                                            {builder_.getPtrTy(), builder_.getInt64Ty(), builder_.getInt64Ty()}, false);
   llvm::Function* body = declare(body_type, symbol_ + ".parallel", true);
   Frame outer = frame_;
   const auto return_to = builder_.saveIP();
@@ -75,11 +78,15 @@ void KernelEmitter::parallel_loop(const For& n) {
   for (size_t c = 0; c < captures.variables.size(); ++c) {
     const V v = captured(c + 3);
     const auto storage = frame_.storages.find(captures.variables[c]);
-    if (storage != frame_.storages.end()) storage->second.address = v;
-    else frame_.values[captures.variables[c]] = v;
+    if (storage != frame_.storages.end())
+      storage->second.address = v;
+    else
+      frame_.values[captures.variables[c]] = v;
   }
-  const V begin = builder_.CreateAdd(first, builder_.CreateIntCast(body->getArg(1), first->getType(), true), "", false, true);
-  const V end = builder_.CreateAdd(first, builder_.CreateIntCast(body->getArg(2), first->getType(), true), "", false, true);
+  const V begin =
+      builder_.CreateAdd(first, builder_.CreateIntCast(body->getArg(1), first->getType(), true), "", false, true);
+  const V end =
+      builder_.CreateAdd(first, builder_.CreateIntCast(body->getArg(2), first->getType(), true), "", false, true);
   // A loop of one iteration a call would not be recognised from a constant extent: ranges vary.
   llvm::BasicBlock *entry = builder_.GetInsertBlock(), *head = block("iteration"), *after = block("after");
   builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), head, after);
@@ -100,9 +107,11 @@ void KernelEmitter::parallel_loop(const For& n) {
 
   auto* service_type = llvm::FunctionType::get(
       builder_.getInt32Ty(),
-      {builder_.getPtrTy(), builder_.getPtrTy(), builder_.getPtrTy(), builder_.getInt64Ty(), builder_.getInt64Ty()}, false);
+      {builder_.getPtrTy(), builder_.getPtrTy(), builder_.getPtrTy(), builder_.getInt64Ty(), builder_.getInt64Ty()},
+      false);
   const V code = service(offsetof(LatheServices, parallel_for), service_type,
-                         {frame_.call_state, body, closure, builder_.CreateIntCast(extent, builder_.getInt64Ty(), true), builder_.getInt64(1)});
+                         {frame_.call_state, body, closure, builder_.CreateIntCast(extent, builder_.getInt64Ty(), true),
+                          builder_.getInt64(1)});
   llvm::BasicBlock *failed = block("parallel_failed"), *done = block("parallel_done");
   builder_.CreateCondBr(builder_.CreateIsNull(code), done, failed);
   builder_.SetInsertPoint(failed);

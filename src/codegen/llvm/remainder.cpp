@@ -44,9 +44,9 @@ llvm::Function* remainder_function(llvm::Module& module) {
   const V sign = b.CreateAnd(bits_x, uint64_t{1} << 63);
   const V magnitude_x = b.CreateXor(bits_x, sign);
   const V magnitude_y = b.CreateAnd(bits_y, ~(uint64_t{1} << 63));
-  const V invalid = b.CreateOr(b.CreateICmpUGE(magnitude_x, b.getInt64(infinity)),
-                               b.CreateOr(b.CreateICmpUGT(magnitude_y, b.getInt64(infinity)),
-                                          b.CreateICmpEQ(magnitude_y, b.getInt64(0))));
+  const V invalid = b.CreateOr(
+      b.CreateICmpUGE(magnitude_x, b.getInt64(infinity)),
+      b.CreateOr(b.CreateICmpUGT(magnitude_y, b.getInt64(infinity)), b.CreateICmpEQ(magnitude_y, b.getInt64(0))));
   b.CreateCondBr(invalid, special, finite);
 
   b.SetInsertPoint(special);

@@ -32,8 +32,10 @@ inline int32_t parallel_for(void* state, LatheParallelBody body, void* closure, 
   std::vector<std::thread> threads;
   for (int t = 0; t < call.threads; ++t) {
     const int64_t begin = extent * t / call.threads, end = extent * (t + 1) / call.threads;
-    if (call.threads == 1) body(closure, begin, end);
-    else threads.emplace_back(body, closure, begin, end);
+    if (call.threads == 1)
+      body(closure, begin, end);
+    else
+      threads.emplace_back(body, closure, begin, end);
   }
   for (std::thread& t : threads) t.join();
   return call.code;
@@ -47,16 +49,18 @@ inline const LatheServices& services() {
       .allocate = [](void* state, int64_t bytes, int64_t alignment) -> void* {
         auto& call = *static_cast<CallState*>(state);
         const std::lock_guard lock(call.mutex);
-        void* m = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>((bytes + alignment) / alignment * alignment));
+        void* m = std::aligned_alloc(static_cast<size_t>(alignment),
+                                     static_cast<size_t>((bytes + alignment) / alignment * alignment));
         call.memory.insert(m);
         return m;
       },
-      .release = [](void* state, void* memory) {
-        auto& call = *static_cast<CallState*>(state);
-        const std::lock_guard lock(call.mutex);
-        call.memory.erase(memory);
-        std::free(memory);
-      },
+      .release =
+          [](void* state, void* memory) {
+            auto& call = *static_cast<CallState*>(state);
+            const std::lock_guard lock(call.mutex);
+            call.memory.erase(memory);
+            std::free(memory);
+          },
       .raise_error = [](void* state, int32_t code, const char* message, const char* node) -> int32_t {
         auto& call = *static_cast<CallState*>(state);
         const std::lock_guard lock(call.mutex);

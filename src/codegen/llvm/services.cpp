@@ -1,8 +1,9 @@
 // Calls through the services table (abi/services.h): errors and scratch memory.
 #include "abi/services.h"
-#include "codegen/llvm/emitter.h"
 
 #include <llvm/IR/MDBuilder.h>
+
+#include "codegen/llvm/emitter.h"
 
 namespace lathe::codegen {
 
@@ -15,7 +16,8 @@ KernelEmitter::V KernelEmitter::service(size_t offset, llvm::FunctionType* type,
 
 KernelEmitter::V KernelEmitter::text(const std::string& s) {
   for (llvm::GlobalVariable& global : module_.globals()) {
-    const auto* data = llvm::dyn_cast_or_null<llvm::ConstantDataArray>(global.hasInitializer() ? global.getInitializer() : nullptr);
+    const auto* data =
+        llvm::dyn_cast_or_null<llvm::ConstantDataArray>(global.hasInitializer() ? global.getInitializer() : nullptr);
     if (data && global.getName().starts_with("text") && data->isCString() && data->getAsCString() == s) return &global;
   }
   return builder_.CreateGlobalString(s, "text");
@@ -23,7 +25,8 @@ KernelEmitter::V KernelEmitter::text(const std::string& s) {
 
 void KernelEmitter::raise(V code, const std::string& message, const std::string& node) {
   auto* type = llvm::FunctionType::get(
-      builder_.getInt32Ty(), {builder_.getPtrTy(), builder_.getInt32Ty(), builder_.getPtrTy(), builder_.getPtrTy()}, false);
+      builder_.getInt32Ty(), {builder_.getPtrTy(), builder_.getInt32Ty(), builder_.getPtrTy(), builder_.getPtrTy()},
+      false);
   const V where = node.empty() ? static_cast<V>(llvm::ConstantPointerNull::get(builder_.getPtrTy())) : text(node);
   leave(service(offsetof(LatheServices, raise_error), type,
                 {frame_.call_state, builder_.CreateIntCast(code, builder_.getInt32Ty(), true), text(message), where}));
@@ -31,8 +34,10 @@ void KernelEmitter::raise(V code, const std::string& message, const std::string&
 
 void KernelEmitter::leave(V code) {
   // The runtime keeps what a parallel body raised, and parallel_for returns it.
-  if (frame_.parallel_body) builder_.CreateRetVoid();
-  else builder_.CreateRet(builder_.CreateIntCast(code, builder_.getInt32Ty(), true));
+  if (frame_.parallel_body)
+    builder_.CreateRetVoid();
+  else
+    builder_.CreateRet(builder_.CreateIntCast(code, builder_.getInt32Ty(), true));
 }
 
 KernelEmitter::V KernelEmitter::heap(V bytes) {

@@ -19,9 +19,12 @@ constexpr uint64_t memory_alignment = 64;
 void KernelEmitter::sequential_loop(const For& n, V begin, V end) {
   const std::optional<int64_t> extent = as_int(n.extent);
   if (extent && *extent <= 0) return;
-  llvm::BasicBlock *before = builder_.GetInsertBlock(), *body = block(n.loop_var->name.c_str()), *after = block("after");
-  if (extent) builder_.CreateBr(body);
-  else builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), body, after);
+  llvm::BasicBlock *before = builder_.GetInsertBlock(), *body = block(n.loop_var->name.c_str()),
+                   *after = block("after");
+  if (extent)
+    builder_.CreateBr(body);
+  else
+    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), body, after);
   builder_.SetInsertPoint(body);
   llvm::PHINode* counter = builder_.CreatePHI(begin->getType(), 2, n.loop_var->name);
   counter->addIncoming(begin, before);
@@ -56,8 +59,10 @@ void KernelEmitter::allocate_registers(const Allocate& n, Storage& storage) {
   std::sort(ranges.begin(), ranges.end());
   std::vector<std::pair<int64_t, int64_t>> merged;
   for (const auto& [first, end] : ranges) {
-    if (!merged.empty() && first < merged.back().second) merged.back().second = std::max(merged.back().second, end);
-    else merged.emplace_back(first, end);
+    if (!merged.empty() && first < merged.back().second)
+      merged.back().second = std::max(merged.back().second, end);
+    else
+      merged.emplace_back(first, end);
   }
   for (const auto& [first, end] : merged) {
     llvm::Type* type = register_type(n.dtype.with_lanes(static_cast<int>(end - first)));
@@ -79,7 +84,8 @@ void KernelEmitter::allocate(const Allocate& n) {
   const Expr count = n.extents.empty() ? int64(1) : n.extents[0];
   const std::optional<int64_t> constant = as_int(count);
   if (n.scope == "local" && constant && n.dtype.storage_bytes(*constant) <= largest_stack_slot) {
-    auto* type = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<uint64_t>(std::max<int64_t>(1, n.dtype.storage_bytes(*constant))));
+    auto* type = llvm::ArrayType::get(builder_.getInt8Ty(),
+                                      static_cast<uint64_t>(std::max<int64_t>(1, n.dtype.storage_bytes(*constant))));
     storage.address = stack_slot(type, n.buffer_var->name, llvm::Align(memory_alignment));
     frame_.storages[n.buffer_var.get()] = storage;
     return statement(n.body);
@@ -96,7 +102,8 @@ void KernelEmitter::allocate(const Allocate& n) {
 void KernelEmitter::allocate_constant(const AllocateConst& n) {
   const std::string_view bytes = n.data->view();
   auto* data = llvm::ConstantDataArray::getString(context_, llvm::StringRef(bytes.data(), bytes.size()), false);
-  auto* global = new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "constant");
+  auto* global =
+      new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "constant");
   global->setAlignment(llvm::Align(memory_alignment));
   const auto scope = alias_scopes_.find(n.buffer_var.get());
   Storage storage;
@@ -108,7 +115,8 @@ void KernelEmitter::allocate_constant(const AllocateConst& n) {
 
 void KernelEmitter::conditional(const IfThenElse& n) {
   const V condition = value(n.condition);
-  llvm::BasicBlock *then_block = block("then"), *else_block = n.else_case ? block("else") : nullptr, *after = block("after_if");
+  llvm::BasicBlock *then_block = block("then"), *else_block = n.else_case ? block("else") : nullptr,
+                   *after = block("after_if");
   builder_.CreateCondBr(condition, then_block, else_block ? else_block : after);
   builder_.SetInsertPoint(then_block);
   statement(n.then_case);
@@ -148,8 +156,7 @@ void KernelEmitter::statement(const Stmt& s) {
       [&](const SeqStmt& n) {
         for (const Stmt& child : n.seq) statement(child);
       },
-      [&](const IfThenElse& n) { conditional(n); },
-      [&](const Evaluate& n) { value(n.value); },
+      [&](const IfThenElse& n) { conditional(n); }, [&](const Evaluate& n) { value(n.value); },
       [&](const For& n) {
         if (n.kind == ForKind::parallel && !frame_.parallel_body) return parallel_loop(n);
         const V begin = index_value(n.min);
@@ -157,7 +164,8 @@ void KernelEmitter::statement(const Stmt& s) {
         if (support::flip("llvm_loop_end")) end = builder_.CreateSub(end, llvm::ConstantInt::get(end->getType(), 1));
         sequential_loop(n, begin, end);
       },
-      [&](const While& n) { while_loop(n); }, [&](const Block&) { support::unreachable("a block is left in a kernel"); },
+      [&](const While& n) { while_loop(n); },
+      [&](const Block&) { support::unreachable("a block is left in a kernel"); },
       [&](const BlockRealize&) { support::unreachable("a block is left in a kernel"); });
 }
 

@@ -30,7 +30,8 @@ class Writer {
   }
   support::Status close() {
     file_.close();
-    if (!file_) return support::Diagnostic{.code = codes::file_failed, .message = fmt::format("'{}' cannot be written", path_)};
+    if (!file_)
+      return support::Diagnostic{.code = codes::file_failed, .message = fmt::format("'{}' cannot be written", path_)};
     return support::success();
   }
 
@@ -63,7 +64,8 @@ support::Status write_weights_file(const ArtifactContents& contents, const std::
   return out.close();
 }
 
-support::Status write_weights_object(const ArtifactContents& contents, const std::string& symbol, const std::string& path) {
+support::Status write_weights_object(const ArtifactContents& contents, const std::string& symbol,
+                                     const std::string& path) {
   const uint64_t data = LATHE_WEIGHTS_ALIGNMENT, size = static_cast<uint64_t>(contents.weights_bytes);
   std::string names("\0", 1);  // of sections and symbols together
   const auto name = [&](std::string_view text) {
@@ -120,7 +122,8 @@ std::pair<uint64_t, uint64_t> find_weights_section(std::string_view elf) {
   const Elf64_Shdr names = section_at(header.e_shstrndx);
   for (uint64_t s = 0; s < header.e_shnum; ++s) {
     const Elf64_Shdr each = section_at(s);
-    if (std::string_view(elf.data() + names.sh_offset + each.sh_name) == section_name) return {each.sh_offset, each.sh_size};
+    if (std::string_view(elf.data() + names.sh_offset + each.sh_name) == section_name)
+      return {each.sh_offset, each.sh_size};
   }
   return {0, 0};
 }

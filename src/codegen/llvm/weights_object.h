@@ -6,7 +6,8 @@
 namespace lathe::codegen {
 
 // Writes `weights` as section .lathe_weights, aligned to a page, under the symbol; byte for byte from where they lie.
-support::Status write_weights_object(const ArtifactContents& contents, const std::string& symbol, const std::string& path);
+support::Status write_weights_object(const ArtifactContents& contents, const std::string& symbol,
+                                     const std::string& path);
 
 // The weights alone, for the file beside an artifact.
 support::Status write_weights_file(const ArtifactContents& contents, const std::string& path);

@@ -27,8 +27,10 @@ std::string listing(const Kernel& kernel) {
   std::string text = fmt::format("kernel {}\n", kernel.name);
   for (const ir::Var& param : f.params) {
     const ir::Buffer buffer = f.buffer_of(param);
-    if (buffer) text += fmt::format("  buffer {}: {}[{}]\n", buffer->name, buffer->dtype.str(), extent_text(buffer));
-    else text += fmt::format("  scalar {}: {}\n", param->name, param->dtype.str());
+    if (buffer)
+      text += fmt::format("  buffer {}: {}[{}]\n", buffer->name, buffer->dtype.str(), extent_text(buffer));
+    else
+      text += fmt::format("  scalar {}: {}\n", param->name, param->dtype.str());
   }
   text += "  body:";
   for (const auto& [name, count] : statements_of(f)) text += fmt::format(" {} {}", count, name);
@@ -40,8 +42,9 @@ std::string listing(const Kernel& kernel) {
 support::Result<std::string> emit_null(const std::vector<Kernel>& kernels, const target::Target&,
                                        const EmitOptions& options) {
   if (options.kind != EmitKind::listing)
-    return support::Diagnostic{.code = codes::unsupported_emission,
-                               .message = fmt::format("the null target emits a listing, no {}", emit_kind_name(options.kind))};
+    return support::Diagnostic{
+        .code = codes::unsupported_emission,
+        .message = fmt::format("the null target emits a listing, no {}", emit_kind_name(options.kind))};
   support::Diagnostics problems;
   std::string text;
   for (const Kernel& kernel : kernels) {

@@ -1,7 +1,7 @@
 // Writing functions as expressions. Private to this folder.
 //
-// A value that is used twice must be bound, or its expression is evaluated twice. `a * b + c` may become one rounding or
-// two: where exactly one matters, `fma` stands.
+// A value that is used twice must be bound, or its expression is evaluated twice. `a * b + c` may become one rounding
+// or two: where exactly one matters, `fma` stands.
 #pragma once
 
 #include "ir/build.h"
@@ -45,9 +45,15 @@ inline Expr bits_of(const Expr& x) { return call(word_of(x->dtype), intrinsic::r
 inline Expr from_bits(const Expr& bits) {
   return call(DType::float_(bits->dtype.bits, bits->dtype.lanes), intrinsic::reinterpret, {bits});
 }
-inline Expr shift_left(const Expr& x, int64_t by) { return call(x->dtype, intrinsic::shift_left, {x, constant(x->dtype, by)}); }
-inline Expr shift_right(const Expr& x, int64_t by) { return call(x->dtype, intrinsic::shift_right, {x, constant(x->dtype, by)}); }
-inline Expr bit_and(const Expr& x, int64_t mask) { return call(x->dtype, intrinsic::bitwise_and, {x, constant(x->dtype, mask)}); }
+inline Expr shift_left(const Expr& x, int64_t by) {
+  return call(x->dtype, intrinsic::shift_left, {x, constant(x->dtype, by)});
+}
+inline Expr shift_right(const Expr& x, int64_t by) {
+  return call(x->dtype, intrinsic::shift_right, {x, constant(x->dtype, by)});
+}
+inline Expr bit_and(const Expr& x, int64_t mask) {
+  return call(x->dtype, intrinsic::bitwise_and, {x, constant(x->dtype, mask)});
+}
 inline Expr bit_or(const Expr& x, const Expr& y) { return call(x->dtype, intrinsic::bitwise_or, {x, y}); }
 
 // c[0] + c[1] x + c[2] x^2 + …, by Horner's rule.

@@ -60,10 +60,14 @@ Expr unary(const Row& row, const Expr& argument) {
   Terms terms;
   const Expr x = terms(argument);
   Expr y;
-  if (t.bits == 64) y = row.wide(terms, x);
-  else if (row.single && t.bits == 32) y = row.single(terms, x);
-  else if (row.single) y = cast(t, row.single(terms, terms(cast(DType::float_(32, t.lanes), x))));
-  else y = cast(t, (row.widened ? row.widened : row.wide)(terms, terms(cast(wide_of(t), x))));
+  if (t.bits == 64)
+    y = row.wide(terms, x);
+  else if (row.single && t.bits == 32)
+    y = row.single(terms, x);
+  else if (row.single)
+    y = cast(t, row.single(terms, terms(cast(DType::float_(32, t.lanes), x))));
+  else
+    y = cast(t, (row.widened ? row.widened : row.wide)(terms, terms(cast(wide_of(t), x))));
   return terms.wrap(y);
 }
 
@@ -72,8 +76,10 @@ Expr binary(const BinaryRow& row, const Expr& first, const Expr& second) {
   Terms terms;
   const Expr a = terms(first), b = terms(second);
   Expr y;
-  if (t.bits == 64) y = row.wide(terms, a, b);
-  else if (row.single && t.bits == 32) y = row.single(terms, a, b);
+  if (t.bits == 64)
+    y = row.wide(terms, a, b);
+  else if (row.single && t.bits == 32)
+    y = row.single(terms, a, b);
   else if (row.single) {
     const DType single = DType::float_(32, t.lanes);
     y = cast(t, row.single(terms, terms(cast(single, a)), terms(cast(single, b))));

@@ -12,7 +12,8 @@ struct Constants {
   int bias, mantissa;
 };
 constexpr Constants single_constants{12582912.0, 1.4426950408889634, 0.69287109375, 0.00027608680994530943, 127, 23};
-constexpr Constants double_constants{6755399441055744.0, 1.4426950408889634, 0.69314718036912382, 1.9082149292705877e-10, 1023, 52};
+constexpr Constants double_constants{
+    6755399441055744.0, 1.4426950408889634, 0.69314718036912382, 1.9082149292705877e-10, 1023, 52};
 
 const Constants& constants_of(const Expr& x) { return x->dtype.bits == 32 ? single_constants : double_constants; }
 
@@ -25,7 +26,8 @@ Reduced reduce(Terms& t, const Expr& x) {
   const Constants& c = constants_of(x);
   const Expr magic = number(x, c.to_integer);
   const Expr shifted = t(x * number(x, c.log2_e) + magic);
-  const int64_t magic_bits = x->dtype.bits == 32 ? std::bit_cast<int32_t>(static_cast<float>(c.to_integer)) : std::bit_cast<int64_t>(c.to_integer);
+  const int64_t magic_bits = x->dtype.bits == 32 ? std::bit_cast<int32_t>(static_cast<float>(c.to_integer))
+                                                 : std::bit_cast<int64_t>(c.to_integer);
   const Expr k = t(bits_of(shifted) - magic_bits);
   const Expr whole = t(shifted - magic);
   return {k, t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low))};

@@ -7,7 +7,10 @@ namespace lathe::codegen::math {
 Expr tanh_single(Terms& t, const Expr& x) {
   const Expr size = t(magnitude(x));
   const Expr z = t(size * size);
-  const Expr small = t(size * z * polynomial(z, {-0.333333313, 0.133332118, -0.0539474599, 0.0217041597, -0.00818526931, 0.00214967271}) + size);
+  const Expr small =
+      t(size * z *
+            polynomial(z, {-0.333333313, 0.133332118, -0.0539474599, 0.0217041597, -0.00818526931, 0.00214967271}) +
+        size);
   const Expr bounded = t(at_most(size, 9.5));
   const Expr e = t(exp_single_inside(t, t(bounded + bounded)));
   const Expr large = number(x, 1.0) - div(number(x, 2.0), e + number(x, 1.0));
@@ -70,8 +73,8 @@ Expr atanh_double(Terms& t, const Expr& x) {
 Expr erf_single(Terms& t, const Expr& x) {
   const Expr size = t(magnitude(x));
   const Expr z = t(size * size);
-  const Expr small = t(size + size * polynomial(z, {0.128379166, -0.376126379, 0.112837829, -0.0268654451, 0.00522107491,
-                                             -0.000848471129, 0.00011270542, -9.68012864e-06}));
+  const Expr small = t(size + size * polynomial(z, {0.128379166, -0.376126379, 0.112837829, -0.0268654451,
+                                                    0.00522107491, -0.000848471129, 0.00011270542, -9.68012864e-06}));
   const Expr bounded = t(at_most(size, 4.0));
   const Expr log_rest = t(polynomial(bounded, {0.000204366937, -1.1296612, -0.633039534, -0.108639114, 0.0253736489,
                                                -0.00428242981, 0.000463802542, -2.53173075e-05, 2.51510443e-07}));
@@ -79,23 +82,25 @@ Expr erf_single(Terms& t, const Expr& x) {
   return with_sign_of(select(size < number(x, 1.0), small, large), x);
 }
 
-// Below 1 x + x P(x^2), 2^-74.7; above 1 - exp(-x^2) G((x - 2.5) / (x + 2.5)), G = exp(x^2) erfc(x), 2^-70; from 6 on 1.
+// Below 1 x + x P(x^2), 2^-74.7; above 1 - exp(-x^2) G((x - 2.5) / (x + 2.5)), G = exp(x^2) erfc(x), 2^-70; from 6
+// on 1.
 Expr erf_double(Terms& t, const Expr& x) {
   const Expr size = t(magnitude(x));
   const Expr inside = t(at_most(size, 1.0));
   const Expr z = t(inside * inside);
-  const Expr small = t(inside + inside * polynomial(z, {0.12837916709551256, -0.37612638903183754, 0.11283791670955126, -0.026866170645131218,
-                                               0.0052239776254416823, -0.00085483270234036667, 0.00012055332978913996,
-                                               -1.4925650238180372e-05, 1.6462110811718086e-06, -1.636576916105672e-07,
-                                               1.4806033344240927e-08, -1.2277785985159942e-09, 9.3240033109834999e-11,
-                                               -6.1976315067600485e-12, 2.8079911651748105e-13}));
+  const Expr small =
+      t(inside + inside * polynomial(z, {0.12837916709551256, -0.37612638903183754, 0.11283791670955126,
+                                         -0.026866170645131218, 0.0052239776254416823, -0.00085483270234036667,
+                                         0.00012055332978913996, -1.4925650238180372e-05, 1.6462110811718086e-06,
+                                         -1.636576916105672e-07, 1.4806033344240927e-08, -1.2277785985159942e-09,
+                                         9.3240033109834999e-11, -6.1976315067600485e-12, 2.8079911651748105e-13}));
   const Expr bounded = t(at_most(size, 6.0));
   const Expr u = t(div(bounded - number(x, 2.5), bounded + number(x, 2.5)));
-  const Expr g = polynomial(u, {0.21080636406114359, -0.37173673394897344, 0.25171319321744684, -0.12503305237880674,
-                                0.039922539076548642, -0.0039937011589072655, -0.0026423659929556442,
-                                0.00087591478459569288, 0.00022837699943572144, -0.00012887772010187606,
-                                -3.4111207706927435e-05, 1.8986048541198209e-05, 8.5111287338470538e-06,
-                                -9.4427882458173318e-07, -9.3027743271767618e-07});
+  const Expr g =
+      polynomial(u, {0.21080636406114359, -0.37173673394897344, 0.25171319321744684, -0.12503305237880674,
+                     0.039922539076548642, -0.0039937011589072655, -0.0026423659929556442, 0.00087591478459569288,
+                     0.00022837699943572144, -0.00012887772010187606, -3.4111207706927435e-05, 1.8986048541198209e-05,
+                     8.5111287338470538e-06, -9.4427882458173318e-07, -9.3027743271767618e-07});
   const Expr rest = t(exp_sum(t, t(negated(bounded * bounded)), number(x, 0.0)));
   const Expr large = number(x, 1.0) - g * rest;
   return with_sign_of(select(size < number(x, 1.0), small, large), x);

@@ -1,5 +1,5 @@
-// log and its kin. x = 2^e m with m in [sqrt(1/2), sqrt(2)), so that no cancellation meets e = -1; subnormals are scaled
-// up first. log 0 is -infinity, of what is negative NaN, of infinity infinity; NaN stays NaN.
+// log and its kin. x = 2^e m with m in [sqrt(1/2), sqrt(2)), so that no cancellation meets e = -1; subnormals are
+// scaled up first. log 0 is -infinity, of what is negative NaN, of infinity infinity; NaN stays NaN.
 #include "codegen/emit/math/building.h"
 
 namespace lathe::codegen::math {
@@ -34,8 +34,9 @@ struct Pieces {
 Pieces log_pieces(Terms& t, const Expr& f) {
   const Expr s = t(div(f, number(f, 2.0) + f));
   const Expr z = t(s * s);
-  const Expr r = z * polynomial(z, {0.66666666666666663, 0.40000000000006242, 0.28571428569086588, 0.2222222264670303,
-                                    0.18181775672316949, 0.15387090482508217, 0.13250123940444508, 0.13251279145480441});
+  const Expr r =
+      z * polynomial(z, {0.66666666666666663, 0.40000000000006242, 0.28571428569086588, 0.2222222264670303,
+                         0.18181775672316949, 0.15387090482508217, 0.13250123940444508, 0.13251279145480441});
   const Expr half = t(number(f, 0.5) * f * f);
   return {half, t(s * (half + r))};
 }
@@ -52,8 +53,9 @@ Expr log_single(Terms& t, const Expr& x) {
   const Split s = split_exponent(t, x);
   const Expr& f = s.fraction;
   const Expr z = t(f * f);
-  const Expr cubic = f * z * polynomial(f, {0.333333105, -0.249999866, 0.200021461, -0.166692182, 0.142200246,
-                                            -0.12385533, 0.118650973, -0.11780794, 0.0692122504});
+  const Expr cubic = f * z *
+                     polynomial(f, {0.333333105, -0.249999866, 0.200021461, -0.166692182, 0.142200246, -0.12385533,
+                                    0.118650973, -0.11780794, 0.0692122504});
   Expr low = t(cubic + s.exponent * number(x, 0.00027608680994530943));
   low = t(low - number(x, 0.5) * z);
   return with_edges(t, x, t(s.exponent * number(x, 0.69287109375) + (f + low)));
@@ -77,7 +79,8 @@ Expr log2_double(Terms& t, const Expr& x) {
 Expr log10_double(Terms& t, const Expr& x) {
   const Split s = split_exponent(t, x);
   const Expr m = log_of_fraction(t, s.fraction);
-  const Expr low = t(m * number(x, 0.43429448190325182) + (s.exponent * number(x, 1.1451100898021838e-10) + m * number(x, 1.0983196502167651e-17)));
+  const Expr low = t(m * number(x, 0.43429448190325182) +
+                     (s.exponent * number(x, 1.1451100898021838e-10) + m * number(x, 1.0983196502167651e-17)));
   return with_edges(t, x, t(s.exponent * number(x, 0.30102999554947019) + low));
 }
 
@@ -90,6 +93,5 @@ Expr log1p_double(Terms& t, const Expr& x) {
   // At -1 and from infinity on the quotient is no number.
   return select(x < number(x, infinite()), select(eq(u, number(x, 0.0)), log_u, kept), log_u);
 }
-
 
 }  // namespace lathe::codegen::math

@@ -52,7 +52,8 @@ Expr with_edges(Terms& t, const Expr& x, const Expr& y, const Expr& power) {
   Expr r = t(select(at_edge, edge, power));
   const Expr negative = t(bits_of(x) < constant(word_of(x->dtype), int64_t{0}));
   r = t(select(logical_and(negative, y_odd), negated(r), r));
-  const Expr complex = logical_and(logical_and(x < zero, size < infinity), logical_not(logical_or(y_integer, eq(magnitude(y), infinity))));
+  const Expr complex = logical_and(logical_and(x < zero, size < infinity),
+                                   logical_not(logical_or(y_integer, eq(magnitude(y), infinity))));
   r = t(select(complex, number(x, not_a_number()), r));
   r = t(select(logical_or(is_nan(x), is_nan(y)), x + y, r));
   return select(logical_or(eq(y, zero), eq(x, one)), one, r);

@@ -27,11 +27,26 @@ Reduced reduce_fast(Terms& t, const Expr& x) {
 }
 
 // 2/pi: 64 bits a word, after a word of zeros.
-constexpr uint64_t two_over_pi[] = {
-    0,                  0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
-    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
-    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7,
-    0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
+constexpr uint64_t two_over_pi[] = {0,
+                                    0xa2f9836e4e441529,
+                                    0xfc2757d1f534ddc0,
+                                    0xdb6295993c439041,
+                                    0xfe5163abdebbc561,
+                                    0xb7246e3a424dd2e0,
+                                    0x06492eea09d1921c,
+                                    0xfe1deb1cb129a73e,
+                                    0xe88235f52ebb4484,
+                                    0xe99c7026b45f7e41,
+                                    0x3991d639835339f4,
+                                    0x9c845f8bbdf9283b,
+                                    0x1ff897ffde05980f,
+                                    0xef2f118b5a0a6d1f,
+                                    0x6d367ecf27cb09b7,
+                                    0x4f463f669e5fea2d,
+                                    0x7527bac7ebe5f17b,
+                                    0x3d0739f78a5292ea,
+                                    0x6bfb5fb11f8d5d08,
+                                    0x56033046fc7b6bab};
 
 // Word `index` + `ahead` of the table, by halving.
 Expr table_word(const std::vector<Expr>& index_bits, DType word, int from, int ahead, int words, int level) {
@@ -73,7 +88,8 @@ Reduced reduce_exactly(Terms& t, const Expr& x, int widest) {
   std::vector<Expr> table, window;
   for (int ahead = 0; ahead < 4; ++ahead) table.push_back(t(table_word(index_bits, word, 0, ahead, words, levels - 1)));
   for (size_t w = 0; w < 3; ++w)
-    window.push_back(t(bit_or(call(word, intrinsic::shift_left, {table[w], offset}), call(word, intrinsic::shift_right, {table[w + 1], rest}))));
+    window.push_back(t(bit_or(call(word, intrinsic::shift_left, {table[w], offset}),
+                              call(word, intrinsic::shift_right, {table[w + 1], rest}))));
   const Expr carry_in = t(high_product(t, m, window[2]));
   const Expr low_product = t(m * window[1]);
   const Expr low = t(low_product + carry_in);
@@ -101,16 +117,18 @@ Reduced reduce_exactly(Terms& t, const Expr& x, int widest) {
 Expr sin_of_rest(const Reduced& a) {
   const Expr& r = a.high;
   const Expr z = r * r;
-  const Expr p = polynomial(z, {-0.16666666666666666, 0.0083333333333333228, -0.00019841269841255066, 2.7557319214188953e-06,
-                                -2.5052104911165089e-08, 1.6058366569312438e-10, -7.5786947910435255e-13});
+  const Expr p =
+      polynomial(z, {-0.16666666666666666, 0.0083333333333333228, -0.00019841269841255066, 2.7557319214188953e-06,
+                     -2.5052104911165089e-08, 1.6058366569312438e-10, -7.5786947910435255e-13});
   return r + (r * z * p + a.low * (number(r, 1.0) - number(r, 0.5) * z));
 }
 
 Expr cos_of_rest(Terms& t, const Reduced& a) {
   const Expr& r = a.high;
   const Expr z = t(r * r);
-  const Expr p = polynomial(z, {0.041666666666666664, -0.0013888888888888874, 2.4801587301571476e-05, -2.7557319215366036e-07,
-                                2.0876754363695663e-09, -1.1470292961986881e-11, 4.7380943382852817e-14});
+  const Expr p =
+      polynomial(z, {0.041666666666666664, -0.0013888888888888874, 2.4801587301571476e-05, -2.7557319215366036e-07,
+                     2.0876754363695663e-09, -1.1470292961986881e-11, 4.7380943382852817e-14});
   const Expr half = t(number(r, 0.5) * z);
   const Expr w = t(number(r, 1.0) - half);
   return w + (((number(r, 1.0) - w) - half) + (z * z * p - r * a.low));
