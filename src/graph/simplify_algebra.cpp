@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "graph/rewrite_bindings.h"
+#include "ops/attributes.h"
 #include "ops/operators.h"
 #include "support/mutation.h"
 
@@ -25,6 +26,18 @@ bool same_info(const Expr& a, const Expr& b) {
 }
 
 bool is_float(const Expr& e) { return as_tensor(e) && as_tensor(e)->dtype.is_floating(); }
+
+// Where each axis of a permute_dims comes from.
+std::vector<int64_t> axes_of(const Call& permute) {
+  const auto& axes = static_cast<const ops::PermuteDimsAttributes*>(permute.attributes.get())->axes;
+  const int64_t rank = as_tensor(permute.args[0])->ndim;
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t axis = axes ? (*axes)[static_cast<size_t>(i)] : rank - 1 - i;
+    all.push_back(axis < 0 ? axis + rank : axis);
+  }
+  return all;
+}
 
 // One identity: what the call is, when it names this operator and the identity holds.
 struct Identity {
@@ -65,10 +78,10 @@ const Identity identities[] = {
     {"astype", "a conversion to the dtype it has", [](const Emitter&, const Call& c) { return c.args[0]; }},
     {"permute_dims", "a permutation that moves nothing",
      [](const Emitter&, const Call& c) {
-       const auto* attrs = static_cast<const ops::PermuteDimsAttributes*>(c.attributes.get());
-       for (size_t i = 0; i < attrs->axes.size(); ++i)
-         if (attrs->axes[i] != static_cast<int64_t>(i)) return Expr();
-       return operand_if(!attrs->axes.empty(), c, 0);
+       const std::vector<int64_t> axes = axes_of(c);
+       for (size_t i = 0; i < axes.size(); ++i)
+         if (axes[i] != static_cast<int64_t>(i)) return Expr();
+       return c.args[0];
      }},
 };
 
@@ -76,9 +89,7 @@ const Identity identities[] = {
 Result<Expr> merge_permutations(const Emitter& emitter, const Call& call) {
   const auto* inner = as_call_of(emitter.value_of(call.args[0]), "permute_dims");
   if (!inner) return Expr();
-  const auto& outer_axes = static_cast<const ops::PermuteDimsAttributes*>(call.attributes.get())->axes;
-  const auto& inner_axes = static_cast<const ops::PermuteDimsAttributes*>(inner->attributes.get())->axes;
-  if (outer_axes.empty() || inner_axes.size() != outer_axes.size()) return Expr();
+  const std::vector<int64_t> outer_axes = axes_of(call), inner_axes = axes_of(*inner);
   std::vector<int64_t> axes;
   for (const int64_t axis : outer_axes) axes.push_back(inner_axes[static_cast<size_t>(axis)]);
   return make_call(ops::permute_dims, {inner->args[0]}, make<ops::PermuteDimsAttributes>(std::move(axes)));

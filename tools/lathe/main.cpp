@@ -1,6 +1,7 @@
 // The `lathe` command. Exit codes: 0 done; 1 what was asked cannot be done, for the reason on standard error; 2 the
 // command line itself is wrong; 70 a failure of Lathe itself.
 #include "command.h"
+#include "support/version.h"
 
 namespace {
 
@@ -9,7 +10,7 @@ constexpr int user_error = 1, usage_error = 2, internal_failure = 70;
 int run(int argc, char** argv) {
   CLI::App app{"Lathe compiles machine-learning models to small native artifacts.", "lathe"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("lathe ") + LATHE_VERSION);
+  app.set_version_flag("--version", std::string("lathe ") + lathe::support::version);
   app.footer("Example:\n  lathe compile model.onnx -o model.so && lathe run model.so --input x=image.npy -o out.npz");
   lathe::tool::add_compile(app);
   lathe::tool::add_run(app);

@@ -1,11 +1,13 @@
 #include "driver/artifact/metadata.h"
 
+#include "support/version.h"
+
 namespace lathe::driver {
 
 Metadata metadata_of(const CompiledModel& model) {
   Metadata metadata;
   metadata["builder"] = "lathe";
-  metadata["version"] = LATHE_VERSION;
+  metadata["version"] = support::version;
   metadata["target"] = model.target.str();
   metadata["architecture"] = model.target.triple.substr(0, model.target.triple.find('-'));
   std::string features;

@@ -1,0 +1,68 @@
+#include "graph/pack_weights.h"
+
+#include "graph/rewrite_bindings.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+#include "support/mutation.h"
+
+namespace lathe::graph {
+namespace {
+
+// Columns a panel: two vectors, which is what a register tile holds beside its rows; one where there are few columns.
+// 0: packing would mostly store zeros.
+int64_t panel_width(int64_t columns, ir::DType dtype, const target::Target& target) {
+  const int64_t lanes = target.lanes(dtype.bits);
+  if (columns > lanes) return 2 * lanes;
+  return 2 * columns > lanes ? lanes : 0;
+}
+
+std::optional<int64_t> extent(const Expr& e, size_t axis) {
+  const auto* info = as_tensor(e);
+  return info && info->shape && axis < info->shape->size() ? ir::as_int((*info->shape)[axis]) : std::nullopt;
+}
+
+bool packable(const Expr& weight) {
+  return weight && weight.is<Constant>() && as_tensor(weight)->dtype == ir::DType::float32() &&
+         weight.as<Constant>()->data->elements() > 0;
+}
+
+Result<Expr> pack(Emitter& emitter, const target::Target& target, const Expr& value) {
+  if (const auto* conv = as_call_of(value, "nn.conv")) {
+    const auto& attrs = *static_cast<const ops::ConvAttributes*>(conv->attributes.get());
+    if (!packable(conv->args[1]) || attrs.groups != 1 || attrs.kernel_layout != "OIHW") return Expr();
+    const int64_t channels = extent(conv->args[1], 0).value_or(0);
+    const int64_t width = panel_width(channels, ir::DType::float32(), target);
+    if (width == 0) return Expr();
+    const Expr packed = TRY(emitter.call(ops::pack_kernel, {conv->args[1]}, make<ops::PackAttributes>(width), "packed"));
+    return make_call(ops::conv, {conv->args[0], packed}, ir::with(attrs, [&](ops::ConvAttributes& copy) {
+                       copy.kernel_layout = fmt::format("OHWI{}o", width);
+                       copy.channels = channels;
+                     }));
+  }
+  if (const auto* product = as_call_of(value, "matmul")) {
+    const auto& attrs = *static_cast<const ops::MatmulAttributes*>(product->attributes.get());
+    const auto* b = as_tensor(product->args[1]);
+    if (!packable(product->args[1]) || attrs.b_layout != "KN" || !b || b->ndim != 2) return Expr();
+    const int64_t columns = extent(product->args[1], 1).value_or(0);
+    const int64_t width = panel_width(columns, ir::DType::float32(), target);
+    if (width == 0) return Expr();
+    const Expr packed =
+        TRY(emitter.call(ops::pack_matrix, {product->args[1]}, make<ops::PackAttributes>(width), "packed"));
+    return make_call(ops::matmul, {product->args[0], packed}, ir::with(attrs, [&](ops::MatmulAttributes& copy) {
+                       copy.b_layout = fmt::format("NK{}n", width);
+                       copy.columns = columns;
+                     }));
+  }
+  return Expr();
+}
+
+}  // namespace
+
+support::Result<ir::IRModule> pack_weights(ir::IRModule module, const target::Target& target,
+                                           const ir::PassContext&) {
+  return rewrite_functions(std::move(module), [&](Emitter& emitter, const Var&, const Expr& value) {
+    return pack(emitter, target, value);
+  });
+}
+
+}  // namespace lathe::graph
