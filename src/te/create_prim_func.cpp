@@ -2,8 +2,8 @@
 #include "ir/visit.h"
 #include "support/mutation.h"
 #include "te/codes.h"
-#include "te/regions.h"
 #include "te/tensor.h"
+#include "tir/analysis/regions.h"
 
 namespace lathe::te {
 
@@ -102,18 +102,25 @@ class Lowering {
     });
     Stmt body = rename_(op.extern_body);
     if (has_blocks) return body;
-    std::vector<tir::BufferRegion> reads, writes;
-    for (const Tensor& input : op.inputs) reads.push_back(rename_(tir::region_of(input.buffer)));
-    for (const Buffer& output : op.outputs) writes.push_back(rename_(tir::region_of(output)));
-    return realize({}, {}, std::move(reads), std::move(writes), op.name, {}, std::move(body));
+    tir::Regions whole;
+    for (const Tensor& input : op.inputs) whole.reads.push_back(rename_(tir::region_of(input.buffer)));
+    for (const Buffer& output : op.outputs) whole.writes.push_back(rename_(tir::region_of(output)));
+    return realize({}, {}, std::move(whole), op.name, {}, std::move(body));
   }
 
-  Stmt realize(std::vector<IterVar> iter_vars, std::vector<Expr> values, std::vector<tir::BufferRegion> reads,
-               std::vector<tir::BufferRegion> writes, const std::string& name, Stmt init, Stmt body,
-               const ir::Attributes& annotations = {}) {
+  // The instance of a block; without regions they are inferred.
+  Stmt realize(std::vector<IterVar> iter_vars, std::vector<Expr> values, tir::Regions regions,
+               const std::string& name, Stmt init, Stmt body, const ir::Attributes& annotations = {}) {
     auto block = ir::make<tir::Block>(std::move(iter_vars), std::vector<Buffer>{},
-                                      std::vector<tir::MatchBufferRegion>{}, std::move(reads), std::move(writes),
-                                      block_names_.unique(name), std::move(init), std::move(body), annotations);
+                                      std::vector<tir::MatchBufferRegion>{}, std::move(regions.reads),
+                                      std::move(regions.writes), block_names_.unique(name), std::move(init),
+                                      std::move(body), annotations);
+    if (block->writes.empty())
+      block = ir::with(*block, [](tir::Block& copy) {
+        tir::Regions inferred = tir::infer_regions(copy);
+        copy.reads = std::move(inferred.reads);
+        copy.writes = std::move(inferred.writes);
+      });
     return ir::make<tir::BlockRealize>(std::move(values), ir::boolean(true), std::move(block));
   }
 
@@ -133,11 +140,7 @@ class Lowering {
     }
 
     std::vector<Buffer> outputs;
-    std::vector<tir::BufferRegion> writes;
-    for (const Buffer& output : op.outputs) {
-      outputs.push_back(rename_(output));
-      writes.push_back(tir::point_region(outputs.back(), point));
-    }
+    for (const Buffer& output : op.outputs) outputs.push_back(rename_(output));
     Stmt init, body;
     if (op.body[0].as<ir::Reduce>()) {
       if (!support::flip("te_dropped_init")) init = init_of(op, outputs, point);
@@ -148,11 +151,9 @@ class Lowering {
         stores.push_back(ir::make<tir::BufferStore>(outputs[k], rename_(op.body[k]), point));
       body = tir::seq(std::move(stores));
     }
-    std::vector<tir::BufferRegion> reads = reads_of(body, outputs);
     ir::Attributes annotations = op.attrs;
     if (!op.tag.empty()) annotations.set("tag", op.tag);
-    Stmt nest = realize(iter_vars, std::move(values), std::move(reads), std::move(writes), op.name, std::move(init),
-                        std::move(body), annotations);
+    Stmt nest = realize(iter_vars, std::move(values), {}, op.name, std::move(init), std::move(body), annotations);
     for (size_t k = loops.size(); k-- > 0;)
       nest = ir::make<tir::For>(loops[k], iter_vars[k]->dom.min, iter_vars[k]->dom.extent, tir::ForKind::serial,
                                 std::move(nest));

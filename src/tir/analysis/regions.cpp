@@ -241,10 +241,21 @@ class RegionCollection {
     declared(writes, realize.block->writes);
   }
 
+  static bool loads(const Expr& index) {
+    bool found = false;
+    pre_order(index, [&](const NodeRef& n) {
+      found |= n.is<BufferLoad>();
+      return !found;
+    });
+    return found;
+  }
+
   void add_access(std::vector<Access>& into, const Buffer& buffer, const std::vector<Expr>& indices) {
     std::vector<std::optional<Interval>> box;
     for (const Expr& index : indices) {
-      if (index->dtype.is_scalar()) {
+      if (loads(index)) {  // known only when the block runs
+        box.push_back(std::nullopt);
+      } else if (index->dtype.is_scalar()) {
         box.push_back(interval_of(index, domains));
       } else if (const auto* ramp = index.as<Ramp>(); ramp && as_int(ramp->stride).value_or(-1) >= 0) {
         const auto base = interval_of(ramp->base, domains);
