@@ -1,0 +1,317 @@
+#include "interchange/onnx/graph.h"
+
+#include "interchange/onnx/codes.h"
+#include "interchange/onnx/inputs.h"
+#include "interchange/onnx/names.h"
+#include "interchange/onnx/node.h"
+#include "interchange/onnx/order.h"
+#include "onnx_schema.pb.h"
+
+namespace lathe::onnx {
+
+using schema::FunctionProto;
+using schema::GraphProto;
+using schema::NodeProto;
+using support::Diagnostic;
+using support::DiagnosticError;
+using support::Diagnostics;
+using support::Result;
+
+namespace {
+
+// Functions inside each other; nodes converted in all, calls of functions expanded.
+constexpr int deepest_call = 32;
+constexpr int64_t most_nodes = 1'000'000;
+
+// The names that nodes of one graph or one call of a function see.
+struct Scope {
+  std::unordered_map<std::string, GraphValue> values;
+  Opsets opsets;
+  const NodeAttributes* given = nullptr;  // attributes of the function's call
+  std::string prefix;                     // of node names: "call/"
+};
+
+class GraphImport {
+ public:
+  GraphImport(const Model& model, const ImportOptions& options)
+      : model_(model), options_(options), functions_(*model.proto), graph_(model.proto->graph()) {}
+
+  Result<ir::IRModule> run() {
+    Scope scope;
+    scope.opsets = TRY(read_opsets(model_));
+    if (graph_.output().empty()) return refuse(codes::wrong_graph, "the graph has no outputs");
+    TRY(check_operators(model_, functions_, scope.opsets));
+    NodeList list = TRY(list_nodes());
+    const std::vector<int> order = TRY(order_nodes(model_, list));
+    GraphInputs inputs = TRY(read_inputs(model_, graph_, options_));
+    TRY(add_initializers(scope, list));
+
+    std::vector<relax::Var> params;
+    for (const relax::Var& param : inputs.params) {
+      scope.values[param->name] = {.tensor = param, .given_by = "the graph's input"};
+      params.push_back(param);
+    }
+    ir::Value::List names;
+    for (const auto& output : graph_.output()) names.emplace_back(output.name());
+    builder_.begin_function("main", std::move(params), {{"output_names", std::move(names)}});
+    builder_.begin_dataflow();
+    convert_nodes(scope, list.nodes, order, 0);
+    if (!diagnostics_.empty()) return std::move(diagnostics_);
+    finish(scope);
+    return builder_.finish();
+  }
+
+ private:
+  Diagnostic refuse(support::Code code, std::string message) const {
+    return {.code = code, .place = model_.place(), .message = std::move(message)};
+  }
+
+  // ---- the graph's names ----
+
+  Result<NodeList> list_nodes() const {
+    NodeList list;
+    std::unordered_set<std::string> weights, inputs;
+    const auto add_weight = [&](const std::string& name) -> support::Status {
+      if (name.empty()) return refuse(codes::wrong_graph, "an initializer of the graph has no name");
+      if (!weights.insert(name).second)
+        return refuse(codes::duplicate_name, "two initializers of the graph are called " + quoted(name));
+      return support::success();
+    };
+    for (const auto& tensor : graph_.initializer()) TRY(add_weight(tensor.name()));
+    for (const auto& tensor : graph_.sparse_initializer()) TRY(add_weight(tensor.values().name()));
+    for (const auto& input : graph_.input())
+      if (!inputs.insert(input.name()).second)
+        return refuse(codes::duplicate_name, "two inputs of the graph are called " + quoted(input.name()));
+    for (const NodeProto& node : graph_.node()) list.nodes.push_back(&node);
+    for (const auto& output : graph_.output()) list.outputs.push_back(output.name());
+    list.given = std::move(weights);
+    list.given.merge(inputs);
+    return list;
+  }
+
+  // Only initializers that are read become constants.
+  support::Status add_initializers(Scope& scope, const NodeList& list) {
+    std::unordered_set<std::string> read(list.outputs.begin(), list.outputs.end());
+    for (const NodeProto* node : list.nodes) read.insert(node->input().begin(), node->input().end());
+    Diagnostics wrong;
+    const auto add = [&](const std::string& name, Result<ir::TensorData> data) {
+      if (!data.ok()) {
+        for (const Diagnostic& d : data.diagnostics())
+          if (wrong.size() < most_diagnostics) wrong.push_back(d);
+        return;
+      }
+      scope.values[name] = {.tensor = relax::constant(*data), .given_by = "the initializer"};
+    };
+    const auto what = [](const std::string& name) { return "the initializer " + quoted(name); };
+    for (const auto& tensor : graph_.initializer())
+      if (read.count(tensor.name()))
+        add(tensor.name(), read_tensor(model_, tensor, what(tensor.name()), model_.place()));
+    for (const auto& tensor : graph_.sparse_initializer())
+      if (const std::string& name = tensor.values().name(); read.count(name))
+        add(name, read_sparse_tensor(model_, tensor, what(name), model_.place()));
+    if (!wrong.empty()) return wrong;
+    return support::success();
+  }
+
+  // ---- nodes ----
+
+  void convert_nodes(Scope& scope, const std::vector<const NodeProto*>& nodes, const std::vector<int>& order,
+                     int depth) {
+    for (const int index : order) {
+      if (diagnostics_.size() >= most_diagnostics) return;
+      const NodeProto& node = *nodes[static_cast<size_t>(index)];
+      const support::ModelNode place{model_.name, scope.prefix + node_name(node, index), printable(node.op_type())};
+      try {
+        if (++converted_ > most_nodes)
+          throw DiagnosticError(refuse(codes::too_large, "the model has more than " + std::to_string(most_nodes) +
+                                                             " nodes once its functions are expanded"));
+        if (!convert(scope, node, place, depth)) fail_outputs(scope, node);
+      } catch (const DiagnosticError& error) {
+        for (Diagnostic d : error.diagnostics) {
+          if (std::holds_alternative<std::monostate>(d.place)) d.place = place;
+          if (d.code.name.starts_with("relax-") || d.code == codes::wrong_shape) add_notes(d, scope, node);
+          if (diagnostics_.size() < most_diagnostics) diagnostics_.push_back(std::move(d));
+        }
+        fail_outputs(scope, node);
+      }
+    }
+  }
+
+  static void fail_outputs(Scope& scope, const NodeProto& node) {
+    for (const std::string& name : node.output())
+      if (!name.empty()) scope.values[name] = {.failed = true};
+  }
+
+  // Where the operands come from, for errors about their shapes and types.
+  static void add_notes(Diagnostic& d, const Scope& scope, const NodeProto& node) {
+    for (const std::string& name : node.input()) {
+      const auto it = scope.values.find(name);
+      if (it == scope.values.end() || d.notes.size() >= 4) continue;
+      const GraphValue& value = it->second;
+      const auto* info = relax::as_tensor(value.tensor);
+      d.note(quoted(name) + ", " + value.given_by +
+             (info ? ", is " + relax::text_of(*info)
+                   : ", is " + value.dtype.str() + " of " + std::to_string(value.integers->size()) + " elements"));
+    }
+  }
+
+  // False: an input's node failed, and so this one cannot be converted.
+  bool convert(Scope& scope, const NodeProto& node, const support::ModelNode& place, int depth) {
+    std::vector<GraphValue*> inputs;
+    for (const std::string& name : node.input()) {
+      GraphValue* value = name.empty() ? nullptr : &scope.values.at(name);
+      if (value && value->failed) return false;
+      inputs.push_back(value);
+    }
+    while (!inputs.empty() && !inputs.back()) inputs.pop_back();
+    NodeAttributes attributes(model_, node, scope.given, place);
+    builder_.set_origin(std::make_shared<const support::Place>(place));
+    if (const FunctionProto* function = functions_.find(node))
+      return call(scope, node, *function, inputs, attributes, place, depth);
+
+    const OperatorRow& row = *find_operator(node.op_type());
+    const int64_t opset = scope.opsets.at("");
+    const int64_t version = *(std::upper_bound(row.versions.begin(), row.versions.end(), opset) - 1);
+    const std::vector<std::string> outputs(node.output().begin(), node.output().end());
+    NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place);
+    check_counts(row, import);
+    const bool all_known = row.fold && import.all_known();
+    if (!all_known || !row.fold(import) || !import.keeps_integers()) {
+      import.clear_results();
+      row.convert(import);
+    }
+    attributes.check_all_used();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].empty()) continue;
+      GraphValue& value = import.results()[i];
+      if (!value.tensor && !value.integers)
+        import.fail(codes::unsupported, "the output " + quoted(outputs[i]) + " is not one that Lathe computes");
+      check_shape(import, value);
+      value.given_by = "the output of " + quoted(place.node);
+      scope.values[outputs[i]] = std::move(value);
+    }
+    return true;
+  }
+
+  static void check_counts(const OperatorRow& row, const NodeImport& import) {
+    const auto range = [](size_t least, size_t most) {
+      if (least == most) return std::to_string(least);
+      return std::to_string(least) + (most == any_number ? " or more" : " to " + std::to_string(most));
+    };
+    const std::string name(row.name);
+    if (import.input_count() < row.least_inputs || import.input_count() > row.most_inputs)
+      import.fail(codes::wrong_node, name + " takes " + range(row.least_inputs, row.most_inputs) +
+                                         " inputs, but the node has " + std::to_string(import.input_count()));
+    for (size_t i = 0; i < row.least_inputs; ++i)
+      if (!import.has(i)) import.fail(codes::wrong_node, "the input " + std::to_string(i) + " of " + name + " is missing");
+    if (import.output_count() < 1 || import.output_count() > row.most_outputs)
+      import.fail(codes::wrong_node, name + " gives " + range(1, row.most_outputs) + " outputs, but the node has " +
+                                         std::to_string(import.output_count()));
+  }
+
+  // Refuses what no memory holds, and shapes that have grown past use.
+  static void check_shape(const NodeImport& import, const GraphValue& value) {
+    const auto* info = relax::as_tensor(value.tensor);
+    if (!value.tensor) return;
+    if (!info || !info->shape) import.fail(codes::unsupported, "the shape of the result cannot be known");
+    std::vector<int64_t> known;
+    for (const ir::Expr& extent : *info->shape) {
+      if (!is_small(extent))
+        import.fail(codes::too_large, "the shape of the result has grown into an expression of over " +
+                                          std::to_string(largest_expression) + " terms");
+      const auto constant = ir::as_int(extent);
+      if (constant && *constant < 0)
+        import.fail(codes::wrong_shape, "the result would be " + relax::text_of(*info) + ", with a negative dimension");
+      if (constant) known.push_back(*constant);
+    }
+    if (!checked_bytes(known, info->dtype))
+      import.fail(codes::wrong_shape, "the result would be " + relax::text_of(*info) + ", more than any memory holds");
+  }
+
+  // ---- model-local functions ----
+
+  bool call(Scope& outer, const NodeProto& node, const FunctionProto& function,
+            const std::vector<GraphValue*>& inputs, const NodeAttributes& attributes, const support::ModelNode& place,
+            int depth) {
+    const auto wrong = [&](support::Code code, const std::string& message) {
+      throw DiagnosticError(Diagnostic{
+          .code = code, .place = place, .message = "the function " + quoted(function.name()) + " " + message});
+    };
+    if (depth >= deepest_call)
+      wrong(codes::too_deep, "calls functions more than " + std::to_string(deepest_call) + " deep, or calls itself");
+    if (static_cast<int>(inputs.size()) > function.input_size())
+      wrong(codes::wrong_node, "takes " + std::to_string(function.input_size()) + " inputs, but the node has " +
+                                   std::to_string(inputs.size()));
+    if (node.output_size() > function.output_size())
+      wrong(codes::wrong_node, "gives " + std::to_string(function.output_size()) + " outputs, but the node has " +
+                                   std::to_string(node.output_size()));
+
+    NodeAttributes given(model_, node, outer.given, place);
+    for (const auto& attribute : function.attribute_proto()) given.add_default(attribute);
+    Scope inner;
+    inner.opsets = opsets_of(function, outer.opsets);
+    inner.given = &given;
+    inner.prefix = place.node + "/";
+    NodeList list;
+    list.within = "the function " + quoted(function.name()) + ": ";
+    std::unordered_set<std::string> absent;
+    for (int i = 0; i < function.input_size(); ++i) {
+      const std::string& name = function.input(i);
+      const bool is_there = static_cast<size_t>(i) < inputs.size() && inputs[static_cast<size_t>(i)];
+      if (is_there) inner.values[name] = *inputs[static_cast<size_t>(i)];
+      else absent.insert(name);
+      list.given.insert(name);
+    }
+    for (const NodeProto& each : function.node()) list.nodes.push_back(&each);
+    list.outputs.assign(function.output().begin(), function.output().end());
+    const std::vector<int> order = order_nodes(model_, list).value_or_throw();
+    // An input that the call leaves out is left out of the nodes that read it.
+    std::vector<NodeProto> rewritten;
+    if (!absent.empty()) {
+      rewritten.reserve(list.nodes.size());
+      for (const NodeProto*& each : list.nodes) {
+        rewritten.push_back(*each);
+        for (std::string& name : *rewritten.back().mutable_input())
+          if (absent.count(name)) name.clear();
+        each = &rewritten.back();
+      }
+    }
+    convert_nodes(inner, list.nodes, order, depth + 1);
+    for (int i = 0; i < node.output_size(); ++i) {
+      if (node.output(i).empty()) continue;
+      const auto it = inner.values.find(function.output(i));
+      if (it == inner.values.end()) wrong(codes::missing_value, "needs an input that the node leaves out");
+      outer.values[node.output(i)] = it->second;
+    }
+    (void)attributes;
+    return true;
+  }
+
+  // ---- results ----
+
+  void finish(Scope& scope) {
+    std::vector<Expr> results;
+    for (const auto& output : graph_.output()) {
+      Expr value = tensor_of(builder_, scope.values.at(output.name()));
+      results.push_back(builder_.emit_output(std::move(value), identifier(output.name())));
+    }
+    builder_.end_block();
+    builder_.end_function(results.size() == 1 ? results[0] : Expr(ir::make<relax::Tuple>(results)));
+  }
+
+  const Model& model_;
+  const ImportOptions& options_;
+  LocalFunctions functions_;
+  const GraphProto& graph_;
+  relax::BlockBuilder builder_;
+  Diagnostics diagnostics_;
+  int64_t converted_ = 0;
+};
+
+}  // namespace
+
+Result<ir::IRModule> import_graph(const Model& model, const ImportOptions& options) {
+  return support::catch_diagnostics([&] { return GraphImport(model, options).run(); });
+}
+
+}  // namespace lathe::onnx

@@ -1,0 +1,114 @@
+#include "interchange/onnx/inputs.h"
+
+#include "interchange/onnx/codes.h"
+#include "interchange/onnx/names.h"
+#include "interchange/onnx/order.h"
+#include "onnx_schema.pb.h"
+
+namespace lathe::onnx {
+
+using support::Diagnostic;
+using support::Diagnostics;
+using support::Result;
+
+namespace {
+
+constexpr int most_dimensions = 64;
+
+class InputReader {
+ public:
+  InputReader(const Model& model, const ImportOptions& options) : model_(model), options_(options) {}
+
+  Result<relax::Var> read(const schema::ValueInfoProto& input) {
+    const std::string what = "the input " + quoted(input.name());
+    if (input.name().empty()) return refuse(codes::wrong_graph, "an input of the graph has no name");
+    if (!input.type().has_tensor_type()) {
+      const bool is_other = input.type().value_case() != schema::TypeProto::VALUE_NOT_SET;
+      return refuse(codes::unsupported, what + (is_other ? " is not a tensor; Lathe compiles functions of tensors"
+                                                         : " has no type"));
+    }
+    const auto& type = input.type().tensor_type();
+    const ir::DType dtype = TRY(element_type(type.elem_type(), what, model_.place()));
+    if (!type.has_shape())
+      return refuse(codes::unsupported, what + " has no shape; its number of dimensions must be known");
+    if (type.shape().dim_size() > most_dimensions)
+      return refuse(codes::wrong_shape, what + " has " + std::to_string(type.shape().dim_size()) + " dimensions; " +
+                                            std::to_string(most_dimensions) + " is the most");
+    std::vector<ir::Expr> shape;
+    std::vector<int64_t> known;
+    for (int d = 0; d < type.shape().dim_size(); ++d) {
+      shape.push_back(TRY(dimension(type.shape().dim(d), input.name(), d)));
+      if (const auto extent = ir::as_int(shape.back())) known.push_back(*extent);
+    }
+    if (!checked_bytes(known, dtype))
+      return refuse(codes::wrong_shape, what + " has dimensions that no memory holds");
+    return relax::relax_var(input.name(), relax::tensor_info(std::move(shape), dtype));
+  }
+
+  // A name given in the options that no dimension has is a mistake.
+  support::Status check_options() const {
+    for (const auto& [name, value] : options_.dims)
+      if (!seen_.count(name)) {
+        std::string known;
+        for (const std::string& each : seen_) known += (known.empty() ? "" : ", ") + printable(each);
+        Diagnostic d = refuse(codes::unknown_dim, "no input has a dimension called " + quoted(name));
+        d.help = known.empty() ? "all dimensions of the model are fixed" : "its symbolic dimensions are " + known;
+        return d;
+      }
+    return support::success();
+  }
+
+ private:
+  Diagnostic refuse(support::Code code, std::string message) const {
+    return {.code = code, .place = model_.place(), .message = std::move(message)};
+  }
+
+  Result<ir::Expr> dimension(const schema::TensorShapeProto::Dimension& dim, const std::string& input, int index) {
+    const auto negative = [&](int64_t value, const std::string& where) {
+      return refuse(codes::wrong_shape, where + " is " + std::to_string(value) + ", a negative number");
+    };
+    const std::string here = "the dimension " + std::to_string(index) + " of the input " + quoted(input);
+    if (dim.has_dim_value()) {
+      if (dim.dim_value() < 0) return negative(dim.dim_value(), here);
+      return ir::int64(dim.dim_value());
+    }
+    if (dim.dim_param().empty())
+      return ir::Expr(ir::size_var(identifier(input) + "_dim_" + std::to_string(index)));
+    const std::string& name = dim.dim_param();
+    seen_.insert(name);
+    if (const auto fixed = options_.dims.find(name); fixed != options_.dims.end()) {
+      if (fixed->second < 0) return negative(fixed->second, "the dimension " + quoted(name));
+      return ir::int64(fixed->second);
+    }
+    ir::Var& symbol = symbols_[name];
+    if (!symbol) symbol = ir::size_var(identifier(name));
+    return ir::Expr(symbol);
+  }
+
+  const Model& model_;
+  const ImportOptions& options_;
+  std::map<std::string, ir::Var> symbols_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+Result<GraphInputs> read_inputs(const Model& model, const schema::GraphProto& graph, const ImportOptions& options) {
+  std::unordered_set<std::string> weights;
+  for (const auto& tensor : graph.initializer()) weights.insert(tensor.name());
+  for (const auto& tensor : graph.sparse_initializer()) weights.insert(tensor.values().name());
+  InputReader reader(model, options);
+  GraphInputs result;
+  Diagnostics wrong;
+  for (const auto& input : graph.input()) {
+    if (weights.count(input.name())) continue;
+    Result<relax::Var> param = reader.read(input);
+    if (param.ok()) result.params.push_back(*param);
+    else if (wrong.size() < most_diagnostics) wrong.push_back(param.diagnostics().front());
+  }
+  if (!wrong.empty()) return wrong;
+  TRY(reader.check_options());
+  return result;
+}
+
+}  // namespace lathe::onnx

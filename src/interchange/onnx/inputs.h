@@ -1,0 +1,17 @@
+// The graph's inputs as parameters: their types, and symbolic dimensions as size variables.
+#pragma once
+
+#include "interchange/onnx/import.h"
+#include "interchange/onnx/model.h"
+#include "relax/expr.h"
+
+namespace lathe::onnx {
+
+struct GraphInputs {
+  std::vector<relax::Var> params;  // those that no initializer gives
+};
+
+support::Result<GraphInputs> read_inputs(const Model& model, const schema::GraphProto& graph,
+                                         const ImportOptions& options);
+
+}  // namespace lathe::onnx

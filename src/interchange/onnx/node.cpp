@@ -1,0 +1,175 @@
+#include "interchange/onnx/node.h"
+
+#include "interchange/onnx/codes.h"
+
+namespace lathe::onnx {
+
+using support::Diagnostic;
+using support::DiagnosticError;
+
+namespace {
+
+std::vector<int64_t> constant_dims(const Expr& tensor) {
+  return relax::constant_shape(*relax::as_tensor(tensor)->shape).value_or(std::vector<int64_t>{-1});
+}
+
+}  // namespace
+
+bool is_small(const ir::Expr& e) {
+  int64_t left = largest_expression;
+  std::vector<ir::NodeRef> open{e};
+  while (!open.empty()) {
+    const ir::NodeRef at = std::move(open.back());
+    open.pop_back();
+    if (--left < 0) return false;
+    at->node_class().for_each_child(*at, [&](const ir::NodeRef& child) { open.push_back(child); });
+  }
+  return true;
+}
+
+Expr tensor_of(relax::BlockBuilder& builder, GraphValue& value) {
+  if (value.tensor) return value.tensor;
+  if (const ir::TensorData data = tensor_of(value)) return value.tensor = relax::constant(data);
+  Expr tensor = builder.call(ops::shape_to_tensor, {ir::make<relax::ShapeExpr>(*value.integers)}).value_or_throw();
+  if (value.dtype != DType::int64())
+    tensor = builder.call(ops::astype, {tensor}, ir::make<ops::AstypeAttributes>(value.dtype)).value_or_throw();
+  if (value.dims.size() != 1) {
+    Shape shape;
+    for (const int64_t dim : value.dims) shape.push_back(ir::int64(dim));
+    tensor = builder.call(ops::reshape, {tensor, ir::make<relax::ShapeExpr>(std::move(shape))}).value_or_throw();
+  }
+  return value.tensor = tensor;
+}
+
+// ---- inputs ----
+
+GraphValue& NodeImport::value(size_t i) {
+  if (!has(i)) fail(codes::wrong_node, "the input " + std::to_string(i) + " is missing");
+  return *inputs_[i];
+}
+
+Expr NodeImport::input(size_t i) { return tensor_of(builder_, value(i)); }
+
+const Shape& NodeImport::shape(size_t i) { return *relax::as_tensor(input(i))->shape; }
+
+DType NodeImport::dtype(size_t i) {
+  const GraphValue& v = value(i);
+  return v.tensor ? relax::as_tensor(v.tensor)->dtype : v.dtype;
+}
+
+int64_t NodeImport::rank(size_t i) {
+  const GraphValue& v = value(i);
+  return v.tensor ? relax::as_tensor(v.tensor)->ndim : static_cast<int64_t>(v.dims.size());
+}
+
+bool NodeImport::all_known() {
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i] && !known(i)) return false;
+  return true;
+}
+
+const Integers* NodeImport::known(size_t i) {
+  GraphValue& v = value(i);
+  if (!v.integers && v.tensor)
+    if (const auto* constant = v.tensor.as<relax::Constant>()) {
+      v.integers = integers_of(*constant->data);
+      v.dims = constant->data->shape;
+      v.dtype = constant->data->dtype;
+    }
+  return v.integers ? &*v.integers : nullptr;
+}
+
+std::vector<int64_t> NodeImport::integer_dims(size_t i) { return value(i).dims; }
+
+Integers NodeImport::integers(size_t i) {
+  if (const Integers* already = known(i)) return *already;
+  GraphValue& v = value(i);
+  const std::string which = "the input " + std::to_string(i);
+  const DType type = dtype(i);
+  if (type != DType::int64() && type != DType::int32())
+    fail(codes::wrong_node, which + " is " + type.str() + ", but shapes and positions are int32 or int64");
+  const std::vector<int64_t> dims = constant_dims(v.tensor);
+  const std::optional<int64_t> bytes = dims == std::vector<int64_t>{-1} ? std::nullopt : checked_bytes(dims, type);
+  if (!bytes || *bytes / type.element_bytes() > most_integers)
+    fail(codes::not_constant, which + " is " + relax::text_of(*relax::as_tensor(v.tensor)) +
+                                  ": the number of its elements must be known, and small, when compiling");
+  fail(codes::not_constant, which + " is computed when the model runs, but must be known when compiling");
+}
+
+std::vector<int64_t> NodeImport::constants(size_t i, std::string_view purpose) {
+  if (const Integers* integers = known(i))
+    if (auto constants = constants_of(*integers)) return *constants;
+  fail(codes::not_constant,
+       std::string(purpose) + " must be known when compiling, but the model computes them when it runs");
+}
+
+// ---- emitting ----
+
+Expr NodeImport::call(const relax::Operator& op, std::vector<Expr> args, relax::AttributesRef attributes) {
+  return builder_.call(op, std::move(args), std::move(attributes)).value_or_throw();
+}
+
+Expr NodeImport::cast(Expr x, DType dtype) {
+  if (relax::as_tensor(x)->dtype == dtype) return x;
+  return call(ops::astype, {std::move(x)}, ir::make<ops::AstypeAttributes>(dtype));
+}
+
+Expr NodeImport::scalar(DType dtype, double value) {
+  const uint64_t bits = dtype.is_floating() ? ir::encode_float(dtype, value)
+                                            : static_cast<uint64_t>(static_cast<int64_t>(value));
+  return relax::constant(ir::tensor_data(
+      dtype, {}, std::string(reinterpret_cast<const char*>(&bits), static_cast<size_t>(dtype.element_bytes()))));
+}
+
+Expr NodeImport::reshape(Expr x, Shape shape) {
+  if (relax::same_shape(*relax::as_tensor(x)->shape, shape)) return x;
+  return call(ops::reshape, {std::move(x), ir::make<relax::ShapeExpr>(std::move(shape))});
+}
+
+// ---- outputs ----
+
+void NodeImport::set(size_t i, Expr tensor) { results_.at(i).tensor = std::move(tensor); }
+
+void NodeImport::set_integers(Integers integers, std::vector<int64_t> dims, DType dtype) {
+  GraphValue& result = results_.at(0);
+  for (ir::Expr& e : integers) e = relax::simplified(e);
+  result.integers = std::move(integers);
+  result.dims = std::move(dims);
+  result.dtype = dtype;
+}
+
+bool NodeImport::keeps_integers() const {
+  const auto& integers = results_.at(0).integers;
+  return integers && static_cast<int64_t>(integers->size()) <= most_integers &&
+         std::all_of(integers->begin(), integers->end(), is_small);
+}
+
+void NodeImport::clear_results() {
+  for (GraphValue& result : results_) result = {};
+}
+
+void NodeImport::pass_on(size_t i) { results_.at(0) = value(i); }
+
+void NodeImport::fail(support::Code code, std::string message) const {
+  throw DiagnosticError(Diagnostic{.code = code, .place = place_, .message = std::move(message)});
+}
+
+int64_t NodeImport::axis(int64_t given, int64_t rank, std::string_view name) const {
+  if (given < -rank || given >= rank)
+    fail(codes::wrong_attribute, std::string(name) + " " + std::to_string(given) + " is outside a tensor of rank " +
+                                     std::to_string(rank));
+  return given < 0 ? given + rank : given;
+}
+
+std::vector<int64_t> NodeImport::axes(const std::vector<int64_t>& given, int64_t rank, std::string_view name) const {
+  std::vector<int64_t> result;
+  for (const int64_t each : given) {
+    const int64_t normal = axis(each, rank, name);
+    if (std::find(result.begin(), result.end(), normal) != result.end())
+      fail(codes::wrong_attribute, std::string(name) + " names the axis " + std::to_string(each) + " twice");
+    result.push_back(normal);
+  }
+  return result;
+}
+
+}  // namespace lathe::onnx

@@ -1,0 +1,113 @@
+// What the conversion of one ONNX node sees: its inputs as relax expressions or known integers, its attributes, and
+// where its outputs go. Converters throw a DiagnosticError for what they refuse; the importer adds place and notes.
+#pragma once
+
+#include "interchange/onnx/attributes.h"
+#include "interchange/onnx/graph_value.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+#include "relax/block_builder.h"
+
+namespace lathe::onnx {
+
+using ir::DType;
+using relax::Expr;
+using relax::Shape;
+
+class NodeImport {
+ public:
+  NodeImport(relax::BlockBuilder& builder, NodeAttributes& attributes, std::vector<GraphValue*> inputs,
+             std::vector<std::string> outputs, int64_t version, support::Place place)
+      : attributes(attributes), version(version), builder_(builder), inputs_(std::move(inputs)),
+        output_names_(std::move(outputs)), results_(output_names_.size()), place_(std::move(place)) {}
+
+  NodeAttributes& attributes;
+  const int64_t version;  // the operator's: the newest of its row's that the model's opset reaches
+
+  // ---- inputs ----
+  size_t input_count() const { return inputs_.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
+  Expr input(size_t i);
+  Expr input_or_null(size_t i) { return has(i) ? input(i) : Expr(); }
+  const Shape& shape(size_t i);
+  DType dtype(size_t i);
+  int64_t rank(size_t i);
+
+  // ---- integers ----
+  // Those of the input when they are known without asking at run time, else null.
+  const Integers* known(size_t i);
+  // Those of the input: known, or read from the tensor when the model runs. The count is always known.
+  Integers integers(size_t i);
+  // Those of the input, which must be constants; else a diagnostic saying that `purpose` must be known.
+  std::vector<int64_t> constants(size_t i, std::string_view purpose);
+  std::vector<int64_t> integer_dims(size_t i);  // the shape of an input whose integers are known
+  bool all_known();                             // of every input that is there
+
+  // ---- emitting ----
+  Expr call(const relax::Operator& op, std::vector<Expr> args, relax::AttributesRef attributes = {});
+  Expr cast(Expr x, DType dtype);  // as it is when it has that type
+  // A scalar of that type.
+  Expr scalar(DType dtype, double value);
+  Expr reshape(Expr x, Shape shape);
+  relax::BlockBuilder& builder() { return builder_; }
+
+  // ---- outputs ----
+  size_t output_count() const { return output_names_.size(); }
+  bool wants(size_t i) const { return i < output_names_.size() && !output_names_[i].empty(); }
+  void set(Expr tensor) { set(0, std::move(tensor)); }
+  void set(size_t i, Expr tensor);
+  void set_integers(Integers integers, std::vector<int64_t> dims, DType dtype);
+  // Input `i` as it is, known integers included.
+  void pass_on(size_t i);
+
+  [[noreturn]] void fail(support::Code code, std::string message) const;
+  // The axis in [0, rank), else a diagnostic.
+  int64_t axis(int64_t given, int64_t rank, std::string_view name = "axis") const;
+  std::vector<int64_t> axes(const std::vector<int64_t>& given, int64_t rank, std::string_view name = "axes") const;
+
+  std::vector<GraphValue>& results() { return results_; }
+  bool keeps_integers() const;  // the result's integers are few, and small expressions
+  void clear_results();
+  const support::Place& place() const { return place_; }
+
+ private:
+  GraphValue& value(size_t i);
+
+  relax::BlockBuilder& builder_;
+  std::vector<GraphValue*> inputs_;  // null: absent
+  std::vector<std::string> output_names_;
+  std::vector<GraphValue> results_;
+  support::Place place_;
+};
+
+// Attributes of type T with `fill` applied.
+template <class T, class Fill>
+relax::AttributesRef attributes_with(Fill&& fill) {
+  ir::Ref<T> made = ir::make<T>();
+  fill(const_cast<T&>(*made));
+  return made;
+}
+
+// Shapes and integers of larger expressions are not kept: none that a model means grows so far.
+inline constexpr int64_t largest_expression = 2000;
+bool is_small(const ir::Expr& e);
+
+// The tensor of `value`, made of its integers where it has none yet.
+Expr tensor_of(relax::BlockBuilder& builder, GraphValue& value);
+
+// ---- the tables of operators (operators/<family>.cpp) ----
+
+struct OperatorRow {
+  std::string_view name;
+  std::vector<int64_t> versions;  // those in which something that matters here changed, ascending
+  size_t least_inputs, most_inputs, most_outputs;
+  void (*convert)(NodeImport&);
+  // Tried first when every input's integers are known: computes them, or returns false.
+  bool (*fold)(NodeImport&) = nullptr;
+};
+inline constexpr size_t any_number = 1u << 20;
+
+// The row of an operator of the default domain, or null.
+const OperatorRow* find_operator(std::string_view name);
+
+}  // namespace lathe::onnx

@@ -1,0 +1,134 @@
+// Arithmetic, element by element.
+#include "interchange/onnx/codes.h"
+#include "interchange/onnx/integers.h"
+#include "interchange/onnx/operators/broadcast.h"
+#include "interchange/onnx/operators/tables.h"
+
+namespace lathe::onnx::operators {
+
+namespace {
+
+template <const relax::Operator& op>
+void binary(NodeImport& c) {
+  const auto [a, b] = broadcast_operands(c);
+  c.set(c.call(op, {a, b}));
+}
+
+template <const relax::Operator& op>
+void unary(NodeImport& c) {
+  c.set(c.call(op, {c.input(0)}));
+}
+
+void reciprocal(NodeImport& c) {
+  const Expr x = c.input(0);
+  c.set(c.call(ops::divide, {c.scalar(c.dtype(0), 1), x}));
+}
+
+// The result has the base's type; where the types differ it is computed in the floating-point one.
+void power(NodeImport& c) {
+  auto [base, exponent] = broadcast_operands(c);
+  const DType own = c.dtype(0), other = c.dtype(1);
+  if (!own.is_floating() && other.is_floating()) {
+    const DType wide = DType::float_(64);
+    c.set(c.cast(c.call(ops::power, {c.cast(base, wide), c.cast(exponent, wide)}), own));
+    return;
+  }
+  c.set(c.call(ops::power, {base, c.cast(exponent, own)}));
+}
+
+// fmod 0: the remainder has the divisor's sign; 1: the dividend's, as C's fmod.
+void modulo(NodeImport& c) {
+  const bool fmod = c.attributes.flag("fmod", false);
+  if (!fmod && c.dtype(0).is_floating())
+    c.fail(codes::wrong_attribute, "Mod of " + c.dtype(0).str() + " needs the attribute fmod to be 1");
+  c.set(c.call(fmod ? ops::mod : ops::floor_mod, {c.input(0), c.input(1)}));
+}
+
+Expr chained(NodeImport& c, const relax::Operator& op) {
+  Expr result = c.input(0);
+  for (size_t i = 1; i < c.input_count(); ++i) result = c.call(op, {result, c.input(i)});
+  return result;
+}
+template <const relax::Operator& op>
+void variadic(NodeImport& c) {
+  c.set(chained(c, op));
+}
+void mean(NodeImport& c) {
+  const Expr total = chained(c, ops::add);
+  c.set(c.call(ops::divide, {total, c.scalar(c.dtype(0), static_cast<double>(c.input_count()))}));
+}
+
+// ---- of known integers ----
+
+using Operands = std::span<const ir::Expr>;
+
+bool fold(NodeImport& c, const IntegerFunction& f) {
+  return !c.dtype(0).is_bool() && !c.attributes.has("axis") && fold_elementwise(c, {}, f);
+}
+bool fold_add(NodeImport& c) {
+  return fold(c, [](Operands x) { return x[0] + x[1]; });
+}
+bool fold_sub(NodeImport& c) {
+  return fold(c, [](Operands x) { return x[0] - x[1]; });
+}
+bool fold_mul(NodeImport& c) {
+  return fold(c, [](Operands x) { return x[0] * x[1]; });
+}
+bool fold_div(NodeImport& c) {
+  return fold(c, [](Operands x) { return divide(x[0], x[1]); });
+}
+bool fold_mod(NodeImport& c) {
+  if (c.attributes.flag("fmod", false)) return false;
+  return fold(c, [](Operands x) -> std::optional<ir::Expr> {
+    if (!at_least(x[1], 1)) return std::nullopt;
+    return ir::floormod(x[0], x[1]);
+  });
+}
+bool fold_neg(NodeImport& c) {
+  return fold(c, [](Operands x) { return ir::int64(0) - x[0]; });
+}
+bool fold_abs(NodeImport& c) {
+  return fold(c, [](Operands x) { return ir::max(x[0], ir::int64(0) - x[0]); });
+}
+template <ir::Expr (*f)(ir::Expr, ir::Expr)>
+bool fold_chain(NodeImport& c) {
+  return fold(c, [](Operands x) {
+    ir::Expr result = x[0];
+    for (const ir::Expr& each : x.subspan(1)) result = f(result, each);
+    return std::optional(result);
+  });
+}
+
+const OperatorRow rows[] = {
+    {"Add", {1, 7, 13, 14}, 2, 2, 1, binary<ops::add>, fold_add},
+    {"Sub", {1, 7, 13, 14}, 2, 2, 1, binary<ops::subtract>, fold_sub},
+    {"Mul", {1, 7, 13, 14}, 2, 2, 1, binary<ops::multiply>, fold_mul},
+    {"Div", {1, 7, 13, 14}, 2, 2, 1, binary<ops::divide>, fold_div},
+    {"Pow", {1, 7, 12, 13, 15}, 2, 2, 1, power},
+    {"Mod", {10, 13}, 2, 2, 1, modulo, fold_mod},
+    {"Neg", {6, 13}, 1, 1, 1, unary<ops::negative>, fold_neg},
+    {"Abs", {6, 13}, 1, 1, 1, unary<ops::abs>, fold_abs},
+    {"Sqrt", {6, 13}, 1, 1, 1, unary<ops::sqrt>},
+    {"Reciprocal", {6, 13}, 1, 1, 1, reciprocal},
+    {"Exp", {6, 13}, 1, 1, 1, unary<ops::exp>},
+    {"Log", {6, 13}, 1, 1, 1, unary<ops::log>},
+    {"Sin", {7, 22}, 1, 1, 1, unary<ops::sin>},
+    {"Cos", {7, 22}, 1, 1, 1, unary<ops::cos>},
+    {"Tan", {7, 22}, 1, 1, 1, unary<ops::tan>},
+    {"Tanh", {6, 13}, 1, 1, 1, unary<ops::tanh>},
+    {"Erf", {9, 13}, 1, 1, 1, unary<ops::erf>},
+    {"Floor", {6, 13}, 1, 1, 1, unary<ops::floor>},
+    {"Ceil", {6, 13}, 1, 1, 1, unary<ops::ceil>},
+    {"Round", {11, 22}, 1, 1, 1, unary<ops::round>},
+    {"Sign", {9, 13}, 1, 1, 1, unary<ops::sign>},
+    {"Min", {6, 8, 12, 13}, 1, any_number, 1, variadic<ops::minimum>, fold_chain<ir::min>},
+    {"Max", {6, 8, 12, 13}, 1, any_number, 1, variadic<ops::maximum>, fold_chain<ir::max>},
+    {"Sum", {6, 8, 13}, 1, any_number, 1, variadic<ops::add>, fold_chain<ir::add>},
+    {"Mean", {6, 8, 13}, 1, any_number, 1, mean},
+};
+
+}  // namespace
+
+Table arithmetic() { return rows; }
+
+}  // namespace lathe::onnx::operators

@@ -1,0 +1,191 @@
+// Operators that move elements: Transpose, Concat, Split, Pad, Expand, Tile.
+#include "interchange/onnx/codes.h"
+#include "interchange/onnx/integers.h"
+#include "interchange/onnx/run_time_axes.h"
+#include "interchange/onnx/operators/tables.h"
+
+namespace lathe::onnx::operators {
+
+namespace {
+
+std::string text_of_list(const std::vector<int64_t>& values) {
+  std::string text = "[";
+  for (size_t i = 0; i < values.size() && i < 16; ++i) text += (i ? ", " : "") + std::to_string(values[i]);
+  return text + (values.size() > 16 ? ", ...]" : "]");
+}
+
+void transpose(NodeImport& c) {
+  auto perm = c.attributes.integers("perm");
+  const int64_t rank = c.rank(0);
+  if (perm) {
+    std::vector<int64_t> sorted = *perm;
+    std::sort(sorted.begin(), sorted.end());
+    bool whole = static_cast<int64_t>(sorted.size()) == rank;
+    for (size_t d = 0; whole && d < sorted.size(); ++d) whole = sorted[d] == static_cast<int64_t>(d);
+    if (!whole)
+      c.fail(codes::wrong_attribute, "the attribute 'perm' " + text_of_list(*perm) + " is no permutation of the " +
+                                         std::to_string(rank) + " axes");
+  }
+  c.set(c.call(ops::permute_dims, {c.input(0)}, ir::make<ops::PermuteAttributes>(std::move(perm))));
+}
+
+void concat(NodeImport& c) {
+  const int64_t axis = c.axis(c.version >= 4 ? c.attributes.integer("axis") : c.attributes.integer("axis", 1), c.rank(0));
+  std::vector<Expr> parts;
+  for (size_t i = 0; i < c.input_count(); ++i) parts.push_back(c.input(i));
+  c.set(parts.size() == 1 ? parts[0] : c.call(ops::concat, std::move(parts), ir::make<ops::AxisAttributes>(axis)));
+}
+
+// Vectors joined.
+bool fold_concat(NodeImport& c) {
+  Integers all;
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    if (!c.has(i) || c.rank(i) != 1 || c.dtype(i) != c.dtype(0)) return false;
+    const Integers& part = *c.known(i);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  c.axis(c.attributes.integer("axis"), 1);
+  const auto count = static_cast<int64_t>(all.size());
+  c.set_integers(std::move(all), {count}, c.dtype(0));
+  return true;
+}
+
+// x[begin : end] along one axis, unit steps.
+Expr part(NodeImport& c, const Expr& x, int64_t axis, const ir::Expr& begin, const ir::Expr& end) {
+  return c.call(ops::strided_slice, {x, shape_expr({begin}), shape_expr({end})},
+                ir::make<ops::StridedSliceAttributes>(std::vector<int64_t>{axis}));
+}
+
+// Into parts of given sizes, or equal ones; from opset 18 the last equal part may be smaller.
+void split(NodeImport& c) {
+  const int64_t axis = c.axis(c.attributes.integer("axis", 0), c.rank(0));
+  const auto outputs = static_cast<int64_t>(c.output_count());
+  const Expr x = c.input(0);
+  const ir::Expr extent = c.shape(0)[static_cast<size_t>(axis)];
+  std::optional<Integers> sizes;
+  if (c.version < 13) {
+    if (const auto given = c.attributes.integers("split")) {
+      sizes.emplace();
+      for (const int64_t size : *given) sizes->push_back(ir::int64(size));
+    }
+  } else if (c.has(1)) {
+    sizes = c.integers(1);
+  }
+  if (c.version >= 18 && c.attributes.has("num_outputs")) {
+    const int64_t count = c.attributes.integer("num_outputs");
+    if (sizes) c.fail(codes::wrong_node, "Split has both sizes and the attribute 'num_outputs'");
+    if (count != outputs)
+      c.fail(codes::wrong_attribute, "the attribute 'num_outputs' is " + std::to_string(count) + ", but the node has " +
+                                         std::to_string(outputs) + " outputs");
+  }
+  if (sizes && static_cast<int64_t>(sizes->size()) != outputs)
+    c.fail(codes::wrong_node, "Split has " + std::to_string(sizes->size()) + " sizes, but " +
+                                  std::to_string(outputs) + " outputs");
+  if (sizes) {
+    if (const auto constants = constants_of(*sizes); constants && ir::as_int(extent)) {
+      const Expr parts = c.call(ops::split, {x}, ir::make<ops::SplitAttributes>(axis, *constants));
+      for (size_t i = 0; i < c.output_count(); ++i) c.set(i, c.builder().tuple_item(parts, static_cast<int64_t>(i)));
+      return;
+    }
+    ir::Expr at = ir::int64(0);
+    for (size_t i = 0; i < c.output_count(); ++i) {
+      const ir::Expr next = relax::simplified(at + (*sizes)[i]);
+      c.set(i, part(c, x, axis, at, next));
+      at = next;
+    }
+    return;
+  }
+  if (const auto known = ir::as_int(extent); known && c.version < 18 && *known % outputs != 0)
+    c.fail(codes::wrong_shape, "Split into " + std::to_string(outputs) + " equal parts of " + std::to_string(*known));
+  const ir::Expr size = relax::simplified(ir::ceildiv(extent, ir::int64(outputs)));
+  for (int64_t i = 0; i < outputs; ++i) {
+    const ir::Expr begin = relax::simplified(ir::min(size * i, extent));
+    const ir::Expr end = relax::simplified(ir::min(size * (i + 1), extent));
+    c.set(static_cast<size_t>(i), part(c, x, axis, begin, end));
+  }
+}
+
+// Pads before and after each dimension. Before opset 11 attributes; from 18 on an input may choose the axes.
+void pad(NodeImport& c) {
+  const std::string mode = c.version >= 19 ? c.attributes.word("mode", {"constant", "reflect", "edge", "wrap"})
+                                           : c.attributes.word("mode", {"constant", "reflect", "edge"});
+  const int64_t rank = c.rank(0);
+  const Expr x = c.input(0);
+  Integers pads;
+  Expr value;
+  if (c.version < 11) {
+    const auto given = c.attributes.integers("pads");
+    if (!given) c.fail(codes::wrong_attribute, "the attribute 'pads' is missing");
+    for (const int64_t each : *given) pads.push_back(ir::int64(each));
+    value = c.scalar(c.dtype(0), c.attributes.number("value", 0));
+  } else {
+    pads = c.integers(1);
+    if (c.has(2)) value = c.input(2);
+  }
+  Integers axes;
+  if (c.version >= 18 && c.has(3)) {
+    axes = c.integers(3);
+  } else {
+    for (int64_t d = 0; d < rank; ++d) axes.push_back(ir::int64(d));
+  }
+  if (pads.size() != 2 * axes.size())
+    c.fail(codes::wrong_node, "Pad has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) +
+                                  " axes; it takes two for each");
+  if (const auto constants = constants_of(axes)) c.axes(*constants, rank);
+  for (const ir::Expr& each : pads)
+    if (const auto known = ir::as_int(each); known && std::abs(*known) > std::numeric_limits<int32_t>::max())
+      c.fail(codes::wrong_attribute, "a pad of " + std::to_string(*known) + " is out of range");
+  Integers before, after;
+  for (int64_t d = 0; d < rank; ++d) {
+    ir::Expr low = ir::int64(0), high = ir::int64(0);
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const ir::Expr here = is_axis(axes[k], d, rank);
+      low = ir::select(here, pads[k], low);
+      high = ir::select(here, pads[k + axes.size()], high);
+    }
+    before.push_back(relax::simplified(low));
+    after.push_back(relax::simplified(high));
+  }
+  std::vector<Expr> args{x, shape_expr(std::move(before)), shape_expr(std::move(after))};
+  if (mode == "constant" && value) args.push_back(value);
+  c.set(c.call(ops::pad, std::move(args), ir::make<ops::PadAttributes>(mode)));
+}
+
+void expand(NodeImport& c) {
+  const Expr x = c.input(0);
+  const Integers wanted = c.integers(1);
+  for (const ir::Expr& extent : wanted)
+    if (const auto known = ir::as_int(extent); known && *known < 0)
+      c.fail(codes::wrong_shape, "cannot expand to " + relax::text_of(wanted) + ": " + std::to_string(*known) +
+                                     " is negative");
+  const Shape shape = relax::broadcast_shapes(c.shape(0), wanted).value_or_throw();
+  if (relax::same_shape(shape, c.shape(0))) c.set(x);
+  else c.set(c.call(ops::broadcast_to, {x, shape_expr(shape)}));
+}
+
+void tile(NodeImport& c) {
+  const Expr x = c.input(0);
+  const Integers repeats = c.integers(1);
+  if (static_cast<int64_t>(repeats.size()) != c.rank(0))
+    c.fail(codes::wrong_node, "Tile has " + std::to_string(repeats.size()) + " repeats for a tensor of rank " +
+                                  std::to_string(c.rank(0)));
+  for (const ir::Expr& each : repeats)
+    if (const auto known = ir::as_int(each); known && (*known < 0 || *known > (int64_t{1} << 47)))
+      c.fail(codes::wrong_node, "Tile repeats a dimension " + std::to_string(*known) + " times");
+  c.set(c.call(ops::tile, {x, shape_expr(repeats)}));
+}
+
+const OperatorRow arrange_rows[] = {
+    {"Transpose", {1, 13, 21, 23, 24, 25}, 1, 1, 1, transpose},
+    {"Concat", {1, 4, 11, 13}, 1, any_number, 1, concat, fold_concat},
+    {"Split", {2, 11, 13, 18}, 1, 2, any_number, split},
+    {"Pad", {2, 11, 13, 18, 19, 21, 23, 24, 25}, 1, 4, 1, pad},
+    {"Expand", {8, 13}, 2, 2, 1, expand},
+    {"Tile", {6, 13}, 2, 2, 1, tile},
+};
+
+}  // namespace
+
+Table arrange() { return arrange_rows; }
+
+}  // namespace lathe::onnx::operators

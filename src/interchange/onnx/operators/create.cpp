@@ -1,0 +1,189 @@
+// Constants, shapes as tensors, and operators that hand their input on.
+#include "interchange/onnx/codes.h"
+#include "interchange/onnx/integers.h"
+#include "interchange/onnx/operators/tables.h"
+
+namespace lathe::onnx::operators {
+
+namespace {
+
+void identity(NodeImport& c) { c.pass_on(0); }
+
+template <class T, class Source>
+ir::TensorData vector_of(DType dtype, const std::vector<Source>& values) {
+  return ir::tensor_of<T>(dtype, {static_cast<int64_t>(values.size())}, values);
+}
+
+// Exactly one of the attributes is there.
+void constant(NodeImport& c) {
+  std::vector<ir::TensorData> given;
+  for (const char* name : {"value_string", "value_strings"})
+    if (c.attributes.has(name)) c.fail(codes::unsupported, "the constant is a text; Lathe compiles numbers");
+  if (auto t = c.attributes.tensor("value")) given.push_back(t);
+  if (auto t = c.attributes.sparse_tensor("sparse_value")) given.push_back(t);
+  if (c.attributes.has("value_int"))
+    given.push_back(ir::tensor_of<int64_t>(DType::int64(), {}, {c.attributes.integer("value_int")}));
+  if (c.attributes.has("value_float"))
+    given.push_back(
+        ir::tensor_of<float>(DType::float32(), {}, {static_cast<float>(c.attributes.number("value_float", 0))}));
+  if (auto v = c.attributes.integers("value_ints")) given.push_back(vector_of<int64_t>(DType::int64(), *v));
+  if (auto v = c.attributes.numbers("value_floats")) given.push_back(vector_of<float>(DType::float32(), *v));
+  if (given.size() != 1)
+    c.fail(codes::wrong_attribute, "a Constant has one value, but the node has " + std::to_string(given.size()));
+  c.set(relax::constant(given[0]));
+}
+
+// One element; a float 0 when the attribute is absent.
+ir::TensorData fill_value(NodeImport& c) {
+  const ir::TensorData value = c.attributes.tensor("value");
+  if (!value) return ir::tensor_of<float>(DType::float32(), {}, {0.0f});
+  if (value->elements() != 1)
+    c.fail(codes::wrong_attribute, "the attribute 'value' has " + std::to_string(value->elements()) + " elements, not 1");
+  return ir::tensor_data(value->dtype, {}, value->bytes, value->owner);
+}
+
+void check_vector(NodeImport& c, size_t i) {
+  if (c.rank(i) != 1)
+    c.fail(codes::wrong_node, "the input " + std::to_string(i) + " has " + std::to_string(c.rank(i)) +
+                                  " dimensions; a shape has one");
+}
+
+void constant_of_shape(NodeImport& c) {
+  const Expr value = relax::constant(fill_value(c));
+  check_vector(c, 0);
+  c.set(c.call(ops::full, {shape_expr(c.integers(0)), value}));
+}
+
+bool fold_constant_of_shape(NodeImport& c) {
+  const ir::TensorData value = fill_value(c);
+  const auto dims = constants_of(*c.known(0));
+  const auto fill = integers_of(*value);
+  if (!dims || !fill || dims->size() > 8 || c.rank(0) != 1) return false;
+  int64_t count = 1;
+  for (const int64_t dim : *dims) {
+    if (dim < 0 || dim > most_integers) return false;
+    count = std::min(count * dim, most_integers + 1);
+  }
+  if (count > most_integers) return false;
+  c.set_integers(Integers(static_cast<size_t>(count), fill->front()), *dims, value->dtype);
+  return true;
+}
+
+// The dimensions from `start` to `end`, both clamped.
+void shape_of(NodeImport& c) {
+  const Shape shape = c.known(0) ? [&] {
+    Shape dims;
+    for (const int64_t dim : c.integer_dims(0)) dims.push_back(ir::int64(dim));
+    return dims;
+  }() : c.shape(0);
+  const auto rank = static_cast<int64_t>(shape.size());
+  const auto position = [&](int64_t given) { return std::clamp<int64_t>(given < 0 ? given + rank : given, 0, rank); };
+  int64_t start = 0, end = rank;
+  if (c.version >= 15) {
+    start = position(c.attributes.integer("start", 0));
+    end = position(c.attributes.integer("end", rank));
+  }
+  Integers chosen;
+  for (int64_t d = start; d < end; ++d) chosen.push_back(shape[static_cast<size_t>(d)]);
+  const auto count = static_cast<int64_t>(chosen.size());
+  c.set_integers(std::move(chosen), {count}, DType::int64());
+}
+
+void size_of(NodeImport& c) { c.set_integers({ir::product(c.shape(0))}, {}, DType::int64()); }
+
+// In inference the input, and a mask that keeps everything.
+void dropout(NodeImport& c) {
+  if (c.version < 12) c.attributes.number("ratio", 0.5);
+  else c.attributes.ignore("seed");
+  if (c.version < 7) c.attributes.ignore("is_test");
+  if (c.has(2)) {
+    const Integers* training = c.known(2);
+    const bool certain = training && training->size() == 1 && ir::is_int((*training)[0], 0);
+    const auto* ratio = c.has(1) ? c.input(1).as<relax::Constant>() : nullptr;
+    const bool none = ratio && ratio->data->elements() == 1 && ir::float_at(*ratio->data, 0) == 0;
+    if (training && !certain && !none)
+      c.fail(codes::unsupported, "Dropout in training mode chooses at random; Lathe compiles inference");
+  }
+  c.pass_on(0);
+  if (c.wants(1))
+    c.set(1, c.call(ops::full, {shape_expr(c.shape(0)),
+                                relax::constant(ir::tensor_data(DType::boolean(), {}, std::string(1, '\1')))}));
+}
+
+// start, start + delta, … before limit. Of known integers.
+bool fold_range(NodeImport& c) {
+  c.attributes.ignore("stash_type");
+  for (size_t i = 0; i < 3; ++i)
+    if (c.known(i)->size() != 1) return false;
+  const auto start = ir::as_int(c.known(0)->front()), limit = ir::as_int(c.known(1)->front()),
+             delta = ir::as_int(c.known(2)->front());
+  if (!start || !limit || !delta || *delta == 0) return false;
+  Integers values;
+  for (int64_t at = *start; *delta > 0 ? at < *limit : at > *limit;) {
+    if (static_cast<int64_t>(values.size()) >= most_integers) return false;
+    values.push_back(ir::int64(at));
+    if (__builtin_add_overflow(at, *delta, &at)) break;
+  }
+  const auto count = static_cast<int64_t>(values.size());
+  c.set_integers(std::move(values), {count}, c.dtype(0));
+  return true;
+}
+
+// The count of elements is ceil((limit - start) / delta), which must be known; element i is start + i * delta.
+void range(NodeImport& c) {
+  c.attributes.ignore("stash_type");
+  const DType dtype = c.dtype(0);
+  ir::Expr count;
+  if (dtype.is_floating()) {
+    double numbers[3];
+    for (size_t i = 0; i < 3; ++i) {
+      const auto* constant = c.input(i).as<relax::Constant>();
+      if (!constant || constant->data->elements() != 1)
+        c.fail(codes::not_constant, "start, limit and delta of a Range of " + dtype.str() +
+                                        " must be known when compiling, but the model computes them when it runs");
+      numbers[i] = ir::float_at(*constant->data, 0);
+    }
+    const double length = std::ceil((numbers[1] - numbers[0]) / numbers[2]);
+    if (!(std::abs(length) < 1e15)) c.fail(codes::wrong_shape, "the number of elements of the Range is not finite");
+    count = ir::int64(std::max<int64_t>(0, static_cast<int64_t>(length)));
+  } else {
+    ir::Expr given[3];
+    for (size_t i = 0; i < 3; ++i) {
+      const Integers values = c.integers(i);
+      if (values.size() != 1) c.fail(codes::wrong_node, "start, limit and delta of Range are scalars");
+      given[i] = values[0];
+    }
+    const auto delta = ir::as_int(given[2]);
+    if (!delta) c.fail(codes::not_constant, "delta of Range must be known when compiling");
+    if (*delta == 0) c.fail(codes::wrong_node, "delta of Range is 0");
+    const ir::Expr span = *delta > 0 ? given[1] - given[0] : given[0] - given[1];
+    count = relax::non_negative(ir::ceildiv(span, ir::int64(std::abs(*delta))));
+  }
+  const Expr start = c.reshape(c.input(0), {}), delta = c.reshape(c.input(2), {});
+  const auto element = [&](const std::vector<te::Tensor>& in) {
+    const DType wide = relax::accumulation_dtype(dtype);
+    return std::vector{te::compute(
+        {count},
+        [&](const std::vector<ir::Expr>& i) {
+          return ir::cast(dtype, ir::cast(wide, in[0]({})) + ir::cast(wide, i[0]) * ir::cast(wide, in[1]({})));
+        },
+        in, "range")};
+  };
+  c.set(c.builder().call_te("range", {start, delta}, element).value_or_throw());
+}
+
+const OperatorRow create_rows[] = {
+    {"Identity", {1, 13, 14, 16, 19, 21, 23, 24, 25}, 1, 1, 1, identity},
+    {"Constant", {1, 9, 11, 12, 13, 19, 21, 23, 24, 25}, 0, 0, 1, constant},
+    {"ConstantOfShape", {9, 20, 21, 23, 24, 25}, 1, 1, 1, constant_of_shape, fold_constant_of_shape},
+    {"Shape", {1, 13, 15, 19, 21, 23, 24, 25}, 1, 1, 1, shape_of},
+    {"Size", {1, 13, 19, 21, 23, 24, 25}, 1, 1, 1, size_of},
+    {"Dropout", {6, 7, 10, 12, 13, 22}, 1, 3, 2, dropout},
+    {"Range", {11, 27}, 3, 3, 1, range, fold_range},
+};
+
+}  // namespace
+
+Table create() { return create_rows; }
+
+}  // namespace lathe::onnx::operators

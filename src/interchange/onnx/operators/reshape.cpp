@@ -1,0 +1,180 @@
+// Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze.
+#include "interchange/onnx/codes.h"
+#include "interchange/onnx/integers.h"
+#include "interchange/onnx/run_time_axes.h"
+#include "interchange/onnx/operators/tables.h"
+
+namespace lathe::onnx::operators {
+
+namespace {
+
+// The shape that `wanted` asks for: 0 takes the input's extent there (unless allowed as itself), one -1 what is left.
+// Entries that are only known when the model runs are resolved by expressions.
+Shape resolve(NodeImport& c, const Shape& own, Integers wanted, bool allow_zero) {
+  std::optional<size_t> open;
+  bool may_be_open = false;
+  for (size_t d = 0; d < wanted.size(); ++d) {
+    ir::Expr& extent = wanted[d];
+    if (const auto known = ir::as_int(extent)) {
+      if (*known < -1 || (*known == 0 && !allow_zero && d >= own.size()))
+        c.fail(codes::wrong_shape, "cannot reshape " + relax::text_of(own) + " to " + relax::text_of(wanted) + ": " +
+                                       std::to_string(*known) + " at " + std::to_string(d) + " has no meaning there");
+      if (*known == 0 && !allow_zero) extent = own[d];
+      if (*known != -1) continue;
+      if (open) c.fail(codes::wrong_shape, "cannot reshape to " + relax::text_of(wanted) + ": two extents are -1");
+      open = d;
+    } else if (!at_least(extent, 0)) {
+      may_be_open = true;
+      if (!allow_zero && d < own.size()) extent = ir::select(ir::eq(extent, ir::int64(0)), own[d], extent);
+    }
+  }
+  const ir::Expr count = ir::product(own);
+  const auto without = [&](size_t skipped) {
+    ir::Expr product = ir::int64(1);
+    for (size_t d = 0; d < wanted.size(); ++d) {
+      if (d == skipped) continue;
+      const bool sure = at_least(wanted[d], 0);
+      product = product * (sure ? wanted[d] : ir::select(wanted[d] < 0, ir::int64(1), wanted[d]));
+    }
+    return product;
+  };
+  if (open) {
+    const ir::Expr others = relax::simplified(without(*open));
+    if (ir::is_int(others, 0)) {
+      if (!ir::is_int(relax::simplified(count), 0) || allow_zero)
+        c.fail(codes::wrong_shape, "cannot reshape " + relax::text_of(own) + " to " + relax::text_of(wanted) +
+                                       ": the extent left open could be any");
+      wanted[*open] = ir::int64(0);
+    } else {
+      if (relax::different_extents(ir::floormod(count, others), ir::int64(0)))
+        c.fail(codes::wrong_shape, "cannot reshape " + relax::text_of(own) + " to " + relax::text_of(wanted) + ": " +
+                                       relax::text_of(count) + " elements are not a multiple of " +
+                                       relax::text_of(others));
+      wanted[*open] = ir::floordiv(count, others);
+    }
+  } else if (may_be_open) {
+    Shape resolved = wanted;
+    for (size_t d = 0; d < wanted.size(); ++d)
+      if (!at_least(wanted[d], 0)) {
+        // Guarded, so that no division by zero is computed where the branch is not taken.
+        const ir::Expr others = ir::max(without(d), ir::int64(1));
+        resolved[d] = ir::select(wanted[d] < 0, ir::floordiv(count, others), wanted[d]);
+      }
+    wanted = std::move(resolved);
+  }
+  for (ir::Expr& extent : wanted) extent = relax::simplified(extent);
+  return wanted;
+}
+
+void check_rank(NodeImport& c, size_t i) {
+  if (c.rank(i) != 1)
+    c.fail(codes::wrong_node, "the input " + std::to_string(i) + " has " + std::to_string(c.rank(i)) +
+                                  " dimensions; a shape has one");
+}
+
+void reshape(NodeImport& c) {
+  const bool allow_zero = c.version >= 14 && c.attributes.flag("allowzero", false);
+  check_rank(c, 1);
+  const Expr x = c.input(0);
+  c.set(c.reshape(x, resolve(c, c.shape(0), c.integers(1), allow_zero)));
+}
+
+bool fold_reshape(NodeImport& c) {
+  const bool allow_zero = c.version >= 14 && c.attributes.flag("allowzero", false);
+  check_rank(c, 1);
+  Shape own;
+  for (const int64_t dim : c.integer_dims(0)) own.push_back(ir::int64(dim));
+  const auto dims = constants_of(resolve(c, own, *c.known(1), allow_zero));
+  if (!dims) return false;
+  for (const int64_t dim : *dims)
+    if (dim > most_integers) return false;
+  if (dims->size() > 8 || element_count(*dims) != static_cast<int64_t>(c.known(0)->size())) return false;
+  c.set_integers(*c.known(0), *dims, c.dtype(0));
+  return true;
+}
+
+void flatten(NodeImport& c) {
+  const int64_t rank = c.rank(0), given = c.attributes.integer("axis", 1);
+  if (given < (c.version >= 11 ? -rank : 0) || given > rank)
+    c.fail(codes::wrong_attribute, "axis " + std::to_string(given) + " is outside a tensor of rank " +
+                                       std::to_string(rank));
+  const int64_t axis = given < 0 ? given + rank : given;
+  const Shape& shape = c.shape(0);
+  const Shape outer(shape.begin(), shape.begin() + axis), inner(shape.begin() + axis, shape.end());
+  c.set(c.reshape(c.input(0), {relax::simplified(ir::product(outer)), relax::simplified(ir::product(inner))}));
+}
+
+// Axes are an attribute before opset 13, then an input.
+std::optional<Integers> read_axes(NodeImport& c) {
+  if (c.version >= 13) return c.has(1) ? std::optional(c.integers(1)) : std::nullopt;
+  const auto given = c.attributes.integers("axes");
+  if (!given) return std::nullopt;
+  Integers axes;
+  for (const int64_t each : *given) axes.push_back(ir::int64(each));
+  return axes;
+}
+
+// The dims without those at `axes`, which must be 1; without axes, all that are known to be 1.
+Shape squeezed(NodeImport& c, const Shape& own) {
+  const std::optional<Integers> given = read_axes(c);
+  const auto rank = static_cast<int64_t>(own.size());
+  Shape result;
+  if (!given) {
+    for (const ir::Expr& extent : own)
+      if (!ir::is_int(extent, 1)) result.push_back(extent);
+    return result;
+  }
+  const auto constants = constants_of(*given);
+  if (!constants) return without_axes(own, *given);
+  const std::vector<int64_t> axes = c.axes(*constants, rank);
+  for (int64_t d = 0; d < rank; ++d) {
+    const ir::Expr& extent = own[static_cast<size_t>(d)];
+    if (std::find(axes.begin(), axes.end(), d) == axes.end()) result.push_back(extent);
+    else if (relax::different_extents(extent, ir::int64(1)))
+      c.fail(codes::wrong_shape, "axis " + std::to_string(d) + " of " + relax::text_of(own) +
+                                     " cannot be squeezed: its extent is " + relax::text_of(extent));
+  }
+  return result;
+}
+
+Shape unsqueezed(NodeImport& c, const Shape& own) {
+  const std::optional<Integers> given = read_axes(c);
+  if (!given) c.fail(codes::wrong_attribute, "the attribute 'axes' is missing");
+  if (given->size() > 64) c.fail(codes::wrong_attribute, "Unsqueeze has " + std::to_string(given->size()) + " axes");
+  const auto constants = constants_of(*given);
+  if (!constants) return with_axes(own, *given);
+  std::vector<int64_t> axes = c.axes(*constants, static_cast<int64_t>(own.size() + given->size()));
+  std::sort(axes.begin(), axes.end());
+  Shape result = own;
+  for (const int64_t axis : axes) result.insert(result.begin() + axis, ir::int64(1));
+  return result;
+}
+
+template <Shape (*shape)(NodeImport&, const Shape&)>
+void reshaped(NodeImport& c) {
+  const Expr x = c.input(0);
+  c.set(c.reshape(x, shape(c, c.shape(0))));
+}
+
+template <Shape (*shape)(NodeImport&, const Shape&)>
+bool fold_reshaped(NodeImport& c) {
+  Shape own;
+  for (const int64_t dim : c.integer_dims(0)) own.push_back(ir::int64(dim));
+  const auto dims = constants_of(shape(c, own));
+  if (!dims) return false;
+  c.set_integers(*c.known(0), *dims, c.dtype(0));
+  return true;
+}
+
+const OperatorRow reshape_rows[] = {
+    {"Reshape", {5, 13, 14, 19, 21, 23, 24, 25}, 2, 2, 1, reshape, fold_reshape},
+    {"Flatten", {1, 9, 11, 13, 21, 23, 24, 25}, 1, 1, 1, flatten},
+    {"Squeeze", {1, 11, 13, 21, 23, 24, 25}, 1, 2, 1, reshaped<squeezed>, fold_reshaped<squeezed>},
+    {"Unsqueeze", {1, 11, 13, 21, 23, 24, 25}, 1, 2, 1, reshaped<unsqueezed>, fold_reshaped<unsqueezed>},
+};
+
+}  // namespace
+
+Table reshape() { return reshape_rows; }
+
+}  // namespace lathe::onnx::operators

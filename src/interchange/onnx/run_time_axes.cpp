@@ -1,0 +1,144 @@
+#include "interchange/onnx/run_time_axes.h"
+
+#include "interchange/onnx/integers.h"
+
+namespace lathe::onnx {
+
+namespace {
+
+ir::Expr zero() { return ir::int64(0); }
+ir::Expr one_where(const ir::Expr& condition) { return ir::select(condition, ir::int64(1), zero()); }
+
+void simplify_all(Shape& shape) {
+  for (ir::Expr& extent : shape) extent = relax::simplified(extent);
+}
+
+// The value of `values` at the place where `counts` is `wanted` and `chosen` holds.
+ir::Expr pick(const Shape& values, const std::vector<ir::Expr>& chosen, const std::vector<ir::Expr>& counts,
+              int64_t wanted) {
+  ir::Expr result = ir::int64(1);
+  for (size_t d = values.size(); d-- > 0;)
+    result = ir::select(ir::logical_and(chosen[d], ir::eq(counts[d], ir::int64(wanted))), values[d], result);
+  return result;
+}
+
+}  // namespace
+
+ir::Expr is_axis(const ir::Expr& axis, int64_t d, int64_t rank) {
+  return ir::logical_or(ir::eq(axis, ir::int64(d)), ir::eq(axis, ir::int64(d - rank)));
+}
+
+ir::Expr is_among(const Integers& axes, int64_t d, int64_t rank) {
+  ir::Expr result = ir::boolean(false);
+  for (const ir::Expr& axis : axes) result = ir::logical_or(result, is_axis(axis, d, rank));
+  return result;
+}
+
+Shape without_axes(const Shape& own, const Integers& axes) {
+  const auto rank = static_cast<int64_t>(own.size());
+  std::vector<ir::Expr> kept, before;
+  ir::Expr count = zero();
+  for (int64_t d = 0; d < rank; ++d) {
+    kept.push_back(ir::logical_not(is_among(axes, d, rank)));
+    before.push_back(count);
+    count = count + one_where(kept.back());
+  }
+  Shape result;
+  for (int64_t j = 0; j + static_cast<int64_t>(axes.size()) < rank; ++j) result.push_back(pick(own, kept, before, j));
+  simplify_all(result);
+  return result;
+}
+
+Shape with_axes(const Shape& own, const Integers& axes) {
+  const auto rank = static_cast<int64_t>(own.size() + axes.size());
+  Shape result;
+  ir::Expr count = zero();  // of own dimensions so far
+  for (int64_t d = 0; d < rank; ++d) {
+    const ir::Expr is_new = is_among(axes, d, rank);
+    ir::Expr extent = ir::int64(1);
+    for (size_t k = own.size(); k-- > 0;)
+      extent = ir::select(ir::eq(count, ir::int64(static_cast<int64_t>(k))), own[k], extent);
+    result.push_back(ir::select(is_new, ir::int64(1), extent));
+    count = count + one_where(ir::logical_not(is_new));
+  }
+  simplify_all(result);
+  return result;
+}
+
+Expr slice_at_run_time(NodeImport& c, const Expr& x, const Integers& starts, const Integers& ends, const Integers& axes,
+                       const Integers& steps) {
+  const Shape own = *relax::as_tensor(x)->shape;
+  const auto rank = static_cast<int64_t>(own.size());
+  Shape begins, strides, shape;
+  for (int64_t d = 0; d < rank; ++d) {
+    const ir::Expr& extent = own[static_cast<size_t>(d)];
+    ir::Expr start = zero(), end = extent, step = ir::int64(1);
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const ir::Expr here = is_axis(axes[k], d, rank);
+      start = ir::select(here, starts[k], start);
+      end = ir::select(here, ends[k], end);
+      step = ir::select(here, steps[k], step);
+    }
+    const ir::Expr forward = step > 0;
+    const ir::Expr low = ir::select(forward, zero(), ir::int64(-1));
+    const ir::Expr high = ir::select(forward, extent, extent - 1);
+    const auto clamped = [&](const ir::Expr& at) {
+      return ir::max(ir::min(ir::select(at < 0, at + extent, at), high), low);
+    };
+    const ir::Expr begin = clamped(start), stop = clamped(end);
+    const ir::Expr span = ir::select(forward, stop - begin, begin - stop);
+    const ir::Expr size = ir::max(ir::select(forward, step, zero() - step), ir::int64(1));
+    begins.push_back(relax::simplified(begin));
+    strides.push_back(relax::simplified(step));
+    shape.push_back(relax::non_negative(ir::floordiv(span + (size - 1), size)));
+  }
+  const auto part = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        shape,
+        [&](std::vector<ir::Expr> i) {
+          for (size_t d = 0; d < i.size(); ++d) i[d] = begins[d] + i[d] * strides[d];
+          return in[0](std::move(i));
+        },
+        in, "slice")};
+  };
+  return c.builder().call_te("slice", {x}, part).value_or_throw();
+}
+
+Expr reduce_at_run_time(NodeImport& c, const Expr& x, const Integers& axes, Reducer reducer, DType wide, bool mean) {
+  const Shape own = *relax::as_tensor(x)->shape;
+  const auto rank = static_cast<int64_t>(own.size());
+  const DType dtype = relax::as_tensor(x)->dtype;
+  Shape shape;
+  std::vector<ir::IterVar> reduced;
+  ir::Expr count = ir::int64(1);
+  // A dimension has its extent either in the result or in the reduction, and 1 in the other.
+  for (int64_t d = 0; d < rank; ++d) {
+    const ir::Expr& extent = own[static_cast<size_t>(d)];
+    const ir::Expr among = is_among(axes, d, rank);
+    shape.push_back(relax::simplified(ir::select(among, ir::int64(1), extent)));
+    const ir::Expr inner = relax::simplified(ir::select(among, extent, ir::int64(1)));
+    reduced.push_back(te::reduce_axis(zero(), inner, "k" + std::to_string(d)));
+    count = count * inner;
+  }
+  const auto build = [&](const std::vector<te::Tensor>& in) {
+    te::Tensor result = te::compute(
+        shape,
+        [&](std::vector<ir::Expr> i) {
+          for (size_t d = 0; d < i.size(); ++d) i[d] = i[d] + reduced[d]->var;
+          const ir::Expr element = ir::cast(wide, in[0](std::move(i)));
+          return reduced.empty() ? element : reducer(element, reduced);
+        },
+        in, "reduce");
+    if (!mean && wide == dtype) return std::vector{result};
+    return std::vector{te::compute(
+        shape,
+        [&](const std::vector<ir::Expr>& i) {
+          const ir::Expr total = result(i);
+          return ir::cast(dtype, mean ? ir::div(total, ir::cast(wide, count)) : total);
+        },
+        {result}, "reduce_result")};
+  };
+  return c.builder().call_te("reduce", {x}, build).value_or_throw();
+}
+
+}  // namespace lathe::onnx

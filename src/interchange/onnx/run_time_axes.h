@@ -1,0 +1,26 @@
+// Shapes and parts whose axes are only known when the model runs: the integers are symbols, and each dimension asks
+// whether it is among the axes.
+#pragma once
+
+#include "interchange/onnx/node.h"
+
+namespace lathe::onnx {
+
+// Whether `axis`, which may count from the end, is dimension d of `rank`.
+ir::Expr is_axis(const ir::Expr& axis, int64_t d, int64_t rank);
+// Whether one of them is.
+ir::Expr is_among(const Integers& axes, int64_t d, int64_t rank);
+
+// `own` without the dimensions at `axes`, and with new ones of extent 1 there.
+Shape without_axes(const Shape& own, const Integers& axes);
+Shape with_axes(const Shape& own, const Integers& axes);
+
+// x[start:end:step] along the axes.
+Expr slice_at_run_time(NodeImport& c, const Expr& x, const Integers& starts, const Integers& ends, const Integers& axes,
+                       const Integers& steps);
+
+// The reduction of x over `axes`, which keep an extent of 1.
+using Reducer = ir::Expr (*)(ir::Expr, std::vector<ir::IterVar>);
+Expr reduce_at_run_time(NodeImport& c, const Expr& x, const Integers& axes, Reducer reducer, DType wide, bool mean);
+
+}  // namespace lathe::onnx
