@@ -53,7 +53,7 @@ NodeAttributes::NodeAttributes(const Model& model, const schema::NodeProto& node
       if (!proto) continue;
     }
     if (!entries_.try_emplace(attribute.name(), Entry{proto}).second)
-      wrong("the attribute " + quoted(attribute.name()) + " is given twice");
+      wrong("the attribute " + in_quotes(attribute.name()) + " is given twice");
   }
 }
 
@@ -113,7 +113,7 @@ std::string NodeAttributes::word(std::string_view name, std::initializer_list<st
   if (std::find(words.begin(), words.end(), value) != words.end()) return value;
   std::string known;
   for (const std::string_view one : words) known += (known.empty() ? "'" : ", '") + std::string(one) + "'";
-  wrong("the attribute '" + std::string(name) + "' is " + quoted(value) + ", not one of " + known);
+  wrong("the attribute '" + std::string(name) + "' is " + in_quotes(value) + ", not one of " + known);
 }
 
 std::optional<std::vector<int64_t>> NodeAttributes::integers(std::string_view name) {
@@ -150,7 +150,7 @@ void NodeAttributes::check_all_used() const {
   const std::string* unknown = nullptr;
   for (const auto& [name, entry] : entries_)
     if (!entry.used && (!unknown || name < *unknown)) unknown = &name;
-  if (unknown) wrong("this version of the operator has no attribute " + quoted(*unknown));
+  if (unknown) wrong("this version of the operator has no attribute " + in_quotes(*unknown));
 }
 
 }  // namespace lathe::onnx

@@ -67,7 +67,7 @@ Result<Bytes> map_external(const std::string& folder, const std::string& locatio
   const auto refuse = [&](const std::string& why) {
     return Diagnostic{.code = codes::external_data,
                       .place = std::move(place),
-                      .message = "the external data " + quoted(location) + " " + why};
+                      .message = "the external data " + in_quotes(location) + " " + why};
   };
   if (location.empty()) return refuse("names no file");
   if (folder.empty()) return refuse("cannot be found, because the model did not come from a file");

@@ -74,14 +74,14 @@ class GraphImport {
     const auto add_weight = [&](const std::string& name) -> support::Status {
       if (name.empty()) return refuse(codes::wrong_graph, "an initializer of the graph has no name");
       if (!weights.insert(name).second)
-        return refuse(codes::duplicate_name, "two initializers of the graph are called " + quoted(name));
+        return refuse(codes::duplicate_name, "two initializers of the graph are called " + in_quotes(name));
       return support::success();
     };
     for (const auto& tensor : graph_.initializer()) TRY(add_weight(tensor.name()));
     for (const auto& tensor : graph_.sparse_initializer()) TRY(add_weight(tensor.values().name()));
     for (const auto& input : graph_.input())
       if (!inputs.insert(input.name()).second)
-        return refuse(codes::duplicate_name, "two inputs of the graph are called " + quoted(input.name()));
+        return refuse(codes::duplicate_name, "two inputs of the graph are called " + in_quotes(input.name()));
     for (const NodeProto& node : graph_.node()) list.nodes.push_back(&node);
     for (const auto& output : graph_.output()) list.outputs.push_back(output.name());
     list.given = std::move(weights);
@@ -102,7 +102,7 @@ class GraphImport {
       }
       scope.values[name] = {.tensor = relax::constant(*data), .given_by = "the initializer"};
     };
-    const auto what = [](const std::string& name) { return "the initializer " + quoted(name); };
+    const auto what = [](const std::string& name) { return "the initializer " + in_quotes(name); };
     for (const auto& tensor : graph_.initializer())
       if (read.count(tensor.name()))
         add(tensor.name(), read_tensor(model_, tensor, what(tensor.name()), model_.place()));
@@ -149,7 +149,7 @@ class GraphImport {
       if (it == scope.values.end() || d.notes.size() >= 4) continue;
       const GraphValue& value = it->second;
       const auto* info = relax::as_tensor(value.tensor);
-      d.note(quoted(name) + ", " + value.given_by +
+      d.note(in_quotes(name) + ", " + value.given_by +
              (info ? ", is " + relax::text_of(*info)
                    : ", is " + value.dtype.str() + " of " + std::to_string(value.integers->size()) + " elements"));
     }
@@ -185,9 +185,9 @@ class GraphImport {
       if (outputs[i].empty()) continue;
       GraphValue& value = import.results()[i];
       if (!value.tensor && !value.integers)
-        import.fail(codes::unsupported, "the output " + quoted(outputs[i]) + " is not one that Lathe computes");
+        import.fail(codes::unsupported, "the output " + in_quotes(outputs[i]) + " is not one that Lathe computes");
       check_shape(import, value);
-      value.given_by = "the output of " + quoted(place.node);
+      value.given_by = "the output of " + in_quotes(place.node);
       scope.values[outputs[i]] = std::move(value);
     }
     return true;
@@ -235,7 +235,7 @@ class GraphImport {
             int depth) {
     const auto wrong = [&](support::Code code, const std::string& message) {
       throw DiagnosticError(Diagnostic{
-          .code = code, .place = place, .message = "the function " + quoted(function.name()) + " " + message});
+          .code = code, .place = place, .message = "the function " + in_quotes(function.name()) + " " + message});
     };
     if (depth >= deepest_call)
       wrong(codes::too_deep, "calls functions more than " + std::to_string(deepest_call) + " deep, or calls itself");
@@ -253,7 +253,7 @@ class GraphImport {
     inner.given = &given;
     inner.prefix = place.node + "/";
     NodeList list;
-    list.within = "the function " + quoted(function.name()) + ": ";
+    list.within = "the function " + in_quotes(function.name()) + ": ";
     std::unordered_set<std::string> absent;
     for (int i = 0; i < function.input_size(); ++i) {
       const std::string& name = function.input(i);

@@ -20,7 +20,7 @@ class InputReader {
   InputReader(const Model& model, const ImportOptions& options) : model_(model), options_(options) {}
 
   Result<relax::Var> read(const schema::ValueInfoProto& input) {
-    const std::string what = "the input " + quoted(input.name());
+    const std::string what = "the input " + in_quotes(input.name());
     if (input.name().empty()) return refuse(codes::wrong_graph, "an input of the graph has no name");
     if (!input.type().has_tensor_type()) {
       const bool is_other = input.type().value_case() != schema::TypeProto::VALUE_NOT_SET;
@@ -51,7 +51,7 @@ class InputReader {
       if (!seen_.count(name)) {
         std::string known;
         for (const std::string& each : seen_) known += (known.empty() ? "" : ", ") + printable(each);
-        Diagnostic d = refuse(codes::unknown_dim, "no input has a dimension called " + quoted(name));
+        Diagnostic d = refuse(codes::unknown_dim, "no input has a dimension called " + in_quotes(name));
         d.help = known.empty() ? "all dimensions of the model are fixed" : "its symbolic dimensions are " + known;
         return d;
       }
@@ -67,7 +67,7 @@ class InputReader {
     const auto negative = [&](int64_t value, const std::string& where) {
       return refuse(codes::wrong_shape, where + " is " + std::to_string(value) + ", a negative number");
     };
-    const std::string here = "the dimension " + std::to_string(index) + " of the input " + quoted(input);
+    const std::string here = "the dimension " + std::to_string(index) + " of the input " + in_quotes(input);
     if (dim.has_dim_value()) {
       if (dim.dim_value() < 0) return negative(dim.dim_value(), here);
       return ir::int64(dim.dim_value());
@@ -77,7 +77,7 @@ class InputReader {
     const std::string& name = dim.dim_param();
     seen_.insert(name);
     if (const auto fixed = options_.dims.find(name); fixed != options_.dims.end()) {
-      if (fixed->second < 0) return negative(fixed->second, "the dimension " + quoted(name));
+      if (fixed->second < 0) return negative(fixed->second, "the dimension " + in_quotes(name));
       return ir::int64(fixed->second);
     }
     ir::Var& symbol = symbols_[name];

@@ -45,7 +45,7 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string quoted(std::string_view text) { return "'" + printable(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
 
 std::string identifier(std::string_view text) {
   std::string out;

@@ -9,7 +9,7 @@ namespace lathe::onnx {
 // The text with unprintable characters and invalid UTF-8 replaced by '?', shortened in the middle past 80 characters.
 std::string printable(std::string_view text);
 // The same between quotes.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 // The text as an identifier: other characters become '_'; never empty.
 std::string identifier(std::string_view text);
 

@@ -117,13 +117,13 @@ class OperatorCheck {
     if (node.op_type().empty()) {
       message = "the node names no operator";
     } else if (!row) {
-      message = "the operator " + quoted(node.op_type()) +
-                (domain.empty() ? "" : " of the domain " + quoted(domain)) + " is not one that Lathe knows";
+      message = "the operator " + in_quotes(node.op_type()) +
+                (domain.empty() ? "" : " of the domain " + in_quotes(domain)) + " is not one that Lathe knows";
     } else if (!has_opset) {
-      message = "the operator " + quoted(node.op_type()) + " is used without importing an opset that has it";
+      message = "the operator " + in_quotes(node.op_type()) + " is used without importing an opset that has it";
     } else {
       it->second.code = codes::unsupported_opset;
-      message = "the operator " + quoted(node.op_type()) + " is there in opsets " +
+      message = "the operator " + in_quotes(node.op_type()) + " is there in opsets " +
                 std::to_string(row->versions.front()) + " to " + std::to_string(newest_opset) + ", but opset " +
                 std::to_string(opset->second) + " is imported";
     }

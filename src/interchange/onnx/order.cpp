@@ -46,11 +46,11 @@ class Ordering {
         if (name.empty()) continue;
         if (list_.given.count(name))
           add(codes::duplicate_name, place(i),
-              "gives the value " + quoted(name) + ", which is an input or initializer of the graph already");
+              "gives the value " + in_quotes(name) + ", which is an input or initializer of the graph already");
         else if (const auto [it, fresh] = producers_.try_emplace(name, i); !fresh)
           add(codes::duplicate_name, place(i),
-              "gives the value " + quoted(name) + ", which the node " +
-                  quoted(node_name(*list_.nodes[static_cast<size_t>(it->second)], it->second)) + " gives already");
+              "gives the value " + in_quotes(name) + ", which the node " +
+                  in_quotes(node_name(*list_.nodes[static_cast<size_t>(it->second)], it->second)) + " gives already");
       }
   }
 
@@ -60,11 +60,11 @@ class Ordering {
       for (const std::string& name : list_.nodes[static_cast<size_t>(i)]->input())
         if (!name.empty() && !list_.given.count(name) && !producers_.count(name) && reported.insert(name).second)
           add(codes::missing_value, place(i),
-              "reads " + quoted(name) + ", which no input, initializer or node of the graph gives");
+              "reads " + in_quotes(name) + ", which no input, initializer or node of the graph gives");
     for (const std::string& name : list_.outputs)
       if (!list_.given.count(name) && !producers_.count(name))
         add(codes::missing_value, model_.place(),
-            "the output " + quoted(name) + " is given by no input, initializer or node of the graph");
+            "the output " + in_quotes(name) + " is given by no input, initializer or node of the graph");
   }
 
   // Kahn's algorithm; among nodes that are ready the first in the file goes first.
@@ -110,8 +110,8 @@ class Ordering {
     do {
       const auto [before, name] = producer_of(at);
       if (++length <= 4)
-        text += (text.empty() ? "" : ", which reads ") + quoted(name) + " of node " +
-                quoted(node_name(*list_.nodes[static_cast<size_t>(before)], before));
+        text += (text.empty() ? "" : ", which reads ") + in_quotes(name) + " of node " +
+                in_quotes(node_name(*list_.nodes[static_cast<size_t>(before)], before));
       at = before;
     } while (at != start);
     if (length > 4) text += ", and so on through " + std::to_string(length) + " nodes";

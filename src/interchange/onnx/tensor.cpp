@@ -101,19 +101,19 @@ class TensorReader {
       uint64_t number = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
       if (error != std::errc() || end != text.data() + text.size())
-        return wrong("has external data " + quoted(location) + " with the " + entry.key() + " " + quoted(text) +
+        return wrong("has external data " + in_quotes(location) + " with the " + entry.key() + " " + in_quotes(text) +
                          ", which is no number of bytes",
                      codes::external_data);
       (entry.key() == "offset" ? offset : length) = number;
     }
     if (!has_location) return wrong("has external data without a location", codes::external_data);
     if (length != static_cast<uint64_t>(bytes_))
-      return wrong("has external data " + quoted(location) + " of " + std::to_string(length) + " bytes, but " +
+      return wrong("has external data " + in_quotes(location) + " of " + std::to_string(length) + " bytes, but " +
                        wanted(),
                    codes::external_data);
     const Bytes file = TRY(map_external(model_.folder, location, place_));
     if (offset > file.view.size() || length > file.view.size() - offset)
-      return wrong("has external data " + quoted(location) + " from byte " + std::to_string(offset) + " to " +
+      return wrong("has external data " + in_quotes(location) + " from byte " + std::to_string(offset) + " to " +
                        std::to_string(static_cast<unsigned __int128>(offset) + length > UINT64_MAX ? UINT64_MAX
                                                                                                    : offset + length) +
                        ", beyond the file's end at " + std::to_string(file.view.size()),

@@ -87,7 +87,7 @@ const Row* find_row(Message in, uint64_t field) {
 
 void append_varint(std::string& out, uint64_t value) {
   while (value >= 0x80) {
-    out += static_cast<char>(value & 0x7f | 0x80);
+    out += static_cast<char>((value & 0x7f) | 0x80);
     value >>= 7;
   }
   out += static_cast<char>(value);

@@ -26,7 +26,7 @@ void transpose(NodeImport& c) {
       c.fail(codes::wrong_attribute, "the attribute 'perm' " + text_of_list(*perm) + " is no permutation of the " +
                                          std::to_string(rank) + " axes");
   }
-  c.set(c.call(ops::permute_dims, {c.input(0)}, ir::make<ops::PermuteAttributes>(std::move(perm))));
+  c.set(c.call(ops::permute_dims, {c.input(0)}, ir::make<ops::PermuteDimsAttributes>(std::move(perm))));
 }
 
 void concat(NodeImport& c) {

@@ -11,7 +11,7 @@ void matmul(NodeImport& c) { c.set(c.call(ops::matmul, {c.input(0), c.input(1)},
 
 Expr transposed(NodeImport& c, Expr matrix) {
   return c.call(ops::permute_dims, {std::move(matrix)},
-                ir::make<ops::PermuteAttributes>(std::optional(std::vector<int64_t>{1, 0})));
+                ir::make<ops::PermuteDimsAttributes>(std::optional(std::vector<int64_t>{1, 0})));
 }
 
 // x * factor; of integers only where the factor is one.
