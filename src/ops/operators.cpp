@@ -1,6 +1,7 @@
 #include "ops/operators.h"
 
 #include "relax/call_tir.h"
+#include "relax/tensor_to_shape.h"
 
 namespace lathe::ops {
 
@@ -8,6 +9,7 @@ const relax::OperatorTable& default_operators() {
   static const relax::OperatorTable table = [] {
     relax::OperatorTable rows;
     rows.add(relax::call_tir_operator);
+    rows.add(relax::tensor_to_shape_operator);
 #define LATHE_OP(SYMBOL) rows.add(SYMBOL);
 #include "ops/ops.def"
 #undef LATHE_OP

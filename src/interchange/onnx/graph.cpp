@@ -231,8 +231,7 @@ class GraphImport {
   // ---- model-local functions ----
 
   bool call(Scope& outer, const NodeProto& node, const FunctionProto& function,
-            const std::vector<GraphValue*>& inputs, const NodeAttributes& attributes, const support::ModelNode& place,
-            int depth) {
+            const std::vector<GraphValue*>& inputs, NodeAttributes& given, const support::ModelNode& place, int depth) {
     const auto wrong = [&](support::Code code, const std::string& message) {
       throw DiagnosticError(Diagnostic{
           .code = code, .place = place, .message = "the function " + in_quotes(function.name()) + " " + message});
@@ -246,7 +245,6 @@ class GraphImport {
       wrong(codes::wrong_node, "gives " + std::to_string(function.output_size()) + " outputs, but the node has " +
                                    std::to_string(node.output_size()));
 
-    NodeAttributes given(model_, node, outer.given, place);
     for (const auto& attribute : function.attribute_proto()) given.add_default(attribute);
     Scope inner;
     inner.opsets = opsets_of(function, outer.opsets);
@@ -283,7 +281,6 @@ class GraphImport {
       if (it == inner.values.end()) wrong(codes::missing_value, "needs an input that the node leaves out");
       outer.values[node.output(i)] = it->second;
     }
-    (void)attributes;
     return true;
   }
 

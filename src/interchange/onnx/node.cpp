@@ -1,6 +1,7 @@
 #include "interchange/onnx/node.h"
 
 #include "interchange/onnx/codes.h"
+#include "relax/tensor_to_shape.h"
 
 namespace lathe::onnx {
 
@@ -93,7 +94,15 @@ Integers NodeImport::integers(size_t i) {
   if (!bytes || *bytes / type.element_bytes() > most_integers)
     fail(codes::not_constant, which + " is " + relax::text_of(*relax::as_tensor(v.tensor)) +
                                   ": the number of its elements must be known, and small, when compiling");
-  fail(codes::not_constant, which + " is computed when the model runs, but must be known when compiling");
+  // Names for what the tensor will hold; the value keeps them, so that it is read once.
+  const Expr read = call(relax::tensor_to_shape_operator, {v.tensor});
+  Integers symbols;
+  for (int64_t k = 0; k < *bytes / type.element_bytes(); ++k) symbols.push_back(ir::var("value_" + std::to_string(k)));
+  builder_.match_cast(read, ir::make<relax::ShapeStructInfo>(relax::OptionalShape(symbols)));
+  v.integers = symbols;
+  v.dims = dims;
+  v.dtype = type;
+  return symbols;
 }
 
 std::vector<int64_t> NodeImport::constants(size_t i, std::string_view purpose) {

@@ -97,7 +97,7 @@ class Planner {
       for (const Expr& arg : call->args)
         if (arg) use(arg, at);
       const Operator* op = callee_operator(*call);
-      if (op && op->is_view) where_[bound.var.get()] = pieces_of(call->args[0]);
+      if ((op && op->is_view) || is_tensor_to_shape(bound.value)) where_[bound.var.get()] = pieces_of(call->args[0]);
     }
   }
 

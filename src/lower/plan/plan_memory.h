@@ -5,6 +5,7 @@
 #pragma once
 
 #include "relax/call_tir.h"
+#include "relax/tensor_to_shape.h"
 
 namespace lathe::lower {
 

@@ -186,11 +186,17 @@ class ProgramBuilder {
         TRY(match(from[0], *info, "'" + cast->var->name + "' does not have the shape that was expected",
                   node_name(binding)));
       }
+      if (const auto* shape = cast->struct_info.as<ShapeStructInfo>(); shape && shape->values)
+        TRY(bind_integers(*shape, from.at(0), node_name(binding)));
       registers_[cast->var.get()] = from;
       return support::success();
     }
     const auto& bound = *binding.as<VarBinding>();
     if (const auto parts = as_call_tir(bound.value)) return call_kernel(bound, *parts);
+    if (is_tensor_to_shape(bound.value)) {  // its integers are loaded where a match_cast names them
+      registers_[bound.var.get()] = TRY(values(bound.value.as<Call>()->args.at(0)));
+      return support::success();
+    }
     if (const auto* item = bound.value.as<TupleGetItem>()) {
       const Registers tuple = TRY(values(item->tuple));
       if (static_cast<size_t>(item->index) >= tuple.size()) return refuse(bound.value, "a tuple has no such item");
@@ -208,6 +214,23 @@ class ProgramBuilder {
       return call_runtime_kernel(bound, *call, std::get<RuntimeKernel>(op->meaning));
     return refuse(bound.value, op ? "the operator " + std::string(op->name) + " was not lowered"
                                   : "this value cannot be computed at run time");
+  }
+
+  // The elements of a tensor as scalars: variables met first are bound, other values are checked.
+  Result<std::monostate> bind_integers(const ShapeStructInfo& shape, uint32_t tensor, const std::string& node) {
+    for (size_t i = 0; i < shape.values->size(); ++i) {
+      const ir::Expr& value = (*shape.values)[i];
+      const uint32_t element = function_.reg(ValueKind::scalar);
+      function_.emit(Opcode::load_scalar, {element, tensor, program_.immediate(static_cast<int64_t>(i))}, node);
+      if (const auto* symbol = value.as<ir::VarNode>(); symbol && !scalars_.bound(ir::Var(symbol))) {
+        scalars_.bind(ir::Var(symbol), element);
+        continue;
+      }
+      const uint32_t same = function_.reg(ValueKind::scalar);
+      function_.emit(Opcode::scalar_equal, {same, element, TRY(scalars_.operand(value))}, node);
+      function_.emit(Opcode::assert_true, {same, program_.text("a computed integer is not the one expected")}, node);
+    }
+    return support::success();
   }
 
   Result<std::monostate> call_kernel(const VarBinding& bound, const CallTir& parts) {

@@ -1,22 +1,21 @@
 // Reductions over axes, and positions of extremes.
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/operators/tables.h"
+#include "interchange/onnx/run_time_axes.h"
 
 namespace lathe::onnx::operators {
 
 namespace {
 
-// What is reduced: axes in [0, rank), and whether they stay with extent 1. Nothing: the node does nothing.
+// What is reduced: axes in [0, rank), and whether they stay with extent 1.
 struct Reduction {
   std::vector<int64_t> axes;
+  std::optional<Integers> run_time_axes;  // instead, where the model computes them
   bool keepdims = true;
-  relax::AttributesRef attributes(bool keep) const {
-    return ir::make<ops::ReduceAttributes>(std::optional(axes), keep);
-  }
-  relax::AttributesRef attributes() const { return attributes(keepdims); }
 };
 
-// Axes are an attribute before `input_since`, then an input. None means all, or none where the node says so.
+// Axes are an attribute before `input_since`, then an input. None means all; nothing is reduced (no result) where the
+// node says that none means none.
 std::optional<Reduction> read_reduction(NodeImport& c, int64_t input_since) {
   Reduction r;
   r.keepdims = c.attributes.flag("keepdims", true);
@@ -28,8 +27,13 @@ std::optional<Reduction> read_reduction(NodeImport& c, int64_t input_since) {
     if (c.has(1)) c.fail(codes::wrong_node, "axes are an attribute in this opset, but the node has a second input");
   } else {
     noop = c.attributes.flag("noop_with_empty_axes", false);
-    if (c.has(1)) axes = c.constants(1, "the axes of the reduction");
+    if (c.has(1)) {
+      Integers given = c.integers(1);
+      axes = constants_of(given);
+      if (!axes) r.run_time_axes = std::move(given);
+    }
   }
+  if (r.run_time_axes) return r;
   if (axes && axes->empty()) axes.reset();
   if (!axes && noop) return std::nullopt;
   if (axes) r.axes = c.axes(*axes, rank);
@@ -38,48 +42,62 @@ std::optional<Reduction> read_reduction(NodeImport& c, int64_t input_since) {
   return r;
 }
 
+// One of the reductions that loops know: as an operator, and for axes known when the model runs.
+struct Kind {
+  const relax::Operator& op;
+  Reducer reducer;
+  bool accumulates, is_mean;
+};
+ir::Expr sum_of(ir::Expr x, std::vector<ir::IterVar> axes) { return te::sum(std::move(x), std::move(axes)); }
+const Kind sum_kind{ops::sum, sum_of, true, false}, mean_kind{ops::mean, sum_of, true, true},
+    prod_kind{ops::prod, te::prod, true, false}, max_kind{ops::max, te::max, false, false},
+    min_kind{ops::min, te::min, false, false};
+
+Expr reduced(NodeImport& c, const Kind& kind, const Expr& x, const Reduction& r, bool keepdims) {
+  if (!r.run_time_axes)
+    return c.call(kind.op, {x}, ir::make<ops::ReduceAttributes>(std::optional(r.axes), keepdims));
+  const DType dtype = relax::as_tensor(x)->dtype;
+  const DType wide = kind.accumulates ? relax::accumulation_dtype(dtype) : dtype;
+  const Shape own = *relax::as_tensor(x)->shape;
+  const Expr kept = reduce_at_run_time(c, x, *r.run_time_axes, kind.reducer, wide, kind.is_mean);
+  return keepdims ? kept : c.reshape(kept, without_axes(own, *r.run_time_axes));
+}
+
 using Formula = Expr (*)(NodeImport&, const Expr& x, const Reduction& r);
 
-template <const relax::Operator& op>
+template <const Kind& kind>
 Expr plain(NodeImport& c, const Expr& x, const Reduction& r) {
-  return c.call(op, {x}, r.attributes());
+  return reduced(c, kind, x, r, r.keepdims);
 }
 Expr l1(NodeImport& c, const Expr& x, const Reduction& r) {
-  return c.call(ops::sum, {c.call(ops::abs, {x})}, r.attributes());
+  return reduced(c, sum_kind, c.call(ops::abs, {x}), r, r.keepdims);
 }
 Expr sum_square(NodeImport& c, const Expr& x, const Reduction& r) {
-  return c.call(ops::sum, {c.call(ops::multiply, {x, x})}, r.attributes());
+  return reduced(c, sum_kind, c.call(ops::multiply, {x, x}), r, r.keepdims);
 }
 Expr l2(NodeImport& c, const Expr& x, const Reduction& r) { return c.call(ops::sqrt, {sum_square(c, x, r)}); }
 Expr log_sum(NodeImport& c, const Expr& x, const Reduction& r) {
-  return c.call(ops::log, {c.call(ops::sum, {x}, r.attributes())});
+  return c.call(ops::log, {reduced(c, sum_kind, x, r, r.keepdims)});
 }
 
 // log(sum(exp(x - m))) + m, m the largest element where it is finite, so that nothing overflows.
 Expr log_sum_exp(NodeImport& c, const Expr& x, const Reduction& r) {
   const DType dtype = relax::as_tensor(x)->dtype;
-  const Expr largest = c.call(ops::max, {x}, r.attributes(true));
+  const Expr largest = reduced(c, max_kind, x, r, true);
   const Expr m = c.call(ops::where, {c.call(ops::isfinite, {largest}), largest, c.scalar(dtype, 0)});
   const Expr powers = c.call(ops::exp, {c.call(ops::subtract, {x, m})});
-  const Expr sum = c.call(ops::log, {c.call(ops::sum, {powers}, r.attributes())});
+  const Expr sum = c.call(ops::log, {reduced(c, sum_kind, powers, r, r.keepdims)});
   return c.call(ops::add, {sum, c.reshape(m, *relax::as_tensor(sum)->shape)});
 }
 
 // Formulas of several steps are computed in float32 for narrower floats, and in float64 for integers.
 template <Formula formula, int input_since, bool several_steps, bool needs_float>
 void reduce(NodeImport& c) {
-  const auto reduction = read_reduction(c, input_since);
+  std::optional<Reduction> reduction = read_reduction(c, input_since);
   const Expr x = c.input(0);
+  if (!reduction && !several_steps) return c.set(x);
+  if (!reduction) reduction.emplace();  // every element is reduced alone
   const DType dtype = c.dtype(0);
-  if (!reduction) {
-    // Without axes every element is reduced alone.
-    Reduction none;
-    none.keepdims = true;
-    const bool changes = several_steps;
-    c.set(changes ? c.cast(formula(c, c.cast(x, needs_float && !dtype.is_floating() ? DType::float_(64) : dtype), none), dtype)
-                  : x);
-    return;
-  }
   DType wide = dtype;
   if (several_steps && dtype.is_floating()) wide = relax::accumulation_dtype(dtype);
   if (needs_float && !dtype.is_floating()) wide = DType::float_(64);
@@ -95,11 +113,11 @@ void arg_reduce(NodeImport& c) {
 }
 
 const OperatorRow reduce_rows[] = {
-    {"ReduceSum", {1, 11, 13}, 1, 2, 1, reduce<plain<ops::sum>, 13, false, false>},
-    {"ReduceMean", {1, 11, 13, 18}, 1, 2, 1, reduce<plain<ops::mean>, 18, false, false>},
-    {"ReduceMax", {1, 11, 12, 13, 18, 20}, 1, 2, 1, reduce<plain<ops::max>, 18, false, false>},
-    {"ReduceMin", {1, 11, 12, 13, 18, 20}, 1, 2, 1, reduce<plain<ops::min>, 18, false, false>},
-    {"ReduceProd", {1, 11, 13, 18}, 1, 2, 1, reduce<plain<ops::prod>, 18, false, false>},
+    {"ReduceSum", {1, 11, 13}, 1, 2, 1, reduce<plain<sum_kind>, 13, false, false>},
+    {"ReduceMean", {1, 11, 13, 18}, 1, 2, 1, reduce<plain<mean_kind>, 18, false, false>},
+    {"ReduceMax", {1, 11, 12, 13, 18, 20}, 1, 2, 1, reduce<plain<max_kind>, 18, false, false>},
+    {"ReduceMin", {1, 11, 12, 13, 18, 20}, 1, 2, 1, reduce<plain<min_kind>, 18, false, false>},
+    {"ReduceProd", {1, 11, 13, 18}, 1, 2, 1, reduce<plain<prod_kind>, 18, false, false>},
     {"ReduceL1", {1, 11, 13, 18}, 1, 2, 1, reduce<l1, 18, true, false>},
     {"ReduceL2", {1, 11, 13, 18}, 1, 2, 1, reduce<l2, 18, true, true>},
     {"ReduceLogSum", {1, 11, 13, 18}, 1, 2, 1, reduce<log_sum, 18, true, true>},
