@@ -11,8 +11,7 @@ Result<StructInfo> infer_tensor_to_shape(const InferContext& c) {
   if (x.dtype != DType::int64() && x.dtype != DType::int32())
     return wrong(codes::dtype_not_supported, "tensor_to_shape takes int32 or int64 tensors, not " + x.dtype.str());
   const auto shape = x.shape ? constant_shape(*x.shape) : std::nullopt;
-  if (!shape)
-    return wrong(codes::wrong_arguments, "tensor_to_shape of " + text_of(x) + ", whose size is not known");
+  if (!shape) return wrong(codes::wrong_arguments, "tensor_to_shape of " + text_of(x) + ", whose size is not known");
   int64_t count = 1;
   for (const int64_t extent : *shape) count *= extent;
   return StructInfo(make<ShapeStructInfo>(OptionalShape{}, count));

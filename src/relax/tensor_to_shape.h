@@ -6,7 +6,8 @@
 
 namespace lathe::relax {
 
-// Of an int32 or int64 tensor of known shape; row-major. Lowering and the interpreter know this row: no loops compute it.
+// Of an int32 or int64 tensor of known shape; row-major. Lowering and the interpreter know this row: no loops compute
+// it.
 extern const Operator tensor_to_shape_operator;
 
 bool is_tensor_to_shape(const Expr& e);

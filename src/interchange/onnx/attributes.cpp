@@ -1,7 +1,7 @@
 #include "interchange/onnx/attributes.h"
 
 #include "interchange/onnx/codes.h"
-#include "interchange/onnx/names.h"
+#include "interchange/onnx/read/names.h"
 #include "onnx_schema.pb.h"
 
 namespace lathe::onnx {
@@ -14,16 +14,26 @@ namespace {
 
 std::string_view type_name(int type) {
   switch (type) {
-    case AttributeProto::FLOAT: return "a number";
-    case AttributeProto::INT: return "an integer";
-    case AttributeProto::STRING: return "a text";
-    case AttributeProto::TENSOR: return "a tensor";
-    case AttributeProto::GRAPH: return "a graph";
-    case AttributeProto::SPARSE_TENSOR: return "a sparse tensor";
-    case AttributeProto::FLOATS: return "a list of numbers";
-    case AttributeProto::INTS: return "a list of integers";
-    case AttributeProto::STRINGS: return "a list of texts";
-    default: return "of another type";
+    case AttributeProto::FLOAT:
+      return "a number";
+    case AttributeProto::INT:
+      return "an integer";
+    case AttributeProto::STRING:
+      return "a text";
+    case AttributeProto::TENSOR:
+      return "a tensor";
+    case AttributeProto::GRAPH:
+      return "a graph";
+    case AttributeProto::SPARSE_TENSOR:
+      return "a sparse tensor";
+    case AttributeProto::FLOATS:
+      return "a list of numbers";
+    case AttributeProto::INTS:
+      return "a list of integers";
+    case AttributeProto::STRINGS:
+      return "a list of texts";
+    default:
+      return "of another type";
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <unordered_map>
 
-#include "interchange/onnx/model.h"
+#include "interchange/onnx/read/model.h"
 
 namespace lathe::onnx {
 

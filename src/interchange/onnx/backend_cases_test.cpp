@@ -82,10 +82,14 @@ TEST(BackendCases, what_is_imported_computes_what_the_suite_expects) {
     } catch (const std::exception& error) {
       why = std::string("exception: ") + error.what();
     }
-    if (why.empty()) ++passed;
-    else if (why.find("onnx-unknown-operator") != std::string::npos) ++unknown;
-    else if (why.find("steps") != std::string::npos) ++long_ones;
-    else failures += folder.filename().string() + ": " + why.substr(0, 400) + "\n";
+    if (why.empty())
+      ++passed;
+    else if (why.find("onnx-unknown-operator") != std::string::npos)
+      ++unknown;
+    else if (why.find("steps") != std::string::npos)
+      ++long_ones;
+    else
+      failures += folder.filename().string() + ": " + why.substr(0, 400) + "\n";
   }
   std::cout << passed << " of " << folders.size() << " cases pass, " << unknown << " are of unknown operators, "
             << long_ones << " take too many steps\n"

@@ -1,10 +1,11 @@
 #include "interchange/onnx/graph.h"
 
 #include "interchange/onnx/codes.h"
+#include "interchange/onnx/constants.h"
 #include "interchange/onnx/inputs.h"
-#include "interchange/onnx/names.h"
 #include "interchange/onnx/node.h"
 #include "interchange/onnx/order.h"
+#include "interchange/onnx/read/names.h"
 #include "onnx_schema.pb.h"
 
 namespace lathe::onnx {
@@ -175,8 +176,8 @@ class GraphImport {
     const std::vector<std::string> outputs(node.output().begin(), node.output().end());
     NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place);
     check_counts(row, import);
-    const bool all_known = row.fold && import.all_known();
-    if (!all_known || !row.fold(import) || !import.keeps_integers()) {
+    const bool folds = row.fold && import.all_known() && row.fold(import) && import.keeps_integers();
+    if (!folds && !fold_constants(row, import, attributes)) {
       import.clear_results();
       row.convert(import);
     }
@@ -194,18 +195,23 @@ class GraphImport {
   }
 
   static void check_counts(const OperatorRow& row, const NodeImport& import) {
-    const auto range = [](size_t least, size_t most) {
-      if (least == most) return std::to_string(least);
-      return std::to_string(least) + (most == any_number ? " or more" : " to " + std::to_string(most));
+    const auto range = [](size_t least, size_t most, std::string_view noun) {
+      std::string text = std::to_string(least);
+      if (most == any_number)
+        text += " or more";
+      else if (most != least)
+        text += " to " + std::to_string(most);
+      return text + " " + std::string(noun) + (most == 1 ? "" : "s");
     };
     const std::string name(row.name);
     if (import.input_count() < row.least_inputs || import.input_count() > row.most_inputs)
-      import.fail(codes::wrong_node, name + " takes " + range(row.least_inputs, row.most_inputs) +
-                                         " inputs, but the node has " + std::to_string(import.input_count()));
+      import.fail(codes::wrong_node, name + " takes " + range(row.least_inputs, row.most_inputs, "input") +
+                                         ", but the node has " + std::to_string(import.input_count()));
     for (size_t i = 0; i < row.least_inputs; ++i)
-      if (!import.has(i)) import.fail(codes::wrong_node, "the input " + std::to_string(i) + " of " + name + " is missing");
+      if (!import.has(i))
+        import.fail(codes::wrong_node, "the input " + std::to_string(i) + " of " + name + " is missing");
     if (import.output_count() < 1 || import.output_count() > row.most_outputs)
-      import.fail(codes::wrong_node, name + " gives " + range(1, row.most_outputs) + " outputs, but the node has " +
+      import.fail(codes::wrong_node, name + " gives " + range(1, row.most_outputs, "output") + ", but the node has " +
                                          std::to_string(import.output_count()));
   }
 
@@ -230,8 +236,8 @@ class GraphImport {
 
   // ---- model-local functions ----
 
-  bool call(Scope& outer, const NodeProto& node, const FunctionProto& function,
-            const std::vector<GraphValue*>& inputs, NodeAttributes& given, const support::ModelNode& place, int depth) {
+  bool call(Scope& outer, const NodeProto& node, const FunctionProto& function, const std::vector<GraphValue*>& inputs,
+            NodeAttributes& given, const support::ModelNode& place, int depth) {
     const auto wrong = [&](support::Code code, const std::string& message) {
       throw DiagnosticError(Diagnostic{
           .code = code, .place = place, .message = "the function " + in_quotes(function.name()) + " " + message});
@@ -256,8 +262,10 @@ class GraphImport {
     for (int i = 0; i < function.input_size(); ++i) {
       const std::string& name = function.input(i);
       const bool is_there = static_cast<size_t>(i) < inputs.size() && inputs[static_cast<size_t>(i)];
-      if (is_there) inner.values[name] = *inputs[static_cast<size_t>(i)];
-      else absent.insert(name);
+      if (is_there)
+        inner.values[name] = *inputs[static_cast<size_t>(i)];
+      else
+        absent.insert(name);
       list.given.insert(name);
     }
     for (const NodeProto& each : function.node()) list.nodes.push_back(&each);

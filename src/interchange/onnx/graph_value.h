@@ -9,12 +9,12 @@ namespace lathe::onnx {
 using Integers = std::vector<ir::Expr>;  // int64, row-major
 
 struct GraphValue {
-  relax::Expr tensor;               // null while only its integers are known
+  relax::Expr tensor;  // null while only its integers are known
   std::optional<Integers> integers;
-  std::vector<int64_t> dims;        // of the integers
-  ir::DType dtype;                  // of the integers: int32, int64 or bool
-  std::string given_by;             // for notes: "the output of 'MatMul_3'", "the initializer 'w'"
-  bool failed = false;              // its node was refused; what depends on it is skipped
+  std::vector<int64_t> dims;  // of the integers
+  ir::DType dtype;            // of the integers: int32, int64 or bool
+  std::string given_by;       // for notes: "the output of 'MatMul_3'", "the initializer 'w'"
+  bool failed = false;        // its node was refused; what depends on it is skipped
 };
 
 // Integers of more elements are not tracked.

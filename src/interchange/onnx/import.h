@@ -27,7 +27,8 @@ inline constexpr int64_t oldest_opset = 6, newest_opset = 27;
 // The model in the file. External data is looked for in the file's folder and never outside it.
 support::Result<ir::IRModule> import_onnx(const std::string& path, const ImportOptions& options = {});
 
-// A serialised ModelProto. `folder` is where its external data lies; empty: it may have none. Diagnostics call it `name`.
+// A serialised ModelProto. `folder` is where its external data lies; empty: it may have none. Diagnostics call it
+// `name`.
 struct ModelBytes {
   std::shared_ptr<const std::string> content;
   std::string name = "model.onnx";

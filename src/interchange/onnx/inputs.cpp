@@ -1,8 +1,8 @@
 #include "interchange/onnx/inputs.h"
 
 #include "interchange/onnx/codes.h"
-#include "interchange/onnx/names.h"
 #include "interchange/onnx/order.h"
+#include "interchange/onnx/read/names.h"
 #include "onnx_schema.pb.h"
 
 namespace lathe::onnx {
@@ -24,8 +24,8 @@ class InputReader {
     if (input.name().empty()) return refuse(codes::wrong_graph, "an input of the graph has no name");
     if (!input.type().has_tensor_type()) {
       const bool is_other = input.type().value_case() != schema::TypeProto::VALUE_NOT_SET;
-      return refuse(codes::unsupported, what + (is_other ? " is not a tensor; Lathe compiles functions of tensors"
-                                                         : " has no type"));
+      return refuse(codes::unsupported,
+                    what + (is_other ? " is not a tensor; Lathe compiles functions of tensors" : " has no type"));
     }
     const auto& type = input.type().tensor_type();
     const ir::DType dtype = TRY(element_type(type.elem_type(), what, model_.place()));
@@ -40,8 +40,7 @@ class InputReader {
       shape.push_back(TRY(dimension(type.shape().dim(d), input.name(), d)));
       if (const auto extent = ir::as_int(shape.back())) known.push_back(*extent);
     }
-    if (!checked_bytes(known, dtype))
-      return refuse(codes::wrong_shape, what + " has dimensions that no memory holds");
+    if (!checked_bytes(known, dtype)) return refuse(codes::wrong_shape, what + " has dimensions that no memory holds");
     return relax::relax_var(input.name(), relax::tensor_info(std::move(shape), dtype));
   }
 
@@ -72,8 +71,7 @@ class InputReader {
       if (dim.dim_value() < 0) return negative(dim.dim_value(), here);
       return ir::int64(dim.dim_value());
     }
-    if (dim.dim_param().empty())
-      return ir::Expr(ir::size_var(identifier(input) + "_dim_" + std::to_string(index)));
+    if (dim.dim_param().empty()) return ir::Expr(ir::size_var(identifier(input) + "_dim_" + std::to_string(index)));
     const std::string& name = dim.dim_param();
     seen_.insert(name);
     if (const auto fixed = options_.dims.find(name); fixed != options_.dims.end()) {
@@ -103,8 +101,10 @@ Result<GraphInputs> read_inputs(const Model& model, const schema::GraphProto& gr
   for (const auto& input : graph.input()) {
     if (weights.count(input.name())) continue;
     Result<relax::Var> param = reader.read(input);
-    if (param.ok()) result.params.push_back(*param);
-    else if (wrong.size() < most_diagnostics) wrong.push_back(param.diagnostics().front());
+    if (param.ok())
+      result.params.push_back(*param);
+    else if (wrong.size() < most_diagnostics)
+      wrong.push_back(param.diagnostics().front());
   }
   if (!wrong.empty()) return wrong;
   TRY(reader.check_options());

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "interchange/onnx/import.h"
-#include "interchange/onnx/model.h"
+#include "interchange/onnx/read/model.h"
 #include "relax/expr.h"
 
 namespace lathe::onnx {

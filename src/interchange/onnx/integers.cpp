@@ -41,8 +41,10 @@ bool fold_elementwise(NodeImport& c, DType result, const IntegerFunction& f) {
     if (own.size() > dims.size()) dims.insert(dims.begin(), own.size() - dims.size(), 1);
     for (size_t d = 0; d < own.size(); ++d) {
       int64_t& extent = dims[dims.size() - own.size() + d];
-      if (extent == 1) extent = own[d];
-      else if (own[d] != 1 && own[d] != extent) return false;  // the tensor's type rule says it better
+      if (extent == 1)
+        extent = own[d];
+      else if (own[d] != 1 && own[d] != extent)
+        return false;  // the tensor's type rule says it better
     }
   }
   for (const int64_t dim : dims)

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "interchange/onnx/import.h"
-#include "interchange/onnx/model.h"
+#include "interchange/onnx/read/model.h"
 #include "onnx_schema.pb.h"
 #include "relax/interpret/evaluate.h"
 
@@ -18,7 +18,8 @@ using Type = schema::TensorProto;
 
 // An attribute of a node: {"axis", 1}, {"pads", {0, 1}}, {"mode", "edge"}, {"alpha", 0.5f}, {"value", tensor}.
 struct Attribute {
-  using Value = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, schema::TensorProto>;
+  using Value =
+      std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, schema::TensorProto>;
   std::string name;
   Value value;
   Attribute(std::string n, int v) : name(std::move(n)), value(static_cast<int64_t>(v)) {}

@@ -43,8 +43,10 @@ ModelBuilder& ModelBuilder::input(const std::string& name, const std::vector<Dim
   tensor.mutable_shape();
   for (const Dim& dim : dims) {
     auto& entry = *tensor.mutable_shape()->add_dim();
-    if (const auto* number = std::get_if<int64_t>(&dim.value)) entry.set_dim_value(*number);
-    else if (!std::get<std::string>(dim.value).empty()) entry.set_dim_param(std::get<std::string>(dim.value));
+    if (const auto* number = std::get_if<int64_t>(&dim.value))
+      entry.set_dim_value(*number);
+    else if (!std::get<std::string>(dim.value).empty())
+      entry.set_dim_param(std::get<std::string>(dim.value));
   }
   return *this;
 }
@@ -126,8 +128,11 @@ schema::TensorProto tensor_proto(const TensorData& data) {
   schema::TensorProto proto;
   for (const int64_t dim : data->shape) proto.add_dims(dim);
   const DType t = data->dtype;
-  proto.set_data_type(t == DType::float32() ? Type::FLOAT : t == DType::int64() ? Type::INT64
-                      : t == DType::int32() ? Type::INT32 : t.is_bool() ? Type::BOOL : Type::DOUBLE);
+  proto.set_data_type(t == DType::float32() ? Type::FLOAT
+                      : t == DType::int64() ? Type::INT64
+                      : t == DType::int32() ? Type::INT32
+                      : t.is_bool()         ? Type::BOOL
+                                            : Type::DOUBLE);
   proto.set_raw_data(std::string(data->view()));
   return proto;
 }

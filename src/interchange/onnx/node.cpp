@@ -124,8 +124,8 @@ Expr NodeImport::cast(Expr x, DType dtype) {
 }
 
 Expr NodeImport::scalar(DType dtype, double value) {
-  const uint64_t bits = dtype.is_floating() ? ir::encode_float(dtype, value)
-                                            : static_cast<uint64_t>(static_cast<int64_t>(value));
+  const uint64_t bits =
+      dtype.is_floating() ? ir::encode_float(dtype, value) : static_cast<uint64_t>(static_cast<int64_t>(value));
   return relax::constant(ir::tensor_data(
       dtype, {}, std::string(reinterpret_cast<const char*>(&bits), static_cast<size_t>(dtype.element_bytes()))));
 }
@@ -165,8 +165,8 @@ void NodeImport::fail(support::Code code, std::string message) const {
 
 int64_t NodeImport::axis(int64_t given, int64_t rank, std::string_view name) const {
   if (given < -rank || given >= rank)
-    fail(codes::wrong_attribute, std::string(name) + " " + std::to_string(given) + " is outside a tensor of rank " +
-                                     std::to_string(rank));
+    fail(codes::wrong_attribute,
+         std::string(name) + " " + std::to_string(given) + " is outside a tensor of rank " + std::to_string(rank));
   return given < 0 ? given + rank : given;
 }
 

@@ -18,8 +18,23 @@ class NodeImport {
  public:
   NodeImport(relax::BlockBuilder& builder, NodeAttributes& attributes, std::vector<GraphValue*> inputs,
              std::vector<std::string> outputs, int64_t version, support::Place place)
-      : attributes(attributes), version(version), builder_(builder), inputs_(std::move(inputs)),
-        output_names_(std::move(outputs)), results_(output_names_.size()), place_(std::move(place)) {}
+      : attributes(attributes),
+        version(version),
+        builder_(builder),
+        inputs_(std::move(inputs)),
+        output_names_(std::move(outputs)),
+        results_(output_names_.size()),
+        place_(std::move(place)) {}
+
+  // The same node, emitting elsewhere.
+  NodeImport(relax::BlockBuilder& builder, NodeAttributes& attributes, const NodeImport& other)
+      : attributes(attributes),
+        version(other.version),
+        builder_(builder),
+        inputs_(other.inputs_),
+        output_names_(other.output_names_),
+        results_(other.output_names_.size()),
+        place_(other.place_) {}
 
   NodeAttributes& attributes;
   const int64_t version;  // the operator's: the newest of its row's that the model's opset reaches
@@ -28,7 +43,7 @@ class NodeImport {
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   Expr input(size_t i);
-  Expr input_or_null(size_t i) { return has(i) ? input(i) : Expr(); }
+  GraphValue& value(size_t i);
   const Shape& shape(size_t i);
   DType dtype(size_t i);
   int64_t rank(size_t i);
@@ -71,8 +86,6 @@ class NodeImport {
   const support::Place& place() const { return place_; }
 
  private:
-  GraphValue& value(size_t i);
-
   relax::BlockBuilder& builder_;
   std::vector<GraphValue*> inputs_;  // null: absent
   std::vector<std::string> output_names_;

@@ -1,10 +1,10 @@
 // Which operators a model uses, and whether they are known: opsets, the tables of operators, model-local functions.
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/import.h"
-#include "interchange/onnx/names.h"
 #include "interchange/onnx/node.h"
 #include "interchange/onnx/operators/tables.h"
 #include "interchange/onnx/order.h"
+#include "interchange/onnx/read/names.h"
 #include "onnx_schema.pb.h"
 
 namespace lathe::onnx {
@@ -96,8 +96,10 @@ class OperatorCheck {
     int index = 0;
     for (const NodeProto& node : nodes) {
       const FunctionProto* function = functions_.find(node);
-      if (!function) check(node, index, opsets);
-      else if (visited_.insert(function).second) called_.push_back(function);
+      if (!function)
+        check(node, index, opsets);
+      else if (visited_.insert(function).second)
+        called_.push_back(function);
       ++index;
     }
   }

@@ -3,7 +3,7 @@
 #include <queue>
 
 #include "interchange/onnx/codes.h"
-#include "interchange/onnx/names.h"
+#include "interchange/onnx/read/names.h"
 #include "onnx_schema.pb.h"
 
 namespace lathe::onnx {

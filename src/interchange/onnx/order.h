@@ -1,7 +1,7 @@
 // Checks of a graph as a whole before its nodes are converted: names, order, opsets, operators.
 #pragma once
 
-#include "interchange/onnx/model.h"
+#include "interchange/onnx/read/model.h"
 
 namespace lathe::onnx {
 

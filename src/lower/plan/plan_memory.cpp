@@ -59,7 +59,8 @@ class Planner {
     for (const int piece : pieces_of(e)) pieces_[static_cast<size_t>(root(piece))].last = at;
   }
   int root(int piece) const {
-    while (pieces_[static_cast<size_t>(piece)].merged_into >= 0) piece = pieces_[static_cast<size_t>(piece)].merged_into;
+    while (pieces_[static_cast<size_t>(piece)].merged_into >= 0)
+      piece = pieces_[static_cast<size_t>(piece)].merged_into;
     return piece;
   }
 

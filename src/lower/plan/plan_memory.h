@@ -11,8 +11,8 @@ namespace lathe::lower {
 
 struct Placement {
   enum Kind : uint8_t { planned, slot, output } kind = planned;
-  int64_t offset = 0;   // planned: bytes into the arena
-  int64_t bytes = 0;    // planned: size
+  int64_t offset = 0;      // planned: bytes into the arena
+  int64_t bytes = 0;       // planned: size
   int64_t slot_index = 0;  // slot, output: which
 };
 
@@ -22,7 +22,7 @@ struct MemoryPlan {
   int64_t arena_bytes = 0;      // the planned peak
   int64_t unplanned_bytes = 0;  // if every tensor had memory of its own
   int64_t slots = 0;
-  int64_t in_place = 0;         // tensors that took an operand's memory
+  int64_t in_place = 0;  // tensors that took an operand's memory
 };
 
 inline constexpr int64_t plan_alignment = 64;  // bytes

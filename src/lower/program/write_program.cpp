@@ -80,7 +80,8 @@ class ProgramBuilder {
     for (size_t d = 0; d < info->shape->size(); ++d)
       if (const auto* symbol = (*info->shape)[d].as<ir::VarNode>(); symbol && !scalars_.bound(ir::Var(symbol))) {
         const uint32_t reg = function_.reg(ValueKind::scalar, {}, -1, symbol->name);
-        function_.emit(Opcode::read_dim, {reg, registers_[param.get()][0], program_.immediate(static_cast<int64_t>(d))});
+        function_.emit(Opcode::read_dim,
+                       {reg, registers_[param.get()][0], program_.immediate(static_cast<int64_t>(d))});
         scalars_.bind(ir::Var(symbol), reg);
       }
     return support::success();
@@ -116,8 +117,8 @@ class ProgramBuilder {
                                               .shape = data->shape,
                                               .offset = static_cast<uint64_t>(offset),
                                               .bytes = static_cast<uint64_t>(data->byte_size())});
-    const uint32_t reg = function_.reg(ValueKind::tensor, dlpack_type(data->dtype),
-                                       static_cast<int16_t>(data->shape.size()));
+    const uint32_t reg =
+        function_.reg(ValueKind::tensor, dlpack_type(data->dtype), static_cast<int16_t>(data->shape.size()));
     function_.emit(Opcode::load_constant, {reg, index});
     return constants_[key] = reg;
   }
@@ -319,14 +320,14 @@ class ProgramBuilder {
     std::map<const ir::Node*, size_t> direct;
     for (size_t i = 0; i < results.size(); ++i) {
       const auto* info = as_tensor(results[i]);
-      if (!info || !info->shape) return refuse(results[i], "the shape of result " + std::to_string(i) + " is not known");
+      if (!info || !info->shape)
+        return refuse(results[i], "the shape of result " + std::to_string(i) + " is not known");
       const std::string* name = names && i < names->size() ? (*names)[i].get<std::string>() : nullptr;
       program_.output(port(name ? *name : "output_" + std::to_string(i), *info));
       uint32_t reg = TRY(values(results[i])).at(0);
       if (!written_in_place(results[i], i)) {
-        const uint32_t storage = program_.storage({.kind = abi::StorageKind::output,
-                                                   .index = static_cast<uint32_t>(i),
-                                                   .alignment = plan_alignment});
+        const uint32_t storage = program_.storage(
+            {.kind = abi::StorageKind::output, .index = static_cast<uint32_t>(i), .alignment = plan_alignment});
         const uint32_t copy = tensor_register(*info, "");
         std::vector<uint32_t> alloc{copy, storage};
         TRY(push_dims(alloc, *info->shape));

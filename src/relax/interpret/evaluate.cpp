@@ -6,6 +6,7 @@
 #include "relax/call_tir.h"
 #include "relax/infer.h"
 #include "relax/interpret/lower_call.h"
+#include "relax/tensor_to_shape.h"
 #include "tir/interpret/interpret.h"
 
 namespace lathe::relax {
@@ -174,6 +175,13 @@ class Evaluation {
       builder.begin_scope();
       const Expr result = TRY((*composite)(builder, *call));
       return evaluate(builder.end_scope(result));
+    }
+    if (op == &tensor_to_shape_operator) {
+      const GraphValue x = TRY(evaluate(call->args.at(0)));
+      std::vector<int64_t> values;
+      for (int64_t i = 0; x.tensor() && i < (*x.tensor())->elements(); ++i)
+        values.push_back(ir::int_at(**x.tensor(), i));
+      return GraphValue{std::move(values)};
     }
     if (std::holds_alternative<RuntimeKernel>(op->meaning))
       return refuse(call->origin(), std::string(op->name) + " is a kernel of the runtime");

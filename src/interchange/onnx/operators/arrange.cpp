@@ -1,8 +1,8 @@
 // Operators that move elements: Transpose, Concat, Split, Pad, Expand, Tile.
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/integers.h"
-#include "interchange/onnx/run_time_axes.h"
 #include "interchange/onnx/operators/tables.h"
+#include "interchange/onnx/run_time_axes.h"
 
 namespace lathe::onnx::operators {
 
@@ -30,7 +30,8 @@ void transpose(NodeImport& c) {
 }
 
 void concat(NodeImport& c) {
-  const int64_t axis = c.axis(c.version >= 4 ? c.attributes.integer("axis") : c.attributes.integer("axis", 1), c.rank(0));
+  const int64_t axis =
+      c.axis(c.version >= 4 ? c.attributes.integer("axis") : c.attributes.integer("axis", 1), c.rank(0));
   std::vector<Expr> parts;
   for (size_t i = 0; i < c.input_count(); ++i) parts.push_back(c.input(i));
   c.set(parts.size() == 1 ? parts[0] : c.call(ops::concat, std::move(parts), ir::make<ops::AxisAttributes>(axis)));
@@ -79,8 +80,8 @@ void split(NodeImport& c) {
                                          std::to_string(outputs) + " outputs");
   }
   if (sizes && static_cast<int64_t>(sizes->size()) != outputs)
-    c.fail(codes::wrong_node, "Split has " + std::to_string(sizes->size()) + " sizes, but " +
-                                  std::to_string(outputs) + " outputs");
+    c.fail(codes::wrong_node,
+           "Split has " + std::to_string(sizes->size()) + " sizes, but " + std::to_string(outputs) + " outputs");
   if (sizes) {
     if (const auto constants = constants_of(*sizes); constants && ir::as_int(extent)) {
       const Expr parts = c.call(ops::split, {x}, ir::make<ops::SplitAttributes>(axis, *constants));
@@ -156,19 +157,21 @@ void expand(NodeImport& c) {
   const Integers wanted = c.integers(1);
   for (const ir::Expr& extent : wanted)
     if (const auto known = ir::as_int(extent); known && *known < 0)
-      c.fail(codes::wrong_shape, "cannot expand to " + relax::text_of(wanted) + ": " + std::to_string(*known) +
-                                     " is negative");
+      c.fail(codes::wrong_shape,
+             "cannot expand to " + relax::text_of(wanted) + ": " + std::to_string(*known) + " is negative");
   const Shape shape = relax::broadcast_shapes(c.shape(0), wanted).value_or_throw();
-  if (relax::same_shape(shape, c.shape(0))) c.set(x);
-  else c.set(c.call(ops::broadcast_to, {x, shape_expr(shape)}));
+  if (relax::same_shape(shape, c.shape(0)))
+    c.set(x);
+  else
+    c.set(c.call(ops::broadcast_to, {x, shape_expr(shape)}));
 }
 
 void tile(NodeImport& c) {
   const Expr x = c.input(0);
   const Integers repeats = c.integers(1);
   if (static_cast<int64_t>(repeats.size()) != c.rank(0))
-    c.fail(codes::wrong_node, "Tile has " + std::to_string(repeats.size()) + " repeats for a tensor of rank " +
-                                  std::to_string(c.rank(0)));
+    c.fail(codes::wrong_node,
+           "Tile has " + std::to_string(repeats.size()) + " repeats for a tensor of rank " + std::to_string(c.rank(0)));
   for (const ir::Expr& each : repeats)
     if (const auto known = ir::as_int(each); known && (*known < 0 || *known > (int64_t{1} << 47)))
       c.fail(codes::wrong_node, "Tile repeats a dimension " + std::to_string(*known) + " times");

@@ -18,7 +18,8 @@ void logical_not(NodeImport& c) { c.set(c.call(ops::logical_not, {c.input(0)}));
 void is_nan(NodeImport& c) { c.set(c.call(ops::isnan, {c.input(0)})); }
 
 void is_inf(NodeImport& c) {
-  const bool negative = c.attributes.flag("detect_negative", true), positive = c.attributes.flag("detect_positive", true);
+  const bool negative = c.attributes.flag("detect_negative", true),
+             positive = c.attributes.flag("detect_positive", true);
   const Expr x = c.input(0), zero = c.scalar(c.dtype(0), 0);
   Expr result = c.call(ops::isinf, {x});
   if (!negative) result = c.call(ops::logical_and, {result, c.call(ops::greater, {x, zero})});

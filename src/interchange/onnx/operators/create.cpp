@@ -38,14 +38,15 @@ ir::TensorData fill_value(NodeImport& c) {
   const ir::TensorData value = c.attributes.tensor("value");
   if (!value) return ir::tensor_of<float>(DType::float32(), {}, {0.0f});
   if (value->elements() != 1)
-    c.fail(codes::wrong_attribute, "the attribute 'value' has " + std::to_string(value->elements()) + " elements, not 1");
+    c.fail(codes::wrong_attribute,
+           "the attribute 'value' has " + std::to_string(value->elements()) + " elements, not 1");
   return ir::tensor_data(value->dtype, {}, value->bytes, value->owner);
 }
 
 void check_vector(NodeImport& c, size_t i) {
   if (c.rank(i) != 1)
-    c.fail(codes::wrong_node, "the input " + std::to_string(i) + " has " + std::to_string(c.rank(i)) +
-                                  " dimensions; a shape has one");
+    c.fail(codes::wrong_node,
+           "the input " + std::to_string(i) + " has " + std::to_string(c.rank(i)) + " dimensions; a shape has one");
 }
 
 void constant_of_shape(NodeImport& c) {
@@ -75,7 +76,8 @@ void shape_of(NodeImport& c) {
     Shape dims;
     for (const int64_t dim : c.integer_dims(0)) dims.push_back(ir::int64(dim));
     return dims;
-  }() : c.shape(0);
+  }()
+                                 : c.shape(0);
   const auto rank = static_cast<int64_t>(shape.size());
   const auto position = [&](int64_t given) { return std::clamp<int64_t>(given < 0 ? given + rank : given, 0, rank); };
   int64_t start = 0, end = rank;
@@ -93,8 +95,10 @@ void size_of(NodeImport& c) { c.set_integers({ir::product(c.shape(0))}, {}, DTyp
 
 // In inference the input, and a mask that keeps everything.
 void dropout(NodeImport& c) {
-  if (c.version < 12) c.attributes.number("ratio", 0.5);
-  else c.attributes.ignore("seed");
+  if (c.version < 12)
+    c.attributes.number("ratio", 0.5);
+  else
+    c.attributes.ignore("seed");
   if (c.version < 7) c.attributes.ignore("is_test");
   if (c.has(2)) {
     const Integers* training = c.known(2);

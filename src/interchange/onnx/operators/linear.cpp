@@ -19,8 +19,8 @@ Expr scaled(NodeImport& c, Expr x, double factor, std::string_view name) {
   if (factor == 1) return x;
   const DType dtype = relax::as_tensor(x)->dtype;
   if (!dtype.is_floating() && factor != std::trunc(factor))
-    c.fail(codes::unsupported, "Gemm of " + dtype.str() + " with the fractional " + std::string(name) + " " +
-                                   std::to_string(factor));
+    c.fail(codes::unsupported,
+           "Gemm of " + dtype.str() + " with the fractional " + std::string(name) + " " + std::to_string(factor));
   return c.call(ops::multiply, {x, c.scalar(dtype, factor)});
 }
 
@@ -41,7 +41,8 @@ void gemm(NodeImport& c) {
     const Shape product = *relax::as_tensor(y)->shape;
     y = c.call(ops::add, {y, scaled(c, c.input(2), beta, "beta")});
     if (!relax::same_shape(*relax::as_tensor(y)->shape, product))
-      c.fail(codes::wrong_shape, "cannot broadcast C of " + relax::text_of(c.shape(2)) + " to " + relax::text_of(product));
+      c.fail(codes::wrong_shape,
+             "cannot broadcast C of " + relax::text_of(c.shape(2)) + " to " + relax::text_of(product));
   }
   c.set(y);
 }

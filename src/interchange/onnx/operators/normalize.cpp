@@ -32,7 +32,7 @@ void batch_normalization(NodeImport& c) {
   const double epsilon = c.attributes.number("epsilon", 1e-5f), momentum = c.attributes.number("momentum", 0.9f);
   if (c.version < 9 && c.attributes.integer("spatial", 1) != 1)
     c.fail(codes::unsupported, "BatchNormalization by element (spatial = 0) is not one that Lathe compiles");
-  const bool training = c.version < 7    ? !c.attributes.flag("is_test", false)
+  const bool training = c.version < 7     ? !c.attributes.flag("is_test", false)
                         : c.version >= 14 ? c.attributes.flag("training_mode", false)
                                           : false;
   if (training && c.version < 14)

@@ -36,7 +36,8 @@ std::optional<Reduction> read_reduction(NodeImport& c, int64_t input_since) {
   if (r.run_time_axes) return r;
   if (axes && axes->empty()) axes.reset();
   if (!axes && noop) return std::nullopt;
-  if (axes) r.axes = c.axes(*axes, rank);
+  if (axes)
+    r.axes = c.axes(*axes, rank);
   else
     for (int64_t d = 0; d < rank; ++d) r.axes.push_back(d);
   return r;
@@ -54,8 +55,7 @@ const Kind sum_kind{ops::sum, sum_of, true, false}, mean_kind{ops::mean, sum_of,
     min_kind{ops::min, te::min, false, false};
 
 Expr reduced(NodeImport& c, const Kind& kind, const Expr& x, const Reduction& r, bool keepdims) {
-  if (!r.run_time_axes)
-    return c.call(kind.op, {x}, ir::make<ops::ReduceAttributes>(std::optional(r.axes), keepdims));
+  if (!r.run_time_axes) return c.call(kind.op, {x}, ir::make<ops::ReduceAttributes>(std::optional(r.axes), keepdims));
   const DType dtype = relax::as_tensor(x)->dtype;
   const DType wide = kind.accumulates ? relax::accumulation_dtype(dtype) : dtype;
   const Shape own = *relax::as_tensor(x)->shape;

@@ -1,8 +1,8 @@
 // Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze.
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/integers.h"
-#include "interchange/onnx/run_time_axes.h"
 #include "interchange/onnx/operators/tables.h"
+#include "interchange/onnx/run_time_axes.h"
 
 namespace lathe::onnx::operators {
 
@@ -68,8 +68,8 @@ Shape resolve(NodeImport& c, const Shape& own, Integers wanted, bool allow_zero)
 
 void check_rank(NodeImport& c, size_t i) {
   if (c.rank(i) != 1)
-    c.fail(codes::wrong_node, "the input " + std::to_string(i) + " has " + std::to_string(c.rank(i)) +
-                                  " dimensions; a shape has one");
+    c.fail(codes::wrong_node,
+           "the input " + std::to_string(i) + " has " + std::to_string(c.rank(i)) + " dimensions; a shape has one");
 }
 
 void reshape(NodeImport& c) {
@@ -96,8 +96,8 @@ bool fold_reshape(NodeImport& c) {
 void flatten(NodeImport& c) {
   const int64_t rank = c.rank(0), given = c.attributes.integer("axis", 1);
   if (given < (c.version >= 11 ? -rank : 0) || given > rank)
-    c.fail(codes::wrong_attribute, "axis " + std::to_string(given) + " is outside a tensor of rank " +
-                                       std::to_string(rank));
+    c.fail(codes::wrong_attribute,
+           "axis " + std::to_string(given) + " is outside a tensor of rank " + std::to_string(rank));
   const int64_t axis = given < 0 ? given + rank : given;
   const Shape& shape = c.shape(0);
   const Shape outer(shape.begin(), shape.begin() + axis), inner(shape.begin() + axis, shape.end());
@@ -129,7 +129,8 @@ Shape squeezed(NodeImport& c, const Shape& own) {
   const std::vector<int64_t> axes = c.axes(*constants, rank);
   for (int64_t d = 0; d < rank; ++d) {
     const ir::Expr& extent = own[static_cast<size_t>(d)];
-    if (std::find(axes.begin(), axes.end(), d) == axes.end()) result.push_back(extent);
+    if (std::find(axes.begin(), axes.end(), d) == axes.end())
+      result.push_back(extent);
     else if (relax::different_extents(extent, ir::int64(1)))
       c.fail(codes::wrong_shape, "axis " + std::to_string(d) + " of " + relax::text_of(own) +
                                      " cannot be squeezed: its extent is " + relax::text_of(extent));

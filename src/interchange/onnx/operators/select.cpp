@@ -1,8 +1,8 @@
 // Parts of tensors: Slice and Gather.
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/integers.h"
-#include "interchange/onnx/run_time_axes.h"
 #include "interchange/onnx/operators/tables.h"
+#include "interchange/onnx/run_time_axes.h"
 
 namespace lathe::onnx::operators {
 
@@ -25,8 +25,8 @@ Ranges read_ranges(NodeImport& c) {
     };
     r = {list("starts", true), list("ends", true), list("axes", false), {}};
   } else {
-    if (c.input_count() < 3) c.fail(codes::wrong_node, "Slice takes 3 to 5 inputs, but the node has " +
-                                                           std::to_string(c.input_count()));
+    if (c.input_count() < 3)
+      c.fail(codes::wrong_node, "Slice takes 3 to 5 inputs, but the node has " + std::to_string(c.input_count()));
     r = {c.integers(1), c.integers(2), c.has(3) ? c.integers(3) : Integers{}, c.has(4) ? c.integers(4) : Integers{}};
   }
   if (r.axes.empty())
@@ -51,7 +51,8 @@ void slice(NodeImport& c) {
     return;
   }
   for (const int64_t step : *steps)
-    if (step == 0 || step == std::numeric_limits<int64_t>::min()) c.fail(codes::wrong_node, "a step of Slice is " + std::to_string(step));
+    if (step == 0 || step == std::numeric_limits<int64_t>::min())
+      c.fail(codes::wrong_node, "a step of Slice is " + std::to_string(step));
   c.set(c.call(ops::strided_slice, {x, shape_expr(r.starts), shape_expr(r.ends)},
                ir::make<ops::StridedSliceAttributes>(c.axes(*axes, c.rank(0)), *steps)));
 }

@@ -23,7 +23,7 @@ Table reshape();
 Table select();
 
 inline std::array<Table, 12> tables() {
-  return {arithmetic(), activation(), comparison(), conversion(), create(), linear(),
+  return {arithmetic(), activation(), comparison(), conversion(), create(),  linear(),
           normalize(),  pool(),       reduce(),     arrange(),    reshape(), select()};
 }
 

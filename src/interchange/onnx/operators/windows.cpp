@@ -17,8 +17,8 @@ WindowAttributes read_windows(NodeImport& c, bool kernel_optional, bool has_dila
     const auto values = c.attributes.integers(name);
     if (!values) return std::vector<int64_t>{};
     if (static_cast<int64_t>(values->size()) != count)
-      c.fail(codes::wrong_attribute, "the attribute '" + std::string(name) + "' has " +
-                                         std::to_string(values->size()) + " values, not " + std::to_string(count));
+      c.fail(codes::wrong_attribute, "the attribute '" + std::string(name) + "' has " + std::to_string(values->size()) +
+                                         " values, not " + std::to_string(count));
     for (const int64_t value : *values)
       if (value < least || value > std::numeric_limits<int32_t>::max())
         c.fail(codes::wrong_attribute, "the attribute '" + std::string(name) + "' has the value " +
@@ -31,8 +31,7 @@ WindowAttributes read_windows(NodeImport& c, bool kernel_optional, bool has_dila
   w.strides = read("strides", rank, 1);
   if (has_dilations) w.dilations = read("dilations", rank, 1);
   w.pads = read("pads", 2 * rank, 0);
-  if (w.kernel.empty() && !kernel_optional)
-    c.fail(codes::wrong_attribute, "the attribute 'kernel_shape' is missing");
+  if (w.kernel.empty() && !kernel_optional) c.fail(codes::wrong_attribute, "the attribute 'kernel_shape' is missing");
   return w;
 }
 

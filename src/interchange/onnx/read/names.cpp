@@ -1,4 +1,4 @@
-#include "interchange/onnx/names.h"
+#include "interchange/onnx/read/names.h"
 
 namespace lathe::onnx {
 
@@ -38,8 +38,10 @@ std::string printable(std::string_view text) {
   }
   while (!text.empty()) {
     const size_t length = printable_length(text);
-    if (length == 0) out += '?';
-    else out += text.substr(0, length);
+    if (length == 0)
+      out += '?';
+    else
+      out += text.substr(0, length);
     text.remove_prefix(std::max<size_t>(length, 1));
   }
   return out;

@@ -1,10 +1,10 @@
-#include "interchange/onnx/model.h"
+#include "interchange/onnx/read/model.h"
 
 #include <google/protobuf/io/coded_stream.h>
 
 #include "interchange/onnx/codes.h"
-#include "interchange/onnx/names.h"
-#include "interchange/onnx/wire.h"
+#include "interchange/onnx/read/names.h"
+#include "interchange/onnx/read/wire.h"
 #include "onnx_schema.pb.h"
 
 namespace lathe::onnx {

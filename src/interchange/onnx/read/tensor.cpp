@@ -2,9 +2,9 @@
 #include <charconv>
 
 #include "interchange/onnx/codes.h"
-#include "interchange/onnx/model.h"
-#include "interchange/onnx/names.h"
-#include "interchange/onnx/wire.h"
+#include "interchange/onnx/read/model.h"
+#include "interchange/onnx/read/names.h"
+#include "interchange/onnx/read/wire.h"
 #include "onnx_schema.pb.h"
 
 namespace lathe::onnx {
@@ -22,15 +22,33 @@ struct ElementType {
 };
 // By number in TensorProto.DataType.
 constexpr ElementType element_types[] = {
-    {"UNDEFINED", {}},          {"FLOAT", DType::float_(32)},      {"UINT8", DType::uint(8)},
-    {"INT8", DType::int_(8)},   {"UINT16", DType::uint(16)},       {"INT16", DType::int_(16)},
-    {"INT32", DType::int_(32)}, {"INT64", DType::int_(64)},        {"STRING", {}},
-    {"BOOL", DType::boolean()}, {"FLOAT16", DType::float_(16)},    {"DOUBLE", DType::float_(64)},
-    {"UINT32", DType::uint(32)}, {"UINT64", DType::uint(64)},      {"COMPLEX64", {}},
-    {"COMPLEX128", {}},         {"BFLOAT16", DType::bfloat16()},   {"FLOAT8E4M3FN", {}},
-    {"FLOAT8E4M3FNUZ", {}},     {"FLOAT8E5M2", {}},                {"FLOAT8E5M2FNUZ", {}},
-    {"UINT4", {}},              {"INT4", {}},                      {"FLOAT4E2M1", {}},
-    {"FLOAT8E8M0", {}},         {"UINT2", {}},                     {"INT2", {}},
+    {"UNDEFINED", {}},
+    {"FLOAT", DType::float_(32)},
+    {"UINT8", DType::uint(8)},
+    {"INT8", DType::int_(8)},
+    {"UINT16", DType::uint(16)},
+    {"INT16", DType::int_(16)},
+    {"INT32", DType::int_(32)},
+    {"INT64", DType::int_(64)},
+    {"STRING", {}},
+    {"BOOL", DType::boolean()},
+    {"FLOAT16", DType::float_(16)},
+    {"DOUBLE", DType::float_(64)},
+    {"UINT32", DType::uint(32)},
+    {"UINT64", DType::uint(64)},
+    {"COMPLEX64", {}},
+    {"COMPLEX128", {}},
+    {"BFLOAT16", DType::bfloat16()},
+    {"FLOAT8E4M3FN", {}},
+    {"FLOAT8E4M3FNUZ", {}},
+    {"FLOAT8E5M2", {}},
+    {"FLOAT8E5M2FNUZ", {}},
+    {"UINT4", {}},
+    {"INT4", {}},
+    {"FLOAT4E2M1", {}},
+    {"FLOAT8E8M0", {}},
+    {"UINT2", {}},
+    {"INT2", {}},
 };
 
 std::string text_of_dims(std::span<const int64_t> dims) {
@@ -62,14 +80,13 @@ class TensorReader {
   Diagnostic wrong(const std::string& why, support::Code code = codes::wrong_tensor) const {
     return {.code = code, .place = place_, .message = what_ + " " + why};
   }
-  std::string wanted() const {
-    return dtype_.str() + text_of_dims(dims_) + " takes " + std::to_string(bytes_);
-  }
+  std::string wanted() const { return dtype_.str() + text_of_dims(dims_) + " takes " + std::to_string(bytes_); }
 
   // The tensor over `view`, shared where its elements lie aligned; else copied once.
   Result<ir::TensorData> over(std::string_view view, std::shared_ptr<const void> owner) const {
     const bool aligned = reinterpret_cast<uintptr_t>(view.data()) % static_cast<size_t>(dtype_.element_bytes()) == 0;
-    const bool plain = !dtype_.is_bool() || std::all_of(view.begin(), view.end(), [](char c) { return c == 0 || c == 1; });
+    const bool plain =
+        !dtype_.is_bool() || std::all_of(view.begin(), view.end(), [](char c) { return c == 0 || c == 1; });
     if (aligned && plain && !view.empty()) return ir::tensor_data(dtype_, dims_, view.data(), std::move(owner));
     std::string copy(view);
     if (!plain)
@@ -108,9 +125,9 @@ class TensorReader {
     }
     if (!has_location) return wrong("has external data without a location", codes::external_data);
     if (length != static_cast<uint64_t>(bytes_))
-      return wrong("has external data " + in_quotes(location) + " of " + std::to_string(length) + " bytes, but " +
-                       wanted(),
-                   codes::external_data);
+      return wrong(
+          "has external data " + in_quotes(location) + " of " + std::to_string(length) + " bytes, but " + wanted(),
+          codes::external_data);
     const Bytes file = TRY(map_external(model_.folder, location, place_));
     if (offset > file.view.size() || length > file.view.size() - offset)
       return wrong("has external data " + in_quotes(location) + " from byte " + std::to_string(offset) + " to " +
@@ -170,10 +187,10 @@ Result<DType> element_type(int64_t number, const std::string& what, const Place&
   const ElementType& type = element_types[number];
   if (number == 0) return refuse(what + " has no element type");
   if (type.dtype.is_void())
-    return Diagnostic{.code = codes::unsupported,
-                      .place = place,
-                      .message = what + " has the element type " + std::string(type.name) +
-                                 ", which Lathe does not compile"};
+    return Diagnostic{
+        .code = codes::unsupported,
+        .place = place,
+        .message = what + " has the element type " + std::string(type.name) + ", which Lathe does not compile"};
   return type.dtype;
 }
 

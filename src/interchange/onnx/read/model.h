@@ -1,7 +1,7 @@
 // A model file that has been read: the parsed outline, where its payloads lie, and what it says of itself.
 #pragma once
 
-#include "interchange/onnx/file.h"
+#include "interchange/onnx/read/file.h"
 #include "ir/tensor_data.h"
 
 namespace lathe_onnx {  // generated from ONNX's schema (onnx_schema.pb.h)

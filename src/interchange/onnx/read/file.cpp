@@ -1,4 +1,4 @@
-#include "interchange/onnx/file.h"
+#include "interchange/onnx/read/file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "interchange/onnx/codes.h"
-#include "interchange/onnx/names.h"
+#include "interchange/onnx/read/names.h"
 
 namespace lathe::onnx {
 

@@ -1,4 +1,4 @@
-#include "interchange/onnx/wire.h"
+#include "interchange/onnx/read/wire.h"
 
 #include "interchange/onnx/codes.h"
 
@@ -11,13 +11,23 @@ namespace {
 
 // The messages the walk enters. `leaf` ones are copied whole: protobuf bounds what little nesting they have.
 enum class Message : uint8_t {
-  model, function, graph, node, attribute, tensor, sparse_tensor, value_info, type, sequence_type, map_type,
+  model,
+  function,
+  graph,
+  node,
+  attribute,
+  tensor,
+  sparse_tensor,
+  value_info,
+  type,
+  sequence_type,
+  map_type,
   optional_type,
 };
 
 constexpr std::string_view message_names[] = {
-    "ModelProto", "FunctionProto", "GraphProto",     "NodeProto", "AttributeProto",     "TensorProto",
-    "SparseTensorProto", "ValueInfoProto", "TypeProto", "TypeProto.Sequence", "TypeProto.Map", "TypeProto.Optional"};
+    "ModelProto",        "FunctionProto",  "GraphProto", "NodeProto",          "AttributeProto", "TensorProto",
+    "SparseTensorProto", "ValueInfoProto", "TypeProto",  "TypeProto.Sequence", "TypeProto.Map",  "TypeProto.Optional"};
 
 enum class Action : uint8_t { enter, drop, payload };
 
@@ -106,8 +116,8 @@ class Walk {
 
  private:
   [[noreturn]] void refuse(support::Code code, std::string message) const {
-    throw DiagnosticError(Diagnostic{
-        .code = code, .place = support::ModelNode{name_, "", ""}, .message = std::move(message)});
+    throw DiagnosticError(
+        Diagnostic{.code = code, .place = support::ModelNode{name_, "", ""}, .message = std::move(message)});
   }
   [[noreturn]] void damaged(uint64_t at, const std::string& why) const {
     refuse(codes::damaged, "the file is damaged or is not an ONNX model: at byte " + std::to_string(at) + ", " + why);
@@ -131,18 +141,22 @@ class Walk {
       refuse(codes::too_deep, "the model nests graphs or types more than " + std::to_string(limits_.deepest) +
                                   " messages deep (byte " + std::to_string(at) + ")");
     if (++messages_ > limits_.messages)
-      refuse(codes::too_large, "the model has more than " + std::to_string(limits_.messages) +
-                                   " nodes, attributes and tensors");
+      refuse(codes::too_large,
+             "the model has more than " + std::to_string(limits_.messages) + " nodes, attributes and tensors");
     while (at < end) {
       const uint64_t start = at;
       const uint64_t tag = varint(at, end);
       const uint64_t field = tag >> 3;
       if (field == 0 || field >= (1u << 29))
-        damaged(start, std::string(message_names[static_cast<size_t>(kind)]) + " has a field number " +
-                           std::to_string(field));
+        damaged(start,
+                std::string(message_names[static_cast<size_t>(kind)]) + " has a field number " + std::to_string(field));
       switch (tag & 7) {
-        case 0: varint(at, end); break;
-        case 1: skip(at, end, 8, start); break;
+        case 0:
+          varint(at, end);
+          break;
+        case 1:
+          skip(at, end, 8, start);
+          break;
         case 2: {
           if (++fields_ > limits_.fields)
             refuse(codes::too_large, "the model has more than " + std::to_string(limits_.fields) + " fields");
@@ -159,8 +173,11 @@ class Walk {
           }
           break;
         }
-        case 5: skip(at, end, 4, start); break;
-        default: damaged(start, "a field of a kind that ONNX does not use begins");
+        case 5:
+          skip(at, end, 4, start);
+          break;
+        default:
+          damaged(start, "a field of a kind that ONNX does not use begins");
       }
       out.append(file_.substr(start, at - start));
       check_size(out);
@@ -189,8 +206,8 @@ class Walk {
 
   void check_size(const std::string& out) const {
     if (out.size() > limits_.outline)
-      refuse(codes::too_large, "the model without its weights has more than " + std::to_string(limits_.outline) +
-                                   " bytes");
+      refuse(codes::too_large,
+             "the model without its weights has more than " + std::to_string(limits_.outline) + " bytes");
   }
 
   std::string_view file_;
@@ -203,7 +220,8 @@ class Walk {
 
 support::Result<std::string> read_outline(std::string_view file, const std::string& name, const WireLimits& limits) {
   if (file.empty())
-    return Diagnostic{.code = codes::damaged, .place = support::ModelNode{name, "", ""}, .message = "the file is empty"};
+    return Diagnostic{
+        .code = codes::damaged, .place = support::ModelNode{name, "", ""}, .message = "the file is empty"};
   return support::catch_diagnostics([&]() -> support::Result<std::string> { return Walk(file, name, limits).run(); });
 }
 
