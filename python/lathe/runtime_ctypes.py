@@ -90,7 +90,7 @@ class RuntimeFailure(RuntimeError):
 def _load_library():
     here = Path(__file__).resolve().parent
     build = Path(os.environ.get("LATHE_BUILD_DIR", here.parents[1] / "build"))
-    candidates = [here / "liblathe_runtime.so", build / "lib" / "liblathe_runtime.so"]
+    candidates = [here / "lib" / "liblathe_runtime.so", build / "lib" / "liblathe_runtime.so"]
     for candidate in candidates:
         if candidate.is_file():
             return ctypes.CDLL(str(candidate))

@@ -6,6 +6,7 @@
 #include "driver/evaluate.h"
 #include "driver/pipeline.h"
 #include "driver/print.h"
+#include "driver/report/debug.h"
 #include "driver/verify_module.h"
 
 namespace lathe::driver {
@@ -37,18 +38,28 @@ int thread_count(int asked) {
 
 class Compilation {
  public:
-  explicit Compilation(const CompileOptions& options) : options_(options), model_(std::make_shared<CompiledModel>()) {
+  explicit Compilation(const CompileOptions& options)
+      : options_(options), model_(std::make_shared<CompiledModel>()), debug_(options.debug) {
     model_->target = options.target;
     context_.disabled = options.disabled_passes;
-    context_.verify = options.verify;
+    context_.verify = options.verify || debug_.verifies();
     context_.stop_after = options.stop_after;
     context_.cancelled = options.cancelled;
-    context_.on_change = dump_into(options.dump_folder);
+    const auto dump = dump_into(options.dump_folder);
+    if (dump || debug_.shows_programs())
+      context_.on_change = [this, dump](int number, const std::string& row, const ir::IRModule& module) {
+        if (dump) dump(number, row, module);
+        debug_.changed(row, module);
+      };
     context_.on_time = [this](const std::string& row, std::chrono::nanoseconds time) {
       model_->times.push_back({row, time});
+      debug_.took(row, time);
       report(row, static_cast<double>(model_->times.size()) / static_cast<double>(rows_.size() + 2));
     };
-    context_.on_remark = [this](ir::Remark remark) { model_->remarks.push_back(std::move(remark)); };
+    context_.on_remark = [this](ir::Remark remark) {
+      debug_.remarked(remark);
+      model_->remarks.push_back(std::move(remark));
+    };
     context_.evaluate = native_evaluator(options);
     rows_ = pipeline(options.target);
   }
@@ -59,7 +70,7 @@ class Compilation {
                                  .message = "there is no pass '" + unknown + "'",
                                  .help = "`lathe opt --list` names them"};
     model_->module = TRY(ir::run_passes(std::move(module), rows_, context_, verify_module));
-    if (!options_.stop_after.empty()) return CompiledModelRef(model_);
+    if (!options_.stop_after.empty()) return finished();
     TRY(timed("write_program", [&]() -> support::Status {
       model_->program = TRY(lower::write_program(model_->module));
       return support::success();
@@ -72,10 +83,15 @@ class Compilation {
           TRY(codegen::compile_kernels(kernels_of(model_->module, *model_->program), options_.target, codegen));
       return support::success();
     }));
-    return CompiledModelRef(model_);
+    return finished();
   }
 
  private:
+  CompiledModelRef finished() {
+    debug_.finish(*model_);
+    return model_;
+  }
+
   std::string unknown_row() const {
     std::set<std::string> names;
     for (const ir::PassRow& row : rows_) names.insert(row.name);
@@ -98,6 +114,7 @@ class Compilation {
 
   const CompileOptions& options_;
   std::shared_ptr<CompiledModel> model_;
+  DebugOutput debug_;
   ir::PassContext context_;
   std::vector<ir::PassRow> rows_;
 };

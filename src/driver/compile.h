@@ -20,6 +20,7 @@ struct CompileOptions {
   std::function<void(const std::string& stage, double fraction)> on_progress;
   std::function<bool()> cancelled;
   codegen::KernelCache* cache = nullptr;
+  int debug = 0;  // how much is shown on standard error: the ladder of support/environment.h
 };
 
 struct RowTime {

@@ -13,6 +13,10 @@ struct ReadOptions {
 // The model in the file, by its extension: .onnx; .relax, .tir and .py are scripts. Another extension is read as ONNX.
 support::Result<ir::IRModule> read_model(const std::string& path, const ReadOptions& options = {});
 
+// A serialised ONNX model; diagnostics call it `name`. It may have no external data.
+support::Result<ir::IRModule> read_model_bytes(std::string bytes, const std::string& name,
+                                               const ReadOptions& options = {});
+
 // Whether the path names a script rather than a model.
 bool is_script(const std::string& path);
 

@@ -57,4 +57,12 @@ std::vector<ir::PassRow> tensor_program_rows(const target::Target& target) {
   return rows;
 }
 
+std::string_view stage_of(std::string_view row) {
+  if (row == "write_program" || row == "generate_code") return "code";
+  if (row == "legalize" || row == "schedule_functions") return "tensor programs";
+  for (const ir::PassRow& lowering : tir::lowering_rows())
+    if (lowering.name == row) return "kernels";
+  return "graph";
+}
+
 }  // namespace lathe::driver

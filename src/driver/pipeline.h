@@ -12,4 +12,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target);
 // Rows that run on PrimFuncs alone, as the second part of the pipeline.
 std::vector<ir::PassRow> tensor_program_rows(const target::Target& target);
 
+// The stage that a row belongs to, for people: "graph", "tensor programs", "kernels", "code".
+std::string_view stage_of(std::string_view row);
+
 }  // namespace lathe::driver

@@ -31,6 +31,11 @@ std::string value_of(const char* variable, const char* default_value) {
 
 std::span<const Knob> knobs() { return all_knobs; }
 
+std::optional<std::string> knob_value(const Knob& knob) {
+  const char* value = std::getenv(std::string(knob.variable).c_str());
+  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
+
 Environment read_environment() {
   Environment environment;
 #define LATHE_KNOB_compiler(name, variable, default_value) environment.name = value_of(variable, default_value);

@@ -2,6 +2,7 @@
 // of the compiler that reads them (scripts/checks/environment.py holds everyone to it).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ struct Knob {
 
 // Every row, of both sides, in the table's order.
 std::span<const Knob> knobs();
+
+// What the variable of a row is set to; nothing where it is not set.
+std::optional<std::string> knob_value(const Knob& knob);
 
 // The value of each of the compiler's variables, as text; the row's default where it is not set.
 struct Environment {

@@ -15,6 +15,10 @@ void add_verify(CLI::App& app);
 void add_opt(CLI::App& app);
 void add_doctor(CLI::App& app);
 
+// Whether Ctrl-C was pressed, where the caller of the command can tell (Python); kept for long steps to ask.
+void set_interrupted(bool (*interrupted)());
+bool is_interrupted();
+
 // "name=value" pairs of options such as --dim and --input, split at the first '='.
 std::pair<std::string, std::string> split_pair(const std::string& option, const std::string& text);
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& options);

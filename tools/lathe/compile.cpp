@@ -2,6 +2,7 @@
 #include "command.h"
 #include "driver/artifact/save.h"
 #include "driver/model_file.h"
+#include "driver/report/reproducer.h"
 #include "support/environment.h"
 
 namespace lathe::tool {
@@ -27,6 +28,20 @@ void print_timings(const driver::CompiledModel& model) {
               static_cast<long long>(plan.in_place), static_cast<long long>(model.program->weight_bytes));
 }
 
+// The options again, for a reproducer.
+std::vector<std::string> arguments_of(const Options& o) {
+  std::vector<std::string> words = {"compile", "{model}", "-o", o.output, "--target", o.target};
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {name, value});
+  };
+  add("--emit", o.emit);
+  add("--stop-after", o.stop_after);
+  for (const std::string& dim : o.dims) add("--dim", dim);
+  for (const std::string& pass : o.disabled) add("--disable-pass", pass);
+  if (o.verify) words.push_back("--verify");
+  return words;
+}
+
 void run(const Options& o) {
   const driver::Form* form =
       (o.emit.empty() ? driver::form_of_path(o.output) : driver::form_named(o.emit)).value_or_throw();
@@ -42,13 +57,23 @@ void run(const Options& o) {
   options.stop_after = o.stop_after.empty() ? driver::stop_row(*form) : o.stop_after;
   options.verify = o.verify;
   options.dump_folder = o.dump_ir;
-  codegen::KernelCache cache(o.no_cache ? std::filesystem::path() : codegen::kernel_cache_folder(support::read_environment().cache_dir));
+  const std::filesystem::path kept = codegen::kernel_cache_folder(support::read_environment().cache_dir);
+  codegen::KernelCache cache(o.no_cache ? std::filesystem::path() : kept);
   options.cache = &cache;
+  options.debug = support::debug_level(support::read_environment());
+  options.cancelled = is_interrupted;
+  driver::Reproducer reproducer{.model = o.model, .arguments = arguments_of(o), .stage = "reading the model"};
   Progress progress(o.quiet);
-  options.on_progress = [&](const std::string& stage, double fraction) { progress(stage, fraction); };
-  ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
-  const driver::CompiledModelRef model = driver::compile(std::move(module), options).value_or_throw();
-  driver::save(*model, *form, o.output).value_or_throw();
+  options.on_progress = [&](const std::string& stage, double fraction) {
+    reproducer.stage = stage;
+    progress(stage, fraction);
+  };
+  const driver::CompiledModelRef model = driver::reporting(reproducer, [&] {
+    ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
+    driver::CompiledModelRef compiled = driver::compile(std::move(module), options).value_or_throw();
+    driver::save(*compiled, *form, o.output).value_or_throw();
+    return compiled;
+  });
   if (o.timings) print_timings(*model);
 }
 

@@ -11,7 +11,12 @@ namespace {
   throw support::DiagnosticError(support::Diagnostic{.code = {"tool-option"}, .message = std::move(message)});
 }
 
+bool (*interrupted_by_caller)() = nullptr;
+
 }  // namespace
+
+void set_interrupted(bool (*interrupted)()) { interrupted_by_caller = interrupted; }
+bool is_interrupted() { return interrupted_by_caller && interrupted_by_caller(); }
 
 std::pair<std::string, std::string> split_pair(const std::string& option, const std::string& text) {
   const size_t equals = text.find('=');

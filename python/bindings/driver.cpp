@@ -1,0 +1,136 @@
+#include "bindings.h"
+#include "driver/artifact/save.h"
+#include "driver/compile.h"
+#include "driver/model_file.h"
+#include "driver/report/reproducer.h"
+#include "executable.h"
+#include "support/environment.h"
+
+namespace lathe::python {
+namespace {
+
+struct CompileArguments {
+  std::string target;
+  int threads = 0, compile_threads = 0;
+  std::vector<std::string> disabled_passes;
+  std::string dump_folder;
+  bool verify = false, use_cache = true;
+};
+
+// One for the process: what was compiled before is found again, also on disk.
+codegen::KernelCache& kernel_cache() {
+  static auto* cache = new codegen::KernelCache(codegen::kernel_cache_folder(support::read_environment().cache_dir));
+  return *cache;
+}
+
+driver::CompileOptions options_of(const CompileArguments& a) {
+  driver::CompileOptions options;
+  options.target = target::parse_target(a.target).value_or_throw();
+  options.compile_threads = a.compile_threads;
+  options.disabled_passes.insert(a.disabled_passes.begin(), a.disabled_passes.end());
+  options.dump_folder = a.dump_folder;
+  options.verify = a.verify;
+  options.debug = support::debug_level(support::read_environment());
+  options.cancelled = is_interrupted;
+  if (a.use_cache) options.cache = &kernel_cache();
+  return options;
+}
+
+// Runs `step` without the interpreter lock. When Ctrl-C ended it, that is what is raised.
+template <class Step>
+auto unlocked(driver::Reproducer& reproducer, Step&& step) {
+  try {
+    const nb::gil_scoped_release released;
+    return driver::reporting(reproducer, step);
+  } catch (...) {
+    throw_if_interrupted();
+    throw;
+  }
+}
+
+// Why a model compiled for another machine does not run on this one.
+support::Diagnostics cannot_run(const driver::CompiledModel& compiled, const support::Result<driver::ExecutableRef>& native) {
+  if (!native.ok()) return native.diagnostics();
+  return {{.code = {"runtime-wrong-target"},
+           .message = fmt::format("the target '{}' has no code that runs", compiled.target.kind)}};
+}
+
+std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArguments& arguments,
+                                    const std::string& model, const std::string& content) {
+  driver::Reproducer reproducer{.model = model, .content = content,
+                                .arguments = {"compile", "{model}", "-o", "model.so", "--target", arguments.target}};
+  auto made = unlocked(reproducer, [&]() -> std::unique_ptr<Executable> {
+    driver::CompileOptions options = options_of(arguments);
+    options.on_progress = [&](const std::string& stage, double) { reproducer.stage = stage; };
+    if (options.target.kind == "interp")
+      return std::make_unique<Executable>(driver::Interpreted::make(module).value_or_throw());
+    driver::CompiledModelRef compiled = driver::compile(module, options).value_or_throw();
+    support::Result<driver::ExecutableRef> native = driver::load(compiled);
+    if (!native.ok() || options.target.kind != "llvm")
+      return std::make_unique<Executable>(compiled, driver::signature_of(module), cannot_run(*compiled, native));
+    return std::make_unique<Executable>(*native, std::move(compiled), arguments.threads);
+  });
+  throw_if_interrupted();
+  return made;
+}
+
+ir::IRModule read(const std::string& path, const std::map<std::string, int64_t>& dims) {
+  driver::Reproducer reproducer{.model = path, .arguments = {"compile", "{model}", "-o", "model.so"},
+                                .stage = "reading the model"};
+  return unlocked(reproducer, [&] { return driver::read_model(path, {dims}).value_or_throw(); });
+}
+
+ir::IRModule read_bytes(const nb::bytes& content, const std::string& name, const std::map<std::string, int64_t>& dims) {
+  const std::string bytes(static_cast<const char*>(content.data()), content.size());
+  driver::Reproducer reproducer{.content = bytes, .arguments = {"compile", "{model}", "-o", "model.so"},
+                                .stage = "reading the model"};
+  return unlocked(reproducer, [&] { return driver::read_model_bytes(bytes, name, {dims}).value_or_throw(); });
+}
+
+void save(const Executable& executable, const std::string& path, const std::optional<std::string>& form) {
+  if (!executable.compiled())
+    raise({support::Diagnostic{.code = {"driver-no-code"},
+                               .message = executable.metadata()["target"] == "interp"
+                                              ? "the target 'interp' runs in process and has nothing to save"
+                                              : "a loaded artifact cannot be saved again; copy its file"}});
+  driver::Reproducer reproducer{.arguments = {"compile", "{model}", "-o", path}, .stage = "saving"};
+  unlocked(reproducer, [&] {
+    const driver::Form* chosen = (form ? driver::form_named(*form) : driver::form_of_path(path)).value_or_throw();
+    driver::save(*executable.compiled(), *chosen, path).value_or_throw();
+    return 0;
+  });
+}
+
+}  // namespace
+
+void bind_driver(nb::module_& m) {
+  m.def("read_model", read, nb::arg("path"), nb::arg("dims"), "The program in a model file or script.");
+  m.def("read_model_bytes", read_bytes, nb::arg("content"), nb::arg("name"), nb::arg("dims"),
+        "The program in a serialised ONNX model.");
+  m.def(
+      "compile_module",
+      [](const ir::IRModule& module, const std::string& target, int threads, int compile_threads,
+         const std::vector<std::string>& disabled_passes, const std::string& dump_folder, bool verify, bool use_cache,
+         const std::string& path, nb::bytes content) {
+        return compile(module, {target, threads, compile_threads, disabled_passes, dump_folder, verify, use_cache}, path,
+                       std::string(static_cast<const char*>(content.data()), content.size()));
+      },
+      nb::arg("module"), nb::arg("target"), nb::arg("threads"), nb::arg("compile_threads"), nb::arg("disabled_passes"),
+      nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"), nb::arg("path"), nb::arg("content"),
+      "Compiles and loads; path or content are the model's, for a reproducer.");
+  m.def(
+      "open_artifact",
+      [](const std::string& path, int threads) {
+        driver::ExecutableRef native;
+        {
+          const nb::gil_scoped_release released;
+          native = driver::open(path).value_or_throw();
+        }
+        return std::make_unique<Executable>(std::move(native), nullptr, threads);
+      },
+      nb::arg("path"), nb::arg("threads"), "A saved artifact.");
+  m.def("save", save, nb::arg("executable"), nb::arg("path"), nb::arg("form").none(),
+        "Writes a compiled model in the form that the extension or `form` names.");
+}
+
+}  // namespace lathe::python

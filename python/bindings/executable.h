@@ -1,0 +1,53 @@
+// What runs: a model just compiled, opened from an artifact, or interpreted.
+#pragma once
+
+#include "bindings.h"
+#include "driver/executable.h"
+#include "driver/interpreted.h"
+
+namespace lathe::python {
+
+// An input or output: sizes are numbers; what is not fixed has a symbol, or "" where it has no name.
+struct Port {
+  std::string name, dtype;
+  bool known_rank = true;
+  std::vector<std::pair<int64_t, std::string>> dims;  // -1 where the size is not fixed
+};
+
+class Executable {
+ public:
+  Executable(driver::ExecutableRef native, driver::CompiledModelRef compiled, int threads);
+  Executable(driver::InterpretedRef interpreted);
+  // Compiled for another machine: it can be saved, and says `why` it does not run.
+  Executable(driver::CompiledModelRef compiled, const driver::Signature& signature, support::Diagnostics why);
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+  ~Executable();
+
+  const std::vector<Port>& inputs() const { return inputs_; }
+  const std::vector<Port>& outputs() const { return outputs_; }
+  std::map<std::string, std::string> metadata() const;
+  const driver::CompiledModelRef& compiled() const { return compiled_; }
+
+  // The outputs for tensors in the order of the inputs. The interpreter lock is given away while the model runs.
+  nb::list run(const std::vector<nb::handle>& inputs);
+  // As a call f(*args, **kwargs): one result as it is, several as a tuple.
+  nb::object call(nb::args args, nb::kwargs named);
+
+ private:
+  nb::list run_native(const std::vector<nb::handle>& inputs);
+  void take_ports(const driver::Signature& signature);
+  nb::list run_interpreted(const std::vector<nb::handle>& inputs);
+
+  driver::ExecutableRef native_;
+  driver::InterpretedRef interpreted_;
+  driver::CompiledModelRef compiled_;  // null for an opened artifact
+  support::Diagnostics why_not_;
+  int threads_ = 0;
+  std::vector<Port> inputs_, outputs_;
+  // Contexts that no caller uses; one is made for each caller at a time. Touched with the interpreter lock only, so a
+  // fork never finds it half changed.
+  std::vector<LatheContext*> idle_;
+};
+
+}  // namespace lathe::python

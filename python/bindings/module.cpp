@@ -1,0 +1,12 @@
+#include "bindings.h"
+#include "support/version.h"
+
+NB_MODULE(_lathe, m) {
+  nb::set_leak_warnings(false);
+  m.attr("__version__") = lathe::support::version;
+  lathe::python::bind_errors(m);
+  lathe::python::bind_ir(m);
+  lathe::python::bind_driver(m);
+  lathe::python::bind_runtime(m);
+  lathe::python::bind_tool(m);
+}

@@ -1,0 +1,25 @@
+#include "entry.h"
+
+#include "bindings.h"
+
+namespace lathe::python {
+
+void bind_tool(nb::module_& m) {
+  m.def(
+      "run_command",
+      [](const std::vector<std::string>& arguments) {
+        std::vector<const char*> argv;
+        for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+        int code = 0;
+        {
+          const nb::gil_scoped_release unlocked;
+          code = tool::run_command(static_cast<int>(argv.size()), argv.data(), is_interrupted);
+        }
+        std::fflush(stdout);
+        throw_if_interrupted();
+        return code;
+      },
+      nb::arg("arguments"), "Runs the `lathe` command; arguments[0] is its name. Gives the exit code.");
+}
+
+}  // namespace lathe::python

@@ -1,0 +1,74 @@
+"""lathe.compile, lathe.load, lathe.import_onnx, and what they add to the extension's classes."""
+
+import os
+
+from . import _lathe
+from ._lathe import Executable, IRModule
+
+
+def compile(model, target="native", *, threads=None, dims=None, compile_threads=None, disabled_passes=(),
+            dump_ir="", verify=False, cache=True):  # fmt: skip
+    """Compiles a model for a target and loads it: the result is called with arrays.
+
+    model: a path (.onnx, or a script: .relax, .tir, .py), the bytes of an ONNX model, an onnx.ModelProto, an IRModule.
+    target: as `lathe compile --target` takes it; "interp" runs the interpreters instead of compiled code.
+    threads: of a run; None leaves it to LATHE_NUM_THREADS, OMP_NUM_THREADS, or what this process may use.
+    dims: symbolic dimensions to fix, by name.
+    compile_threads: of code generation; the result does not depend on it.
+    disabled_passes, dump_ir (a folder), verify: as the options of `lathe compile`.
+    """
+    module, path, content = _read(model, dims)
+    return _lathe.compile_module(
+        module, str(target), _count(threads, "threads"), _count(compile_threads, "compile_threads"),
+        list(disabled_passes), os.fspath(dump_ir), bool(verify), bool(cache), path, content,
+    )  # fmt: skip
+
+
+def load(path, *, threads=None):
+    """Opens a saved artifact (.so)."""
+    return _lathe.open_artifact(os.fspath(path), _count(threads, "threads"))
+
+
+def import_onnx(model, dims=None):
+    """The program of an ONNX model, before any pass: a path, bytes, or an onnx.ModelProto."""
+    return _read(model, dims)[0]
+
+
+def _count(value, name):
+    if value is None:
+        return 0
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return int(value)
+
+
+def _read(model, dims):
+    """The module, and the path or the bytes it came from."""
+    dims = {str(name): int(size) for name, size in (dims or {}).items()}
+    if isinstance(model, IRModule):
+        if dims:
+            raise ValueError("dims fixes symbols of a model that is read, not of an IRModule")
+        return model, "", b""
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fsdecode(os.fspath(model))
+        return _lathe.read_model(path, dims), path, b""
+    if hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        content = bytes(model)
+        return _lathe.read_model_bytes(content, "model.onnx", dims), "", content
+    raise TypeError(f"a model is a path, bytes, an onnx.ModelProto or an IRModule, not {type(model).__name__}")
+
+
+def _save(self, path, form=None):
+    """Writes the compiled model: .so, .a with .h, .o with .h, .ll, .s, .relax, .tir, by extension or by `form`."""
+    _lathe.save(self, os.fsdecode(os.fspath(path)), form)
+
+
+def _show(self):
+    """Prints the program's text."""
+    print(self.script())
+
+
+Executable.save = _save
+IRModule.show = _show

@@ -1,0 +1,53 @@
+"""What Lathe raises. Every error carries `.diagnostics`: code, place, message, notes, help."""
+
+
+class Error(Exception):
+    """Something asked of Lathe cannot be done, for the reason it gives."""
+
+    def __init__(self, text, diagnostics=()):
+        super().__init__(text)
+        self.diagnostics = list(diagnostics)
+
+
+class ModelError(Error):
+    """The model cannot be read: damaged, inconsistent, or with operators that are not known."""
+
+
+class ScriptError(Error):
+    """The text of a program is wrong."""
+
+
+class CompileError(Error):
+    """The program cannot be compiled as asked."""
+
+
+class InputError(Error, TypeError):
+    """An array of the wrong dtype, shape or number was given to a compiled model."""
+
+
+class RunError(Error):
+    """A compiled model could not be opened, or failed while it ran."""
+
+
+class InternalError(Error):
+    """A failure of Lathe itself; the text says where the reproducer lies."""
+
+
+_KINDS = (
+    ("onnx", ModelError),
+    ("relax-wrong-input", InputError),
+    ("relax-cannot-interpret", RunError),
+    ("relax", ModelError),
+    ("script", ScriptError),
+    ("runtime-input", InputError),
+    ("runtime", RunError),
+)
+
+
+def error_of(diagnostics, text):
+    """The exception for diagnostics from the compiler; the first one's code chooses the class."""
+    code = diagnostics[0].code if diagnostics else ""
+    for prefix, kind in _KINDS:
+        if code.startswith(prefix):
+            return kind(text, diagnostics)
+    return CompileError(text, diagnostics)

@@ -1,0 +1,7 @@
+#include "codegen/llvm/version.h"
+
+#include <llvm/Config/llvm-config.h>
+
+namespace lathe::codegen {
+std::string llvm_version() { return LLVM_VERSION_STRING; }
+}

@@ -1,0 +1,48 @@
+#include "driver/interpreted.h"
+
+#include "graph/expand_composites.h"
+#include "lower/legalize/legalize.h"
+#include "relax/interpret/evaluate.h"
+
+namespace lathe::driver {
+
+using support::Result;
+
+Result<ir::IRModule> one_program_an_operator(ir::IRModule module) {
+  return support::catch_diagnostics([&]() -> Result<ir::IRModule> {
+    const std::vector<ir::PassRow> rows = {{"expand_composites", graph::expand_composites},
+                                           {"legalize", lower::legalize, {"expand_composites"}}};
+    return ir::run_passes(std::move(module), rows, {});
+  });
+}
+
+Signature signature_of(const ir::IRModule& module) {
+  Signature signature;
+  const relax::Function main = module.find_as<relax::FunctionNode>("main");
+  if (!main) return signature;
+  signature.inputs = main->params;
+  const relax::StructInfo result = main->ret_struct_info ? main->ret_struct_info : main->body->struct_info;
+  if (const auto* tuple = result ? result.as<relax::TupleStructInfo>() : nullptr) signature.outputs = tuple->items;
+  else signature.outputs = {result};
+  const auto* names = main->attrs.get<ir::Value::List>("output_names");
+  for (size_t i = 0; i < signature.outputs.size(); ++i) {
+    const std::string* name = names && i < names->size() ? (*names)[i].get<std::string>() : nullptr;
+    signature.output_names.push_back(name ? *name : "output_" + std::to_string(i));
+  }
+  return signature;
+}
+
+Result<InterpretedRef> Interpreted::make(ir::IRModule module) {
+  auto made = std::make_shared<Interpreted>();
+  if (!module.find_as<relax::FunctionNode>("main"))
+    return support::Diagnostic{.code = {"driver-no-main"}, .message = "the module has no graph function 'main' to run"};
+  made->signature_ = signature_of(module);
+  made->module_ = std::move(module);
+  return InterpretedRef(made);
+}
+
+Result<std::vector<ir::TensorData>> Interpreted::run(const std::vector<ir::TensorData>& inputs) const {
+  return relax::evaluate(module_, "main", inputs);
+}
+
+}  // namespace lathe::driver
