@@ -1,0 +1,141 @@
+// Every primitive on random programs, in random order: what is accepted must mean the same to the interpreter.
+#include <gtest/gtest.h>
+
+#include "schedule/analysis/tree.h"
+#include "schedule/testing/random_program.h"
+#include "tir/testing/differential.h"
+
+namespace lathe::schedule {
+namespace {
+
+struct Count {
+  int accepted = 0, refused = 0;
+};
+
+class Walk {
+ public:
+  Walk(uint64_t seed, std::map<std::string, Count>& counts)
+      : random_(seed), counts_(counts), original_(testing::random_program(random_)),
+        schedule_(Schedule::create(original_).value_or_throw()) {}
+
+  // Empty, or what went wrong.
+  std::string run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      const std::string problem = step();
+      if (!problem.empty()) return problem + "\n" + schedule_.trace().as_python();
+    }
+    return {};
+  }
+
+ private:
+  size_t pick(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
+
+  std::string step() {
+    Schedule attempt = schedule_;
+    std::vector<BlockRV> blocks;
+    std::vector<std::string> names;
+    each_statement(attempt.function().body, [&](const Stmt& s) {
+      const auto* block = s.as<Block>();
+      if (block && block->name != "root") names.push_back(block->name);
+    });
+    for (const std::string& name : names)
+      if (auto block = attempt.get_block(name); block.ok()) blocks.push_back(*block);
+    if (blocks.empty()) return {};
+    const BlockRV block = blocks[pick(blocks.size())];
+    const std::vector<LoopRV> loops = attempt.get_loops(block).value_or_throw();
+    const BlockRV other = blocks[pick(blocks.size())];
+    const std::vector<LoopRV> others = attempt.get_loops(other).value_or_throw();
+    if (loops.empty() || others.empty()) return {};
+    const LoopRV loop = loops[pick(loops.size())], other_loop = others[pick(others.size())];
+    const int64_t factor = 1 + static_cast<int64_t>(pick(5));
+
+    std::string name;
+    bool accepted = false;
+    std::string refusal;
+    const auto record = [&](const char* what, const auto& result) {
+      name = what;
+      accepted = result.ok();
+      if (!accepted) refusal = result.diagnostics()[0].message;
+    };
+    switch (pick(20)) {
+      case 0: record("split", attempt.split(loop, {Factor(), factor})); break;
+      case 1: record("split", attempt.split(loop, {factor, Factor(), int64_t{2}})); break;
+      case 2: {
+        std::vector<LoopRV> some;
+        const size_t first = pick(loops.size());
+        for (size_t i = first; i < std::min(loops.size(), first + 1 + pick(3)); ++i) some.push_back(loops[i]);
+        record("fuse", attempt.fuse(some));
+        break;
+      }
+      case 3:
+      case 4: {
+        std::vector<LoopRV> some = loops;
+        std::shuffle(some.begin(), some.end(), random_);
+        some.resize(1 + pick(some.size()));
+        record("reorder", attempt.reorder(some));
+        break;
+      }
+      case 5: record("loop_partition", attempt.loop_partition(loop, {factor, Factor()})); break;
+      case 6: record("peel", attempt.peel(loop, factor)); break;
+      case 7: record("parallel", attempt.parallel(loop)); break;
+      case 8: record("vectorize", attempt.vectorize(loop)); break;
+      case 9: record("unroll", attempt.unroll(loop)); break;
+      case 10: record("compute_at", attempt.compute_at(block, other_loop, pick(2))); break;
+      case 11: record("compute_at", attempt.compute_at(block, others[0], pick(2))); break;
+      case 12: record("reverse_compute_at", attempt.reverse_compute_at(block, other_loop, pick(2))); break;
+      case 13: record("compute_inline", attempt.compute_inline(block)); break;
+      case 14: record("reverse_compute_inline", attempt.reverse_compute_inline(block)); break;
+      case 15: record("cache_read", attempt.cache_read(block, static_cast<int64_t>(pick(2)), "local")); break;
+      case 16: record("cache_write", attempt.cache_write(block, 0, "local")); break;
+      case 17: record("decompose_reduction", attempt.decompose_reduction(block, loop)); break;
+      case 18: record("rfactor", attempt.rfactor(loop, static_cast<int64_t>(pick(2)))); break;
+      default: record("set_scope", attempt.set_scope(block, 0, "local")); break;
+    }
+    Count& count = counts_[name];
+    (accepted ? count.accepted : count.refused)++;
+    if (!accepted) {
+      if (refusal.empty()) return name + " refuses without a reason";
+      return {};
+    }
+    schedule_ = std::move(attempt);
+    const std::string wrong = ids(schedule_.function());
+    if (!wrong.empty()) return name + ": " + wrong;
+    const std::string difference =
+        tir::testing::difference(original_, schedule_.mod().find_as<PrimFunc>("main"), random_());
+    return difference.empty() ? "" : name + ": " + difference;
+  }
+
+  // Every loop and block has its own number.
+  static std::string ids(const PrimFunc& function) {
+    std::set<Id> seen;
+    std::string problem;
+    each_statement(function.body, [&](const Stmt& s) {
+      const Id id = s.as<For>() ? s.as<For>()->id : s.as<Block>() ? s.as<Block>()->id : ~Id{0};
+      if (id == 0) problem = "a loop or block has no number";
+      if (id != ~Id{0} && !seen.insert(id).second) problem = fmt::format("number {} is given twice", id);
+    });
+    return problem;
+  }
+
+  std::mt19937 random_;
+  std::map<std::string, Count>& counts_;
+  Function original_;
+  Schedule schedule_;
+};
+
+TEST(primitives, keep_the_meaning_of_random_programs) {
+  std::map<std::string, Count> counts;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    std::string problem;
+    EXPECT_NO_THROW(problem = Walk(seed, counts).run(12)) << "seed " << seed;
+    EXPECT_EQ(problem, "") << "seed " << seed;
+    if (HasFailure()) break;
+  }
+  for (const auto& [name, count] : counts) {
+    fmt::print("{:24} accepted {:5}, refused {:5}\n", name, count.accepted, count.refused);
+    EXPECT_GT(count.accepted, 0) << name;
+  }
+}
+
+}  // namespace
+}  // namespace lathe::schedule

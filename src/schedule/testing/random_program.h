@@ -1,0 +1,13 @@
+// Random tensor programs over int32 (so that regrouping a reduction changes no bit), with shapes that hurt.
+#pragma once
+
+#include <random>
+
+#include "schedule/testing/programs.h"
+
+namespace lathe::schedule::testing {
+
+// Two to five blocks: elementwise with broadcast, shift or transposition, padding, reductions over one or two axes.
+Function random_program(std::mt19937& random);
+
+}  // namespace lathe::schedule::testing
