@@ -171,6 +171,14 @@ const std::vector<InstructionKind> kinds{
     {"reverse_compute_inline", on_one_block<&Schedule::reverse_compute_inline>},
     {"cache_read", cached<&Schedule::cache_read>},
     {"cache_write", cached<&Schedule::cache_write>},
+    {"transform_layout",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       std::vector<int64_t> axes;
+       for (const Argument& item : attribute_or(i, "axes", Argument::List{}))
+         if (const auto* value = item.get<int64_t>()) axes.push_back(*value);
+       TRY(s.transform_layout(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), axes));
+       return std::vector<Argument>{};
+     }},
     {"set_scope",
      [](Schedule& s, const Instruction& i) -> Outputs {
        TRY(s.set_scope(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<std::string>(i, 2))));

@@ -65,6 +65,8 @@ class Schedule {
   // A copy of what the block reads (or writes) in another scope, made (or written back) by a new block.
   Result<BlockRV> cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope);
   Result<BlockRV> cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope);
+  // The axes of an intermediate in another order: axis i becomes what was axis axes[i].
+  Status transform_layout(BlockRV block, int64_t write_buffer_index, const std::vector<int64_t>& axes);
   Status set_scope(BlockRV block, int64_t write_buffer_index, const std::string& scope);
 
   // The block that sets the initial value, before `loop`; the reduction keeps its handle.

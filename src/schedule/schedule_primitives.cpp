@@ -184,6 +184,14 @@ Result<BlockRV> Schedule::cache_write(BlockRV block, int64_t write_buffer_index,
   return copy;
 }
 
+Status Schedule::transform_layout(BlockRV block, int64_t write_buffer_index, const std::vector<int64_t>& axes) {
+  const Handle handle = *LATHE_BLOCK(block);
+  accept(handle.function,
+         TRY(primitives::transform_layout(program(handle.function), handle.id, write_buffer_index, axes)));
+  record("transform_layout", {block, write_buffer_index}, {{"axes", Argument::List(axes.begin(), axes.end())}}, {});
+  return support::success();
+}
+
 Status Schedule::set_scope(BlockRV block, int64_t write_buffer_index, const std::string& scope) {
   const Handle handle = *LATHE_BLOCK(block);
   accept(handle.function, TRY(primitives::set_scope(program(handle.function), handle.id, write_buffer_index, scope)));

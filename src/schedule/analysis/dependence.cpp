@@ -151,6 +151,7 @@ class Tester {
   }
 
   bool independent(const std::vector<const Access*>& list) const {
+    if (const auto extent = as_int(loop_.extent); extent && *extent <= 1) return true;
     const size_t rank = list[0]->region.size();
     std::vector<VaryingTerm> known;
     for (size_t d = 0; d < rank; ++d) {
@@ -229,10 +230,26 @@ bool starts_in_each_iteration(const For& loop, const Block& block) {
   const auto& realize = *path.back().as<BlockRealize>();
   for (size_t i = 0; i < block.iter_vars.size(); ++i)
     if (block.iter_vars[i]->type != IterType::spatial && uses_var(realize.iter_values[i], loop.loop_var)) return false;
-  return true;
+  return runs_init(realize, loops_above(path)) == true;
 }
 
 }  // namespace
+
+std::optional<bool> runs_init(const BlockRealize& realize, const std::vector<const For*>& loops) {
+  VarMap starts;
+  for (const For* loop : loops) starts[loop->loop_var] = loop->min;
+  bool all = true;
+  for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+    const IterVar& iter = realize.block->iter_vars[i];
+    if (iter->type == IterType::spatial) continue;
+    // Loop minima may mention outer loops.
+    const Expr first = arith::Analyzer().simplify(substitute(substitute(realize.iter_values[i], starts), starts));
+    const auto gap = difference(first, iter->dom.min);
+    if (!gap) return std::nullopt;
+    all = all && *gap == 0;
+  }
+  return all;
+}
 
 bool disjoint_across(const For& loop, const Buffer& buffer) {
   const std::vector<Access> all = accesses(loop.body);

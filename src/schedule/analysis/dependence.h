@@ -18,6 +18,10 @@ struct Carried {
 // says who else touches it.
 std::vector<Carried> carried_by(const For& loop, const PrimFunc& function);
 
+// Whether the loops around a reduction start at the minimum of its reduce axes, so that its init runs there; nothing
+// where that cannot be told.
+std::optional<bool> runs_init(const BlockRealize& realize, const std::vector<const For*>& loops);
+
 // Whether different iterations of `loop` touch different elements of `buffer`.
 bool disjoint_across(const For& loop, const Buffer& buffer);
 

@@ -30,6 +30,9 @@ Result<Edit> reverse_compute_inline(const Program& program, Id block);
 Result<Edit> cache_read(const Program& program, Id block, int64_t read_buffer_index, const std::string& scope);
 Result<Edit> cache_write(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
 Result<Edit> set_scope(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
+// The buffer's axes in another order: axis i becomes what was axis axes[i].
+Result<Edit> transform_layout(const Program& program, Id block, int64_t write_buffer_index,
+                              const std::vector<int64_t>& axes);
 
 // primitives/reduction. Creates the block of the initial values, or of the partial results.
 Result<Edit> decompose_reduction(const Program& program, Id block, Id loop);

@@ -7,6 +7,10 @@ namespace lathe::schedule {
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> rows{
       {"elementwise", elementwise},
+      {"gemm", gemm},
+      {"conv", conv},
+      {"pool", pool},
+      {"reduction", reduction},
       {"fallback", fallback},
   };
   return rows;

@@ -39,7 +39,7 @@ Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std
   }
   if (reads_own) {
     // What it accumulates onto must start inside: else the cache would lack it.
-    if (!block.init || !is_reduction(block))
+    if (!block.init || !is_reduction(block) || runs_init(realized, loops_above(path)) != true)
       return problem(codes::region, fmt::format("it reads '{}' before it writes it", buffer->name));
     for (size_t i = 0; i < block.iter_vars.size(); ++i)
       for (size_t j = 0; j < at; ++j)

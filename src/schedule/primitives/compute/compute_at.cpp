@@ -31,7 +31,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   size_t own_order = 0;
   for (const Access& access : all)
     if (access.block == block.get()) own_order = access.order;
-  const bool reduces = is_reduction(*block) && block->init;
+  const bool reduces = is_reduction(*block) && block->init && runs_init(realized, loops_above(path)) == true;
   for (const Access& access : all) {
     if (access.block == block.get()) {
       if (!access.writes && is_written(access.buffer) && !reduces)
@@ -72,8 +72,17 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
 
   // The part of its domain that one iteration of the loop needs.
   std::vector<Interval> domains, parts;
-  for (const IterVar& iter : block->iter_vars)
+  const Domains ran = domains_of(own_loops);
+  for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+    const IterVar& iter = block->iter_vars[i];
     domains.push_back({iter->dom.min, Linear(linear(iter->dom.min + iter->dom.extent - 1)).expr()});
+    // A reduction runs over the part of its axes that its loops ran over.
+    if (iter->type == IterType::spatial || !is_int(realized.predicate, 1)) continue;
+    bool exact = true;
+    const auto part = interval(realized.iter_values[i], ran, &exact);
+    if (!part || !exact) return problem(codes::region, "its own loops do not run over an interval");
+    domains.back() = *part;
+  }
   parts = domains;
   std::vector<bool> narrowed(parts.size());
   for (const Access& write : accesses(block->body)) {

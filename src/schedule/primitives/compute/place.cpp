@@ -29,6 +29,8 @@ std::optional<Region> touched(const std::vector<Access>& list, support::function
     const Domains domains = domains_of(loops);
     Region region;
     region.exact = access.certain && !access.opaque;
+    for (const For* loop : loops)
+      if (is_int(loop->extent, 0)) region.exact = false;  // nothing is touched at all
     for (const Range& range : access.region) {
       const auto low = interval(range.min, domains, &region.exact);
       const auto high = interval(Linear(linear(range.min + range.extent - 1)).expr(), domains);
@@ -122,7 +124,11 @@ Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, cons
     if (!same(low, domain.low)) require_that(value >= domain.low);
     if (!same(parts[i].high, domain.high)) require_that(value <= domain.high);
   }
-  std::stable_sort(loops.begin(), loops.end(), [](const Loop& a, const Loop& b) { return !a.reduces && b.reduces; });
+  std::vector<Loop> ordered;
+  for (const bool reduces : {false, true})
+    for (const Loop& loop : loops)
+      if (loop.reduces == reduces) ordered.push_back(loop);
+  loops = std::move(ordered);
   Stmt nest = realize(std::move(values), analyzer.simplify(predicate), block);
   for (size_t i = loops.size(); i-- > 0;) nest = loop_over(loops[i].v, loops[i].extent, nest, next++);
   return nest;

@@ -80,7 +80,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   const auto is_written = [&](const Buffer& buffer) {
     return std::find(written.begin(), written.end(), buffer) != written.end();
   };
-  const bool reduces = is_reduction(*block) && block->init;
+  const bool reduces = is_reduction(*block) && block->init && runs_init(realized, loops_above(path)) == true;
   std::vector<Buffer> produced;
   for (const Access& mine : all) {
     if (mine.block != block.get()) continue;
@@ -142,6 +142,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     const auto ran = interval(realized.iter_values[i], domains_of(own), &exact);
     if (!ran || !exact) return problem(codes::region, "its own loops do not run over an interval");
     if (is_int(realized.predicate, 1)) domain = *ran;
+    else if (!is_int(ran->low, 0)) domain.low = ran->low;  // the predicate cuts at the end of the domain only
     domains.push_back(domain);
   }
   parts = domains;
@@ -170,18 +171,22 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
         const Interval& part = region->dimensions[d];
         const bool all_of_it = same(part.low, everything->dimensions[d].low) &&
                                same(part.high, everything->dimensions[d].high);
-        if (which == parts.size()) {
-          if (all_of_it) continue;
+        // Where every iteration writes all of the dimension, it tells nothing about the instances.
+        if (all_of_it) continue;
+        if (which == parts.size())
           return problem(codes::region, fmt::format("its index into dimension {} of '{}' is not one of its variables", d,
                                                     buffer->name));
-        }
         const Interval wanted{Linear(linear(part.low - index.constant)).expr(),
                               Linear(linear(part.high - index.constant)).expr()};
-        if (block->iter_vars[which]->type != IterType::spatial) {
-          if (all_of_it) continue;
+        if (block->iter_vars[which]->type != IterType::spatial)
           return problem(codes::region, fmt::format("an iteration writes only a part of '{}' along its reduce axis '{}'",
                                                     buffer->name, block->iter_vars[which]->var->name));
-        }
+        // Instances that read nothing (padding) belong to no iteration.
+        const Region reached{{{Linear(linear(everything->dimensions[d].low - index.constant)).expr(),
+                               Linear(linear(everything->dimensions[d].high - index.constant)).expr()}}};
+        if (!holds(reached, {{domains[which]}}))
+          return problem(codes::region, fmt::format("not every value of its axis '{}' reads what the loop writes",
+                                                    block->iter_vars[which]->var->name));
         if (narrowed[which] && !(same(parts[which].low, wanted.low) && same(parts[which].high, wanted.high)))
           return problem(codes::region, fmt::format("what it reads of '{}' does not fit its other inputs", buffer->name));
         parts[which] = wanted;

@@ -1,5 +1,5 @@
 #include "ir/visit.h"
-#include "schedule/analysis/access.h"
+#include "schedule/analysis/dependence.h"
 #include "schedule/primitives/rewrite.h"
 #include "support/mutation.h"
 
@@ -13,6 +13,8 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
     return refuse(codes::dependence, fmt::format("cannot decompose {}: {}", name_of(*block), why));
   };
   if (!block->init) return problem("it has no init");
+  if (runs_init(realized, loops_above(path)) != true)
+    return problem("its loops do not start where its reduce axes do, so its init does not run there");
   // The loops from the given one down to the block, and those above it that belong to the same scope.
   std::vector<const For*> above, inside;
   for (const For* loop : loops_above(path)) (inside.empty() && loop->id != loop_id ? above : inside).push_back(loop);

@@ -1,5 +1,5 @@
 #include "ir/visit.h"
-#include "schedule/analysis/access.h"
+#include "schedule/analysis/dependence.h"
 #include "schedule/primitives/rewrite.h"
 #include "support/mutation.h"
 
@@ -81,6 +81,8 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   const Ref<Block> block = realized.block;
   if (!block->init || !is_reduction(*block))
     return problem(fmt::format("{} is no reduction with an init", name_of(*block)));
+  const auto starts = runs_init(realized, loops_above(path));
+  if (!starts) return problem(fmt::format("could not tell whether the init of {} runs here", name_of(*block)));
   const auto found = combination(*block);
   if (!found) return problem(fmt::format("how {} combines values is not a sum, product, minimum or maximum",
                                          name_of(*block)));
@@ -181,7 +183,7 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   std::vector<Expr> output_indices;
   for (const Expr& index : found->store->indices) output_indices.push_back(substitute(index, last_iters));
   const Ref<Block> final_block = make_block(
-      final_iters, block->name, substitute(block->init, last_iters),
+      final_iters, block->name, *starts ? substitute(block->init, last_iters) : Stmt(),
       make<BufferStore>(output,
                         found->combine(load(output, output_indices), load(partial, indices_with(last_iters, last_lane))),
                         output_indices, Expr()),

@@ -1,0 +1,203 @@
+#include "schedule/rules/contraction.h"
+
+#include "ir/visit.h"
+#include "schedule/codes.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+// How an access's memory moves with a loop: elements; 0 where it does not; nothing where it is not a plain distance.
+// An index v // n, v % n of packed weights counts as lanes of stride 1.
+struct Walk {
+  bool uses = false;
+  std::optional<int64_t> stride;
+  int64_t packed = 0;
+};
+
+Walk walk(const Access& access, const For& loop) {
+  Walk result;
+  for (const Range& range : access.region) result.uses = result.uses || uses_var(range.min, loop.loop_var);
+  result.stride = stride_of(access, loop);
+  if (!access.region.empty())
+    if (const auto* digit = access.region.back().min.as<FloorMod>(); digit && digit->a == Expr(loop.loop_var)) {
+      result.stride = 1;
+      result.packed = as_int(digit->b).value_or(0);
+    }
+  return result;
+}
+
+Expr without_casts(Expr e) {
+  while (const auto* converted = e.as<Cast>()) e = converted->value;
+  return e;
+}
+
+}  // namespace
+
+Result<Contraction> contraction(const PrimFunc& function, const Work& work) {
+  const Block& block = work.block();
+  const auto declined = [&](std::string why) { return refuse(codes::not_inlinable, name_of(block) + " " + why); };
+  const auto* store = block.body.as<BufferStore>();
+  const auto* sum = store ? store->value.as<Add>() : nullptr;
+  if (!sum || !block.init || !is_reduction(block)) return declined("does not sum");
+  const auto is_own = [&](const Expr& e) {
+    const auto* load = e.as<BufferLoad>();
+    return load && load->buffer == store->buffer;
+  };
+  const Expr product_expr = without_casts(is_own(sum->a) ? sum->b : sum->a);
+  const auto* product = product_expr.as<Mul>();
+  const auto* a = product ? without_casts(product->a).as<BufferLoad>() : nullptr;
+  const auto* b = product ? without_casts(product->b).as<BufferLoad>() : nullptr;
+  if (!a || !b) return declined("does not sum products of two tensors' elements");
+
+  // The accesses in loop variables.
+  const Access *first = nullptr, *second = nullptr;
+  const std::vector<Access> all = accesses(function.body);
+  for (const Access& access : all) {
+    if (access.block != &block || access.writes) continue;
+    if (access.buffer == a->buffer && !first) first = &access;
+    else if (access.buffer == b->buffer) second = &access;
+  }
+  if (!first || !second) return declined("multiplies a tensor with itself");
+  std::vector<size_t> spatial;
+  Contraction found;
+  found.block = block.name;
+  for (size_t i = 0; i < work.loops.size(); ++i) {
+    bool reduces = false, known = false;
+    for (size_t v = 0; v < block.iter_vars.size(); ++v)
+      if (work.realize->iter_values[v] == Expr(work.loops[i]->loop_var)) {
+        known = true;
+        reduces = block.iter_vars[v]->type == IterType::reduce;
+      }
+    if (!known) return declined("is not bound to its loops one to one");
+    (reduces ? found.reduce : spatial).push_back(i);
+  }
+  // The lanes: a spatial loop that one tensor walks with stride 1 and the other does not use; packed weights first.
+  std::optional<size_t> lane;
+  for (const bool packed : {true, false})
+    for (const auto& [weights, other] : {std::pair{second, first}, std::pair{first, second}})
+      for (size_t i = spatial.size(); i-- > 0 && !lane;) {
+        const Walk own = walk(*weights, *work.loops[spatial[i]]), theirs = walk(*other, *work.loops[spatial[i]]);
+        if (!own.uses || theirs.uses || own.stride != 1 || (own.packed > 0) != packed) continue;
+        lane = spatial[i];
+        found.packed = own.packed;
+        if (weights == first) std::swap(first, second);
+        break;
+      }
+  if (!lane) return declined("has no spatial axis along which one tensor is contiguous and the other constant");
+  found.lane = *lane;
+  for (size_t n = spatial.size(); n-- > 0;) {
+    const size_t i = spatial[n];
+    if (i == *lane) continue;
+    const Walk in_first = walk(*first, *work.loops[i]), in_second = walk(*second, *work.loops[i]);
+    if (in_first.uses && !in_second.uses && !found.row)
+      found.row = i;
+    else if (in_first.uses && in_second.uses)
+      found.batch.insert(found.batch.begin(), i);
+    else
+      found.between.insert(found.between.begin(), i);
+  }
+  // An outermost axis of the first tensor alone (a batch of images) stays outermost: weights are read again for each.
+  if (!found.between.empty() && found.between.front() == 0 && found.between.size() > 1) {
+    found.batch.insert(found.batch.begin(), 0);
+    found.between.erase(found.between.begin());
+  }
+  for (const Access* access : {first, second})
+    for (const Range& range : access->region) found.windows = found.windows || linear(range.min).terms.size() > 1;
+  if (found.windows && !found.row) return declined("reads windows, and no axis of its output shares weights");
+  // Reduce loops in the order of the weights' memory, so that they stream.
+  std::vector<std::pair<int64_t, size_t>> order;
+  for (const size_t i : found.reduce)
+    order.emplace_back(-std::abs(walk(*second, *work.loops[i]).stride.value_or(1)), i);
+  std::sort(order.begin(), order.end());
+  for (size_t i = 0; i < order.size(); ++i) found.reduce[i] = order[i].second;
+  return found;
+}
+
+Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
+                           const Contraction& found) {
+  // The model: every step of the reduction loads `vectors` vectors of weights and feeds rows * vectors accumulators from
+  // one broadcast each; all of them and a spare must fit the registers, and 8 chains or more hide the latency of an
+  // addition. Wider tiles read the first tensor less often, taller ones the weights.
+  const Work work = *find(works(schedule.function()), found.block);
+  const int bits = widest_bits(work.block());
+  const int64_t full = context.target.lanes(bits);
+  const int64_t registers = context.target.vector_registers;
+  const auto width = as_int(work.loops[found.lane]->extent);
+  const auto height = found.row ? as_int(work.loops[*found.row]->extent) : std::optional<int64_t>(1);
+  TilePlan plan{found.block, found.batch, found.lane, found.between, found.row, found.reduce, full, 1, 1};
+
+  int64_t lanes = full;
+  if (width && *width % full != 0) {
+    // Narrower vectors that divide cost nothing where a narrow operation is as fast as half a wide one.
+    const int64_t divisor = largest_divisor(*width, full);
+    if (*width < full) lanes = *width;
+    else if (divisor * 2 >= full) lanes = divisor;
+  }
+  if (found.packed && found.packed % lanes != 0 && !(width && *width <= found.packed)) lanes = largest_divisor(found.packed, lanes);
+  plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, rule, "lanes", {lanes}, lanes))));
+
+  const auto rows_for = [&](int64_t vectors) { return std::max<int64_t>(1, (registers - 1 - vectors) / vectors); };
+  int64_t vectors = 1;
+  if (width) {
+    const int64_t most = std::max<int64_t>(1, *width / plan.lanes);
+    vectors = std::min<int64_t>(2, most);
+    // Few rows: more vectors keep the additions busy.
+    while (height && *height * vectors < 8 && vectors * 2 <= most && vectors < 8) vectors *= 2;
+    while (vectors > 1 && *width % (vectors * plan.lanes) != 0 && *width < 8 * vectors * plan.lanes) --vectors;
+  }
+  std::vector<int64_t> choices;
+  for (int64_t v = 1; v <= 8; ++v)
+    if (v == 1 || (width && v * plan.lanes <= *width)) choices.push_back(v);
+  plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, rule, "vectors", choices, vectors))));
+
+  int64_t rows = std::min<int64_t>(rows_for(plan.vectors), 14);
+  const int64_t most_rows = rows;
+  if (height && *height > 0) {
+    if (*height <= rows) {
+      rows = *height;
+    } else {
+      const int64_t divisor = largest_divisor(*height, rows);
+      const int64_t tiles = (*height + rows - 1) / rows;
+      // A divisor avoids a second body, unless it leaves too many registers idle.
+      rows = divisor * 3 >= rows * 2 ? divisor : (*height + tiles - 1) / tiles;
+    }
+  }
+  choices.clear();
+  for (int64_t r = 1; r <= most_rows; ++r)
+    if (!height || r <= std::max<int64_t>(*height, 1)) choices.push_back(r);
+  plan.rows = TRY(schedule.get(TRY(decide(schedule, context, rule, "rows", choices, rows))));
+  return plan;
+}
+
+Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& context, std::string_view rule,
+                                     bool windows) {
+  std::string why;
+  const std::vector<Work> before = works(schedule.function());
+  const Work* reduction = only_reduction(before, why);
+  if (!reduction) return Outcome(why);
+  const std::string name = reduction->block().name;
+  if (constant_product(reduction->loops) == 0) return Outcome("there is nothing to compute");
+  // Producers that are not elementwise reads (padding) stay: each of their elements is read many times.
+  const auto keep = [](const Work& work) {
+    bool conditional = false;
+    post_order(work.block().body, [&](const NodeRef& n) {
+      const auto* call = n.as<Call>();
+      conditional = conditional || (call && call->op == &intrinsic::if_then_else);
+    });
+    return conditional || is_costly(work.block());
+  };
+  const Surroundings around = TRY(inline_around(schedule, name, keep));
+  const std::vector<Work> list = works(schedule.function());
+  const auto found = contraction(schedule.function(), *find(list, name));
+  if (!found) return Outcome(found.diagnostics()[0].message);
+  if (found->windows != windows)
+    return Outcome(windows ? "it reads no windows of its input" : "it reads windows of its input");
+  const TilePlan plan = TRY(plan_tile(schedule, context, rule, *found));
+  TRY(register_tile(schedule, context, plan, around.epilogue));
+  for (const std::string& producer : around.before)
+    TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(producer))));
+  return Outcome();
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,32 @@
+// Contractions: sums of products of two tensors, as gemm and conv schedule them.
+#pragma once
+
+#include "schedule/rules/tile.h"
+
+namespace lathe::schedule {
+
+// What the loops of a contraction block do, by position among its loops.
+struct Contraction {
+  std::string block;
+  size_t lane = 0;               // spatial: walks the second tensor (weights) with stride 1, not in the first
+  std::optional<size_t> row;     // spatial: in the first tensor only
+  std::vector<size_t> batch;     // spatial, in both
+  std::vector<size_t> between;   // spatial, the others of the first tensor, and of the second
+  std::vector<size_t> reduce;    // in the order of the second tensor's memory
+  int64_t packed = 0;            // the weights' innermost dimension holds this many lanes; 0: plain
+  bool windows = false;          // the first tensor is read at sums of variables
+};
+
+// The contraction that the block is; a reason when it is none.
+Result<Contraction> contraction(const PrimFunc& function, const Work& work);
+
+// Lanes, vectors and rows of its register tile, from the target's registers.
+Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
+                           const Contraction& found);
+
+// Schedules a function around its one contraction; declines one that reads windows when they are not wanted, and one
+// that does not when they are.
+Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& context, std::string_view rule,
+                                     bool windows);
+
+}  // namespace lathe::schedule

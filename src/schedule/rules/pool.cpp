@@ -1,0 +1,78 @@
+// pool: one reduction whose elements are contiguous along its last spatial axis: windows (pooling, depthwise
+// convolution), and reductions over axes other than the last. Vectors run along that axis, and the accumulators stay in
+// registers.
+#include "schedule/rules/tile.h"
+
+#include "ir/visit.h"
+
+namespace lathe::schedule {
+
+Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
+  std::string why;
+  const std::vector<Work> before = works(schedule.function());
+  const Work* reduction = only_reduction(before, why);
+  if (!reduction) return Outcome(why);
+  const std::string name = reduction->block().name;
+  if (constant_product(reduction->loops) == 0) return Outcome("there is nothing to compute");
+  const auto keep = [](const Work& work) { return is_costly(work.block()); };
+  const Surroundings around = TRY(inline_around(schedule, name, keep));
+
+  const std::vector<Work> list = works(schedule.function());
+  const Work& work = *find(list, name);
+  if (!is_reduction(work.block()) || !work.block().body.is<BufferStore>())
+    return Outcome(fmt::format("block '{}' is not a plain reduction", name));
+  TilePlan plan{name, {}, 0, {}, {}, {}, 1, 1, 1};
+  std::vector<size_t> spatial;
+  for (size_t i = 0; i < work.loops.size(); ++i) {
+    bool known = false, reduces = false;
+    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
+      if (work.realize->iter_values[v] == Expr(work.loops[i]->loop_var)) {
+        known = true;
+        reduces = work.block().iter_vars[v]->type == IterType::reduce;
+      }
+    if (!known) return Outcome(fmt::format("block '{}' is not bound to its loops one to one", name));
+    (reduces ? plan.reduce : spatial).push_back(i);
+  }
+  if (spatial.empty()) return Outcome(fmt::format("block '{}' has no spatial axis", name));
+  plan.lane = spatial.back();
+  const For& lane = *work.loops[plan.lane];
+  bool moves = false;
+  for (const Access& access : accesses(schedule.function().body)) {
+    if (access.block != &work.block()) continue;
+    const auto stride = stride_of(access, lane);
+    if (!stride || *stride < 0 || *stride > 4 || (access.writes && *stride != 1))
+      return Outcome(fmt::format("'{}' is not contiguous along axis '{}'", access.buffer->name, lane.loop_var->name));
+    moves = moves || (!access.writes && access.buffer != work.block().body.as<BufferStore>()->buffer && *stride != 0);
+  }
+  if (!moves) return Outcome(fmt::format("nothing is read along axis '{}'", lane.loop_var->name));
+  spatial.pop_back();
+
+  // The model: vectors as wide as fit the axis evenly, and two to four independent chains to hide latencies.
+  const auto width = as_int(lane.extent);
+  const int64_t full = context.target.lanes(widest_bits(work.block()));
+  int64_t lanes = full;
+  if (width && *width % full != 0) {
+    const int64_t divisor = largest_divisor(*width, full);
+    if (*width < full) lanes = std::max<int64_t>(*width, 1);
+    else if (divisor * 2 >= full) lanes = divisor;
+  }
+  plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, "pool", "lanes", {lanes}, lanes))));
+  const int64_t vectors = width ? largest_divisor(std::max<int64_t>(*width / plan.lanes, 1), 4) : 1;
+  plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, "pool", "vectors", {1, vectors}, vectors))));
+  if (!spatial.empty() && plan.vectors < 4) {
+    const auto height = as_int(work.loops[spatial.back()]->extent);
+    const int64_t rows = height ? largest_divisor(std::max<int64_t>(*height, 1), 4 / plan.vectors) : 1;
+    if (rows > 1) {
+      plan.row = spatial.back();
+      plan.rows = TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", {1, rows}, rows))));
+      spatial.pop_back();
+    }
+  }
+  plan.batch = spatial;
+  TRY(register_tile(schedule, context, plan, around.epilogue));
+  for (const std::string& producer : around.before)
+    TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(producer))));
+  return Outcome();
+}
+
+}  // namespace lathe::schedule

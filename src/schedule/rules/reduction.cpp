@@ -1,0 +1,161 @@
+// reduction: reductions over the last axis, alone or in groups that share their rows (softmax, layer normalisation).
+// All blocks run row by row, rows in parallel; a reduction keeps vectors of partial results in registers and combines
+// their lanes at the end of the row.
+#include "ir/visit.h"
+#include "schedule/rules/work.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+// The innermost loop of an elementwise block in vectors.
+Status vectorize_row(Schedule& schedule, const RuleContext& context, BlockRV block) {
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const Ref<Block> node = TRY(schedule.get(block));
+  const Ref<For> last = TRY(schedule.get(loops.back()));
+  const int64_t lanes = context.target.lanes(widest_bits(*node));
+  const auto extent = as_int(last->extent);
+  if (lanes < 2 || (extent && *extent < lanes)) return support::success();
+  for (const Access& access : accesses(schedule.function().body)) {
+    if (access.block != node.get()) continue;
+    const auto stride = stride_of(access, *last);
+    if (!stride || *stride < 0 || *stride > 1) return support::success();
+  }
+  const std::vector<LoopRV> parts = TRY(schedule.peel(loops.back(), lanes));
+  return schedule.vectorize(TRY(schedule.split(parts[0], {Factor(), lanes}))[1]);
+}
+
+// The partial results of `loop`'s iterations as one vector in registers, over the loops from `over` down; what is left
+// of the block combines them.
+Status lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int64_t lanes) {
+  const BlockRV partial = TRY(schedule.rfactor(loop, -1));
+  TRY(schedule.set_scope(partial, 0, "register"));
+  if (count > lanes) {
+    const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), lanes}));
+    TRY(schedule.unroll(cut[0]));
+    TRY(schedule.vectorize(cut[1]));
+  } else {
+    TRY(schedule.vectorize(loop));
+  }
+  TRY(schedule.decompose_reduction(partial, over));
+  return support::success();
+}
+
+// One reduction over its innermost loop, in vectors.
+Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block, size_t reduce_loops) {
+  std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const Ref<Block> node = TRY(schedule.get(block));
+  LoopRV axis = loops.back();
+  const Ref<For> last = TRY(schedule.get(axis));
+  if (!node->body.is<BufferStore>()) return support::success();
+  for (const Access& access : accesses(schedule.function().body)) {
+    if (access.block != node.get()) continue;
+    const auto stride = stride_of(access, *last);
+    if (!stride || *stride < 0 || *stride > 1) return support::success();
+  }
+  if (reduce_loops > 1) {
+    // Where the reduced axes lie behind one another they are one row.
+    Schedule attempt = schedule;
+    const auto fused = attempt.fuse({loops.end() - static_cast<ptrdiff_t>(reduce_loops), loops.end()});
+    const auto extent = as_int(last->extent);
+    if (fused.ok() && extent && *extent < 4 * context.target.lanes(widest_bits(*node))) {
+      bool flat = true;
+      const Ref<For> row = TRY(attempt.get(*fused));
+      for (const Access& access : accesses(attempt.function().body)) {
+        const Ref<Block> same_block = TRY(attempt.get(block));
+        if (access.block != same_block.get()) continue;
+        const auto stride = stride_of(access, *row);
+        flat = flat && stride && *stride >= 0 && *stride <= 1;
+      }
+      if (flat) {
+        schedule = std::move(attempt);
+        axis = *fused;
+      }
+    }
+  }
+  const int64_t lanes = context.target.lanes(widest_bits(*node));
+  const auto extent = as_int(TRY(schedule.get(axis))->extent);
+  if (lanes < 2 || (extent && *extent < 2 * lanes)) return support::success();
+  // Four vectors of partial results hide the latency of an addition, where the row is long enough to fill them.
+  const int64_t chains = !extent || *extent >= 16 * lanes ? 4 : 1;
+  const ExprRV vectors = TRY(decide(schedule, context, "reduction", "vectors", {1, 2, 4}, chains));
+  const int64_t width = lanes * TRY(schedule.get(vectors));
+  const LoopRV main = TRY(schedule.peel(axis, width))[0];
+  const std::vector<LoopRV> cut = TRY(schedule.split(main, {Factor(), width}));
+  TRY(lanes_of(schedule, cut[0], cut[1], width, lanes));
+  LoopRV rest = TRY(schedule.get_loops(block)).back();
+  if (width > lanes) {
+    const std::vector<LoopRV> again = TRY(schedule.split(rest, {Factor(), lanes}));
+    TRY(lanes_of(schedule, again[0], again[1], lanes, lanes));
+    TRY(schedule.unroll(again[0]));
+    rest = TRY(schedule.get_loops(block)).back();
+  }
+  TRY(schedule.unroll(rest));
+  return support::success();
+}
+
+size_t count_loops(const Work& work, IterType type) {
+  size_t count = 0;
+  for (const For* loop : work.loops) {
+    bool uses = false;
+    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
+      uses = uses || (work.block().iter_vars[v]->type == type && uses_var(work.realize->iter_values[v], loop->loop_var));
+    count += uses;
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
+  const std::vector<Work> before = works(schedule.function());
+  bool any = false;
+  for (const Work& work : before) {
+    if (has_effects(work.block())) return Outcome(fmt::format("block '{}' has effects", work.block().name));
+    any = any || work.reduces();
+    if (constant_product(work.loops) == 0) return Outcome("there is nothing to compute");
+    if (work.reduces() && !is_reduction(work.block()))
+      return Outcome(fmt::format("block '{}' is not a plain reduction", work.block().name));
+  }
+  if (!any) return Outcome("no block is a reduction");
+  TRY(inline_producers(schedule, [](const Work& work) { return is_costly(work.block()); }));
+
+  const std::vector<Work> list = works(schedule.function());
+  size_t rows = std::numeric_limits<size_t>::max();
+  std::map<std::string, size_t> reduce_loops;
+  for (const Work& work : list) {
+    if (!work.reduces()) continue;
+    rows = std::min(rows, count_loops(work, IterType::spatial));
+    reduce_loops[work.block().name] = count_loops(work, IterType::reduce);
+  }
+  const Work& anchor = list.back();
+  for (const Work& work : list)
+    if (&work != &anchor && work.is_output)
+      return Outcome(fmt::format("block '{}' also writes an output", work.block().name));
+  std::optional<LoopRV> row;
+  if (rows > 0) {
+    const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(handle(schedule, anchor))));
+    if (loops.size() < rows) return Outcome(fmt::format("block '{}' has fewer loops than rows", anchor.block().name));
+    const std::vector<LoopRV> outer(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows));
+    row = outer.size() > 1 ? TRY(schedule.fuse(outer)) : outer[0];
+    for (size_t i = list.size() - 1; i-- > 0;)
+      TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), *row));
+  }
+  int64_t total = 0;
+  for (const Work& work : list) {
+    const BlockRV block = TRY(schedule.get_block(work.block().name));
+    const auto work_of_block = constant_product(work.loops);
+    total += work_of_block ? *work_of_block * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
+    Schedule attempt = schedule;
+    const Status done = work.reduces() ? reduce_row(attempt, context, block, reduce_loops[work.block().name])
+                                       : vectorize_row(attempt, context, block);
+    if (done.ok()) schedule = std::move(attempt);
+  }
+  if (row && total >= parallel_work) {
+    Schedule attempt = schedule;
+    if (attempt.parallel(*row)) schedule = std::move(attempt);
+  }
+  return Outcome();
+}
+
+}  // namespace lathe::schedule

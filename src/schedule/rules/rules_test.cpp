@@ -1,0 +1,230 @@
+#include "schedule/rules/rules.h"
+
+#include <gtest/gtest.h>
+
+#include "schedule/analysis/tree.h"
+#include "schedule/testing/random_program.h"
+#include "tir/testing/differential.h"
+
+namespace lathe::schedule {
+namespace {
+
+using testing::Builder;
+using testing::ConvShape;
+
+target::Target machine(int bits, int registers) {
+  target::Target target;
+  target.vector_bits = bits;
+  target.vector_registers = registers;
+  target.cores = 2;
+  return target;
+}
+
+// The arguments' largest difference after both functions ran, or what failed.
+std::string last_remarks;  // why the earlier rules declined, of the last function scheduled
+
+std::string compare(const Function& before, const Function& after, uint64_t seed, double tolerance,
+                    const std::map<std::string, int64_t>& symbols) {
+  std::vector<tir::TensorBuffer> expected = tir::testing::random_arguments(before, seed, symbols), got = expected;
+  const auto scalars_of = [&](const Function& f) {
+    std::vector<int64_t> scalars;
+    for (const Var& param : f->params)
+      if (const auto it = symbols.find(param->name); !param->dtype.is_handle() && it != symbols.end())
+        scalars.push_back(it->second);
+    return scalars;
+  };
+  const auto first = tir::interpret(before, expected, scalars_of(before));
+  if (!first) return "invalid: " + support::render(first.diagnostics());
+  const auto second = tir::interpret(after, got, scalars_of(after), {seed + 1});
+  if (!second) return support::render(second.diagnostics());
+  for (size_t a = 0; a < expected.size(); ++a)
+    for (int64_t i = 0; i < expected[a].elements(); ++i) {
+      if (!got[a].is_written(i)) {
+        if (expected[a].is_written(i)) return fmt::format("argument {}, element {}: not written", a, i);
+        continue;
+      }
+      const bool floating = expected[a].dtype.is_floating();
+      const double x = floating ? expected[a].float_at(i) : static_cast<double>(expected[a].int_at(i));
+      const double y = floating ? got[a].float_at(i) : static_cast<double>(got[a].int_at(i));
+      if (!(std::abs(x - y) <= tolerance * std::max(1.0, std::abs(x))))
+        return fmt::format("argument {}, element {}: {} is not {}", a, i, y, x);
+    }
+  return {};
+}
+
+// Schedules by the rules; says which rule took it, checks the meaning before and after lowering, and that the printed
+// trace replays to the same program.
+std::string scheduled(const Function& f, const target::Target& target, double tolerance = 0,
+                      const std::map<std::string, int64_t>& symbols = {}) {
+  AnalyticDecider decider;
+  std::vector<std::string> declined;
+  ir::PassContext context;
+  context.on_remark = [&](ir::Remark remark) { declined.push_back(remark.pass + ": " + remark.reason); };
+  const Schedule start = Schedule::create(f).value_or_throw();
+  const Schedule done = schedule_function(start, target, decider, context);
+  const Function after = done.mod().find_as<PrimFunc>("main");
+  last_remarks.clear();
+  for (const std::string& line : declined) last_remarks += "declined " + line + "\n";
+  const std::string taken = declined.size() < rules().size() ? std::string(rules()[declined.size()].name) : "none";
+  const auto show = [&](const std::string& what) {
+    std::string text = taken + ": " + what + "\n";
+    for (const std::string& line : declined) text += "  declined " + line + "\n";
+    return text + done.trace().as_python();
+  };
+  const std::string problem = compare(f, after, 7, tolerance, symbols);
+  if (problem.rfind("invalid", 0) == 0) return taken;
+  if (!problem.empty()) return show(problem);
+  Schedule again = Schedule::create(f).value_or_throw();
+  const auto trace = parse_trace(done.trace().as_python());
+  if (!trace) return show(support::render(trace.diagnostics()));
+  const auto replayed = trace->apply(again);
+  if (!replayed) return show("replay: " + support::render(replayed.diagnostics()));
+  if (const auto different = ir::first_difference(again.mod(), done.mod())) return show("replay: " + *different);
+  const auto kernel = tir::lower_to_kernel(after);
+  if (!kernel) return show("lowering: " + support::render(kernel.diagnostics()));
+  if (symbols.empty()) {
+    const std::string lowered = compare(f, *kernel, 9, tolerance, symbols);
+    if (!lowered.empty()) return show("lowered: " + lowered);
+  }
+  return taken;
+}
+
+const std::vector<std::pair<int, int>> machines{{512, 32}, {256, 16}, {128, 32}};
+
+TEST(gemm, tiles_every_shape) {
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t m : {1, 2, 7, 13, 14, 17, 30})
+      for (const int64_t n : {1, 5, 16, 32, 40, 70})
+        for (const int64_t k : {1, 5}) {
+          if ((m * 7 + n + k) % 3 && m * n > 200) continue;
+          EXPECT_EQ(scheduled(testing::matmul(int64(m), int64(n), int64(k)), machine(bits, registers)), "gemm")
+              << bits << " bits, " << m << "x" << n << "x" << k << "\n" << last_remarks;
+        }
+}
+
+TEST(gemm, takes_bias_and_activation_into_the_tile) {
+  for (const auto& [bits, registers] : machines)
+    for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{{14, 32, 3}, {28, 64, 2}, {17, 35, 4}, {5, 7, 9}})
+      EXPECT_EQ(scheduled(testing::dense(int64(m), int64(n), int64(k)), machine(bits, registers)), "gemm")
+          << last_remarks << bits << " bits, " << m << "x" << n << "x" << k;
+}
+
+TEST(gemm, takes_rows_that_are_not_known) {
+  const Var m = ir::size_var("m");
+  for (const int64_t rows : {0, 1, 13, 14, 30})
+    EXPECT_EQ(scheduled(testing::matmul(m, int64(48), int64(5)), machine(512, 32), 0, {{"m", rows}}), "gemm") << rows << last_remarks;
+}
+
+TEST(conv, tiles_every_shape) {
+  int64_t number = 0;
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t lanes : {0, 16, 32})
+      for (const int64_t width : {5, 9, 16})
+        for (const int64_t filters : {7, 16, 33}) {
+          ConvShape shape{1, 2, 5, width, filters, 3, 1 + number % 2, number % 2, lanes, number % 3 != 0, false};
+          ++number;
+          if (lanes == 0) shape.lanes = 0;
+          const std::string taken = scheduled(testing::conv2d(shape), machine(bits, registers));
+          EXPECT_TRUE(taken == "conv" || (lanes == 0 && (taken == "pool" || taken == "reduction" || taken == "fallback")))
+              << bits << " bits, lanes " << lanes << ", width " << width << ", filters " << filters << ": " << taken << last_remarks;
+        }
+}
+
+TEST(pool, tiles_depthwise_convolutions) {
+  for (const int64_t width : {5, 14, 23, 32})
+    for (const int64_t stride : {1, 2}) {
+      const ConvShape shape{1, 3, 6, width, 3, 3, stride, 1, 0, true, true};
+      EXPECT_EQ(scheduled(testing::conv2d(shape), machine(512, 32)), "pool") << width << ", stride " << stride << last_remarks;
+    }
+}
+
+TEST(pool, takes_reductions_over_outer_axes) {
+  for (const int64_t columns : {1, 7, 16, 40}) {
+    Builder b;
+    const Buffer x = b.input("X", {int64(6), int64(columns)}), y = b.output("Y", {int64(columns)});
+    b.sum("sum", y, {{"k", int64(6)}}, [&](const std::vector<Expr>& i) { return load(x, {i[1], i[0]}); });
+    EXPECT_EQ(scheduled(b.build(), machine(256, 16)), "pool") << columns << last_remarks;
+  }
+}
+
+TEST(reduction, takes_softmax_row_by_row) {
+  for (const int64_t columns : {1, 3, 16, 37, 64, 300})
+    EXPECT_EQ(scheduled(testing::softmax(int64(5), int64(columns)), machine(512, 32), 1e-5), "reduction") << columns << last_remarks;
+  const Var n = ir::size_var("n");
+  for (const int64_t columns : {1, 16, 100})
+    EXPECT_EQ(scheduled(testing::softmax(int64(3), n), machine(256, 16), 1e-5, {{"n", columns}}), "reduction") << columns << last_remarks;
+}
+
+TEST(reduction, takes_sums_and_maxima_of_rows) {
+  for (const bool sum : {true, false})
+    for (const int64_t columns : {1, 15, 64, 67, 520}) {
+      Builder b;
+      const Buffer x = b.input("X", {int64(3), int64(2), int64(columns)}), y = b.output("Y", {int64(3), int64(2)});
+      const auto body = [&](const std::vector<Expr>& i) { return load(x, i) * load(x, i); };
+      if (sum)
+        b.sum("r", y, {{"k", int64(columns)}}, body);
+      else
+        b.max("r", y, {{"k", int64(columns)}}, body);
+      EXPECT_EQ(scheduled(b.build(), machine(512, 32)), columns > 4 ? "reduction" : "pool") << columns << last_remarks;
+    }
+}
+
+TEST(elementwise, takes_chains_broadcasts_and_tails) {
+  for (const auto& shape : std::vector<std::vector<int64_t>>{{0}, {1}, {17}, {4, 0}, {3, 5}, {2, 3, 64}, {2, 8, 7, 7}}) {
+    std::vector<Expr> extents;
+    for (const int64_t n : shape) extents.push_back(int64(n));
+    Builder b;
+    const Buffer x = b.input("X", extents), w = b.input("W", {extents[shape.size() > 1 ? 1 : 0]});
+    const Buffer t = b.inner("T", extents), y = b.output("Y", extents);
+    b.compute("scale", t, [&](const std::vector<Expr>& i) { return load(x, i) * load(w, {i[shape.size() > 1 ? 1 : 0]}); });
+    b.compute("relu", y, [&](const std::vector<Expr>& i) { return max(load(t, i), testing::f32(0)); });
+    EXPECT_EQ(scheduled(b.build(), machine(512, 32)), "elementwise");
+  }
+}
+
+TEST(elementwise, takes_symbolic_extents) {
+  const Var n = ir::size_var("n");
+  Builder b;
+  const Buffer x = b.input("X", {n, int64(3)}), y = b.output("Y", {n, int64(3)});
+  b.compute("negate", y, [&](const std::vector<Expr>& i) { return testing::f32(0) - load(x, i); });
+  const Function f = b.build();
+  for (const int64_t rows : {0, 1, 5, 700, 3000})
+    EXPECT_EQ(scheduled(f, machine(512, 32), 0, {{"n", rows}}), "elementwise") << rows << last_remarks;
+}
+
+TEST(rules, keep_the_meaning_of_random_programs) {
+  std::map<std::string, int> taken;
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    std::mt19937 random(seed);
+    const Function f = testing::random_program(random);
+    const std::string by = scheduled(f, machine(128 << (seed % 3), 16));
+    EXPECT_EQ(by.find(':'), std::string::npos) << "seed " << seed << "\n" << by;
+    ++taken[by];
+  }
+  for (const auto& [rule, count] : taken) fmt::print("{:12} {}\n", rule.substr(0, 12), count);
+}
+
+TEST(rules, say_why_they_declined) {
+  AnalyticDecider decider;
+  std::vector<std::string> remarks;
+  ir::PassContext context;
+  context.on_remark = [&](ir::Remark remark) { remarks.push_back(remark.subject + ": " + remark.pass + ": " + remark.reason); };
+  ir::IRModule module;
+  module.set("softmax", testing::softmax(int64(4), int64(32)));
+  const auto result = schedule_functions(module, machine(256, 16), decider, context);
+  ASSERT_TRUE(result.ok());
+  ASSERT_GE(remarks.size(), 2u);
+  EXPECT_EQ(remarks[0], "softmax: elementwise: block 'max' is a reduction");
+  EXPECT_EQ(remarks[1], "softmax: gemm: blocks 'max' and 'sum' are both reductions");
+}
+
+TEST(rules, ask_the_decider) {
+  AnalyticDecider model;
+  TableDecider decider({{"gemm.rows", 3}}, model);
+  const Schedule start = Schedule::create(testing::matmul(int64(12), int64(32), int64(4))).value_or_throw();
+  const Schedule done = schedule_function(start, machine(512, 32), decider, {});
+  EXPECT_NE(done.trace().as_python().find("decision=3)"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lathe::schedule

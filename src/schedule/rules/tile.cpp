@@ -1,0 +1,286 @@
+#include "schedule/rules/tile.h"
+
+#include "ir/visit.h"
+#include "schedule/codes.h"
+
+namespace lathe::schedule {
+
+int64_t largest_divisor(int64_t extent, int64_t limit) {
+  for (int64_t d = std::min(extent, limit); d > 1; --d)
+    if (extent % d == 0) return d;
+  return 1;
+}
+
+const Work* only_reduction(const std::vector<Work>& list, std::string& why) {
+  const Work* found = nullptr;
+  for (const Work& work : list) {
+    if (has_effects(work.block())) {
+      why = fmt::format("block '{}' has effects", work.block().name);
+      return nullptr;
+    }
+    if (!work.reduces()) continue;
+    if (found) {
+      why = fmt::format("blocks '{}' and '{}' are both reductions", found->block().name, work.block().name);
+      return nullptr;
+    }
+    found = &work;
+  }
+  if (!found) why = "no block is a reduction";
+  return found;
+}
+
+Result<Surroundings> inline_around(Schedule& schedule, const std::string& reduction,
+                                   support::function_ref<bool(const Work&)> keep) {
+  TRY(inline_producers(schedule, keep));
+  const std::vector<Work> list = works(schedule.function());
+  const Work* work = find(list, reduction);
+  Surroundings result;
+  if (!work) return result;
+  bool after = false;
+  size_t behind = 0;
+  for (const Work& other : list) {
+    if (&other == work) {
+      after = true;
+      continue;
+    }
+    if (!after) {
+      result.before.push_back(other.block().name);
+      continue;
+    }
+    ++behind;
+    result.epilogue = other.block().name;
+  }
+  // With several blocks behind it the value is wanted in memory anyway.
+  if (behind > 1 || work->is_output) result.epilogue.clear();
+  return result;
+}
+
+namespace {
+
+// A part of the tiled nest: its own copy of the block, and the loops that matter for it.
+struct Part {
+  BlockRV block;
+  LoopRV loop;        // what remains to be cut
+  int64_t size = 1;   // of a tile along it (rows), or lanes
+  int64_t vectors = 1;
+};
+
+Result<std::vector<LoopRV>> at(const std::vector<LoopRV>& loops, const std::vector<size_t>& positions) {
+  std::vector<LoopRV> result;
+  for (const size_t position : positions) result.push_back(loops.at(position));
+  return result;
+}
+
+// The lane loop in parts of whole tiles, of whole vectors, and the rest.
+Result<std::vector<Part>> lane_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan) {
+  const auto extent = as_int(TRY(schedule.get(loop))->extent);
+  const int64_t width = plan.lanes * plan.vectors;
+  std::vector<Part> parts;
+  if (!extent) {
+    const std::vector<LoopRV> loops = TRY(schedule.peel(loop, plan.lanes));
+    parts.push_back({block, loops[0], plan.lanes, 1});
+    if (loops.size() > 1) parts.push_back({TRY(schedule.get_child_blocks(loops[1]))[0], loops[1], 1, 1});
+    return parts;
+  }
+  const int64_t tiles = *extent / width, vectors = *extent % width / plan.lanes, rest = *extent % plan.lanes;
+  std::vector<Factor> extents;
+  if (tiles) extents.emplace_back(tiles * width);
+  if (vectors) extents.emplace_back(vectors * plan.lanes);
+  if (rest) extents.emplace_back(rest);
+  if (extents.size() == 1) {
+    const bool whole = tiles > 0;
+    return std::vector<Part>{{block, loop, whole || vectors ? plan.lanes : rest, whole ? plan.vectors : std::max<int64_t>(vectors, 1)}};
+  }
+  const std::vector<LoopRV> loops = TRY(schedule.loop_partition(loop, extents));
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const bool is_tiles = tiles && i == 0, is_rest = rest && i + 1 == loops.size();
+    const BlockRV own = i == 0 ? block : TRY(schedule.get_child_blocks(loops[i]))[0];
+    parts.push_back({own, loops[i], is_rest ? rest : plan.lanes, is_tiles ? plan.vectors : is_rest ? 1 : vectors});
+  }
+  return parts;
+}
+
+// The row loop in parts whose tiles divide them: as equal as can be, never a full tile and a small rest.
+Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan) {
+  const auto extent = as_int(TRY(schedule.get(loop))->extent);
+  std::vector<Part> parts;
+  if (!extent) {
+    const std::vector<LoopRV> loops = TRY(schedule.peel(loop, plan.rows));
+    parts.push_back({block, loops[0], loops.size() > 1 ? plan.rows : 1, 1});
+    if (loops.size() > 1) parts.push_back({TRY(schedule.get_child_blocks(loops[1]))[0], loops[1], 1, 1});
+    return parts;
+  }
+  if (*extent % plan.rows == 0) return std::vector<Part>{{block, loop, plan.rows, 1}};
+  const int64_t tiles = (*extent + plan.rows - 1) / plan.rows;
+  const int64_t small = *extent / tiles, large = *extent - tiles * small;  // `large` tiles have a row more
+  if (large == 0) return std::vector<Part>{{block, loop, small, 1}};
+  const std::vector<LoopRV> loops = TRY(schedule.loop_partition(loop, {Factor(large * (small + 1)), Factor()}));
+  parts.push_back({block, loops[0], small + 1, 1});
+  parts.push_back({TRY(schedule.get_child_blocks(loops[1]))[0], loops[1], small, 1});
+  return parts;
+}
+
+// The variable of `consumer` with which it indexes that dimension of what lies in registers: its name, or empty.
+std::string lane_variable(const Block& consumer, size_t dimension) {
+  std::string name;
+  post_order(consumer.body, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    if (!load || load->buffer->scope != "register" || dimension >= load->indices.size()) return;
+    if (const auto* v = load->indices[dimension].as<VarNode>()) name = v->name;
+  });
+  return name;
+}
+
+// The block that takes a tile out of the registers: every loop inside `tile` written out but the lanes.
+Status finish_tile(Schedule& schedule, BlockRV block, LoopRV tile, size_t lane_dimension, int64_t lanes) {
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const std::string lane_name = "ax_" + lane_variable(*TRY(schedule.get(block)), lane_dimension);
+  const Id tile_id = TRY(schedule.get(tile))->id;
+  std::vector<LoopRV> order;
+  std::optional<LoopRV> lane;
+  bool inside = false;
+  for (const LoopRV& loop : loops) {
+    const Ref<For> l = TRY(schedule.get(loop));
+    if (inside && l->loop_var->name == lane_name)
+      lane = loop;
+    else if (inside)
+      order.push_back(loop);
+    inside = inside || l->id == tile_id;
+  }
+  if (lane) {
+    const auto extent = as_int(TRY(schedule.get(*lane))->extent);
+    LoopRV vector = *lane;
+    if (extent && *extent > lanes) {
+      const std::vector<LoopRV> cut = TRY(schedule.split(*lane, {Factor(), lanes}));
+      order.push_back(cut[0]);
+      vector = cut[1];
+    }
+    std::vector<LoopRV> all = order;
+    all.push_back(vector);
+    if (all.size() > 1) TRY(schedule.reorder(all));
+    TRY(schedule.vectorize(vector));
+  }
+  for (const LoopRV& loop : order) TRY(schedule.unroll(loop));
+  return support::success();
+}
+
+// Runs the loops in parallel, as one where they are several; leaves them as they are where that is refused.
+void try_parallel(Schedule& schedule, const std::vector<LoopRV>& loops) {
+  if (loops.empty()) return;
+  Schedule attempt = schedule;
+  const Result<LoopRV> fused = loops.size() > 1 ? attempt.fuse(loops) : Result<LoopRV>(loops[0]);
+  if (fused.ok() && attempt.parallel(*fused)) schedule = std::move(attempt);
+}
+
+}  // namespace
+
+Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan, const std::string& epilogue) {
+  const BlockRV block = TRY(schedule.get_block(plan.block));
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const Ref<Block> node = TRY(schedule.get(block));
+  const auto* store = node->body.as<BufferStore>();
+  if (!store) return refuse(codes::not_inlinable, fmt::format("{} is not one store", name_of(*node)));
+
+  // Which dimension of the output the lanes run along.
+  const size_t rank = store->indices.size();
+  size_t lane_dimension = rank;
+  const Ref<For> lane_loop = TRY(schedule.get(loops.at(plan.lane)));
+  for (const Work& work : works(schedule.function()))
+    if (work.block().name == plan.block)
+      for (size_t i = 0; i < work.realize->iter_values.size(); ++i)
+        if (work.realize->iter_values[i] == Expr(lane_loop->loop_var))
+          for (size_t d = 0; d < store->indices.size(); ++d)
+            if (store->indices[d] == Expr(node->iter_vars[i]->var)) lane_dimension = d;
+
+  const auto row_extent = plan.row ? as_int(TRY(schedule.get(loops[*plan.row]))->extent) : std::optional<int64_t>(1);
+  const auto lane_extent = as_int(lane_loop->extent);
+  const bool exact = row_extent && lane_extent && *row_extent % plan.rows == 0 &&
+                     *lane_extent % (plan.lanes * plan.vectors) == 0;
+  std::vector<const For*> nodes;
+  std::vector<Ref<For>> kept;
+  for (const LoopRV& loop : loops) kept.push_back(TRY(schedule.get(loop)));
+  for (const Ref<For>& loop : kept) nodes.push_back(loop.get());
+  const auto total = constant_product(nodes);
+  const bool enough = !total || *total >= 8 * parallel_work;
+
+  std::vector<LoopRV> order = TRY(at(loops, plan.batch));
+  const std::vector<LoopRV> batch = order, between = TRY(at(loops, plan.between)), reduce = TRY(at(loops, plan.reduce));
+  order.push_back(loops[plan.lane]);
+  order.insert(order.end(), between.begin(), between.end());
+  if (plan.row) order.push_back(loops[*plan.row]);
+  order.insert(order.end(), reduce.begin(), reduce.end());
+  if (order.size() > 1) TRY(schedule.reorder(order));
+
+  const std::vector<Part> lanes = TRY(lane_parts(schedule, block, loops[plan.lane], plan));
+  std::vector<BlockRV> blocks;
+  for (const Part& lane : lanes) {
+    // The loops of this part, by position below its lane loop.
+    const std::vector<LoopRV> own = TRY(schedule.get_loops(lane.block));
+    const size_t start = own.size() - (order.size() - batch.size());
+    std::vector<LoopRV> below(own.begin() + static_cast<ptrdiff_t>(start) + 1, own.end());
+    const std::vector<LoopRV> cut =
+        TRY(schedule.split(own[start], {Factor(), Factor(lane.vectors), Factor(lane.size)}));
+    std::vector<LoopRV> inner_order = below;
+    inner_order.push_back(cut[1]);
+    inner_order.push_back(cut[2]);
+    TRY(schedule.reorder(inner_order));
+    std::vector<Part> rows;
+    if (plan.row)
+      rows = TRY(row_parts(schedule, lane.block, below[between.size()], plan));
+    else
+      rows.push_back({lane.block, cut[0], 0, 1});
+    for (const Part& row : rows) {
+      const std::vector<LoopRV> now = TRY(schedule.get_loops(row.block));
+      // … row, reduce…, vectors, lanes
+      const size_t count = now.size();
+      const LoopRV vectors = now[count - 2], lane_vector = now[count - 1];
+      const std::vector<LoopRV> sums(now.end() - 2 - static_cast<ptrdiff_t>(reduce.size()), now.end() - 2);
+      LoopRV tile = now[count - 3 - reduce.size()];
+      std::optional<LoopRV> tile_rows;
+      if (plan.row) {
+        const std::vector<LoopRV> split = TRY(schedule.split(tile, {Factor(), Factor(row.size)}));
+        tile = split[0];
+        tile_rows = split[1];
+        std::vector<LoopRV> inner = sums;
+        inner.push_back(split[1]);
+        inner.push_back(vectors);
+        inner.push_back(lane_vector);
+        TRY(schedule.reorder(inner));
+      }
+      // The tile's own memory, and who takes it out of there.
+      BlockRV out = row.block;
+      if (exact && !epilogue.empty()) {
+        out = TRY(schedule.get_block(epilogue));
+        TRY(schedule.set_scope(row.block, 0, "register"));
+      } else {
+        out = TRY(schedule.cache_write(row.block, 0, "register"));
+      }
+      if (lane_dimension + 1 < rank) {
+        // Lanes lie next to one another in registers, whatever the output's layout.
+        std::vector<int64_t> axes;
+        for (size_t d = 0; d < rank; ++d)
+          if (d != lane_dimension) axes.push_back(static_cast<int64_t>(d));
+        axes.push_back(static_cast<int64_t>(lane_dimension));
+        TRY(schedule.transform_layout(row.block, 0, axes));
+      }
+      TRY(schedule.reverse_compute_at(out, tile));
+      TRY(schedule.vectorize(lane_vector));
+      TRY(schedule.unroll(vectors));
+      if (tile_rows) TRY(schedule.unroll(*tile_rows));
+      if (!sums.empty()) TRY(schedule.decompose_reduction(row.block, sums[0]));
+      TRY(finish_tile(schedule, out, tile, rank - 1, lane.size));
+    }
+    blocks.push_back(rows[0].block);
+  }
+  // Threads share the outer loops: all of them where there is one part, those of each part otherwise.
+  for (const BlockRV& part : blocks) {
+    if (!enough) break;
+    const std::vector<LoopRV> outer = TRY(schedule.get_loops(part));
+    const size_t first = lanes.size() == 1 ? 0 : batch.size(), last = batch.size() + 1 + between.size();
+    try_parallel(schedule, {outer.begin() + static_cast<ptrdiff_t>(first), outer.begin() + static_cast<ptrdiff_t>(last)});
+  }
+  if (!epilogue.empty() && !exact) TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(epilogue))));
+  return support::success();
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,41 @@
+// A register tile: a reduction whose accumulators are rows of vectors that stay in registers while the reduce loops run.
+#pragma once
+
+#include "schedule/rules/work.h"
+
+namespace lathe::schedule {
+
+// Which loops of a reduction block play which part, by position among the block's loops.
+struct TilePlan {
+  std::string block;                // its name
+  std::vector<size_t> batch;        // outermost
+  size_t lane = 0;                  // cut into vectors
+  std::vector<size_t> between;      // run inside the lane loop, outside the rows
+  std::optional<size_t> row;        // cut into rows of the tile
+  std::vector<size_t> reduce;       // outermost first
+  int64_t lanes = 1;                // of a vector
+  int64_t vectors = 1;              // a row
+  int64_t rows = 1;                 // a tile
+  // Where lanes * vectors or rows do not divide, what is left over gets bodies of its own.
+};
+
+// Splits, reorders and caches as the plan says; `epilogue` (a block that alone reads what this one writes, or empty)
+// runs on the tile before it leaves the registers where the plan divides the loops exactly, and by itself otherwise.
+Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan, const std::string& epilogue);
+
+// The largest divisor of `extent` up to `limit`.
+int64_t largest_divisor(int64_t extent, int64_t limit);
+
+// Inlines what can be inlined around the reduction: producers into it (except those `keep` names), the chain of
+// elementwise consumers into one block. Its name, or empty; a reason where the blocks do not have that form.
+struct Surroundings {
+  std::string epilogue;
+  std::vector<std::string> before;  // producers left as blocks of their own
+};
+Result<Surroundings> inline_around(Schedule& schedule, const std::string& reduction,
+                                   support::function_ref<bool(const Work&)> keep);
+
+// The one reduction of a function whose other blocks are elementwise; null, with the reason, otherwise.
+const Work* only_reduction(const std::vector<Work>& list, std::string& why);
+
+}  // namespace lathe::schedule
