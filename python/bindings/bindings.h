@@ -1,6 +1,7 @@
 // The extension lathe._lathe: what each file of this folder adds to the module, one file a room.
 #pragma once
 
+#include "support/std.h"
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>

@@ -1,5 +1,7 @@
 #include "tensors.h"
 
+#include "support/std.h"
+
 #include <bit>
 
 #include "lower/program/dlpack_type.h"

@@ -48,6 +48,8 @@ Environment read_environment() {
   return environment;
 }
 
+std::string home_folder() { return value_of("HOME", ""); }
+
 std::span<const DebugLevel> debug_ladder() { return ladder; }
 
 int debug_level(const Environment& environment) {

@@ -36,6 +36,8 @@ struct Environment {
 };
 
 Environment read_environment();
+// The user's home folder (HOME); empty where there is none.
+std::string home_folder();
 
 // The ladder of LATHE_DEBUG: each level shows what the levels below it show, and this.
 struct DebugLevel {

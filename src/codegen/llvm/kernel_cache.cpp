@@ -1,5 +1,7 @@
 #include "codegen/llvm/kernel_cache.h"
 
+#include "support/environment.h"
+
 #include <unistd.h>
 
 namespace lathe::codegen {
@@ -88,6 +90,12 @@ void KernelCache::insert(const support::Hash128& key, std::shared_ptr<const std:
   }
   fs::rename(partial, path, error);
   if (error) fs::remove(partial, error);
+}
+
+std::filesystem::path kernel_cache_folder(const std::string& cache_dir) {
+  if (!cache_dir.empty()) return std::filesystem::path(cache_dir) / "kernels";
+  const std::string home = support::home_folder();
+  return home.empty() ? std::filesystem::path() : std::filesystem::path(home) / ".cache" / "lathe" / "kernels";
 }
 
 }  // namespace lathe::codegen

@@ -92,7 +92,7 @@ bool can_sample(const Nest& nest, const Buffer& output) {
   const auto& region = block.writes[0]->region;
   for (size_t k = 0, d = 0; k < block.iter_vars.size(); ++k) {
     if (block.iter_vars[k]->type != IterType::spatial) continue;
-    if (region[d++]->min.get() != block.iter_vars[k]->var.get()) return false;
+    if (region[d++].min.get() != block.iter_vars[k]->var.get()) return false;
   }
   return true;
 }
