@@ -1,3 +1,5 @@
+#include <set>
+
 #include "ir/visit.h"
 #include "schedule/primitives/compute/inline.h"
 #include "support/mutation.h"
@@ -56,6 +58,7 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
     if (!allocating_block(*program.function, candidate)) continue;
     const Block* writer = nullptr;
     bool alone = true;
+    std::set<const Block*> readers;
     for (const Access& access : all) {
       if (access.buffer != candidate) continue;
       if (access.opaque) alone = false;
@@ -63,10 +66,11 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
         alone = alone && (!writer || writer == access.block) && access.block;
         writer = access.block;
       } else {
-        alone = alone && access.block == &block;
+        readers.insert(access.block);
       }
     }
-    if (!alone || !writer || writer == &block) {
+    readers.erase(writer);
+    if (!alone || !writer || writer == &block || readers.size() != 1) {
       why = fmt::format("'{}' has several writers or readers", candidate->name);
       continue;
     }

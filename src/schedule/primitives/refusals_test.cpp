@@ -1,0 +1,170 @@
+// What the primitives refuse, and what they say.
+#include <gtest/gtest.h>
+
+#include "schedule/testing/programs.h"
+
+namespace lathe::schedule {
+namespace {
+
+using testing::Builder;
+
+template <class T>
+std::string reason(const Result<T>& result) {
+  return result.ok() ? "accepted" : result.diagnostics()[0].message;
+}
+
+struct Start {
+  Schedule schedule;
+  BlockRV block;
+  std::vector<LoopRV> loops;
+  Start(const Function& f, const std::string& name)
+      : schedule(Schedule::create(f).value_or_throw()), block(schedule.get_block(name).value_or_throw()),
+        loops(schedule.get_loops(block).value_or_throw()) {}
+};
+
+Start gemm() { return {testing::matmul(int64(8), int64(6), int64(4)), "matmul"}; }
+Start dense(const std::string& block) { return {testing::dense(int64(8), int64(6), int64(4)), block}; }
+
+// A[t + 1, i] = A[t, i + 1]: both loops carry a dependence, in opposite directions.
+Function recurrence() {
+  Builder b;
+  const Buffer a = b.output("A", {int64(6), int64(6)});
+  const Var t = ir::var("t"), i = ir::var("i");
+  b.add(make<For>(t, int64(0), int64(5), ForKind::serial,
+                  make<For>(i, int64(0), int64(5), ForKind::serial,
+                            make<BufferStore>(a, load(a, {t, i + 1}), std::vector<Expr>{t + 1, i}, Expr()))));
+  return b.build();
+}
+
+TEST(refusals, of_loops_that_reduce) {
+  Start s = gemm();
+  EXPECT_EQ(reason(s.schedule.parallel(s.loops[2])),
+            "cannot parallelize loop 'k': iterations of loop 'k' accumulate into the same element of 'C' (reduce axis "
+            "'vk' of block 'matmul')");
+  const auto vectorized = s.schedule.vectorize(s.loops[2]);
+  EXPECT_EQ(reason(vectorized).find("cannot vectorize loop 'k': iterations of loop 'k' accumulate"), 0u);
+  EXPECT_NE(vectorized.diagnostics()[0].help.find("rfactor"), std::string::npos);
+  EXPECT_EQ(reason(s.schedule.parallel(s.loops[0])), "accepted");
+  EXPECT_EQ(reason(s.schedule.parallel(s.loops[0])), "cannot parallelize loop 's0': it is already parallel");
+}
+
+TEST(refusals, of_dependences_between_iterations) {
+  Schedule s = Schedule::create(recurrence()).value_or_throw();
+  // There is no block to find the loops by; the root's body holds them.
+  EXPECT_EQ(reason(s.get_child_blocks(s.get_block("root").value_or_throw())), "accepted");
+  Builder b;
+  const Buffer a = b.output("A", {int64(6), int64(6)});
+  const Var t = ir::var("t"), i = ir::var("i"), vt = ir::var("vt"), vi = ir::var("vi");
+  const Ref<Block> block = make<Block>(
+      std::vector<IterVar>{make<IterVarNode>(Range{int64(0), int64(5)}, vt, IterType::spatial),
+                           make<IterVarNode>(Range{int64(0), int64(5)}, vi, IterType::spatial)},
+      std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
+      std::vector<BufferRegion>{point_region(a, {vt, vi + 1})}, std::vector<BufferRegion>{point_region(a, {vt + 1, vi})},
+      std::string("step"), Stmt{}, Stmt(make<BufferStore>(a, load(a, {vt, vi + 1}), std::vector<Expr>{vt + 1, vi}, Expr())));
+  b.add(make<For>(t, int64(0), int64(5), ForKind::serial,
+                  make<For>(i, int64(0), int64(5), ForKind::serial,
+                            make<BlockRealize>(std::vector<Expr>{t, i}, boolean(true), block))));
+  Start start(b.build(), "step");
+  EXPECT_EQ(reason(start.schedule.reorder({start.loops[1], start.loops[0]})),
+            "cannot reorder loop 't': could not show that different iterations of loop 't' touch different elements of "
+            "'A' (in 'step')");
+  EXPECT_NE(reason(start.schedule.parallel(start.loops[0])), "accepted");
+  // Fixed t, the rows read and written differ.
+  EXPECT_EQ(reason(start.schedule.compute_inline(start.block)), "cannot inline block 'step': an index is neither a "
+                                                                "variable of the block nor a constant");
+}
+
+TEST(refusals, of_arguments_no_program_could_make_right) {
+  Start s = gemm();
+  EXPECT_EQ(reason(s.schedule.split(s.loops[0], {int64_t{0}})), "cannot split loop 's0': factor 0 is not positive");
+  EXPECT_EQ(reason(s.schedule.split(s.loops[0], {Factor(), Factor()})),
+            "cannot split loop 's0': more than one factor is None");
+  EXPECT_EQ(reason(s.schedule.split(s.loops[0], {})), "cannot split loop 's0': no factors given");
+  EXPECT_EQ(reason(s.schedule.split(s.loops[0], {int64_t{2}, int64_t{3}})),
+            "cannot split loop 's0': the factors' product 6 does not cover the extent 8");
+  EXPECT_EQ(reason(s.schedule.peel(s.loops[0], int64_t{-1})), "cannot peel loop 's0': -1 is not positive");
+  EXPECT_EQ(reason(s.schedule.loop_partition(s.loops[0], {int64_t{5}, int64_t{5}})),
+            "cannot partition loop 's0': the parts do not add up to its extent 8");
+  EXPECT_EQ(reason(s.schedule.fuse({})), "fuse needs at least one loop");
+  EXPECT_EQ(reason(s.schedule.reorder({s.loops[0], s.loops[0]})), "cannot reorder: loop 's0' is given twice");
+  EXPECT_EQ(reason(s.schedule.unannotate(s.loops[0], "x")), "loop 's0' has no annotation 'x'");
+  EXPECT_EQ(reason(s.schedule.parallel(LoopRV{99})), "handle 99 is no loop of this schedule");
+  EXPECT_EQ(reason(s.schedule.parallel(LoopRV{s.block.index})), "handle 0 is no loop of this schedule");
+  EXPECT_EQ(reason(s.schedule.work_on("other")), "the module has no tensor function named 'other'");
+}
+
+TEST(refusals, of_loops_that_are_no_nest) {
+  Start s = dense("matmul");
+  const std::vector<LoopRV> others =
+      s.schedule.get_loops(s.schedule.get_block("relu").value_or_throw()).value_or_throw();
+  EXPECT_EQ(reason(s.schedule.fuse({s.loops[0], s.loops[2]})),
+            "cannot fuse loop 's0' with loop 'k': the second is not the only statement in the first");
+  EXPECT_EQ(reason(s.schedule.fuse({s.loops[1], s.loops[0]})),
+            "cannot fuse loop 's1' with loop 's0': the second is not the only statement in the first");
+  EXPECT_NE(reason(s.schedule.reorder({s.loops[0], others[1]})).find("not one nest"), std::string::npos);
+}
+
+TEST(refusals, of_inlining) {
+  Start s = dense("matmul");
+  EXPECT_EQ(reason(s.schedule.compute_inline(s.block)), "cannot inline block 'matmul': it is a reduction");
+  const BlockRV relu = s.schedule.get_block("relu").value_or_throw(),
+                bias = s.schedule.get_block("bias_add").value_or_throw();
+  EXPECT_EQ(reason(s.schedule.compute_inline(relu)), "cannot inline block 'relu': 'D' is an output of the function");
+  EXPECT_EQ(reason(s.schedule.reverse_compute_inline(bias)), "cannot inline into block 'matmul': it is a reduction");
+  EXPECT_EQ(reason(s.schedule.reverse_compute_inline(relu)), "accepted");
+}
+
+TEST(refusals, of_placements) {
+  Start s = dense("matmul");
+  const BlockRV bias = s.schedule.get_block("bias_add").value_or_throw();
+  const std::vector<LoopRV> loops = s.schedule.get_loops(bias).value_or_throw();
+  EXPECT_EQ(reason(s.schedule.compute_at(bias, s.loops[0])),
+            "cannot compute block 'bias_add' at loop 's0': block 'relu', which reads 'E', is not inside the loop");
+  EXPECT_EQ(reason(s.schedule.compute_at(bias, loops[0])),
+            "cannot compute block 'bias_add' at loop 'i': the block is already inside the loop");
+  EXPECT_EQ(reason(s.schedule.reverse_compute_at(bias, s.loops[2])),
+            "cannot compute block 'bias_add' at loop 'k': could not show that 'C' is final after one iteration: other "
+            "iterations of loop 'k' touch it too");
+  EXPECT_EQ(reason(s.schedule.reverse_compute_at(bias, s.loops[1])), "accepted");
+}
+
+TEST(refusals, of_caches_and_scopes) {
+  Start s = gemm();
+  EXPECT_EQ(reason(s.schedule.cache_read(s.block, 2, "local")),
+            "cannot cache what block 'matmul' reads: it reads 2 buffers, there is no number 2");
+  EXPECT_EQ(reason(s.schedule.cache_write(s.block, 1, "local")),
+            "cannot cache what block 'matmul' writes: it writes 1 buffers, there is no number 1");
+  EXPECT_EQ(reason(s.schedule.cache_write(s.schedule.get_block("root").value_or_throw(), 0, "local")),
+            "cannot cache what block 'root' writes: it is the root block");
+  EXPECT_EQ(reason(s.schedule.set_scope(s.block, 0, "local")),
+            "'C' is a parameter of the function: its scope is given");
+  EXPECT_EQ(reason(s.schedule.transform_layout(s.block, 0, {1, 0})),
+            "cannot change the layout of 'C': it is a parameter of the function");
+  ASSERT_TRUE(s.schedule.cache_write(s.block, 0, "local"));
+  EXPECT_EQ(reason(s.schedule.transform_layout(s.block, 0, {0, 0})),
+            "cannot change the layout of 'C_local': [0, 0] is no order of its 2 axes");
+}
+
+TEST(refusals, of_reductions) {
+  Start s = gemm();
+  EXPECT_EQ(reason(s.schedule.rfactor(s.loops[0], 0)), "cannot rfactor loop 's0': it is no reduce loop of block 'matmul'");
+  EXPECT_EQ(reason(s.schedule.rfactor(s.loops[2], 5)), "cannot rfactor loop 'k': factor_axis 5 is not within [-3, 2]");
+  const std::vector<LoopRV> parts = s.schedule.loop_partition(s.loops[2], {int64_t{1}, Factor()}).value_or_throw();
+  const BlockRV second = s.schedule.get_child_blocks(parts[1]).value_or_throw()[0];
+  EXPECT_EQ(reason(s.schedule.decompose_reduction(second, parts[1])),
+            "cannot decompose block 'matmul_part1': its loops do not start where its reduce axes do, so its init does not "
+            "run there");
+  EXPECT_EQ(reason(s.schedule.decompose_reduction(s.block, parts[0])), "accepted");
+  EXPECT_EQ(reason(s.schedule.decompose_reduction(s.block, parts[0])),
+            "cannot decompose block 'matmul_update': it has no init");
+}
+
+TEST(refusals, of_vectors_of_unknown_length) {
+  const Var n = ir::size_var("n");
+  Start s(testing::matmul(n, int64(4), int64(4)), "matmul");
+  EXPECT_EQ(reason(s.schedule.vectorize(s.loops[0])), "cannot vectorize loop 's0': its extent is not a constant");
+  EXPECT_EQ(reason(s.schedule.unroll(s.loops[0])), "cannot unroll loop 's0': its extent is not a constant");
+}
+
+}  // namespace
+}  // namespace lathe::schedule
