@@ -9,7 +9,7 @@ std::vector<Work> works(const PrimFunc& function) {
   const BlockRealize* root = root_of(function);
   if (!root) return list;
   for (const Ref<BlockRealize>& realize : outer_blocks(root->block->body)) {
-    Work work{realize, loops_above(path_to(function.body, realize->block->id)), false};
+    Work work{realize, loops_above(path_to(function.body, realize->block->id)), false, Ref<PrimFunc>(&function)};
     for (const Buffer& buffer : buffers_written(realize)) {
       const auto& inner = root->block->alloc_buffers;
       if (std::find(inner.begin(), inner.end(), buffer) == inner.end()) work.is_output = true;

@@ -13,6 +13,7 @@ struct Work {
   Ref<BlockRealize> realize;
   std::vector<const For*> loops;
   bool is_output = false;  // writes a parameter
+  Ref<PrimFunc> function;  // keeps the loops alive while a schedule changes its own program
   const Block& block() const { return *realize->block; }
   bool reduces() const { return has_reduce_iters(block()); }
 };
