@@ -33,45 +33,18 @@ Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shap
     return sum(ir::cast(o.accumulate, padded(std::move(cell))) * ir::cast(o.accumulate, weight), reduced);
   };
 
-  if (!packed) {
-    const Tensor result = compute(
-        shape,
-        [&](const std::vector<Expr>& i) {
-          std::vector<Expr> at{i[o.layout.channel()], rc->var};
-          for (const IterVar& k : cells) at.push_back(k->var);
-          return product(i, i[o.layout.channel()], kernel(std::move(at)));
-        },
-        {padded, kernel}, "conv");
-    return cast(result, o.out_dtype, "conv_cast");
-  }
-
-  const Expr lanes = ir::int64(o.packed_channels);
-  std::vector<Expr> tiles = shape;
-  tiles[o.layout.channel()] = kernel.shape()[0];
-  tiles.push_back(lanes);
-  const Tensor tiled = compute(
-      tiles,
+  const Tensor result = compute(
+      shape,
       [&](const std::vector<Expr>& i) {
-        std::vector<Expr> at{i[o.layout.channel()]};
+        const Expr channel = i[o.layout.channel()], lanes = ir::int64(packed ? o.packed_channels : 1);
+        std::vector<Expr> at{packed ? ir::floordiv(channel, lanes) : channel};
+        if (!packed) at.push_back(rc->var);
         for (const IterVar& k : cells) at.push_back(k->var);
-        at.push_back(rc->var);
-        at.push_back(i.back());
-        // Lanes past the last channel (their weights are zero) read some channel that exists.
-        Expr channel = i[o.layout.channel()] * lanes + i.back();
-        const auto tail = ir::as_int(ir::floormod(o.out_channels, lanes));
-        if (!tail || *tail != 0) channel = ir::min(channel, o.out_channels - 1);
+        if (packed) at.insert(at.end(), {rc->var, ir::floormod(channel, lanes)});
         return product(i, channel, kernel(std::move(at)));
       },
       {padded, kernel}, "conv");
-  return compute(
-      shape,
-      [&](std::vector<Expr> i) {
-        const Expr channel = i[o.layout.channel()];
-        i[o.layout.channel()] = ir::floordiv(channel, lanes);
-        i.push_back(ir::floormod(channel, lanes));
-        return ir::cast(o.out_dtype, tiled(std::move(i)));
-      },
-      {tiled}, "conv_unpack");
+  return cast(result, o.out_dtype, "conv_cast");
 }
 
 }  // namespace lathe::te::topi

@@ -14,8 +14,7 @@ struct ConvOptions {
   ir::DType out_dtype, accumulate;
 };
 // The block "conv_pad" (where there is padding), then the reduction block "conv" with spatial axes in the order of the
-// output and reduce axes rc, k0, k1, …. With a packed kernel the channels become [ceil(O / n)] and a last axis [n], which
-// "conv_unpack" takes apart.
+// output and reduce axes rc, k0, k1, …. Channel c of a packed kernel is read as panel c // n, lane c % n.
 Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shape, const ConvOptions& options);
 
 }  // namespace lathe::te::topi

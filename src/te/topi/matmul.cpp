@@ -39,29 +39,13 @@ Tensor matmul(const Tensor& a, const Tensor& b, const std::vector<Expr>& shape, 
     return sum(ir::cast(options.accumulate, a_element) * ir::cast(options.accumulate, b_element), {k});
   };
 
-  Tensor result;
-  if (packed) {
-    std::vector<Expr> tiles(shape.begin(), shape.end() - 1);
-    tiles.push_back(b.shape()[0]);
-    tiles.push_back(ir::int64(options.packed_columns));
-    const Tensor tiled = compute(
-        tiles,
-        [&](const std::vector<Expr>& i) { return product(i, b({i[i.size() - 2], k->var, i.back()})); }, {a, b},
-        "matmul");
-    result = compute(
-        shape,
-        [&](std::vector<Expr> i) {
-          const Expr column = i.back(), lanes = ir::int64(options.packed_columns);
-          i.back() = ir::floordiv(column, lanes);
-          i.push_back(ir::floormod(column, lanes));
-          return ir::cast(options.out_dtype, tiled(std::move(i)));
-        },
-        {tiled}, "matmul_unpack");
-    return result;
-  }
-  result = compute(
+  const Tensor result = compute(
       shape,
       [&](const std::vector<Expr>& i) {
+        if (packed) {
+          const Expr column = i.back(), lanes = ir::int64(options.packed_columns);
+          return product(i, b({ir::floordiv(column, lanes), k->var, ir::floormod(column, lanes)}));
+        }
         std::vector<Expr> last{k->var};
         if (has_columns) last.push_back(i.back());
         const std::vector<Expr> batch(i.begin(), i.begin() + static_cast<int64_t>(batch_rank));
