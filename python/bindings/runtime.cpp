@@ -44,6 +44,13 @@ std::string describe(const Port& port) {
   raise({std::move(d)});
 }
 
+// The runtime checks everything else, and says it as well.
+void check_rank(const Port& port, const DLTensor& given) {
+  if (!port.known_rank || port.dims.size() == static_cast<size_t>(given.ndim)) return;
+  wrong_input(fmt::format("input '{}' must fit {}, it has the shape [{}]", port.name, describe(port),
+                          fmt::join(given.shape, given.shape + given.ndim, ", ")));
+}
+
 nb::object shape_of(const Port& port) {
   if (!port.known_rank) return nb::none();
   nb::list shape;
@@ -104,8 +111,10 @@ nb::list Executable::run(const std::vector<nb::handle>& inputs) {
 nb::list Executable::run_native(const std::vector<nb::handle>& given) {
   std::deque<InputTensor> tensors;
   std::vector<const DLTensor*> inputs;
-  for (size_t i = 0; i < given.size(); ++i)
+  for (size_t i = 0; i < given.size(); ++i) {
     inputs.push_back(&tensors.emplace_back(given[i], inputs_[i].name.c_str()).tensor());
+    check_rank(inputs_[i], *inputs.back());
+  }
 
   LatheContext* context = nullptr;
   if (!idle_.empty()) {
