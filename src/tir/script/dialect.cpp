@@ -2,6 +2,7 @@
 
 #include "script/print.h"
 #include "tir/script/print_function.h"
+#include "tir/script/read_function.h"
 
 namespace lathe::tir {
 namespace {
@@ -24,6 +25,13 @@ class TirDialect : public script::Dialect {
     else
       return std::nullopt;
     return lines.str();
+  }
+
+  std::string_view name() const override { return "tir"; }
+  bool reads(std::string_view decorator) const override { return decorator == "prim_func"; }
+  Value declare(script::Context&, const script::syntax::Stmt&) const override { return {}; }
+  ir::BaseFunc read_function(script::Context& context, const script::syntax::Stmt& def) const override {
+    return FunctionReader(context).function(def);
   }
 };
 

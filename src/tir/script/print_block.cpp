@@ -33,7 +33,8 @@ std::string FunctionPrinter::axis_call(const IterVarNode& v, const Expr* value) 
   }
   if (value) arguments.push_back(index(*value).text);
   if (!v.thread_tag.empty()) arguments.push_back("thread=" + string_literal(v.thread_tag).text);
-  if (v.var->dtype != v.dom.extent->dtype) arguments.push_back("dtype=" + string_literal(v.var->dtype.str()).text);
+  if (v.var->dtype != v.dom.extent->dtype || (value && (*value)->dtype != v.var->dtype))
+    arguments.push_back("dtype=" + string_literal(v.var->dtype.str()).text);
   return script::call(tir("axis.") + std::string(script::iter_type_name(v.type)), arguments).text;
 }
 

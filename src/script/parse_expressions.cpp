@@ -1,0 +1,439 @@
+#include "script/names.h"
+#include "script/parse_syntax.h"
+
+namespace lathe::script::syntax {
+
+Parser::Nest::Nest(Parser& p) : parser(p) {
+  if (++parser.nesting_ > max_nesting)
+    fail(codes::too_deep, parser.tree_.source, parser.now().begin, parser.now().end,
+         "the text is nested more than " + std::to_string(max_nesting) + " levels deep");
+}
+
+std::string Parser::describe(const Token& token) {
+  switch (token.kind) {
+    case TokenKind::newline: return "the end of the line";
+    case TokenKind::indent: return "an indentation";
+    case TokenKind::dedent: return "the end of the indented lines";
+    case TokenKind::end: return "the end of the text";
+    case TokenKind::string: case TokenKind::bytes: case TokenKind::formatted: return "a string";
+    default: return "'" + token.text + "'";
+  }
+}
+
+void Parser::refuse(uint32_t begin, uint32_t end, std::string message, std::string help) {
+  fail(codes::not_in_scripts, tree_.source, begin, end, std::move(message), std::move(help));
+}
+
+void Parser::unexpected(std::string_view wanted) {
+  fail(codes::syntax, tree_.source, now().begin, std::max(now().end, now().begin + 1),
+       "expected " + std::string(wanted) + ", found " + describe(now()));
+}
+
+bool Parser::accept(std::string_view text) {
+  if (!is(text)) return false;
+  advance();
+  return true;
+}
+
+const Token& Parser::expect(std::string_view text, std::string_view where) {
+  if (!is(text)) unexpected("'" + std::string(text) + "' " + std::string(where));
+  return advance();
+}
+
+std::string Parser::expect_name(std::string_view what) {
+  if (now().kind != TokenKind::name || is_keyword(now().text)) unexpected(what);
+  return advance().text;
+}
+
+Expr& Parser::make(ExprKind kind, uint32_t begin, std::vector<const Expr*> items, std::string text) {
+  Expr& e = tree_.exprs.emplace_back();
+  e.kind = kind;
+  e.begin = begin;
+  e.end = last_end();
+  e.items = std::move(items);
+  e.text = std::move(text);
+  return e;
+}
+
+// Sets what follows from the items.
+const Expr& Parser::finish(Expr& e) {
+  for (size_t i = 0; i < e.items.size(); ++i) {
+    if (!e.items[i]) continue;
+    const bool chain = i == 0 && e.kind == ExprKind::binary && e.items[i]->kind == ExprKind::binary;
+    e.depth = std::max(e.depth, e.items[i]->depth + !chain);
+  }
+  if (e.depth > max_nesting)
+    fail(codes::too_deep, tree_.source, e.begin, e.end,
+         "the text is nested more than " + std::to_string(max_nesting) + " levels deep");
+  return e;
+}
+
+const Expr& Parser::whole_expression() {
+  const Expr* e = expression_list();
+  if (now().kind != TokenKind::end) unexpected("the end of the expression");
+  return *e;
+}
+
+const Expr* Parser::expression() {
+  const Nest nest(*this);
+  if (is("lambda")) return lambda();
+  const uint32_t begin = now().begin;
+  const Expr* value = operators(0);
+  if (!accept("if")) return value;
+  const Expr* condition = operators(0);
+  expect("else", "in a conditional expression");
+  const Expr* other = expression();
+  return &finish(make(ExprKind::conditional, begin, {condition, value, other}));
+}
+
+const Expr* Parser::named_expression() {
+  const uint32_t begin = now().begin;
+  if (now().kind == TokenKind::name && is(ahead(), ":=") && !is_keyword(now().text)) {
+    std::string target = advance().text;
+    advance();
+    const Expr* value = expression();
+    return &finish(make(ExprKind::named, begin, {value}, std::move(target)));
+  }
+  return expression();
+}
+
+const Expr* Parser::starred_or_named() {
+  const uint32_t begin = now().begin;
+  if (!accept("*")) return named_expression();
+  const Expr* value = operators(3);
+  return &finish(make(ExprKind::starred, begin, {value}));
+}
+
+const Expr* Parser::expression_list(bool slices) {
+  const uint32_t begin = now().begin;
+  const auto one = [&] { return slices ? slice_or_expression() : starred_or_named(); };
+  const Expr* first = one();
+  if (!is(",")) return first;
+  std::vector<const Expr*> items{first};
+  while (accept(",")) {
+    if (is(")") || is("]") || is("}") || is("=") || is(":") || now().kind == TokenKind::newline ||
+        now().kind == TokenKind::end)
+      break;
+    items.push_back(one());
+  }
+  return &finish(make(ExprKind::tuple, begin, std::move(items)));
+}
+
+namespace {
+
+// Levels of binary operators, loosest first; the two logical ones, not and comparison come before them.
+constexpr int level_or = 0, level_and = 1, level_not = 2, level_comparison = 3, level_first = 4, level_last = 9;
+
+int level_of(const Token& t) {
+  if (t.kind != TokenKind::symbol) return -1;
+  const std::string& s = t.text;
+  if (s == "|") return 4;
+  if (s == "^") return 5;
+  if (s == "&") return 6;
+  if (s == "<<" || s == ">>") return 7;
+  if (s == "+" || s == "-") return 8;
+  if (s == "*" || s == "/" || s == "//" || s == "%" || s == "@") return level_last;
+  return -1;
+}
+
+}  // namespace
+
+const Expr* Parser::operators(int level) {
+  const uint32_t begin = now().begin;
+  if (level <= level_and) {
+    const char* word = level == level_or ? "or" : "and";
+    const Expr* first = operators(level + 1);
+    if (!is(word)) return first;
+    std::vector<const Expr*> items{first};
+    while (accept(word)) items.push_back(operators(level + 1));
+    return &finish(make(ExprKind::logical, begin, std::move(items), word));
+  }
+  if (level == level_not) {
+    if (!accept("not")) return operators(level_comparison);
+    const Nest nest(*this);
+    const Expr* operand = operators(level_not);
+    return &finish(make(ExprKind::unary, begin, {operand}, "not"));
+  }
+  if (level == level_comparison) return comparison(operators(level_first));
+  // Precedence climbing: one loop for all arithmetic levels.
+  const Expr* left = unary();
+  while (true) {
+    const int at = level_of(now());
+    if (at < level) return left;
+    std::string symbol = advance().text;
+    const Expr* right = at == level_last ? unary() : operators(at + 1);
+    left = &finish(make(ExprKind::binary, begin, {left, right}, std::move(symbol)));
+  }
+}
+
+const Expr* Parser::comparison(const Expr* first) {
+  std::vector<const Expr*> items{first};
+  std::vector<std::string> symbols;
+  while (true) {
+    std::string symbol;
+    for (const std::string_view known : {"<", ">", "==", ">=", "<=", "!=", "in", "is"})
+      if (is(known)) symbol = known;
+    if (is("not") && is(ahead(), "in")) {
+      advance();
+      symbol = "not in";
+    }
+    if (symbol.empty()) break;
+    advance();
+    if (symbol == "is" && accept("not")) symbol = "is not";
+    symbols.push_back(std::move(symbol));
+    items.push_back(operators(level_first));
+  }
+  if (symbols.empty()) return first;
+  Expr& e = make(ExprKind::compare, first->begin, std::move(items));
+  e.labels = std::move(symbols);
+  return &finish(e);
+}
+
+const Expr* Parser::unary() {
+  const uint32_t begin = now().begin;
+  if (!is("-") && !is("+") && !is("~")) return power();
+  const Nest nest(*this);
+  std::string symbol = advance().text;
+  const Expr* operand = unary();
+  return &finish(make(ExprKind::unary, begin, {operand}, std::move(symbol)));
+}
+
+const Expr* Parser::power() {
+  const uint32_t begin = now().begin;
+  const Expr* base = postfix();
+  if (!accept("**")) return base;
+  const Nest nest(*this);
+  const Expr* exponent = unary();
+  return &finish(make(ExprKind::binary, begin, {base, exponent}, "**"));
+}
+
+const Expr* Parser::postfix() {
+  if (is("await")) refuse(now().begin, now().end, "scripts have no 'await'");
+  const Expr* e = atom();
+  while (true) {
+    if (accept(".")) {
+      std::string name = expect_name("a name after '.'");
+      e = &finish(make(ExprKind::attribute, e->begin, {e}, std::move(name)));
+    } else if (is("(")) {
+      e = call(e);
+    } else if (is("[")) {
+      e = subscript(e);
+    } else {
+      return e;
+    }
+  }
+}
+
+const Expr* Parser::call(const Expr* callee) {
+  advance();
+  std::vector<const Expr*> items{callee};
+  std::vector<std::string> labels;
+  while (!is(")")) {
+    std::string label;
+    const uint32_t begin = now().begin;
+    if (accept("**")) {
+      label = "**";
+      items.push_back(expression());
+    } else if (now().kind == TokenKind::name && is(ahead(), "=")) {
+      label = expect_name("an argument's name");
+      advance();
+      items.push_back(expression());
+    } else {
+      const Expr* argument = starred_or_named();
+      if (is("for")) argument = comprehension(begin, "generator", {argument});
+      items.push_back(argument);
+    }
+    labels.push_back(std::move(label));
+    if (!accept(",")) break;
+  }
+  expect(")", "after the arguments");
+  Expr& e = make(ExprKind::call, callee->begin, std::move(items));
+  e.labels = std::move(labels);
+  return &finish(e);
+}
+
+const Expr* Parser::slice_or_expression() {
+  const uint32_t begin = now().begin;
+  const auto absent = [&] { return is(":") || is(",") || is("]"); };
+  const Expr* start = is(":") ? nullptr : starred_or_named();
+  if (!accept(":")) return start;
+  const Expr* stop = absent() ? nullptr : expression();
+  const Expr* step = nullptr;
+  if (accept(":") && !absent()) step = expression();
+  return &finish(make(ExprKind::slice, begin, {start, stop, step}));
+}
+
+const Expr* Parser::subscript(const Expr* object) {
+  advance();
+  if (is("]")) unexpected("an index");
+  const Expr* index = expression_list(true);
+  expect("]", "after the index");
+  return &finish(make(ExprKind::subscript, object->begin, {object, index}));
+}
+
+const Expr* Parser::lambda() {
+  const uint32_t begin = advance().begin;
+  std::vector<const Expr*> items{nullptr};
+  std::vector<std::string> parameters;
+  while (!is(":")) {
+    std::string star = is("*") || is("**") ? advance().text : "";
+    parameters.push_back(star + expect_name("a parameter"));
+    items.push_back(accept("=") ? expression() : nullptr);
+    if (!accept(",")) break;
+  }
+  expect(":", "before a lambda's body");
+  items[0] = expression();
+  Expr& e = make(ExprKind::lambda, begin, std::move(items));
+  e.labels = std::move(parameters);
+  return &finish(e);
+}
+
+const Expr* Parser::atom() {
+  const Token& t = now();
+  switch (t.kind) {
+    case TokenKind::number: {
+      advance();
+      const bool hexadecimal = t.text.size() > 1 && t.text[0] == '0' && !(t.text[1] >= '0' && t.text[1] <= '9') &&
+                               t.text[1] != '.' && (t.text[1] | 32) != 'e';
+      const bool floating = !hexadecimal && t.text.find_first_of(".eE") != std::string::npos;
+      return &make(floating ? ExprKind::floating : ExprKind::integer, t.begin, {}, t.text);
+    }
+    case TokenKind::string: case TokenKind::bytes: case TokenKind::formatted: return strings();
+    case TokenKind::name:
+      if (t.text == "True" || t.text == "False" || t.text == "None") {
+        advance();
+        return &make(ExprKind::constant, t.begin, {}, t.text);
+      }
+      if (t.text == "yield") refuse(t.begin, t.end, "scripts have no 'yield'");
+      if (is_keyword(t.text)) unexpected("an expression");
+      advance();
+      return &make(ExprKind::name, t.begin, {}, t.text);
+    default: break;
+  }
+  if (is("(")) return parenthesized();
+  if (is("[")) return list_display();
+  if (is("{")) return brace_display();
+  if (is("...")) {
+    advance();
+    return &make(ExprKind::constant, t.begin, {}, "...");
+  }
+  unexpected("an expression");
+}
+
+// Adjacent literals are one.
+const Expr* Parser::strings() {
+  const Token& first = now();
+  TokenKind kind = first.kind;
+  std::string text;
+  while (now().kind == TokenKind::string || now().kind == TokenKind::bytes || now().kind == TokenKind::formatted) {
+    if ((now().kind == TokenKind::bytes) != (kind == TokenKind::bytes))
+      fail(codes::syntax, tree_.source, now().begin, now().end, "bytes and text do not join");
+    if (now().kind == TokenKind::formatted) kind = TokenKind::formatted;
+    text += advance().text;
+  }
+  const ExprKind result = kind == TokenKind::bytes       ? ExprKind::bytes
+                          : kind == TokenKind::formatted ? ExprKind::formatted
+                                                         : ExprKind::string;
+  return &make(result, first.begin, {}, std::move(text));
+}
+
+const Expr* Parser::parenthesized() {
+  const uint32_t begin = advance().begin;
+  if (accept(")")) return &make(ExprKind::tuple, begin);
+  const Expr* first = starred_or_named();
+  if (is("for")) {
+    const Expr* e = comprehension(begin, "generator", {first});
+    expect(")", "after the generator");
+    return e;
+  }
+  if (!is(",")) {
+    expect(")", "to close '('");
+    if (first->kind == ExprKind::starred)
+      fail(codes::syntax, tree_.source, first->begin, first->end, "a starred expression stands in a list or tuple only");
+    return first;
+  }
+  std::vector<const Expr*> items{first};
+  while (accept(","))
+    if (!is(")")) items.push_back(starred_or_named());
+  expect(")", "to close '('");
+  return &finish(make(ExprKind::tuple, begin, std::move(items)));
+}
+
+const Expr* Parser::list_display() {
+  const uint32_t begin = advance().begin;
+  std::vector<const Expr*> items;
+  while (!is("]")) {
+    items.push_back(starred_or_named());
+    if (items.size() == 1 && is("for")) {
+      const Expr* e = comprehension(begin, "list", {items[0]});
+      expect("]", "after the comprehension");
+      return e;
+    }
+    if (!accept(",")) break;
+  }
+  expect("]", "to close '['");
+  return &finish(make(ExprKind::list, begin, std::move(items)));
+}
+
+const Expr* Parser::brace_display() {
+  const uint32_t begin = advance().begin;
+  std::vector<const Expr*> items;
+  bool is_set = false;
+  while (!is("}")) {
+    if (accept("**")) {
+      items.push_back(nullptr);
+      items.push_back(operators(level_first));
+    } else {
+      items.push_back(starred_or_named());
+      if (items.size() == 1) is_set = !is(":");
+      if (!is_set) {
+        expect(":", "between a key and its value");
+        items.push_back(expression());
+      }
+      if (is("for") && items.size() == (is_set ? 1 : 2)) {
+        const Expr* e = comprehension(begin, is_set ? "set" : "dict", items);
+        expect("}", "after the comprehension");
+        return e;
+      }
+    }
+    if (!accept(",")) break;
+  }
+  expect("}", "to close '{'");
+  return &finish(make(is_set ? ExprKind::set : ExprKind::dict, begin, std::move(items)));
+}
+
+const Expr* Parser::comprehension(uint32_t begin, std::string form, std::vector<const Expr*> items) {
+  std::vector<std::string> labels{"element"};
+  if (items.size() == 2) labels.emplace_back("value");
+  while (accept("for")) {
+    items.push_back(target_list());
+    labels.emplace_back("for");
+    expect("in", "in a comprehension");
+    items.push_back(operators(0));
+    labels.emplace_back("in");
+    while (accept("if")) {
+      items.push_back(operators(0));
+      labels.emplace_back("if");
+    }
+  }
+  Expr& e = make(ExprKind::comprehension, begin, std::move(items), std::move(form));
+  e.labels = std::move(labels);
+  return &finish(e);
+}
+
+// The targets of `for`: they end before `in`, so comparisons do not take part.
+const Expr* Parser::target_list() {
+  const uint32_t begin = now().begin;
+  std::vector<const Expr*> items{operators(level_first)};
+  if (!is(",")) {
+    check_target(*items[0]);
+    return items[0];
+  }
+  while (accept(","))
+    if (!is("in")) items.push_back(operators(level_first));
+  const Expr& e = finish(make(ExprKind::tuple, begin, std::move(items)));
+  check_target(e);
+  return &e;
+}
+
+}  // namespace lathe::script::syntax

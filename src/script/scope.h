@@ -1,0 +1,49 @@
+// Names in a script while it is read. They resolve in the IR's scope first, then as import aliases, then as values
+// captured from the host language.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+
+#include "ir/function.h"
+#include "ir/tensor_data.h"
+#include "script/host.h"
+#include "script/syntax.h"
+
+namespace lathe::script {
+
+// The values of IR variables, by name; inner scopes hide outer ones.
+class Scope {
+ public:
+  struct Entry {
+    ir::Value value;
+    uint32_t begin = 0, end = 0;  // where it was defined
+  };
+  void push() { marks_.push_back(log_.size()); }
+  void pop();
+  void define(const std::string& name, ir::Value value, uint32_t begin, uint32_t end);
+  const Entry* find(const std::string& name) const;
+
+ private:
+  std::unordered_map<std::string, std::vector<Entry>> entries_;
+  std::vector<std::string> log_;
+  std::vector<size_t> marks_;
+};
+
+struct ParseOptions {
+  HostLanguage* host = nullptr;  // null: the text comes from a file
+  // The data of a constant by its content name; null when it is not known.
+  std::function<ir::TensorData(const std::string&)> constants;
+};
+
+// What the functions of one text share.
+struct Context {
+  syntax::Tree& tree;
+  const ParseOptions& options;
+  std::unordered_map<std::string, std::string> aliases;  // name: "tir", "relax", "ir", or the path of another module
+  std::string module_name;                               // the class that holds the functions
+  std::unordered_map<std::string, std::string> function_names;  // as written in `def`: the function's name
+  std::unordered_map<std::string, ir::Value> signatures;        // by function name: what its dialect declared
+};
+
+}  // namespace lathe::script

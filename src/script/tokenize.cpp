@@ -1,0 +1,293 @@
+#include <array>
+
+#include "script/token.h"
+
+namespace lathe::script {
+
+void fail(support::Code code, const Source& source, uint32_t begin, uint32_t end, std::string message,
+          std::string help) {
+  throw support::DiagnosticError(support::Diagnostic{.code = code,
+                                                     .place = support::TextRange{source, begin, end},
+                                                     .message = std::move(message),
+                                                     .help = std::move(help)});
+}
+
+namespace {
+
+bool letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<uint8_t>(c) >= 0x80;
+}
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// Longest first.
+constexpr std::array<std::string_view, 44> symbols = {
+    "**=", "//=", ">>=", "<<=", "...", "**", "//", ">>", "<<", "<=", ">=", "==", "!=", "->", "+=",
+    "-=",  "*=",  "/=",  "%=",  "&=",  "|=", "^=", "@=", ":=", "+",  "-",  "*",  "/",  "%",  "@",
+    "&",   "|",   "^",   "~",   "<",   ">",  "(",  ")",  "[",  "]",  "{",  "}",  ",",  ":"};
+constexpr std::array<std::string_view, 3> more_symbols = {".", ";", "="};
+
+class Tokenizer {
+ public:
+  Tokenizer(const Source& source, uint32_t begin, uint32_t end, bool expression)
+      : source_(source), text_(source->text), at_(begin), begin_(begin), end_(end), expression_(expression) {}
+
+  std::vector<Token> run() {
+    if (begin_ == 0 && text_.substr(0, 3) == "\xef\xbb\xbf") at_ = 3;
+    bool line_start = !expression_;
+    while (true) {
+      if (line_start && brackets_.empty() && !indentation()) break;
+      line_start = false;
+      skip_blanks();
+      if (at_ >= end_) break;
+      if (text_[at_] == '\n') {
+        if (!expression_ && brackets_.empty()) {
+          push(TokenKind::newline, at_, at_ + 1);
+          line_start = true;
+        }
+        ++at_;
+        continue;
+      }
+      token();
+    }
+    if (!brackets_.empty())
+      fail(codes::syntax, source_, brackets_.back(), brackets_.back() + 1,
+           std::string("'") + text_[brackets_.back()] + "' is never closed");
+    if (!expression_ && !tokens_.empty() && tokens_.back().kind != TokenKind::newline)
+      push(TokenKind::newline, end_, end_);
+    for (; indents_.size() > 1; indents_.pop_back()) push(TokenKind::dedent, end_, end_);
+    push(TokenKind::end, end_, end_);
+    return std::move(tokens_);
+  }
+
+ private:
+  void push(TokenKind kind, uint32_t begin, uint32_t end, std::string text = {}) {
+    tokens_.push_back({kind, begin, end, std::move(text)});
+  }
+
+  char peek(uint32_t ahead = 0) const { return at_ + ahead < end_ ? text_[at_ + ahead] : '\0'; }
+
+  // Blanks, comments and joined lines.
+  void skip_blanks() {
+    while (at_ < end_) {
+      const char c = text_[at_];
+      if (c == ' ' || c == '\t' || c == '\r' || c == '\f') {
+        ++at_;
+      } else if (c == '#') {
+        while (at_ < end_ && text_[at_] != '\n') ++at_;
+      } else if (c == '\\' && (peek(1) == '\n' || (peek(1) == '\r' && peek(2) == '\n'))) {
+        at_ += peek(1) == '\n' ? 2 : 3;
+      } else {
+        return;
+      }
+    }
+  }
+
+  // Measures the line's indentation; false at the end of the text. Blank lines are skipped.
+  bool indentation() {
+    while (at_ < end_) {
+      const uint32_t start = at_;
+      uint32_t column = 0;
+      for (; at_ < end_ && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\f'); ++at_)
+        column = text_[at_] == '\t' ? (column / 8 + 1) * 8 : text_[at_] == '\f' ? 0 : column + 1;
+      skip_blanks();
+      if (at_ >= end_) return false;
+      if (text_[at_] == '\n') {
+        ++at_;
+        continue;
+      }
+      if (column > indents_.back()) {
+        indents_.push_back(column);
+        push(TokenKind::indent, start, at_);
+      }
+      for (; column < indents_.back(); indents_.pop_back()) push(TokenKind::dedent, start, at_);
+      if (column != indents_.back())
+        fail(codes::syntax, source_, start, at_, "this line's indentation matches no line above it");
+      return true;
+    }
+    return false;
+  }
+
+  void token() {
+    const uint32_t start = at_;
+    const char c = text_[at_];
+    if (digit(c) || (c == '.' && digit(peek(1)))) return number();
+    if (c == '"' || c == '\'') return string(start, "");
+    if (letter(c)) {
+      while (at_ < end_ && (letter(text_[at_]) || digit(text_[at_]))) ++at_;
+      const std::string name(text_.substr(start, at_ - start));
+      if ((peek() == '"' || peek() == '\'') && is_prefix(name)) return string(start, name);
+      return push(TokenKind::name, start, at_, name);
+    }
+    if (!match_symbol(symbols) && !match_symbol(more_symbols)) {
+      const bool printable = c > ' ' && c < 0x7f;
+      fail(codes::syntax, source_, at_, at_ + 1,
+           printable ? std::string("'") + c + "' is no part of a script"
+                     : "a byte of value " + std::to_string(static_cast<uint8_t>(c)) + " is no part of a script");
+    }
+  }
+
+  template <size_t N>
+  bool match_symbol(const std::array<std::string_view, N>& table) {
+    for (const std::string_view symbol : table) {
+      if (symbol.empty() || text_.substr(at_, symbol.size()) != symbol || at_ + symbol.size() > end_) continue;
+      if (symbol == "(" || symbol == "[" || symbol == "{") brackets_.push_back(at_);
+      if (symbol == ")" || symbol == "]" || symbol == "}") close(symbol[0]);
+      const auto stop = static_cast<uint32_t>(at_ + symbol.size());
+      push(TokenKind::symbol, at_, stop, std::string(symbol));
+      at_ = stop;
+      return true;
+    }
+    return false;
+  }
+
+  void close(char c) {
+    const char opening = c == ')' ? '(' : c == ']' ? '[' : '{';
+    if (brackets_.empty()) fail(codes::syntax, source_, at_, at_ + 1, std::string("'") + c + "' closes nothing");
+    if (text_[brackets_.back()] != opening)
+      throw support::DiagnosticError(support::Diagnostic{
+          .code = codes::syntax,
+          .place = support::TextRange{source_, at_, at_ + 1},
+          .message = std::string("'") + c + "' does not close '" + text_[brackets_.back()] + "'",
+          .notes = {{support::TextRange{source_, brackets_.back(), brackets_.back() + 1}, "opened here"}}});
+    brackets_.pop_back();
+  }
+
+  void number() {
+    const uint32_t start = at_;
+    const auto digits = [&] {
+      while (digit(peek()) || peek() == '_') ++at_;
+    };
+    if (peek() == '0' && (peek(1) | 32) >= 'a' && ((peek(1) | 32) == 'x' || (peek(1) | 32) == 'o' || (peek(1) | 32) == 'b')) {
+      at_ += 2;
+      while (digit(peek()) || (letter(peek()) && static_cast<uint8_t>(peek()) < 0x80)) ++at_;
+    } else {
+      digits();
+      if (peek() == '.') {
+        ++at_;
+        digits();
+      }
+      if ((peek() | 32) == 'e' && (digit(peek(1)) || ((peek(1) == '+' || peek(1) == '-') && digit(peek(2))))) {
+        at_ += 2;
+        digits();
+      }
+      if ((peek() | 32) == 'j')
+        fail(codes::not_in_scripts, source_, start, at_ + 1, "scripts have no complex numbers");
+    }
+    if (letter(peek())) fail(codes::syntax, source_, start, at_ + 1, "a number runs into a name");
+    std::string text(text_.substr(start, at_ - start));
+    std::erase(text, '_');
+    push(TokenKind::number, start, at_, std::move(text));
+  }
+
+  static bool is_prefix(const std::string& name) {
+    std::string lower;
+    for (const char c : name) lower += static_cast<char>(c | 32);
+    for (const std::string_view known : {"r", "u", "b", "f", "br", "rb", "fr", "rf"})
+      if (lower == known) return true;
+    return false;
+  }
+
+  void string(uint32_t start, const std::string& prefix) {
+    bool raw = false, bytes = false, formatted = false;
+    for (const char c : prefix) {
+      raw = raw || (c | 32) == 'r';
+      bytes = bytes || (c | 32) == 'b';
+      formatted = formatted || (c | 32) == 'f';
+    }
+    const char quote = text_[at_];
+    const bool triple = peek(1) == quote && peek(2) == quote;
+    at_ += triple ? 3 : 1;
+    std::string decoded;
+    while (true) {
+      if (at_ >= end_ || (!triple && text_[at_] == '\n'))
+        fail(codes::syntax, source_, start, start + static_cast<uint32_t>(prefix.size()) + 1,
+             "this string is never closed");
+      const char c = text_[at_];
+      if (c == quote && (!triple || (peek(1) == quote && peek(2) == quote))) break;
+      if (c == '\\' && !formatted) {
+        escape(decoded, raw);
+      } else {
+        if (c == '\\' && formatted) decoded += text_[at_++];
+        if (at_ < end_) decoded += text_[at_++];
+      }
+    }
+    at_ += triple ? 3 : 1;
+    const TokenKind kind = formatted ? TokenKind::formatted : bytes ? TokenKind::bytes : TokenKind::string;
+    push(kind, start, at_, std::move(decoded));
+  }
+
+  // One escape sequence at '\\'.
+  void escape(std::string& out, bool raw) {
+    const uint32_t start = at_++;
+    const char c = peek();
+    if (raw) {
+      out += '\\';
+      if (at_ < end_) out += text_[at_++];
+      return;
+    }
+    if (at_ < end_) ++at_;
+    switch (c) {
+      case '\n': return;
+      case 'a': out += '\a'; return;
+      case 'b': out += '\b'; return;
+      case 'f': out += '\f'; return;
+      case 'n': out += '\n'; return;
+      case 'r': out += '\r'; return;
+      case 't': out += '\t'; return;
+      case 'v': out += '\v'; return;
+      case '\\': case '\'': case '"': out += c; return;
+      case 'x': out += static_cast<char>(hexadecimal(start, 2)); return;
+      case 'u': utf8(out, hexadecimal(start, 4)); return;
+      case 'U': utf8(out, hexadecimal(start, 8)); return;
+      default: break;
+    }
+    if (c >= '0' && c <= '7') {
+      int value = c - '0';
+      for (int i = 0; i < 2 && peek() >= '0' && peek() <= '7'; ++i) value = value * 8 + (text_[at_++] - '0');
+      out += static_cast<char>(value);
+      return;
+    }
+    out += '\\';
+    if (at_ > start + 1) out += c;
+  }
+
+  uint32_t hexadecimal(uint32_t start, int count) {
+    uint32_t value = 0;
+    for (int i = 0; i < count; ++i) {
+      const char c = peek();
+      const int d = digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+      if (d < 0)
+        fail(codes::syntax, source_, start, at_, "an escape takes " + std::to_string(count) + " hexadecimal digits here");
+      value = value * 16 + static_cast<uint32_t>(d);
+      ++at_;
+    }
+    return value;
+  }
+
+  static void utf8(std::string& out, uint32_t code) {
+    const auto byte = [&](uint32_t b) { out += static_cast<char>(b); };
+    if (code < 0x80) return byte(code);
+    if (code < 0x800) return byte(0xc0 | code >> 6), byte(0x80 | (code & 0x3f));
+    if (code < 0x10000) return byte(0xe0 | code >> 12), byte(0x80 | (code >> 6 & 0x3f)), byte(0x80 | (code & 0x3f));
+    byte(0xf0 | (code >> 18 & 7));
+    byte(0x80 | (code >> 12 & 0x3f));
+    byte(0x80 | (code >> 6 & 0x3f));
+    byte(0x80 | (code & 0x3f));
+  }
+
+  Source source_;
+  std::string_view text_;
+  uint32_t at_, begin_, end_;
+  bool expression_;
+  std::vector<uint32_t> brackets_;
+  std::vector<uint32_t> indents_{0};
+  std::vector<Token> tokens_;
+};
+
+}  // namespace
+
+std::vector<Token> tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression) {
+  return Tokenizer(source, begin, end, expression).run();
+}
+
+}  // namespace lathe::script
