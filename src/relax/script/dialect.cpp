@@ -1,6 +1,7 @@
 #include "relax/script/dialect.h"
 
 #include "relax/script/print_function.h"
+#include "relax/script/read_function.h"
 
 namespace lathe::relax {
 namespace {
@@ -30,8 +31,17 @@ class RelaxDialect : public script::Dialect {
     return printer.fragment(node);
   }
 
+  std::string_view name() const override { return "relax"; }
+  bool reads(std::string_view decorator) const override { return decorator == "function"; }
+  Value declare(script::Context& context, const script::syntax::Stmt& def) const override {
+    return FunctionReader(context, *operators_).signature(def);
+  }
+  ir::BaseFunc read_function(script::Context& context, const script::syntax::Stmt& def) const override {
+    return FunctionReader(context, *operators_).function(def);
+  }
+
  private:
-  [[maybe_unused]] const OperatorTable* operators_;
+  const OperatorTable* operators_;
 };
 
 }  // namespace
