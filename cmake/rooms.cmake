@@ -30,6 +30,7 @@ set(LATHE_ROOMS
 # the layers). Tests run in the build folder.
 set(LATHE_TESTS_SEE
   "runtime_test: support"
+  "relax_test: ops"
 )
 
 # Rooms whose file-local names are not unique yet: builds from nothing compile their files one by one.

@@ -68,6 +68,12 @@ const Expr& Parser::finish(Expr& e) {
   return e;
 }
 
+// A comprehension ends with the bracket that closes it.
+const Expr* Parser::closed(const Expr* e) {
+  const_cast<Expr*>(e)->end = last_end();
+  return e;
+}
+
 const Expr& Parser::whole_expression() {
   const Expr* e = expression_list();
   if (now().kind != TokenKind::end) unexpected("the end of the expression");
@@ -344,7 +350,7 @@ const Expr* Parser::parenthesized() {
   if (is("for")) {
     const Expr* e = comprehension(begin, "generator", {first});
     expect(")", "after the generator");
-    return e;
+    return closed(e);
   }
   if (!is(",")) {
     expect(")", "to close '('");
@@ -367,7 +373,7 @@ const Expr* Parser::list_display() {
     if (items.size() == 1 && is("for")) {
       const Expr* e = comprehension(begin, "list", {items[0]});
       expect("]", "after the comprehension");
-      return e;
+      return closed(e);
     }
     if (!accept(",")) break;
   }
@@ -393,7 +399,7 @@ const Expr* Parser::brace_display() {
       if (is("for") && items.size() == (is_set ? 1 : 2)) {
         const Expr* e = comprehension(begin, is_set ? "set" : "dict", items);
         expect("}", "after the comprehension");
-        return e;
+        return closed(e);
       }
     }
     if (!accept(",")) break;

@@ -8,7 +8,7 @@
 namespace lathe::relax {
 
 using script::Arguments;
-namespace codes = script::codes;
+namespace errors = script::codes;
 using script::syntax::ExprKind;
 
 namespace {
@@ -59,7 +59,7 @@ Expr FunctionReader::from_value(const Value& v, const Syntax& at) {
     for (const Value& item : *list) items.push_back(from_value(item, at));
     return with_info(make<Tuple>(std::move(items)), at);
   }
-  fail(codes::wrong_type, at, "`" + source_text(at) + "` is no value of a graph",
+  fail(errors::wrong_type, at, "`" + source_text(at) + "` is no value of a graph",
        "a number is written R.const(1.0, \"float32\") or R.prim_value(1)");
 }
 
@@ -68,7 +68,7 @@ Expr FunctionReader::to_leaf(Expr e, const Syntax& at) {
   const StructInfo known = e->struct_info;
   const std::string name = temporaries_++ == 0 ? "lv" : "lv_" + std::to_string(temporaries_ - 1);
   const Var v = ir::with_origin(relax_var(name, known, sequence_->dataflow), origin(at));
-  sequence_->open.push_back(ir::with_origin<BindingNode>(make<VarBinding>(v, std::move(e)), origin(at)));
+  sequence_->open.push_back(ir::with_origin<BindingNode>(make<VarBinding>(std::move(e), v), origin(at)));
   return v;
 }
 
@@ -81,13 +81,13 @@ Expr FunctionReader::graph(const Syntax& e) {
       std::vector<Expr> items;
       for (const Syntax* item : e.items) {
         items.push_back(leaf(*item));
-        if (!items.back()) fail(codes::wrong_type, *item, "a tuple holds no None");
+        if (!items.back()) fail(errors::wrong_type, *item, "a tuple holds no None");
       }
       return with_info(make<Tuple>(std::move(items)), e);
     }
     case ExprKind::subscript: {
       const Expr whole = leaf(*e.items[0]);
-      if (!whole) fail(codes::wrong_type, e, "None has no items");
+      if (!whole) fail(errors::wrong_type, e, "None has no items");
       const int64_t at = integer(*e.items[1], "an index into a tuple");
       return with_info(make<TupleGetItem>(whole, at), e);
     }
@@ -148,7 +148,7 @@ Expr FunctionReader::callee_call(Expr callee, const Arguments& arguments) {
   std::vector<StructInfo> info_args = infos ? info_list(*infos) : std::vector<StructInfo>{};
   const auto* function = callee->struct_info.as<FuncStructInfo>();
   if (function && function->params && function->params->size() != args.size())
-    fail(codes::wrong_arguments, arguments.call,
+    fail(errors::wrong_arguments, arguments.call,
          "the function takes " + std::to_string(function->params->size()) + " arguments, not " + std::to_string(args.size()));
   Expr call = make<Call>(std::move(callee), std::move(args), AttributesRef{}, std::move(info_args));
   // The result of another function speaks of its symbols, which mean nothing here: its rank stays.
@@ -176,7 +176,7 @@ Expr FunctionReader::relax_call(const std::string& name, const Syntax& e) {
   if (name == "op") {
     const std::string known = string(arguments.need(0, "name"), "R.op");
     const Operator* op = operators_.find(known);
-    if (!op) fail(codes::unknown_function, e, "there is no operator '" + known + "'");
+    if (!op) fail(errors::unknown_function, e, "there is no operator '" + known + "'");
     return with_info(op_ref(*op), e);
   }
   if (name == "tuple") {
@@ -195,10 +195,10 @@ Expr FunctionReader::relax_call(const std::string& name, const Syntax& e) {
                                 infos ? info_list(*infos) : std::vector<StructInfo>{}),
                      e);
   }
-  if (name == "match_cast") fail(codes::misplaced, e, "R.match_cast is bound to a name of its own");
+  if (name == "match_cast") fail(errors::misplaced, e, "R.match_cast is bound to a name of its own");
   if (name == "emit") return graph(arguments.need(0, "value"));
   if (const Operator* op = operators_.find(name)) return operator_call(*op, arguments);
-  fail(codes::unknown_function, *e.items[0], "there is no operator '" + name + "'");
+  fail(errors::unknown_function, *e.items[0], "there is no operator '" + name + "'");
 }
 
 // R.call_tir(cls.f, (x, y), out_sinfo=R.Tensor(…), tir_vars=R.shape([n])); in 2022 a shape and `dtype=` for out_sinfo.
@@ -209,28 +209,28 @@ Expr FunctionReader::call_tir(const Arguments& arguments) {
   if (at_callee.kind == ExprKind::string) {
     const auto it = context.function_names.find(at_callee.text);
     if (it == context.function_names.end())
-      fail(codes::unknown_name, at_callee, "the module has no function '" + at_callee.text + "'");
+      fail(errors::unknown_name, at_callee, "the module has no function '" + at_callee.text + "'");
     callee = global(it->second);
   } else {
     callee = graph(at_callee);
   }
   if (!callee || !callee.is<GlobalVar>())
-    fail(codes::wrong_type, at_callee, "call_tir calls a function of the module, as cls.f");
+    fail(errors::wrong_type, at_callee, "call_tir calls a function of the module, as cls.f");
   const Syntax& at_args = arguments.need(1, "args");
   Expr args = leaf(at_args);
-  if (!args) fail(codes::wrong_type, at_args, "call_tir takes a tuple of tensors");
+  if (!args) fail(errors::wrong_type, at_args, "call_tir takes a tuple of tensors");
   if (!args.is<Tuple>()) args = with_info(make<Tuple>(std::vector<Expr>{args}), at_args);
 
   const Syntax* out = arguments.find(2, "out_sinfo");
   if (!out) out = arguments.named("out_ty");
-  if (!out) fail(codes::wrong_arguments, arguments.call, "argument 'out_sinfo' is missing");
+  if (!out) fail(errors::wrong_arguments, arguments.call, "argument 'out_sinfo' is missing");
   std::vector<StructInfo> outputs;
   const bool several = (out->kind == ExprKind::list || out->kind == ExprKind::tuple) && !out->items.empty();
   if (is_info(*out) || (several && is_info(*out->items[0]))) {
     outputs = info_list(*out);
   } else {
     const Syntax* t = arguments.named("dtype");
-    if (!t) fail(codes::wrong_arguments, *out, "the outputs are R.Tensor(…), or a shape with dtype=");
+    if (!t) fail(errors::wrong_arguments, *out, "the outputs are R.Tensor(…), or a shape with dtype=");
     const bool list_of_shapes = several && out->kind == ExprKind::list && out->items[0]->kind == ExprKind::tuple;
     const std::vector<const Syntax*> shapes = list_of_shapes ? out->items : std::vector<const Syntax*>{out};
     for (const Syntax* shape : shapes) outputs.push_back(tensor_info(dimensions(*shape), dtype(*t, "call_tir")));
@@ -275,7 +275,7 @@ Expr FunctionReader::operator_call(const Operator& op, const Arguments& argument
     } else if (i - op.inputs.size() < attribute_names.size()) {
       give(attribute_names[i - op.inputs.size()], e);
     } else {
-      fail(codes::wrong_arguments, e, std::string(op.name) + " takes fewer arguments");
+      fail(errors::wrong_arguments, e, std::string(op.name) + " takes fewer arguments");
     }
   }
   std::vector<StructInfo> infos;
@@ -295,13 +295,13 @@ Expr FunctionReader::operator_call(const Operator& op, const Arguments& argument
   }
   for (size_t i = 0; i < op.inputs.size(); ++i)
     if (op.inputs[i].presence == Input::required && (i >= args.size() || !args[i]))
-      fail(codes::wrong_arguments, arguments.call,
+      fail(errors::wrong_arguments, arguments.call,
            "argument '" + std::string(op.inputs[i].name) + "' of " + std::string(op.name) + " is missing");
   const ir::Origin from = origin(arguments.call);
   AttributesRef attributes;
   if (!given.empty()) {
     if (!op.attributes)
-      fail(codes::wrong_arguments, arguments.call,
+      fail(errors::wrong_arguments, arguments.call,
            std::string(op.name) + " has no attribute '" + given.begin()->first + "'");
     Result<AttributesRef> made = op.attributes->from_values(given);
     if (!made.ok()) {

@@ -7,7 +7,7 @@
 namespace lathe::relax {
 
 using script::Arguments;
-namespace codes = script::codes;
+namespace errors = script::codes;
 using script::syntax::ExprKind;
 using script::syntax::StmtKind;
 
@@ -42,7 +42,7 @@ void FunctionReader::head(const Line& def) {
   for (size_t i = 0; i < params_.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (def.parameters[i].name == def.parameters[j].name)
-        fail(codes::defined_twice, place(def.parameters[i].begin, def.parameters[i].end),
+        fail(errors::defined_twice, place(def.parameters[i].begin, def.parameters[i].end),
              "'" + def.parameters[i].name + "' is defined twice");
   if (def.value) {
     result_info_ = info(*def.value);
@@ -63,11 +63,11 @@ Function FunctionReader::function(const Line& def) {
   Sequence body;
   sequence_ = &body;
   for (const Line* s : def.body) {
-    if (body.result) fail(codes::misplaced, place(s->begin, s->head_end), "nothing follows a function's return");
+    if (body.result) fail(errors::misplaced, place(s->begin, s->head_end), "nothing follows a function's return");
     line(*s, body);
   }
   if (!body.result)
-    fail(codes::misplaced, place(def.begin, def.head_end), "function '" + def.name + "' returns nothing");
+    fail(errors::misplaced, place(def.begin, def.head_end), "function '" + def.name + "' returns nothing");
   close(body, false);
   const StructInfo known = body.result->struct_info;
   const Expr sequence =
@@ -91,25 +91,25 @@ void FunctionReader::line(const Line& s, Sequence& into) {
     case StmtKind::pass: return;
     case StmtKind::assign: {
       if (declared_.count(&s)) return;
-      if (s.targets.size() != 1) fail(codes::misplaced, at, "one target is assigned at a time");
+      if (s.targets.size() != 1) fail(errors::misplaced, at, "one target is assigned at a time");
       const Syntax& target = *s.targets[0];
       if (target.kind == ExprKind::tuple) return bind_tuple(target, *s.value, into);
-      if (target.kind != ExprKind::name) fail(codes::misplaced, target, "a name is assigned here");
+      if (target.kind != ExprKind::name) fail(errors::misplaced, target, "a name is assigned here");
       return bind(target.text, target, *s.value, nullptr, into);
     }
     case StmtKind::annotated:
-      if (s.target->kind != ExprKind::name || !s.value) fail(codes::misplaced, at, "a name is given a value here");
+      if (s.target->kind != ExprKind::name || !s.value) fail(errors::misplaced, at, "a name is given a value here");
       return bind(s.target->text, *s.target, *s.value, s.annotation, into);
     case StmtKind::expression: return expression(s, into);
     case StmtKind::with: return with(s, into);
     case StmtKind::if_: branch(s, into); return;
     case StmtKind::return_:
-      if (into.dataflow) fail(codes::misplaced, at, "a dataflow block has no return");
-      if (!s.value) fail(codes::misplaced, at, "a graph function returns a value");
+      if (into.dataflow) fail(errors::misplaced, at, "a dataflow block has no return");
+      if (!s.value) fail(errors::misplaced, at, "a graph function returns a value");
       into.result = leaf(*s.value);
-      if (!into.result) fail(codes::wrong_type, *s.value, "a graph function returns a value");
+      if (!into.result) fail(errors::wrong_type, *s.value, "a graph function returns a value");
       return;
-    default: fail(codes::misplaced, at, "this statement has no meaning in a graph function");
+    default: fail(errors::misplaced, at, "this statement has no meaning in a graph function");
   }
 }
 
@@ -118,7 +118,7 @@ Var FunctionReader::add_binding(const std::string& name, const Syntax& at, Expr 
   const bool dataflow = into.dataflow && !outputs_.count(&at);
   const Var v = ir::with_origin(relax_var(name, std::move(known), dataflow), origin(at));
   const ir::Origin from = bound->origin() ? bound->origin() : origin(at);
-  into.open.push_back(ir::with_origin<BindingNode>(make<VarBinding>(v, std::move(bound)), from));
+  into.open.push_back(ir::with_origin<BindingNode>(make<VarBinding>(std::move(bound), v), from));
   scope.define(name, v, at.begin, at.end);
   return v;
 }
@@ -140,7 +140,7 @@ void FunctionReader::bind(const std::string& name, const Syntax& at, const Synta
     return;
   }
   const Expr bound = graph(*e);
-  if (!bound) fail(codes::wrong_type, *e, "None is not bound to a name");
+  if (!bound) fail(errors::wrong_type, *e, "None is not bound to a name");
   const StructInfo declared = annotation ? info(*annotation) : StructInfo();
   add_binding(name, at, bound, agreed(bound->struct_info, declared, annotation ? *annotation : at), into);
 }
@@ -149,7 +149,7 @@ void FunctionReader::bind_tuple(const Syntax& targets, const Syntax& given, Sequ
   const Expr whole = leaf(given);
   for (size_t i = 0; i < targets.items.size(); ++i) {
     const Syntax& target = *targets.items[i];
-    if (target.kind != ExprKind::name) fail(codes::misplaced, target, "a name is assigned here");
+    if (target.kind != ExprKind::name) fail(errors::misplaced, target, "a name is assigned here");
     const Expr item = with_info(make<TupleGetItem>(whole, static_cast<int64_t>(i)), target);
     add_binding(target.text, target, item, item->struct_info, into);
   }
@@ -177,11 +177,11 @@ void FunctionReader::expression(const Line& s, Sequence& into) {
     return;
   }
   if (path == "relax.output") {
-    if (!into.dataflow) fail(codes::misplaced, e, "R.output stands at the end of a dataflow block");
+    if (!into.dataflow) fail(errors::misplaced, e, "R.output stands at the end of a dataflow block");
     return;  // its names are known from the start of the block
   }
   const Expr bound = graph(e);
-  if (!bound || is_leaf(bound)) fail(codes::misplaced, e, "this value is not used");
+  if (!bound || is_leaf(bound)) fail(errors::misplaced, e, "this value is not used");
   add_binding("_", e, bound, bound->struct_info, into);
 }
 
@@ -190,8 +190,8 @@ void FunctionReader::with(const Line& s, Sequence& into) {
   const std::string path = call.kind == ExprKind::call ? path_of(*call.items[0]) : "";
   const bool dataflow = path == "relax.dataflow";
   if ((!dataflow && path != "relax.bindings") || s.contexts.size() != 1 || s.contexts[0].second)
-    fail(codes::misplaced, call, "`with` takes R.dataflow() in a graph function");
-  if (into.dataflow) fail(codes::misplaced, call, "a dataflow block holds no other block");
+    fail(errors::misplaced, call, "`with` takes R.dataflow() in a graph function");
+  if (into.dataflow) fail(errors::misplaced, call, "a dataflow block holds no other block");
   // The last assignment to each name in R.output outlives the block.
   const Line* outputs = nullptr;
   for (const Line* inner : s.body)
@@ -211,7 +211,7 @@ void FunctionReader::with(const Line& s, Sequence& into) {
         }
       }
       if (name->kind != ExprKind::name || !last)
-        fail(codes::unknown_name, *name, "'" + source_text(*name) + "' is not bound in this block");
+        fail(errors::unknown_name, *name, "'" + source_text(*name) + "' is not bound in this block");
       outputs_.insert(last);
     }
   close(into, dataflow);
@@ -227,7 +227,7 @@ void FunctionReader::with(const Line& s, Sequence& into) {
 // The lines of one branch; the last one assigns the value, under the name that both branches share.
 Expr FunctionReader::branch_body(const Lines& lines, const Line& s, std::string& name, StructInfo& declared) {
   if (lines.empty())
-    fail(codes::misplaced, place(s.begin, s.head_end), "both branches assign the result, so both must be there");
+    fail(errors::misplaced, place(s.begin, s.head_end), "both branches assign the result, so both must be there");
   Sequence body;
   Sequence* const outer = std::exchange(sequence_, &body);
   scope.push();
@@ -242,11 +242,11 @@ Expr FunctionReader::branch_body(const Lines& lines, const Line& s, std::string&
                            : last.kind == StmtKind::assign  ? last.targets[0]
                                                             : nullptr;
     if (!target || target->kind != ExprKind::name || !last.value)
-      fail(codes::misplaced, place(last.begin, last.head_end), "a branch ends with an assignment of its value");
+      fail(errors::misplaced, place(last.begin, last.head_end), "a branch ends with an assignment of its value");
     name = target->text;
     if (last.annotation) declared = info(*last.annotation);
     body.result = leaf(*last.value);
-    if (!body.result) fail(codes::wrong_type, *last.value, "a branch has a value");
+    if (!body.result) fail(errors::wrong_type, *last.value, "a branch has a value");
     agreed(body.result->struct_info, declared, *last.value);
   }
   scope.pop();
@@ -258,16 +258,16 @@ Expr FunctionReader::branch_body(const Lines& lines, const Line& s, std::string&
 
 Var FunctionReader::branch(const Line& s, Sequence& into) {
   const Syntax at = place(s.begin, s.head_end);
-  if (into.dataflow) fail(codes::misplaced, at, "a dataflow block has no control flow");
+  if (into.dataflow) fail(errors::misplaced, at, "a dataflow block has no control flow");
   const Expr condition = leaf(*s.value);
   std::string first, second;
   StructInfo declared, other;
   Expr yes = branch_body(s.body, s, first, declared);
   Expr no = branch_body(s.other, s, second, other);
   if (first != second)
-    fail(codes::misplaced, at, "the branches assign '" + first + "' and '" + second + "', not one name");
+    fail(errors::misplaced, at, "the branches assign '" + first + "' and '" + second + "', not one name");
   if (const auto difference = contradiction(no->struct_info, yes->struct_info); difference && !declared)
-    fail(codes::annotation_differs, at, "the branches differ: " + *difference);
+    fail(errors::annotation_differs, at, "the branches differ: " + *difference);
   const StructInfo known = declared ? declared : yes->struct_info;
   const Expr choice = ir::with_origin<ExprNode>(
       with_struct_info(make<If>(condition, std::move(yes), std::move(no)), known), origin(at));

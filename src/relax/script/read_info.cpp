@@ -6,7 +6,7 @@
 namespace lathe::relax {
 
 using script::Arguments;
-namespace codes = script::codes;
+namespace errors = script::codes;
 using script::syntax::ExprKind;
 
 namespace {
@@ -29,7 +29,7 @@ const FunctionReader::Syntax& FunctionReader::inside(const Syntax& literal) {
   const std::string& text = context.tree.source->text;
   const bool plain = literal.end - literal.begin == literal.text.size() + 2 &&
                      text.compare(literal.begin + 1, literal.text.size(), literal.text) == 0;
-  if (!plain) fail(codes::wrong_type, literal, "a symbolic dimension is a plain string");
+  if (!plain) fail(errors::wrong_type, literal, "a symbolic dimension is a plain string");
   return script::syntax::parse_expression(context.tree, literal.begin + 1, literal.end - 1);
 }
 
@@ -50,7 +50,7 @@ ir::Expr FunctionReader::dimension(const Syntax& e) {
   }
   ir::Expr extent = expr(*inner);
   if (!extent->dtype.is_integer() || extent->dtype.is_vector())
-    fail(codes::dtype_mismatch, e, "a dimension is an integer, not " + extent->dtype.str());
+    fail(errors::dtype_mismatch, e, "a dimension is an integer, not " + extent->dtype.str());
   return extent;
 }
 
@@ -88,7 +88,7 @@ StructInfo FunctionReader::info(const Syntax& e) {
   } else if (constructor(*this, e) == "Tensor") {
     return make<TensorStructInfo>();
   }
-  fail(codes::wrong_type, e, "expected the type of a value, as R.Tensor((2, 3), \"float32\"), R.Tuple, R.Shape, R.Prim, "
+  fail(errors::wrong_type, e, "expected the type of a value, as R.Tensor((2, 3), \"float32\"), R.Tuple, R.Shape, R.Prim, "
                              "R.Callable or R.Object");
 }
 
@@ -108,7 +108,7 @@ StructInfo FunctionReader::info_call(std::string_view name, const Arguments& arg
     const Syntax *t = arguments.find(0, "dtype"), *v = arguments.named("value");
     ir::Expr known;
     if (v) known = dimension_of_any_type(*v);
-    if (is_none(t) && !known) fail(codes::wrong_arguments, arguments.call, "R.Prim takes a dtype or a value");
+    if (is_none(t) && !known) fail(errors::wrong_arguments, arguments.call, "R.Prim takes a dtype or a value");
     const DType type = is_none(t) ? known->dtype : dtype(*t, "R.Prim");
     return make<PrimStructInfo>(type, known);
   }
@@ -180,7 +180,7 @@ std::optional<std::string> contradiction(const StructInfo& value, const StructIn
 
 StructInfo FunctionReader::agreed(const StructInfo& inferred, const StructInfo& declared, const Syntax& at) const {
   if (!declared) return inferred;
-  if (const auto difference = contradiction(inferred, declared)) fail(codes::annotation_differs, at, *difference);
+  if (const auto difference = contradiction(inferred, declared)) fail(errors::annotation_differs, at, *difference);
   return declared;
 }
 

@@ -64,9 +64,12 @@ void FunctionPrinter::collect_pending(const PrimFunc& f) {
 void FunctionPrinter::announce(const Var& v) {
   const auto it = waiting_.find(v.get());
   if (it == waiting_.end()) return;
-  for (const size_t i : it->second)
-    if (--pending_[i].missing == 0) buffer_line(pending_[i].buffer, "Buffer");
-  waiting_.erase(it);
+  // A variable that is bound in several places announces again: its buffers are declared in each.
+  for (const size_t i : it->second) {
+    Pending& entry = pending_[i];
+    if (entry.missing > 0 && --entry.missing > 0) continue;
+    if (!names.find(entry.buffer.get())) buffer_line(entry.buffer, "Buffer");
+  }
 }
 
 // ---- definitions ----

@@ -215,8 +215,9 @@ bool FunctionReader::assign_call(const Syntax& target, const Syntax& call, Suite
   hint = name;
   auto wrap = opener(call, path, name);
   hint.clear();
-  if (wrap) into.define(std::move(wrap));
-  return wrap != nullptr;
+  if (!wrap) return false;
+  into.define(std::move(wrap));
+  return true;
 }
 
 // A statement whose body is what follows or its suite; it defines `name` unless that is empty.
@@ -330,8 +331,9 @@ bool FunctionReader::expression_call(const Syntax& call, const Line& s, Suite& i
   }
   if (block_line(path, call)) return true;
   auto wrap = opener(call, path, "");
-  if (wrap) into.define(std::move(wrap));
-  return wrap != nullptr;
+  if (!wrap) return false;
+  into.define(std::move(wrap));
+  return true;
 }
 
 Stmt FunctionReader::store_call(const Buffer& b, const Syntax& at_indices, const Syntax& stored,
