@@ -57,14 +57,14 @@ def run_lint(options):
 
 
 def run_bench(options):
-    build.build("dev", ["product"], unity=build.is_empty("dev"))
+    build.build("dev", ["product"])
     if not (ROOT / "bench" / "__main__.py").exists():
         raise setup.SetupError("there are no benchmarks yet: bench/__main__.py is missing")
     parts.call(parts.python(), "-m", "bench", *options.arguments)
 
 
 def run_demo(options):
-    build.build("dev", ["product"], unity=build.is_empty("dev"))
+    build.build("dev", ["product"])
     parts.call(parts.python(), "examples/digits/demo.py", env=parts.environment(PYTHONPATH="python"))
 
 

@@ -47,7 +47,7 @@ def checks():
 
 
 def build_everything():
-    build.build("dev", [], unity=build.is_empty("dev"))
+    build.build("dev", [])
 
 
 def ctest(preset, pattern="", **variables):
@@ -65,7 +65,7 @@ def unit_tests(pattern=""):
 
 def test_binaries(preset, rooms):
     """The test binaries that belong to `rooms` or to rooms inside them."""
-    build.configure(preset, unity=build.is_empty(preset))
+    build.configure(preset)
     names = build.test_targets(preset)
     return sorted(n for n in names if any(n == f"{room}_test" or n.startswith(f"{room}_") for room in rooms))
 
@@ -81,7 +81,7 @@ def sanitized_readers():
 
 
 def sanitized_everything():
-    build.build("asan", [], unity=build.is_empty("asan"))
+    build.build("asan", [])
     ctest("asan", **SANITIZER_OPTIONS)
 
 
@@ -109,7 +109,7 @@ def fuzz(seconds):
     if not names:
         print("fuzz: no file *_fuzz.cpp in the tree")
         return
-    build.build("fuzz", ["fuzzers"], unity=build.is_empty("fuzz"))
+    build.build("fuzz", ["fuzzers"])
     targets = [build.folder("fuzz") / "bin" / name for name in names]
     for target in targets:
         seeds = sorted(ROOT.glob(f"src/**/{target.name}_seeds"))

@@ -67,7 +67,7 @@ def judge(rows, folder):
 def main(names):
     rows = [row for row in read_rows(TABLE.read_text()) if not names or row[0] in names]
     if rows:
-        build.configure("faults", unity=True)
+        build.configure("faults")
         targets = build.test_targets("faults") & {test for _, tests, _ in rows for test in tests}
         build.build("faults", sorted(targets))
     return judge(rows, build.folder("faults") / "bin")

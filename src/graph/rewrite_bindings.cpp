@@ -7,10 +7,6 @@
 
 namespace lathe::graph {
 
-bool is_leaf(const Expr& e) {
-  return !e || !(e.is<Call>() || e.is<TupleGetItem>() || e.is<SeqExpr>() || e.is<If>() || e.is<Tuple>());
-}
-
 const Call* as_call_of(const Expr& e, std::string_view name) {
   const auto* call = e ? e.as<Call>() : nullptr;
   const Operator* op = call ? callee_operator(*call) : nullptr;
@@ -80,7 +76,7 @@ std::unordered_map<const ir::Node*, int> count_uses(const Function& function) {
 }
 
 Expr Emitter::emit(Expr value, const std::string& hint) {
-  if (is_leaf(value)) return value;
+  if (!value || is_leaf(value)) return value;
   Var var = relax_var(hint.empty() ? "lv" : hint, value->struct_info, true);
   value = ir::with_origin(std::move(value), origin_);
   values_[var.get()] = value;

@@ -1,6 +1,7 @@
 // Rewriting a function binding by binding: what most graph passes are made of.
 #pragma once
 
+#include "relax/block_builder.h"
 #include "relax/operator.h"
 
 namespace lathe::graph {
@@ -40,8 +41,6 @@ Result<Function> rewrite_bindings(const Function& function, const RewriteValue& 
 // The same over every relax function of a module.
 Result<ir::IRModule> rewrite_functions(ir::IRModule module, const RewriteValue& rewrite);
 
-// Whether an expression may be an operand: a variable, constant, shape, scalar or name.
-bool is_leaf(const Expr& e);
 // The bindings of all blocks in order.
 std::vector<Binding> all_bindings(const Function& function);
 // How often each variable is used, by bindings and by the result.
