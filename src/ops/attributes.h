@@ -54,8 +54,8 @@ struct MatmulAttributes : AttributesNode {
 };
 
 // Windows are given one value a spatial dimension; strides and dilation may be empty: ones; padding: begins, then ends;
-// empty: zeros. auto_pad: "NOTSET" (padding counts), "VALID" (none), "SAME_UPPER", "SAME_LOWER". Layouts are named for two
-// spatial dimensions and hold for any number: "NCHW", "NHWC".
+// empty: zeros. auto_pad: "NOTSET" (padding counts), "VALID" (none), "SAME_UPPER", "SAME_LOWER". Layouts are named for
+// two spatial dimensions and hold for any number: "NCHW", "NHWC".
 struct ConvAttributes : AttributesNode {
   static constexpr std::string_view kind_name = "ConvAttributes";
   std::vector<int64_t> strides, padding, dilation;
@@ -86,14 +86,11 @@ struct PoolAttributes : AttributesNode {
   std::string layout = "NCHW";
   bool count_include_pad = false;  // of avg_pool
   static constexpr auto fields() {
-    return std::tuple{field("pool_size", &PoolAttributes::pool_size),
-                      field("strides", &PoolAttributes::strides),
-                      field("padding", &PoolAttributes::padding),
-                      field("dilation", &PoolAttributes::dilation),
-                      field("ceil_mode", &PoolAttributes::ceil_mode),
-                      field("auto_pad", &PoolAttributes::auto_pad),
-                      field("layout", &PoolAttributes::layout),
-                      field("count_include_pad", &PoolAttributes::count_include_pad)};
+    return std::tuple{
+        field("pool_size", &PoolAttributes::pool_size), field("strides", &PoolAttributes::strides),
+        field("padding", &PoolAttributes::padding),     field("dilation", &PoolAttributes::dilation),
+        field("ceil_mode", &PoolAttributes::ceil_mode), field("auto_pad", &PoolAttributes::auto_pad),
+        field("layout", &PoolAttributes::layout),       field("count_include_pad", &PoolAttributes::count_include_pad)};
   }
 };
 
@@ -184,8 +181,7 @@ struct StridedSliceAttributes : AttributesNode {
   std::vector<int64_t> axes;
   std::vector<int64_t> strides;  // empty: ones
   static constexpr auto fields() {
-    return std::tuple{field("axes", &StridedSliceAttributes::axes),
-                      field("strides", &StridedSliceAttributes::strides)};
+    return std::tuple{field("axes", &StridedSliceAttributes::axes), field("strides", &StridedSliceAttributes::strides)};
   }
 };
 

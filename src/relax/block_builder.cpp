@@ -31,8 +31,8 @@ Function BlockBuilder::end_function(Expr result) {
   Expr body = end_scope(std::move(result));
   OpenFunction open = std::move(functions_.back());
   functions_.pop_back();
-  Function function = make<FunctionNode>(std::move(open.params), std::move(body), std::move(info), true,
-                                         std::move(open.attrs));
+  Function function =
+      make<FunctionNode>(std::move(open.params), std::move(body), std::move(info), true, std::move(open.attrs));
   module_.set(open.name, function);
   return function;
 }
@@ -138,9 +138,9 @@ Result<Expr> BlockBuilder::call_te(const std::string& name, std::vector<Expr> ar
     arg = normalize_argument(std::move(arg));
     const TensorStructInfo* info = as_tensor(arg);
     if (!info || !info->shape)
-      return support::Diagnostic{.code = codes::wrong_arguments,
-                                 .message = "argument " + std::to_string(inputs.size()) + " of '" + name +
-                                            "' is not a tensor of known shape"};
+      return support::Diagnostic{
+          .code = codes::wrong_arguments,
+          .message = "argument " + std::to_string(inputs.size()) + " of '" + name + "' is not a tensor of known shape"};
     inputs.push_back(te::placeholder(*info->shape, info->dtype, "in" + std::to_string(inputs.size())));
   }
   const std::vector<te::Tensor> outputs = build(inputs);
@@ -158,7 +158,8 @@ Expr BlockBuilder::match_cast(Expr value, StructInfo info, const std::string& na
   value = normalize_argument(std::move(value));
   Var var = relax_var(unique(name), info, scope().is_dataflow);
   scope().is_open = true;
-  scope().open.push_back(ir::with_origin<BindingNode>(make<MatchCast>(std::move(value), std::move(info), var), origin_));
+  scope().open.push_back(
+      ir::with_origin<BindingNode>(make<MatchCast>(std::move(value), std::move(info), var), origin_));
   return var;
 }
 

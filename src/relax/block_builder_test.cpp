@@ -7,7 +7,7 @@
 #include "te/topi/elementwise.h"
 
 namespace lathe::relax {
-namespace {
+namespace block_builder_test {
 
 const Operator twice{
     .name = "twice",
@@ -93,5 +93,5 @@ TEST(block_builder, keeps_branches_in_scopes_of_their_own) {
   EXPECT_EQ(text_of(*as_tensor(y)), "float32[2]");
 }
 
-}  // namespace
+}  // namespace block_builder_test
 }  // namespace lathe::relax

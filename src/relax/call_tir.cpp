@@ -9,10 +9,12 @@ namespace {
 Result<StructInfo> infer_call_tir(const InferContext& c) {
   if (c.args.size() < 2 || !c.args[0].is<GlobalVar>() || !c.args[1].is<Tuple>() || c.struct_info_args.empty())
     return support::Diagnostic{.code = codes::wrong_arguments,
-                               .message = "call_tir takes a function of the module, a tuple of tensors and the struct "
-                                          "info of its outputs"};
+                               .message =
+                                   "call_tir takes a function of the module, a tuple of tensors and the struct "
+                                   "info of its outputs"};
   if (c.struct_info_args.size() == 1) return c.struct_info_args[0];
-  return StructInfo(make<TupleStructInfo>(std::vector<StructInfo>(c.struct_info_args.begin(), c.struct_info_args.end())));
+  return StructInfo(
+      make<TupleStructInfo>(std::vector<StructInfo>(c.struct_info_args.begin(), c.struct_info_args.end())));
 }
 
 }  // namespace

@@ -254,7 +254,9 @@ struct SeqExpr : ExprNode {
   static constexpr std::string_view kind_name = "SeqExpr";
   std::vector<BindingBlock> blocks;
   Expr body;
-  static constexpr auto fields() { return std::tuple{field("blocks", &SeqExpr::blocks), field("body", &SeqExpr::body)}; }
+  static constexpr auto fields() {
+    return std::tuple{field("blocks", &SeqExpr::blocks), field("body", &SeqExpr::body)};
+  }
 };
 
 // The value of the branch that the scalar bool tensor `condition` chooses.

@@ -106,12 +106,18 @@ Result<Shape> shape_argument(const InferContext& c, size_t i) {
 
 bool contains(DTypeSet set, DType dtype) {
   switch (set) {
-    case DTypeSet::any: return true;
-    case DTypeSet::numeric: return dtype.is_floating() || dtype.is_integer();
-    case DTypeSet::floating: return dtype.is_floating();
-    case DTypeSet::signed_numeric: return dtype.is_floating() || dtype.is_int();
-    case DTypeSet::integer: return dtype.is_integer();
-    case DTypeSet::boolean: return dtype.is_bool();
+    case DTypeSet::any:
+      return true;
+    case DTypeSet::numeric:
+      return dtype.is_floating() || dtype.is_integer();
+    case DTypeSet::floating:
+      return dtype.is_floating();
+    case DTypeSet::signed_numeric:
+      return dtype.is_floating() || dtype.is_int();
+    case DTypeSet::integer:
+      return dtype.is_integer();
+    case DTypeSet::boolean:
+      return dtype.is_bool();
   }
   support::unreachable("a dtype set without a case");
 }
@@ -132,9 +138,7 @@ Status check_same_dtype(const InferContext& c, size_t i, size_t j) {
                                           " is " + a.str() + " and " + input_name(c, j) + " is " + b.str());
 }
 
-DType accumulation_dtype(DType dtype) {
-  return dtype.is_floating() && dtype.bits < 32 ? DType::float32() : dtype;
-}
+DType accumulation_dtype(DType dtype) { return dtype.is_floating() && dtype.bits < 32 ? DType::float32() : dtype; }
 
 // ---- shapes ----
 
@@ -170,13 +174,18 @@ Result<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
       continue;
     }
     const ir::Expr &x = a[a.size() - 1 - d], &y = b[b.size() - 1 - d];
-    if (ir::is_int(x, 1) || same_extent(x, y)) out = y;
-    else if (ir::is_int(y, 1)) out = x;
+    if (ir::is_int(x, 1) || same_extent(x, y))
+      out = y;
+    else if (ir::is_int(y, 1))
+      out = x;
     else if (different_extents(x, y))
       return wrong(codes::cannot_broadcast, "cannot broadcast " + text_of(a) + " with " + text_of(b));
-    else if (ir::as_int(x)) out = x;  // the other is 1 or the same
-    else if (ir::as_int(y)) out = y;
-    else out = ir::select(ir::eq(x, ir::int64(1)), y, x);
+    else if (ir::as_int(x))
+      out = x;  // the other is 1 or the same
+    else if (ir::as_int(y))
+      out = y;
+    else
+      out = ir::select(ir::eq(x, ir::int64(1)), y, x);
   }
   return result;
 }
@@ -198,8 +207,10 @@ Result<StructInfo> broadcast_arguments(const InferContext& c, DType dtype) {
 Shape reduced_shape(const Shape& shape, const std::vector<int64_t>& axes, bool keepdims) {
   Shape result;
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) == axes.end()) result.push_back(shape[d]);
-    else if (keepdims) result.push_back(ir::int64(1));
+    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) == axes.end())
+      result.push_back(shape[d]);
+    else if (keepdims)
+      result.push_back(ir::int64(1));
   }
   return result;
 }

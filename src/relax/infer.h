@@ -14,9 +14,9 @@ using OptionalShape = std::optional<Shape>;
 Result<StructInfo> infer_struct_info(const Expr& e);
 
 // ---- text for messages ----
-std::string text_of(const ir::Expr& extent);                 // "8", "n", "2 * n + 1"
-std::string text_of(const Shape& shape);                     // "[8, n]"
-std::string text_of(const TensorStructInfo& info);           // "float32[8, n]"
+std::string text_of(const ir::Expr& extent);        // "8", "n", "2 * n + 1"
+std::string text_of(const Shape& shape);            // "[8, n]"
+std::string text_of(const TensorStructInfo& info);  // "float32[8, n]"
 support::Diagnostic wrong(support::Code code, std::string message);
 
 // ---- extents ----

@@ -33,8 +33,8 @@ Result<StructInfo> infer_struct_info(const Expr& e) {
         const auto* tuple = of.as<TupleStructInfo>();
         if (!tuple) return wrong(codes::wrong_arguments, "an item is taken of a value that is not a tuple");
         if (n.index < 0 || n.index >= static_cast<int64_t>(tuple->items.size()))
-          return wrong(codes::wrong_arguments, "item " + std::to_string(n.index) + " of a tuple of " +
-                                                   std::to_string(tuple->items.size()));
+          return wrong(codes::wrong_arguments,
+                       "item " + std::to_string(n.index) + " of a tuple of " + std::to_string(tuple->items.size()));
         return tuple->items[static_cast<size_t>(n.index)];
       },
       [](const Call& n) -> Info { return infer_call(n); },

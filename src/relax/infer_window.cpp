@@ -17,8 +17,7 @@ Result<std::vector<Window>> resolve_windows(const InferContext& c, const WindowA
                                             const Shape& spatial, const Shape& kernel) {
   const size_t rank = spatial.size();
   const std::string name(c.op.name);
-  const auto check_count = [&](const char* what, const std::vector<int64_t>& values,
-                               size_t count) -> support::Status {
+  const auto check_count = [&](const char* what, const std::vector<int64_t>& values, size_t count) -> support::Status {
     if (values.empty() || values.size() == count) return support::success();
     return wrong(codes::wrong_attribute, name + " over " + std::to_string(rank) + " spatial dimensions takes " +
                                              std::to_string(count) + " " + what + ", not " +

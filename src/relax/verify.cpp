@@ -86,8 +86,7 @@ class Verifier {
       for (const Expr& item : tuple->items) leaf(item, where);
       return;
     }
-    if (!is_leaf(e))
-      return add(codes::not_normal_form, e, "an operand of " + where + " is not a variable or constant");
+    if (!is_leaf(e)) return add(codes::not_normal_form, e, "an operand of " + where + " is not a variable or constant");
     if (const auto* var = e.as<VarNode>()) {
       if (!defined_.count(var))
         add(codes::undefined_variable, e, "the variable '" + var->name + "' is used before it is defined");
@@ -115,8 +114,10 @@ class Verifier {
         [&](const If& n) {
           leaf(n.condition, where);
           for (const Expr& branch : {n.true_branch, n.false_branch}) {
-            if (const auto* seq = branch.as<SeqExpr>()) sequence(*seq);
-            else add(codes::not_normal_form, branch, "a branch of " + where + " is not a sequence");
+            if (const auto* seq = branch.as<SeqExpr>())
+              sequence(*seq);
+            else
+              add(codes::not_normal_form, branch, "a branch of " + where + " is not a sequence");
           }
         },
         [&](const SeqExpr&) { add(codes::not_normal_form, e, where + " is a sequence inside a sequence"); },
@@ -151,7 +152,8 @@ class Verifier {
         if (var->is_dataflow) {
           inside.push_back(var.get());
           if (!block->is_dataflow)
-            add(codes::dataflow_escape, var, "the dataflow variable '" + var->name + "' is bound outside a dataflow block");
+            add(codes::dataflow_escape, var,
+                "the dataflow variable '" + var->name + "' is bound outside a dataflow block");
         }
       }
       ended_.insert(inside.begin(), inside.end());

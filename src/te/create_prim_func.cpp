@@ -47,8 +47,8 @@ class Lowering {
     std::vector<Stmt> copies;
     for (const Tensor& output : outputs) {
       if (declared(output.buffer)) {  // an input, or an output twice: a copy of its own
-        const Tensor copy = compute(
-            output.shape(), [&](const auto& i) { return output(i); }, {output}, output.buffer->name + "_copy");
+        const Tensor copy =
+            compute(output.shape(), [&](const auto& i) { return output(i); }, {output}, output.buffer->name + "_copy");
         parameters_.push_back(declare(copy.buffer));
         later_.push_back(copy);
       } else {
@@ -109,12 +109,11 @@ class Lowering {
   }
 
   // The instance of a block; without regions they are inferred.
-  Stmt realize(std::vector<IterVar> iter_vars, std::vector<Expr> values, tir::Regions regions,
-               const std::string& name, Stmt init, Stmt body, const ir::Attributes& annotations = {}) {
-    auto block = ir::make<tir::Block>(std::move(iter_vars), std::vector<Buffer>{},
-                                      std::vector<tir::MatchBufferRegion>{}, std::move(regions.reads),
-                                      std::move(regions.writes), block_names_.unique(name), std::move(init),
-                                      std::move(body), annotations);
+  Stmt realize(std::vector<IterVar> iter_vars, std::vector<Expr> values, tir::Regions regions, const std::string& name,
+               Stmt init, Stmt body, const ir::Attributes& annotations = {}) {
+    auto block = ir::make<tir::Block>(
+        std::move(iter_vars), std::vector<Buffer>{}, std::vector<tir::MatchBufferRegion>{}, std::move(regions.reads),
+        std::move(regions.writes), block_names_.unique(name), std::move(init), std::move(body), annotations);
     if (block->writes.empty())
       block = ir::with(*block, [](tir::Block& copy) {
         tir::Regions inferred = tir::infer_regions(copy);
@@ -129,7 +128,10 @@ class Lowering {
     std::vector<Var> loops;
     std::vector<Expr> values, point;
     std::vector<IterVar> all = op.axis;
-    all.insert(all.end(), op.reduce_axis.begin(), op.reduce_axis.end());
+    // Over no element nothing would initialise: the result is the identity, without a reduction.
+    const bool reduces_nothing = std::any_of(op.reduce_axis.begin(), op.reduce_axis.end(),
+                                             [](const IterVar& k) { return ir::is_int(k->dom.extent, 0); });
+    if (!reduces_nothing) all.insert(all.end(), op.reduce_axis.begin(), op.reduce_axis.end());
     for (const IterVar& axis : all) {
       const Var inner = ir::var("v_" + axis->var->name), loop = ir::var(axis->var->name);
       rename_.map[axis->var.get()] = inner;
@@ -142,7 +144,9 @@ class Lowering {
     std::vector<Buffer> outputs;
     for (const Buffer& output : op.outputs) outputs.push_back(rename_(output));
     Stmt init, body;
-    if (op.body[0].as<ir::Reduce>()) {
+    if (reduces_nothing) {
+      body = init_of(op, outputs, point);
+    } else if (op.body[0].as<ir::Reduce>()) {
       if (!support::flip("te_dropped_init")) init = init_of(op, outputs, point);
       body = update_of(op, outputs, point);
     } else {
@@ -200,11 +204,9 @@ class Lowering {
         stores.push_back(ir::make<tir::BufferStore>(accumulators[v], lets[v], point));
       }
       update = tir::seq(std::move(stores));
-      for (size_t v = results.size(); v-- > 0;)
-        update = ir::make<tir::LetStmt>(lets[v], results[v], std::move(update));
+      for (size_t v = results.size(); v-- > 0;) update = ir::make<tir::LetStmt>(lets[v], results[v], std::move(update));
     }
-    if (reduce.condition)
-      update = ir::make<tir::IfThenElse>(rename_(reduce.condition), std::move(update), Stmt{});
+    if (reduce.condition) update = ir::make<tir::IfThenElse>(rename_(reduce.condition), std::move(update), Stmt{});
     return update;
   }
 

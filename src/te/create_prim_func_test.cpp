@@ -8,7 +8,7 @@
 #include "te/topi/matmul.h"
 
 namespace lathe::te {
-namespace {
+namespace create_prim_func_test {
 
 using ir::DType;
 using ir::int64;
@@ -112,5 +112,5 @@ TEST(create_prim_func, refuses_a_placeholder_that_is_no_input) {
   }
 }
 
-}  // namespace
+}  // namespace create_prim_func_test
 }  // namespace lathe::te

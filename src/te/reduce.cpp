@@ -6,9 +6,9 @@ namespace lathe::te {
 using ir::DType;
 
 IterVar reduce_axis(Expr min, Expr extent, std::string name) {
-  return ir::make<ir::IterVarNode>(ir::Range{ir::cast(DType::int64(), std::move(min)),
-                                             ir::cast(DType::int64(), std::move(extent))},
-                                   ir::var(std::move(name)), ir::IterType::reduce);
+  return ir::make<ir::IterVarNode>(
+      ir::Range{ir::cast(DType::int64(), std::move(min)), ir::cast(DType::int64(), std::move(extent))},
+      ir::var(std::move(name)), ir::IterType::reduce);
 }
 
 ir::CommReducer comm_reducer(
@@ -30,9 +30,9 @@ namespace {
 
 Expr reduce(Expr source, std::vector<IterVar> axis, Expr (*combine)(Expr, Expr), Expr identity, Expr init = {}) {
   const DType dtype = source->dtype;
-  ir::CommReducer combiner = comm_reducer(
-      [&](const auto& lhs, const auto& rhs) { return std::vector<Expr>{combine(lhs[0], rhs[0])}; },
-      [&](const auto&) { return std::vector<Expr>{std::move(identity)}; }, {dtype});
+  ir::CommReducer combiner =
+      comm_reducer([&](const auto& lhs, const auto& rhs) { return std::vector<Expr>{combine(lhs[0], rhs[0])}; },
+                   [&](const auto&) { return std::vector<Expr>{std::move(identity)}; }, {dtype});
   std::vector<Expr> initial;
   if (init) initial.push_back(std::move(init));
   return ir::make<ir::Reduce>(std::move(combiner), std::move(axis), std::vector<Expr>{std::move(source)}, Expr{},
@@ -54,8 +54,8 @@ Expr prod(Expr source, std::vector<IterVar> axis) {
 Expr max(Expr source, std::vector<IterVar> axis) {
   const DType dtype = source->dtype;
   if (dtype.is_bool()) return reduce(std::move(source), std::move(axis), ir::logical_or, ir::boolean(false));
-  Expr lowest = has_infinity(dtype) ? ir::constant(dtype, -std::numeric_limits<double>::infinity())
-                                    : ir::min_value(dtype);
+  Expr lowest =
+      has_infinity(dtype) ? ir::constant(dtype, -std::numeric_limits<double>::infinity()) : ir::min_value(dtype);
   return reduce(std::move(source), std::move(axis), ir::max, std::move(lowest));
 }
 Expr min(Expr source, std::vector<IterVar> axis) {

@@ -39,8 +39,9 @@ void check_reduce_is_outermost(const std::string& name, const Expr& body) {
   ir::pre_order(body, [&](const ir::NodeRef& n) {
     if (n->node_class().family != "expr") return true;
     if (n.as<ir::Reduce>() && n.as<ir::Reduce>() != outer)
-      refuse(codes::nested_reduce, "the body of '" + name + "' has a reduction inside an expression; compute the "
-                                   "reduction as a tensor of its own");
+      refuse(codes::nested_reduce, "the body of '" + name +
+                                       "' has a reduction inside an expression; compute the "
+                                       "reduction as a tensor of its own");
     return true;
   });
 }
@@ -70,8 +71,8 @@ static std::vector<Tensor> tensors_of(OperationNode operation, const std::vector
   return tensors;
 }
 
-Tensor compute(std::vector<Expr> shape, const Body& body, std::vector<Tensor> inputs, std::string name,
-               std::string tag, ir::Attributes attrs) {
+Tensor compute(std::vector<Expr> shape, const Body& body, std::vector<Tensor> inputs, std::string name, std::string tag,
+               ir::Attributes attrs) {
   shape = as_index(std::move(shape));
   OperationNode operation{.name = std::move(name), .tag = std::move(tag), .attrs = std::move(attrs)};
   operation.inputs = std::move(inputs);

@@ -32,9 +32,9 @@ struct OperationNode {
   std::string name;
   std::string tag;
   ir::Attributes attrs;
-  std::vector<Tensor> inputs;       // every tensor that the bodies read
+  std::vector<Tensor> inputs;  // every tensor that the bodies read
   std::vector<ir::Buffer> outputs;
-  std::vector<IterVar> axis;        // spatial, one a dimension
+  std::vector<IterVar> axis;  // spatial, one a dimension
   std::vector<IterVar> reduce_axis;
   std::vector<Expr> body;
   tir::Stmt extern_body;

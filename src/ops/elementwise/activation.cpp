@@ -17,9 +17,8 @@ Expr leaky(const Expr& x, const LeakyReluAttributes& a) {
 }
 
 Expr exponential_linear(const Expr& x, const EluAttributes& a) {
-  return in_float32(x, [&](const Expr& y) {
-    return ir::select(y < zero_of(y), number(y, a.alpha) * (exp_of(y) - number(y, 1)), y);
-  });
+  return in_float32(
+      x, [&](const Expr& y) { return ir::select(y < zero_of(y), number(y, a.alpha) * (exp_of(y) - number(y, 1)), y); });
 }
 
 Expr scaled_exponential_linear(const Expr& x, const SeluAttributes& a) {
@@ -65,31 +64,29 @@ Result<StructInfo> infer_prelu(const InferContext& c) {
   const StructInfo info = TRY(relax::broadcast_arguments(c, c.tensor(0)->dtype));
   const auto &x = *c.tensor(0), &both = *info.as<relax::TensorStructInfo>();
   if (x.shape && both.shape && !relax::same_shape(*x.shape, *both.shape))
-    return relax::wrong(relax::codes::cannot_broadcast, "cannot broadcast the slope " + relax::text_of(*c.tensor(1)) +
-                                                            " to " + relax::text_of(x));
+    return relax::wrong(relax::codes::cannot_broadcast,
+                        "cannot broadcast the slope " + relax::text_of(*c.tensor(1)) + " to " + relax::text_of(x));
   return info;
 }
 
 std::vector<te::Tensor> lower_prelu(const LowerContext& c) {
-  return {te::topi::map({c.tensor(0), c.tensor(1)}, *c.output().shape,
-                        [](const std::vector<Expr>& v) {
-                          return ir::select(v[0] < zero_of(v[0]), v[1] * v[0], v[0]);
-                        },
-                        "prelu")};
+  return {te::topi::map(
+      {c.tensor(0), c.tensor(1)}, *c.output().shape,
+      [](const std::vector<Expr>& v) { return ir::select(v[0] < zero_of(v[0]), v[1] * v[0], v[0]); }, "prelu")};
 }
 
 }  // namespace
 
 // NaN stays NaN.
-const Operator relu = unary(
-    "nn.relu", numeric, [](const Expr& x) { return ir::max(x, zero_of(x)); }, "numpy.maximum(x, 0)");
+const Operator relu =
+    unary("nn.relu", numeric, [](const Expr& x) { return ir::max(x, zero_of(x)); }, "numpy.maximum(x, 0)");
 const Operator leakyrelu = unary_with("nn.leakyrelu", floating, leaky, "numpy.where(x < 0, alpha * x, x)");
-const Operator elu = unary_with("nn.elu", floating, exponential_linear,
-                                "numpy.where(x < 0, alpha * numpy.expm1(x), x)");
-const Operator selu = unary_with("nn.selu", floating, scaled_exponential_linear,
-                                 "gamma * numpy.where(x > 0, x, alpha * numpy.expm1(x))");
-const Operator hard_sigmoid = unary_with("nn.hard_sigmoid", floating, hard_sigmoid_with,
-                                         "numpy.clip(alpha * x + beta, 0, 1)");
+const Operator elu =
+    unary_with("nn.elu", floating, exponential_linear, "numpy.where(x < 0, alpha * numpy.expm1(x), x)");
+const Operator selu =
+    unary_with("nn.selu", floating, scaled_exponential_linear, "gamma * numpy.where(x > 0, x, alpha * numpy.expm1(x))");
+const Operator hard_sigmoid =
+    unary_with("nn.hard_sigmoid", floating, hard_sigmoid_with, "numpy.clip(alpha * x + beta, 0, 1)");
 const Operator hard_swish = unary(
     "nn.hard_swish", floating,
     [](const Expr& x) { return in_float32(x, [](const Expr& y) { return y * hard_sigmoid_of(y, 1.0 / 6, 0.5); }); },
@@ -100,9 +97,7 @@ const Operator gelu_tanh = unary("nn.gelu_tanh", floating, gelu_tanh_of,
                                  "0.5 * x * (1 + numpy.tanh(numpy.sqrt(2 / numpy.pi) * (x + 0.044715 * x**3)))");
 const Operator silu = unary(
     "nn.silu", floating,
-    [](const Expr& x) {
-      return in_float32(x, [](const Expr& y) { return y * ir::call(ir::intrinsic::sigmoid, y); });
-    },
+    [](const Expr& x) { return in_float32(x, [](const Expr& y) { return y * ir::call(ir::intrinsic::sigmoid, y); }); },
     "x / (1 + numpy.exp(-x))");
 
 // x where it is not negative, slope * x elsewhere; the slope broadcasts to x.

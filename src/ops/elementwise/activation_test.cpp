@@ -1,7 +1,7 @@
 #include "ops/testing/operator_check.h"
 
 namespace lathe::ops::testing {
-namespace {
+namespace activation_test {
 
 using ir::make;
 
@@ -23,7 +23,8 @@ std::vector<Case> cases() {
       {&hard_swish, {}, [](double x) { return x * std::min(1.0, std::max(0.0, x / 6 + 0.5)); }},
       {&softplus, {}, [](double x) { return std::log1p(std::exp(x)); }},
       {&gelu, {}, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
-      {&gelu_tanh, {},
+      {&gelu_tanh,
+       {},
        [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
       {&silu, {}, [](double x) { return x / (1 + std::exp(-x)); }},
   };
@@ -61,14 +62,14 @@ TEST(activation, rectifies_integers) {
 TEST(activation, broadcasts_the_slope_of_prelu) {
   for (const DType dtype : floats) {
     const Array x = random_array(dtype, {2, 3, 4}, 3), slope = random_array(dtype, {3, 1}, 4);
-    EXPECT_TRUE(close(run(prelu, {x, slope})[0], map(dtype, {2, 3, 4}, {x, slope}, [](const auto& v) {
-                        return v[0] < 0 ? v[1] * v[0] : v[0];
-                      }), 2));
+    EXPECT_TRUE(close(run(prelu, {x, slope})[0],
+                      map(dtype, {2, 3, 4}, {x, slope}, [](const auto& v) { return v[0] < 0 ? v[1] * v[0] : v[0]; }),
+                      2));
   }
   const auto failed = refusal(prelu, {zeros(DType::float32(), {3}), zeros(DType::float32(), {2, 3})});
   ASSERT_EQ(failed.size(), 1u);
   EXPECT_EQ(failed[0].code, relax::codes::cannot_broadcast);
 }
 
-}  // namespace
+}  // namespace activation_test
 }  // namespace lathe::ops::testing

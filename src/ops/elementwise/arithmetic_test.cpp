@@ -1,7 +1,7 @@
 #include "ops/testing/operator_check.h"
 
 namespace lathe::ops::testing {
-namespace {
+namespace arithmetic_test {
 
 struct Case {
   const Operator* op;
@@ -42,16 +42,16 @@ TEST(arithmetic, computes_every_dtype) {
     for (const auto& dtypes : {floats, integers})
       for (const DType dtype : dtypes) {
         const Array a = random_array(dtype, {3, 5}, 1, -20, 20), b = divisors(dtype, {3, 5}, 2);
-        const Array expected = map(dtype, {3, 5}, {a, b}, [&](const std::vector<double>& v) {
-          return reference_of(c, dtype, v[0], v[1]);
-        });
+        const Array expected = map(dtype, {3, 5}, {a, b},
+                                   [&](const std::vector<double>& v) { return reference_of(c, dtype, v[0], v[1]); });
         EXPECT_TRUE(close(run(*c.op, {a, b})[0], expected, 4, 8)) << c.op->name;
       }
 }
 
 TEST(arithmetic, broadcasts) {
   const std::vector<std::pair<Extents, Extents>> shapes{
-      {{2, 3, 5}, {5}}, {{2, 1, 5}, {3, 1}}, {{}, {4, 7}}, {{1}, {1}}, {{}, {}}, {{0, 3}, {1, 3}}, {{2, 0}, {1}}, {{7}, {2, 1, 1}}};
+      {{2, 3, 5}, {5}}, {{2, 1, 5}, {3, 1}}, {{}, {4, 7}},  {{1}, {1}},
+      {{}, {}},         {{0, 3}, {1, 3}},    {{2, 0}, {1}}, {{7}, {2, 1, 1}}};
   for (const auto& [left, right] : shapes) {
     Extents shape(std::max(left.size(), right.size()));
     for (size_t d = 0; d < shape.size(); ++d) {
@@ -70,15 +70,14 @@ TEST(arithmetic, broadcasts) {
 TEST(arithmetic, raises_to_powers) {
   for (const DType dtype : floats) {
     const Array a = random_array(dtype, {4, 3}, 5, 0.25, 2), b = random_array(dtype, {4, 3}, 6, -2, 3);
-    EXPECT_TRUE(close(run(power, {a, b})[0], map(dtype, {4, 3}, {a, b}, [](const auto& v) {
-                        return std::pow(v[0], v[1]);
-                      }), 8));
+    EXPECT_TRUE(close(run(power, {a, b})[0],
+                      map(dtype, {4, 3}, {a, b}, [](const auto& v) { return std::pow(v[0], v[1]); }), 8));
   }
   for (const DType dtype : integers) {
     const Array a = random_array(dtype, {6}, 7, -3, 3), b = random_array(dtype, {6}, 8, 0, 4);
-    EXPECT_TRUE(close(run(power, {a, b})[0], map(dtype, {6}, {a, b}, [](const auto& v) {
-                        return std::pow(v[0], v[1]);
-                      }))) << dtype.str();
+    EXPECT_TRUE(
+        close(run(power, {a, b})[0], map(dtype, {6}, {a, b}, [](const auto& v) { return std::pow(v[0], v[1]); })))
+        << dtype.str();
   }
 }
 
@@ -107,5 +106,5 @@ TEST(arithmetic, refuses_what_does_not_fit) {
   EXPECT_EQ(refusal(add, {a})[0].code, relax::codes::wrong_arguments);
 }
 
-}  // namespace
+}  // namespace arithmetic_test
 }  // namespace lathe::ops::testing

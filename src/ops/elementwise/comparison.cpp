@@ -39,8 +39,9 @@ Result<StructInfo> infer_where(const InferContext& c) {
 }
 
 std::vector<te::Tensor> lower_where(const LowerContext& c) {
-  return {te::topi::map({c.tensor(0), c.tensor(1), c.tensor(2)}, *c.output().shape,
-                        [](const std::vector<Expr>& v) { return ir::select(v[0], v[1], v[2]); }, "where")};
+  return {te::topi::map(
+      {c.tensor(0), c.tensor(1), c.tensor(2)}, *c.output().shape,
+      [](const std::vector<Expr>& v) { return ir::select(v[0], v[1], v[2]); }, "where")};
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "ops/testing/operator_check.h"
 
 namespace lathe::ops::testing {
-namespace {
+namespace comparison_test {
 
 const double nan = std::numeric_limits<double>::quiet_NaN();
 const double infinity = std::numeric_limits<double>::infinity();
@@ -11,9 +11,9 @@ struct Case {
   bool (*reference)(double, double);
 };
 const Case comparisons[] = {
-    {&equal, [](double a, double b) { return a == b; }},   {&not_equal, [](double a, double b) { return a != b; }},
-    {&less, [](double a, double b) { return a < b; }},     {&less_equal, [](double a, double b) { return a <= b; }},
-    {&greater, [](double a, double b) { return a > b; }},  {&greater_equal, [](double a, double b) { return a >= b; }},
+    {&equal, [](double a, double b) { return a == b; }},  {&not_equal, [](double a, double b) { return a != b; }},
+    {&less, [](double a, double b) { return a < b; }},    {&less_equal, [](double a, double b) { return a <= b; }},
+    {&greater, [](double a, double b) { return a > b; }}, {&greater_equal, [](double a, double b) { return a >= b; }},
 };
 
 TEST(comparison, compares_every_dtype) {
@@ -21,9 +21,9 @@ TEST(comparison, compares_every_dtype) {
     for (const auto& dtypes : {floats, integers})
       for (const DType dtype : dtypes) {
         const Array a = random_array(dtype, {4, 5}, 1, -2, 2), b = random_array(dtype, {5}, 2, -2, 2);
-        EXPECT_TRUE(close(run(*c.op, {a, b})[0], map(DType::boolean(), {4, 5}, {a, b}, [&](const auto& v) {
-                            return c.reference(v[0], v[1]);
-                          }))) << c.op->name;
+        EXPECT_TRUE(close(run(*c.op, {a, b})[0], map(DType::boolean(), {4, 5}, {a, b},
+                                                     [&](const auto& v) { return c.reference(v[0], v[1]); })))
+            << c.op->name;
       }
 }
 
@@ -63,13 +63,12 @@ TEST(comparison, chooses_by_a_condition) {
   for (const auto& dtypes : {floats, integers, std::vector{DType::boolean()}})
     for (const DType dtype : dtypes) {
       const Array a = random_array(dtype, {3, 1}, 3), b = random_array(dtype, {4}, 4);
-      EXPECT_TRUE(close(run(where, {condition, a, b})[0], map(dtype, {2, 3, 4}, {condition, a, b}, [](const auto& v) {
-                          return v[0] ? v[1] : v[2];
-                        })));
+      EXPECT_TRUE(close(run(where, {condition, a, b})[0],
+                        map(dtype, {2, 3, 4}, {condition, a, b}, [](const auto& v) { return v[0] ? v[1] : v[2]; })));
     }
   EXPECT_EQ(refusal(where, {condition, zeros(DType::float32(), {2}), zeros(DType::int_(8), {2})})[0].code,
             relax::codes::dtype_mismatch);
 }
 
-}  // namespace
+}  // namespace comparison_test
 }  // namespace lathe::ops::testing

@@ -28,9 +28,8 @@ Result<StructInfo> infer_clip(const InferContext& c) {
     if (!c.args[i]) continue;
     TRY(relax::check_same_dtype(c, 0, i));
     if (c.tensor(i)->ndim > 0)
-      return relax::wrong(relax::codes::wrong_rank, "the bound '" + std::string(c.op.inputs[i].name) +
-                                                        "' of clip is " + relax::text_of(*c.tensor(i)) +
-                                                        ", not a scalar");
+      return relax::wrong(relax::codes::wrong_rank, "the bound '" + std::string(c.op.inputs[i].name) + "' of clip is " +
+                                                        relax::text_of(*c.tensor(i)) + ", not a scalar");
   }
   return c.args[0]->struct_info;
 }
@@ -40,14 +39,15 @@ std::vector<te::Tensor> lower_clip(const LowerContext& c) {
   const bool has_min = c.tensors.size() > 1 && c.tensors[1], has_max = c.tensors.size() > 2 && c.tensors[2];
   if (has_min) inputs.push_back(c.tensor(1));
   if (has_max) inputs.push_back(c.tensor(2));
-  return {te::topi::map(inputs, *c.output().shape,
-                        [&](const std::vector<Expr>& v) {
-                          Expr x = v[0];
-                          if (has_min) x = ir::max(x, v[1]);
-                          if (has_max) x = ir::min(x, v.back());
-                          return x;
-                        },
-                        "clip")};
+  return {te::topi::map(
+      inputs, *c.output().shape,
+      [&](const std::vector<Expr>& v) {
+        Expr x = v[0];
+        if (has_min) x = ir::max(x, v[1]);
+        if (has_max) x = ir::min(x, v.back());
+        return x;
+      },
+      "clip")};
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "ops/testing/operator_check.h"
 
 namespace lathe::ops::testing {
-namespace {
+namespace conversion_test {
 
 using ir::make;
 
@@ -14,9 +14,8 @@ TEST(conversion, converts_between_all_dtypes) {
   for (const DType from : all)
     for (const DType to : all) {
       const Array x = random_array(from, {13}, 1, from.is_uint() || to.is_uint() ? 0 : -9, 9);
-      const Array expected = map(to, {13}, {x}, [&](const auto& v) {
-        return to.is_floating() || to.is_bool() ? v[0] : std::trunc(v[0]);
-      });
+      const Array expected =
+          map(to, {13}, {x}, [&](const auto& v) { return to.is_floating() || to.is_bool() ? v[0] : std::trunc(v[0]); });
       EXPECT_TRUE(close(cast_to(to, x), expected, 0)) << from.str() << " to " << to.str();
     }
 }
@@ -53,5 +52,5 @@ TEST(conversion, clips_to_bounds_that_may_be_absent) {
   EXPECT_EQ(refusal(clip, {x, zeros(DType::int_(8), {})})[0].code, relax::codes::dtype_mismatch);
 }
 
-}  // namespace
+}  // namespace conversion_test
 }  // namespace lathe::ops::testing

@@ -10,15 +10,13 @@ Operator unary(std::string_view name, DTypeSet dtypes, UnaryScalar f, std::strin
   return {.name = name,
           .inputs = {{"x"}},
           .infer = relax::same_type_as_input(dtypes),
-          .meaning = relax::TeExpression([name, f](const LowerContext& c) {
-            return std::vector{te::topi::map(c.tensor(0), f, te_name(name))};
-          }),
+          .meaning = relax::TeExpression(
+              [name, f](const LowerContext& c) { return std::vector{te::topi::map(c.tensor(0), f, te_name(name))}; }),
           .fusion = FusionKind::elementwise,
           .reference = reference};
 }
 
-Operator binary(std::string_view name, DTypeSet dtypes, BinaryScalar f, std::string_view reference,
-                bool is_predicate) {
+Operator binary(std::string_view name, DTypeSet dtypes, BinaryScalar f, std::string_view reference, bool is_predicate) {
   return {.name = name,
           .inputs = {{"a"}, {"b"}},
           .infer = [dtypes, is_predicate](const InferContext& c) -> Result<StructInfo> {
@@ -27,9 +25,9 @@ Operator binary(std::string_view name, DTypeSet dtypes, BinaryScalar f, std::str
             return relax::broadcast_arguments(c, is_predicate ? DType::boolean() : c.tensor(0)->dtype);
           },
           .meaning = relax::TeExpression([name, f](const LowerContext& c) {
-            return std::vector{te::topi::map({c.tensor(0), c.tensor(1)}, *c.output().shape,
-                                             [&](const std::vector<Expr>& v) { return f(v[0], v[1]); },
-                                             te_name(name))};
+            return std::vector{te::topi::map(
+                {c.tensor(0), c.tensor(1)}, *c.output().shape,
+                [&](const std::vector<Expr>& v) { return f(v[0], v[1]); }, te_name(name))};
           }),
           .fusion = FusionKind::broadcast,
           .reference = reference};

@@ -40,8 +40,8 @@ Operator unary_with(std::string_view name, DTypeSet dtypes, Expr (*f)(const Expr
   Operator op = unary(name, dtypes, {}, reference);
   op.attributes = relax::attributes_of<Attributes>();
   op.meaning = relax::TeExpression([name, f](const LowerContext& c) {
-    return std::vector{te::topi::map(
-        c.tensor(0), [&](const Expr& x) { return f(x, c.attrs<Attributes>()); }, te_name(name))};
+    return std::vector{
+        te::topi::map(c.tensor(0), [&](const Expr& x) { return f(x, c.attrs<Attributes>()); }, te_name(name))};
   });
   return op;
 }

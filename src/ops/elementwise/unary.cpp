@@ -7,7 +7,7 @@ using enum DTypeSet;
 
 namespace {
 
-Operator function(std::string_view name, const ir::Intrinsic& intrinsic, std::string_view reference) {
+Operator float_function(std::string_view name, const ir::Intrinsic& intrinsic, std::string_view reference) {
   return unary(
       name, floating,
       [&intrinsic](const Expr& x) { return in_float32(x, [&](const Expr& y) { return ir::call(intrinsic, y); }); },
@@ -29,8 +29,7 @@ Expr absolute(const Expr& x) {
 Expr sign_of(const Expr& x) {
   const Expr zero = ir::constant(x->dtype, 0), one = ir::constant(x->dtype, 1);
   if (x->dtype.is_uint()) return ir::select(x > zero, one, zero);
-  const Expr not_positive = ir::select(x < zero, ir::constant(x->dtype, -1),
-                                       ir::select(ir::eq(x, zero), zero, x));
+  const Expr not_positive = ir::select(x < zero, ir::constant(x->dtype, -1), ir::select(ir::eq(x, zero), zero, x));
   return ir::select(x > zero, one, not_positive);
 }
 
@@ -39,19 +38,19 @@ Expr sign_of(const Expr& x) {
 const Operator negative = unary("negative", numeric, negated, "-x");
 const Operator abs = unary("abs", numeric, absolute, "numpy.abs(x)");
 const Operator sign = unary("sign", numeric, sign_of, "numpy.sign(x)");
-const Operator floor = function("floor", ir::intrinsic::floor, "numpy.floor(x)");
-const Operator ceil = function("ceil", ir::intrinsic::ceil, "numpy.ceil(x)");
+const Operator floor = float_function("floor", ir::intrinsic::floor, "numpy.floor(x)");
+const Operator ceil = float_function("ceil", ir::intrinsic::ceil, "numpy.ceil(x)");
 // Halves to even.
-const Operator round = function("round", ir::intrinsic::nearbyint, "numpy.round(x)");
-const Operator sqrt = function("sqrt", ir::intrinsic::sqrt, "numpy.sqrt(x)");
-const Operator rsqrt = function("rsqrt", ir::intrinsic::rsqrt, "1 / numpy.sqrt(x)");
-const Operator exp = function("exp", ir::intrinsic::exp, "numpy.exp(x)");
-const Operator log = function("log", ir::intrinsic::log, "numpy.log(x)");
-const Operator sin = function("sin", ir::intrinsic::sin, "numpy.sin(x)");
-const Operator cos = function("cos", ir::intrinsic::cos, "numpy.cos(x)");
-const Operator tan = function("tan", ir::intrinsic::tan, "numpy.tan(x)");
-const Operator tanh = function("tanh", ir::intrinsic::tanh, "numpy.tanh(x)");
-const Operator erf = function("erf", ir::intrinsic::erf, "scipy.special.erf(x)");
-const Operator sigmoid = function("sigmoid", ir::intrinsic::sigmoid, "1 / (1 + numpy.exp(-x))");
+const Operator round = float_function("round", ir::intrinsic::nearbyint, "numpy.round(x)");
+const Operator sqrt = float_function("sqrt", ir::intrinsic::sqrt, "numpy.sqrt(x)");
+const Operator rsqrt = float_function("rsqrt", ir::intrinsic::rsqrt, "1 / numpy.sqrt(x)");
+const Operator exp = float_function("exp", ir::intrinsic::exp, "numpy.exp(x)");
+const Operator log = float_function("log", ir::intrinsic::log, "numpy.log(x)");
+const Operator sin = float_function("sin", ir::intrinsic::sin, "numpy.sin(x)");
+const Operator cos = float_function("cos", ir::intrinsic::cos, "numpy.cos(x)");
+const Operator tan = float_function("tan", ir::intrinsic::tan, "numpy.tan(x)");
+const Operator tanh = float_function("tanh", ir::intrinsic::tanh, "numpy.tanh(x)");
+const Operator erf = float_function("erf", ir::intrinsic::erf, "scipy.special.erf(x)");
+const Operator sigmoid = float_function("sigmoid", ir::intrinsic::sigmoid, "1 / (1 + numpy.exp(-x))");
 
 }  // namespace lathe::ops

@@ -1,7 +1,7 @@
 #include "ops/testing/operator_check.h"
 
 namespace lathe::ops::testing {
-namespace {
+namespace unary_test {
 
 const double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -70,5 +70,5 @@ TEST(unary, refuses_integers_and_bools) {
   EXPECT_EQ(refusal(exp, {Extents{2}})[0].code, relax::codes::wrong_arguments);
 }
 
-}  // namespace
+}  // namespace unary_test
 }  // namespace lathe::ops::testing

@@ -15,8 +15,7 @@ using te::topi::Layout;
 Result<Shape> logical_kernel(const ConvAttributes& a, const Shape& kernel, const TensorStructInfo& info) {
   if (a.kernel_layout == "OIHW") return kernel;
   const int64_t lanes = packed_lanes(a.kernel_layout, "OHWI", "o");
-  if (lanes == 0)
-    return relax::wrong(codes::wrong_attribute, "nn.conv has no kernel_layout '" + a.kernel_layout + "'");
+  if (lanes == 0) return relax::wrong(codes::wrong_attribute, "nn.conv has no kernel_layout '" + a.kernel_layout + "'");
   const int64_t tiles = (a.channels + lanes - 1) / lanes;
   if (kernel.size() < 4 || !ir::is_int(kernel[0], tiles) || !ir::is_int(kernel.back(), lanes))
     return relax::wrong(codes::shape_mismatch, "the kernel is " + relax::text_of(info) + ", but " +
@@ -28,29 +27,27 @@ Result<Shape> logical_kernel(const ConvAttributes& a, const Shape& kernel, const
   return logical;
 }
 
-struct Resolved {
+struct ResolvedConv {
   Layout layout;
   Shape kernel;  // [O, I, spatial…]
   std::vector<relax::Window> windows;
 };
 
-Result<Resolved> resolve(const InferContext& c, const TensorStructInfo& x, const TensorStructInfo& kernel) {
+Result<ResolvedConv> resolve_conv(const InferContext& c, const TensorStructInfo& x, const TensorStructInfo& kernel) {
   const auto& a = c.attrs<ConvAttributes>();
-  Resolved r;
+  ResolvedConv r;
   r.layout = TRY(layout_of(c, a.data_layout, x.shape->size()));
   r.kernel = TRY(logical_kernel(a, *kernel.shape, kernel));
   if (r.kernel.size() != x.shape->size())
     return relax::wrong(codes::wrong_rank, "nn.conv of " + relax::text_of(x) + " with a kernel " +
                                                relax::text_of(r.kernel) + ": the ranks differ");
   const Expr& channels = (*x.shape)[r.layout.channel()];
-  if (a.groups < 1)
-    return relax::wrong(codes::wrong_attribute, "nn.conv has " + std::to_string(a.groups) + " groups");
+  if (a.groups < 1) return relax::wrong(codes::wrong_attribute, "nn.conv has " + std::to_string(a.groups) + " groups");
   if (relax::different_extents(channels, r.kernel[1] * a.groups))
-    return relax::wrong(codes::shape_mismatch, "nn.conv of " + relax::text_of(x) + " with a kernel " +
-                                                   relax::text_of(r.kernel) + " in " + std::to_string(a.groups) +
-                                                   " groups: the input has " + relax::text_of(channels) +
-                                                   " channels, the kernel takes " +
-                                                   relax::text_of(r.kernel[1] * a.groups));
+    return relax::wrong(codes::shape_mismatch,
+                        "nn.conv of " + relax::text_of(x) + " with a kernel " + relax::text_of(r.kernel) + " in " +
+                            std::to_string(a.groups) + " groups: the input has " + relax::text_of(channels) +
+                            " channels, the kernel takes " + relax::text_of(r.kernel[1] * a.groups));
   if (relax::different_extents(ir::floormod(r.kernel[0], ir::int64(a.groups)), ir::int64(0)))
     return relax::wrong(codes::shape_mismatch, relax::text_of(r.kernel[0]) + " output channels of nn.conv cannot be " +
                                                    "divided into " + std::to_string(a.groups) + " groups");
@@ -66,7 +63,7 @@ Result<StructInfo> infer_conv(const InferContext& c) {
   const TensorStructInfo &x = *c.tensor(0), &kernel = *c.tensor(1);
   const DType chosen = c.attrs<ConvAttributes>().out_dtype, dtype = chosen.is_void() ? x.dtype : chosen;
   if (!x.shape || !kernel.shape) return relax::tensor_info_of_rank(x.ndim, dtype);
-  const Resolved r = TRY(resolve(c, x, kernel));
+  const ResolvedConv r = TRY(resolve_conv(c, x, kernel));
   Shape shape(x.shape->size());
   shape[0] = (*x.shape)[0];
   shape[r.layout.channel()] = r.kernel[0];
@@ -80,7 +77,7 @@ Result<StructInfo> infer_conv(const InferContext& c) {
 std::vector<Tensor> lower_conv(const LowerContext& c) {
   const auto& a = c.attrs<ConvAttributes>();
   const InferContext infer{conv, c.call.args, c.attributes};
-  const Resolved r = resolve(infer, *infer.tensor(0), *infer.tensor(1)).value_or_throw();
+  const ResolvedConv r = resolve_conv(infer, *infer.tensor(0), *infer.tensor(1)).value_or_throw();
   const DType dtype = c.output().dtype;
   return {te::topi::conv(c.tensor(0), c.tensor(1), *c.output().shape,
                          {.layout = r.layout,

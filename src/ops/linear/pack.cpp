@@ -1,5 +1,5 @@
-// Packing of weights into the layouts that nn.conv ("OHWI{n}o") and matmul ("NK{n}n") read fastest: n output channels or
-// columns side by side, zeros past the last. Evaluated once, by constant folding.
+// Packing of weights into the layouts that nn.conv ("OHWI{n}o") and matmul ("NK{n}n") read fastest: n output channels
+// or columns side by side, zeros past the last. Evaluated once, by constant folding.
 #include "ops/rule.h"
 
 namespace lathe::ops {
@@ -46,9 +46,8 @@ std::vector<Tensor> lower_pack_kernel(const LowerContext& c) {
 Result<StructInfo> infer_pack_matrix(const InferContext& c) {
   const TensorStructInfo& x = *TRY(relax::tensor_argument(c, 0));
   TRY(check_rank(c, x, 2, 2));
-  return relax::tensor_info(Shape{TRY(tiles_of(c, (*x.shape)[1])), (*x.shape)[0],
-                                  ir::int64(c.attrs<PackAttributes>().lanes)},
-                            x.dtype);
+  return relax::tensor_info(
+      Shape{TRY(tiles_of(c, (*x.shape)[1])), (*x.shape)[0], ir::int64(c.attrs<PackAttributes>().lanes)}, x.dtype);
 }
 
 std::vector<Tensor> lower_pack_matrix(const LowerContext& c) {

@@ -5,7 +5,9 @@ namespace lathe::ops {
 
 namespace {
 
-size_t axis_in(int64_t axis, size_t rank) { return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis); }
+size_t axis_in(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
 
 Result<StructInfo> infer_batch_norm(const InferContext& c) {
   TRY(relax::check_dtype(c, 0, DTypeSet::floating));
@@ -27,7 +29,8 @@ Result<StructInfo> infer_batch_norm(const InferContext& c) {
 // (x - mean) * (gamma / sqrt(variance + epsilon)) + beta
 std::vector<Tensor> lower_batch_norm(const LowerContext& c) {
   const auto& a = c.attrs<BatchNormAttributes>();
-  const Tensor &x = c.tensor(0), &gamma = c.tensor(1), &beta = c.tensor(2), &mean = c.tensor(3), &variance = c.tensor(4);
+  const Tensor &x = c.tensor(0), &gamma = c.tensor(1), &beta = c.tensor(2), &mean = c.tensor(3),
+               &variance = c.tensor(4);
   const size_t axis = axis_in(a.axis, x.ndim());
   DType wide = relax::accumulation_dtype(x.dtype());
   for (const Tensor& parameter : {gamma, beta, mean, variance})
@@ -80,7 +83,8 @@ std::vector<Tensor> lower_layer_norm(const LowerContext& c) {
   std::sort(axes.begin(), axes.end());
   Shape normal, rest;
   for (size_t d = 0; d < x.ndim(); ++d)
-    (std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) == axes.end() ? rest : normal).push_back(x.shape()[d]);
+    (std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) == axes.end() ? rest : normal)
+        .push_back(x.shape()[d]);
   const auto part = [&](const Indices& i, bool normalised) {
     Indices chosen;
     for (size_t d = 0; d < x.ndim(); ++d)
@@ -110,8 +114,8 @@ std::vector<Tensor> lower_layer_norm(const LowerContext& c) {
   const Expr count = ir::cast(wide, ir::product(normal));
   const Tensor sum = total({x}, [&](const Indices& i) { return ir::cast(wide, x(i)); }, "layer_norm_sum");
   const auto centred = [&](const Indices& i) { return ir::cast(wide, x(i)) - ir::div(sum(part(i, false)), count); };
-  const Tensor squares = total(
-      {x, sum}, [&](const Indices& i) { return centred(i) * centred(i); }, "layer_norm_squares");
+  const Tensor squares =
+      total({x, sum}, [&](const Indices& i) { return centred(i) * centred(i); }, "layer_norm_squares");
   std::vector<Tensor> inputs{x, sum, squares};
   for (size_t i = 1; i < c.tensors.size(); ++i)
     if (c.tensors[i]) inputs.push_back(*c.tensors[i]);

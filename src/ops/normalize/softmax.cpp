@@ -30,10 +30,10 @@ Tensor along(const Tensor& x, size_t axis, const std::vector<Tensor>& inputs,
       inputs, std::move(name));
 }
 
-Expr sum_of(Expr x, std::vector<te::IterVar> axes) { return te::sum(std::move(x), std::move(axes)); }
+Expr summed_along(Expr x, std::vector<te::IterVar> axes) { return te::sum(std::move(x), std::move(axes)); }
 
 // max; then exp(x - max) and their sum; then `finish` of element, maximum, exponential and sum.
-std::vector<Tensor> lower(const LowerContext& c, bool logarithm) {
+std::vector<Tensor> lower_softmax(const LowerContext& c, bool logarithm) {
   const Tensor& x = c.tensor(0);
   const int64_t axis_given = c.attrs<SoftmaxAttributes>().axis;
   const auto axis = static_cast<size_t>(axis_given < 0 ? axis_given + static_cast<int64_t>(x.ndim()) : axis_given);
@@ -51,7 +51,7 @@ std::vector<Tensor> lower(const LowerContext& c, bool logarithm) {
   if (logarithm) {
     const Tensor total = along(
         x, axis, {x, largest},
-        [&](const Indices& cell, const Indices&) { return ir::call(ir::intrinsic::exp, shifted(cell)); }, sum_of,
+        [&](const Indices& cell, const Indices&) { return ir::call(ir::intrinsic::exp, shifted(cell)); }, summed_along,
         "softmax_sum");
     return {te::compute(
         x.shape(),
@@ -64,7 +64,7 @@ std::vector<Tensor> lower(const LowerContext& c, bool logarithm) {
       x.shape(), [&](const Indices& i) { return ir::call(ir::intrinsic::exp, shifted(i)); }, {x, largest},
       "softmax_exp");
   const Tensor total = along(
-      x, axis, {exponentials}, [&](const Indices& cell, const Indices&) { return exponentials(cell); }, sum_of,
+      x, axis, {exponentials}, [&](const Indices& cell, const Indices&) { return exponentials(cell); }, summed_along,
       "softmax_sum");
   return {te::compute(
       x.shape(), [&](const Indices& i) { return ir::cast(x.dtype(), ir::div(exponentials(i), total(rest_of(i)))); },
@@ -78,7 +78,7 @@ const Operator softmax{
     .inputs = {{"x"}},
     .attributes = relax::attributes_of<SoftmaxAttributes>(),
     .infer = infer_softmax,
-    .meaning = relax::TeExpression([](const LowerContext& c) { return lower(c, false); }),
+    .meaning = relax::TeExpression([](const LowerContext& c) { return lower_softmax(c, false); }),
     .fusion = FusionKind::reduction,
     .reference = "scipy.special.softmax(x, axis=axis)",
 };
@@ -88,7 +88,7 @@ const Operator log_softmax{
     .inputs = {{"x"}},
     .attributes = relax::attributes_of<SoftmaxAttributes>(),
     .infer = infer_softmax,
-    .meaning = relax::TeExpression([](const LowerContext& c) { return lower(c, true); }),
+    .meaning = relax::TeExpression([](const LowerContext& c) { return lower_softmax(c, true); }),
     .fusion = FusionKind::reduction,
     .reference = "scipy.special.log_softmax(x, axis=axis)",
 };

@@ -7,15 +7,15 @@ namespace lathe::ops {
 
 namespace {
 
-struct Resolved {
+struct ResolvedPool {
   te::topi::PoolOptions options;
   Shape shape;  // of the output
 };
 
-Result<Resolved> resolve(const InferContext& c) {
+Result<ResolvedPool> resolve_pool(const InferContext& c) {
   const auto& a = c.attrs<PoolAttributes>();
   const Shape& x = *c.tensor(0)->shape;
-  Resolved r;
+  ResolvedPool r;
   r.options.layout = TRY(layout_of(c, a.layout, x.size()));
   const Shape spatial = spatial_extents(x, r.options.layout);
   if (a.pool_size.size() != spatial.size())
@@ -24,8 +24,8 @@ Result<Resolved> resolve(const InferContext& c) {
                                                     " dimensions");
   Shape cells;
   for (const int64_t extent : a.pool_size) cells.push_back(ir::int64(extent));
-  r.options.windows =
-      TRY(relax::resolve_windows(c, {a.strides, a.dilation, a.padding, a.auto_pad}, spatial, cells));
+  r.options.windows = TRY(relax::resolve_windows(c, {a.strides, a.dilation, a.padding, a.auto_pad}, spatial, cells));
+  r.options.ceil_mode = a.ceil_mode;
   r.shape = x;
   // SAME_UPPER and SAME_LOWER make positions of their own; rounding up would add none.
   for (size_t d = 0; d < spatial.size(); ++d)
@@ -37,7 +37,7 @@ Result<StructInfo> infer_pool(const InferContext& c) {
   TRY(relax::check_dtype(c, 0, DTypeSet::numeric));
   const TensorStructInfo& x = *c.tensor(0);
   if (!x.shape) return c.args[0]->struct_info;
-  return relax::tensor_info(TRY(resolve(c)).shape, x.dtype);
+  return relax::tensor_info(TRY(resolve_pool(c)).shape, x.dtype);
 }
 
 Result<StructInfo> infer_pool_with_indices(const InferContext& c) {
@@ -48,22 +48,22 @@ Result<StructInfo> infer_pool_with_indices(const InferContext& c) {
   return StructInfo(ir::make<relax::TupleStructInfo>(std::vector{values, indices}));
 }
 
-Resolved resolve(const LowerContext& c, const Operator& op) {
-  return resolve(InferContext{op, c.call.args, c.attributes}).value_or_throw();
+ResolvedPool resolve_pool(const LowerContext& c, const Operator& op) {
+  return resolve_pool(InferContext{op, c.call.args, c.attributes}).value_or_throw();
 }
 
 std::vector<Tensor> lower_max_pool(const LowerContext& c) {
-  const Resolved r = resolve(c, max_pool);
+  const ResolvedPool r = resolve_pool(c, max_pool);
   return {te::topi::max_pool(c.tensor(0), r.shape, r.options)};
 }
 
 std::vector<Tensor> lower_max_pool_with_indices(const LowerContext& c) {
-  const Resolved r = resolve(c, max_pool_with_indices);
+  const ResolvedPool r = resolve_pool(c, max_pool_with_indices);
   return te::topi::max_pool_with_indices(c.tensor(0), r.shape, r.options);
 }
 
 std::vector<Tensor> lower_avg_pool(const LowerContext& c) {
-  const Resolved r = resolve(c, avg_pool);
+  const ResolvedPool r = resolve_pool(c, avg_pool);
   return {te::topi::avg_pool(c.tensor(0), r.shape, r.options, c.attrs<PoolAttributes>().count_include_pad,
                              relax::accumulation_dtype(c.tensor(0).dtype()))};
 }

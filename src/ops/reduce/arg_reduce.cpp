@@ -7,7 +7,7 @@ namespace lathe::ops {
 
 namespace {
 
-Result<StructInfo> infer(const InferContext& c) {
+Result<StructInfo> infer_arg_reduce(const InferContext& c) {
   TRY(relax::check_dtype(c, 0, DTypeSet::numeric));
   const TensorStructInfo& x = *c.tensor(0);
   const auto& a = c.attrs<ArgReduceAttributes>();
@@ -18,7 +18,8 @@ Result<StructInfo> infer(const InferContext& c) {
   if (!x.shape)
     return relax::tensor_info_of_rank(a.keepdims ? x.ndim : x.ndim - static_cast<int64_t>(axes.size()), DType::int64());
   for (const int64_t axis : axes)
-    if (ir::is_int((*x.shape)[static_cast<size_t>(axis)], 0) && !ir::is_int(ir::product(relax::reduced_shape(*x.shape, axes, true)), 0))
+    if (ir::is_int((*x.shape)[static_cast<size_t>(axis)], 0) &&
+        !ir::is_int(ir::product(relax::reduced_shape(*x.shape, axes, true)), 0))
       return relax::wrong(codes::shape_mismatch, std::string(c.op.name) + " of " + relax::text_of(x) + " along axis " +
                                                      std::to_string(axis) + ": there is no element to choose");
   return relax::tensor_info(relax::reduced_shape(*x.shape, axes, a.keepdims), DType::int64());
@@ -26,12 +27,13 @@ Result<StructInfo> infer(const InferContext& c) {
 
 Expr worst(DType dtype, bool largest) {
   const bool infinite = dtype.is_ieee_float() || dtype.is_bfloat16();
-  if (infinite) return ir::constant(dtype, largest ? -std::numeric_limits<double>::infinity()
-                                                   : std::numeric_limits<double>::infinity());
+  if (infinite)
+    return ir::constant(dtype,
+                        largest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
   return largest ? ir::min_value(dtype) : ir::max_value(dtype);
 }
 
-std::vector<Tensor> lower(const LowerContext& c, bool largest) {
+std::vector<Tensor> lower_arg_reduce(const LowerContext& c, bool largest) {
   const Tensor& x = c.tensor(0);
   const auto& a = c.attrs<ArgReduceAttributes>();
   const bool last = a.select_last_index != support::flip("ops_arg_tie");
@@ -91,8 +93,8 @@ const Operator argmax{
     .name = "argmax",
     .inputs = {{"x"}},
     .attributes = relax::attributes_of<ArgReduceAttributes>(),
-    .infer = infer,
-    .meaning = relax::TeExpression([](const LowerContext& c) { return lower(c, true); }),
+    .infer = infer_arg_reduce,
+    .meaning = relax::TeExpression([](const LowerContext& c) { return lower_arg_reduce(c, true); }),
     .fusion = FusionKind::reduction,
     .reference = "numpy.argmax(x, axis, keepdims=keepdims)",
 };
@@ -101,8 +103,8 @@ const Operator argmin{
     .name = "argmin",
     .inputs = {{"x"}},
     .attributes = relax::attributes_of<ArgReduceAttributes>(),
-    .infer = infer,
-    .meaning = relax::TeExpression([](const LowerContext& c) { return lower(c, false); }),
+    .infer = infer_arg_reduce,
+    .meaning = relax::TeExpression([](const LowerContext& c) { return lower_arg_reduce(c, false); }),
     .fusion = FusionKind::reduction,
     .reference = "numpy.argmin(x, axis, keepdims=keepdims)",
 };

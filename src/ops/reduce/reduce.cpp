@@ -6,7 +6,7 @@ namespace lathe::ops {
 
 namespace {
 
-Result<StructInfo> infer(const InferContext& c, DTypeSet dtypes) {
+Result<StructInfo> infer_reduction(const InferContext& c, DTypeSet dtypes) {
   TRY(relax::check_dtype(c, 0, dtypes));
   const TensorStructInfo& x = *c.tensor(0);
   const auto& a = c.attrs<ReduceAttributes>();
@@ -50,14 +50,14 @@ Tensor reduced(const LowerContext& c, Reducer reducer, DType wide, const std::st
       {x}, name);
 }
 
-Expr sum_of(Expr x, std::vector<te::IterVar> axes) { return te::sum(std::move(x), std::move(axes)); }
+Expr summed(Expr x, std::vector<te::IterVar> axes) { return te::sum(std::move(x), std::move(axes)); }
 
 Operator reduction(std::string_view name, DTypeSet dtypes, Reducer reducer, bool accumulates,
                    std::string_view reference) {
   return {.name = name,
           .inputs = {{"x"}},
           .attributes = relax::attributes_of<ReduceAttributes>(),
-          .infer = [dtypes](const InferContext& c) { return infer(c, dtypes); },
+          .infer = [dtypes](const InferContext& c) { return infer_reduction(c, dtypes); },
           .meaning = relax::TeExpression([name, reducer, accumulates](const LowerContext& c) {
             const DType dtype = c.tensor(0).dtype();
             const DType wide = accumulates ? relax::accumulation_dtype(dtype) : dtype;
@@ -71,15 +71,15 @@ Operator reduction(std::string_view name, DTypeSet dtypes, Reducer reducer, bool
 std::vector<Tensor> lower_mean(const LowerContext& c) {
   const DType dtype = c.tensor(0).dtype(), wide = relax::accumulation_dtype(dtype);
   Expr count;
-  const Tensor total = reduced(c, sum_of, wide, "mean_sum", &count);
+  const Tensor total = reduced(c, summed, wide, "mean_sum", &count);
   if (!dtype.is_floating()) count = ir::max(count, ir::int64(1));
-  return {te::topi::map(
-      total, [&](const Expr& x) { return ir::cast(dtype, ir::div(x, ir::cast(wide, count))); }, "mean")};
+  return {
+      te::topi::map(total, [&](const Expr& x) { return ir::cast(dtype, ir::div(x, ir::cast(wide, count))); }, "mean")};
 }
 
 }  // namespace
 
-const Operator sum = reduction("sum", DTypeSet::numeric, sum_of, true, "numpy.sum(x, axis, keepdims=keepdims)");
+const Operator sum = reduction("sum", DTypeSet::numeric, summed, true, "numpy.sum(x, axis, keepdims=keepdims)");
 const Operator prod = reduction("prod", DTypeSet::numeric, te::prod, true, "numpy.prod(x, axis, keepdims=keepdims)");
 // NaN wins; of bool, or and and.
 const Operator max = reduction("max", DTypeSet::any, te::max, false, "numpy.max(x, axis, keepdims=keepdims)");
@@ -89,7 +89,7 @@ const Operator mean{
     .name = "mean",
     .inputs = {{"x"}},
     .attributes = relax::attributes_of<ReduceAttributes>(),
-    .infer = [](const InferContext& c) { return infer(c, DTypeSet::numeric); },
+    .infer = [](const InferContext& c) { return infer_reduction(c, DTypeSet::numeric); },
     .meaning = relax::TeExpression(lower_mean),
     .fusion = FusionKind::reduction,
     .reference = "numpy.mean(x, axis, keepdims=keepdims)",

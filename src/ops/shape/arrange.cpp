@@ -31,8 +31,8 @@ Result<StructInfo> infer_permute(const InferContext& c) {
 
 std::vector<Tensor> lower_permute(const LowerContext& c) {
   const Tensor& x = c.tensor(0);
-  const Axes axes = permutation(InferContext{permute_dims, c.call.args, c.attributes},
-                                static_cast<int64_t>(x.ndim())).value_or_throw();
+  const Axes axes = permutation(InferContext{permute_dims, c.call.args, c.attributes}, static_cast<int64_t>(x.ndim()))
+                        .value_or_throw();
   return {te::compute(
       *c.output().shape,
       [&](const Indices& i) {
@@ -118,8 +118,8 @@ Result<StructInfo> infer_pad(const InferContext& c) {
       return relax::wrong(codes::shape_mismatch, "nn.pad crops more than dimension " + std::to_string(d) + " of " +
                                                      relax::text_of(x) + " has");
     if (mode != "constant" && ir::is_int((*x.shape)[d], 0) && !ir::is_int(extent, 0))
-      return relax::wrong(codes::shape_mismatch, "nn.pad by '" + mode + "' of " + relax::text_of(x) +
-                                                     ": dimension " + std::to_string(d) + " has no element to copy");
+      return relax::wrong(codes::shape_mismatch, "nn.pad by '" + mode + "' of " + relax::text_of(x) + ": dimension " +
+                                                     std::to_string(d) + " has no element to copy");
     shape.push_back(ir::as_int(extent) ? extent : relax::non_negative(extent));
   }
   return relax::tensor_info(std::move(shape), x.dtype);

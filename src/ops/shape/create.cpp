@@ -1,7 +1,6 @@
 // Tensors made from shapes and scalars: shape_of, shape_to_tensor, full.
-#include "relax/block_builder.h"
-
 #include "ops/rule.h"
+#include "relax/block_builder.h"
 
 namespace lathe::ops {
 

@@ -1,6 +1,5 @@
 // concat joins tensors along an axis, split takes one apart.
 #include "ops/rule.h"
-
 #include "support/mutation.h"
 
 namespace lathe::ops {
@@ -17,7 +16,8 @@ Result<std::vector<const TensorStructInfo*>> tensors_of(const InferContext& c) {
       continue;
     }
     for (const StructInfo& item : tuple->items) {
-      if (!item.as<TensorStructInfo>()) return relax::wrong(codes::wrong_arguments, "concat of a value that is no tensor");
+      if (!item.as<TensorStructInfo>())
+        return relax::wrong(codes::wrong_arguments, "concat of a value that is no tensor");
       tensors.push_back(item.as<TensorStructInfo>());
     }
   }
@@ -42,7 +42,8 @@ Result<StructInfo> infer_concat(const InferContext& c) {
   for (size_t k = 1; k < tensors.size(); ++k)
     for (size_t d = 0; d < shape.size(); ++d) {
       const Expr& extent = (*tensors[k]->shape)[d];
-      if (d == axis) shape[d] = shape[d] + extent;
+      if (d == axis)
+        shape[d] = shape[d] + extent;
       else if (relax::different_extents(shape[d], extent))
         return relax::wrong(codes::shape_mismatch, "concat of " + relax::text_of(first) + " with " +
                                                        relax::text_of(*tensors[k]) + " along axis " +
@@ -76,11 +77,11 @@ std::vector<Tensor> lower_concat(const LowerContext& c) {
         from.push_back(iters.back()->var);
         to.push_back(d == axis ? iters.back()->var + offset : Expr(iters.back()->var));
       }
-      auto block = ir::make<tir::Block>(
-          iters, std::vector<ir::Buffer>{}, std::vector<tir::MatchBufferRegion>{},
-          std::vector{tir::point_region(in[k], from)}, std::vector{tir::point_region(outputs[0], to)},
-          "concat_" + std::to_string(k), tir::Stmt{},
-          tir::Stmt(ir::make<tir::BufferStore>(outputs[0], ir::load(in[k], from), to)));
+      auto block = ir::make<tir::Block>(iters, std::vector<ir::Buffer>{}, std::vector<tir::MatchBufferRegion>{},
+                                        std::vector{tir::point_region(in[k], from)},
+                                        std::vector{tir::point_region(outputs[0], to)}, "concat_" + std::to_string(k),
+                                        tir::Stmt{},
+                                        tir::Stmt(ir::make<tir::BufferStore>(outputs[0], ir::load(in[k], from), to)));
       tir::Stmt nest = ir::make<tir::BlockRealize>(values, ir::boolean(true), block);
       for (size_t d = loops.size(); d-- > 0;)
         nest = ir::make<tir::For>(loops[d], ir::int64(0), in[k]->shape[d], tir::ForKind::serial, std::move(nest));
@@ -106,22 +107,20 @@ Result<Shape> parts_of(const InferContext& c, const TensorStructInfo& x, size_t 
     }
     if (relax::different_extents(extent, ir::int64(total)))
       return relax::wrong(codes::shape_mismatch, "the parts of split add up to " + std::to_string(total) +
-                                                     ", but axis " + std::to_string(axis) + " of " +
-                                                     relax::text_of(x) + " has " + relax::text_of(extent));
+                                                     ", but axis " + std::to_string(axis) + " of " + relax::text_of(x) +
+                                                     " has " + relax::text_of(extent));
     return parts;
   }
   if (a.sections < 1)
     return relax::wrong(codes::wrong_attribute, "split into " + std::to_string(a.sections) + " parts");
   const Expr part = ir::ceildiv(extent, ir::int64(a.sections));
-  for (int64_t k = 0; k < a.sections; ++k)
-    parts.push_back(relax::non_negative(ir::min(part, extent - part * k)));
+  for (int64_t k = 0; k < a.sections; ++k) parts.push_back(relax::non_negative(ir::min(part, extent - part * k)));
   return parts;
 }
 
 Result<StructInfo> infer_split(const InferContext& c) {
   const TensorStructInfo& x = *TRY(relax::tensor_argument(c, 0));
-  if (!x.shape)
-    return relax::wrong(codes::wrong_rank, "split of " + relax::text_of(x) + ", whose shape is not known");
+  if (!x.shape) return relax::wrong(codes::wrong_rank, "split of " + relax::text_of(x) + ", whose shape is not known");
   const auto axis = static_cast<size_t>(TRY(relax::normalize_axis(c, c.attrs<SplitAttributes>().axis, x.ndim)));
   std::vector<StructInfo> parts;
   for (const Expr& part : TRY(parts_of(c, x, axis))) {

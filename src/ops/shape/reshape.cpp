@@ -33,9 +33,9 @@ Result<StructInfo> infer_reshape(const InferContext& c) {
                                                      " elements are not a multiple of " + relax::text_of(known));
     shape[*open] = relax::simplified(ir::floordiv(count, known));
   } else if (relax::different_extents(count, known)) {
-    return relax::wrong(codes::shape_mismatch, "cannot reshape " + relax::text_of(x) + " to " +
-                                                   relax::text_of(shape) + ": " + relax::text_of(count) + " and " +
-                                                   relax::text_of(known) + " elements");
+    return relax::wrong(codes::shape_mismatch, "cannot reshape " + relax::text_of(x) + " to " + relax::text_of(shape) +
+                                                   ": " + relax::text_of(count) + " and " + relax::text_of(known) +
+                                                   " elements");
   }
   return relax::tensor_info(std::move(shape), x.dtype);
 }
@@ -52,9 +52,12 @@ Indices reindexed(const Shape& from, const Shape& to, const Indices& i) {
     while (!relax::same_extent(left, right)) {
       const auto a = ir::as_int(left), b = ir::as_int(right);
       const bool more_left = f < from.size() && (t >= to.size() || !a || !b || *a < *b);
-      if (more_left) left = left * from[f++];
-      else if (t < to.size()) right = right * to[t++];
-      else break;
+      if (more_left)
+        left = left * from[f++];
+      else if (t < to.size())
+        right = right * to[t++];
+      else
+        break;
     }
     Expr flat = ir::int64(0);
     for (size_t d = t0; d < t; ++d) flat = flat * to[d] + i[d];
@@ -69,8 +72,7 @@ Indices reindexed(const Shape& from, const Shape& to, const Indices& i) {
 std::vector<Tensor> lower_reshape(const LowerContext& c) {
   const Tensor& x = c.tensor(0);
   const Shape& shape = *c.output().shape;
-  return {te::compute(
-      shape, [&](const Indices& i) { return x(reindexed(x.shape(), shape, i)); }, {x}, "reshape")};
+  return {te::compute(shape, [&](const Indices& i) { return x(reindexed(x.shape(), shape, i)); }, {x}, "reshape")};
 }
 
 Result<StructInfo> infer_expand_dims(const InferContext& c) {

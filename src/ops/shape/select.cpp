@@ -1,6 +1,5 @@
 // Parts of tensors: strided_slice by ranges, take by indices.
 #include "ops/rule.h"
-
 #include "support/mutation.h"
 
 namespace lathe::ops {
@@ -20,8 +19,8 @@ Expr clamped(const Expr& position, const Expr& extent, const Expr& low, const Ex
   // Exporters write the extremes of int32 and int64 for "to the end".
   if (known && *known >= std::numeric_limits<int32_t>::max() && !ir::as_int(extent)) return high;
   if (known && *known <= std::numeric_limits<int32_t>::min()) return low;
-  const Expr from_start = known ? (*known < 0 ? extent + position : position)
-                                : ir::select(position < 0, position + extent, position);
+  const Expr from_start =
+      known ? (*known < 0 ? extent + position : position) : ir::select(position < 0, position + extent, position);
   return relax::simplified(ir::max(ir::min(from_start, high), low));
 }
 
@@ -31,7 +30,8 @@ Result<std::vector<AxisRange>> ranges_of(const InferContext& c, const TensorStru
   Axes axes = a.axes;
   if (axes.empty())
     for (size_t d = 0; d < begin.size(); ++d) axes.push_back(static_cast<int64_t>(d));
-  if (begin.size() != axes.size() || end.size() != axes.size() || (!a.strides.empty() && a.strides.size() != axes.size()))
+  if (begin.size() != axes.size() || end.size() != axes.size() ||
+      (!a.strides.empty() && a.strides.size() != axes.size()))
     return relax::wrong(codes::wrong_arguments, "strided_slice has " + std::to_string(begin.size()) + " begins, " +
                                                     std::to_string(end.size()) + " ends, " +
                                                     std::to_string(axes.size()) + " axes and " +

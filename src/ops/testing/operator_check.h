@@ -57,7 +57,7 @@ support::Diagnostics refusal(const Operator& op, const std::vector<Argument>& ar
 double rounded(DType dtype, double value);
 
 inline const std::vector<DType> floats{DType::float32(), DType::float_(64), DType::float_(16), DType::bfloat16()};
-inline const std::vector<DType> integers{DType::int_(8),  DType::int_(16),  DType::int_(32),  DType::int_(64),
+inline const std::vector<DType> integers{DType::int_(8), DType::int_(16), DType::int_(32), DType::int_(64),
                                          DType::uint(8), DType::uint(16), DType::uint(32), DType::uint(64)};
 
 }  // namespace lathe::ops::testing

@@ -21,7 +21,8 @@ int64_t Array::offset(const Extents& index) const {
 double rounded(DType dtype, double value) {
   if (dtype.is_floating()) return ir::round_to(dtype, value);
   if (dtype.is_bool()) return value != 0;
-  return static_cast<double>(ir::wrap_integer(static_cast<int64_t>(value), dtype));
+  const int64_t wrapped = ir::wrap_integer(static_cast<int64_t>(value), dtype);
+  return dtype == DType::uint(64) ? static_cast<double>(static_cast<uint64_t>(wrapped)) : static_cast<double>(wrapped);
 }
 
 Array zeros(DType dtype, Extents shape) {
@@ -40,7 +41,7 @@ Array array(DType dtype, Extents shape, std::vector<double> values) {
 Array random_array(DType dtype, Extents shape, uint64_t seed, double low, double high) {
   std::mt19937_64 random(seed);
   Array a = zeros(dtype, std::move(shape));
-  if (dtype.is_uint() && low < 0) low = 0;
+  if (dtype.is_uint() && low < 0) low = 0, high = std::max(high, 9.0);
   for (double& v : a.values) {
     v = low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
     v = dtype.is_bool() ? static_cast<double>(random() & 1) : rounded(dtype, dtype.is_floating() ? v : std::round(v));
@@ -52,8 +53,8 @@ ir::TensorData to_data(const Array& a) {
   std::string bytes;
   for (const double v : a.values) {
     const uint64_t bits = a.dtype.is_floating() ? ir::encode_float(a.dtype, v)
-                          : a.dtype == DType::uint(64) ? static_cast<uint64_t>(v)
-                                                       : static_cast<uint64_t>(static_cast<int64_t>(v));
+                          : v > 9e18            ? static_cast<uint64_t>(v)
+                                                : static_cast<uint64_t>(static_cast<int64_t>(v));
     bytes.append(reinterpret_cast<const char*>(&bits), static_cast<size_t>(a.dtype.element_bytes()));
   }
   return ir::tensor_data(a.dtype, a.shape, std::move(bytes));
@@ -79,8 +80,7 @@ void for_each_index(const Extents& shape, const std::function<void(const Extents
 
 Extents broadcast_index(const Extents& shape, const Extents& index) {
   Extents own(shape.size());
-  for (size_t d = 0; d < shape.size(); ++d)
-    own[d] = shape[d] == 1 ? 0 : index[index.size() - shape.size() + d];
+  for (size_t d = 0; d < shape.size(); ++d) own[d] = shape[d] == 1 ? 0 : index[index.size() - shape.size() + d];
   return own;
 }
 
@@ -195,11 +195,11 @@ support::Diagnostics refusal(const Operator& op, const std::vector<Argument>& ar
     return ::testing::AssertionFailure() << "shape " << ::testing::PrintToString(actual.shape) << ", not "
                                          << ::testing::PrintToString(expected.shape);
   const DType dtype = expected.dtype;
-  const double unit = !dtype.is_floating()    ? 0
-                      : dtype.is_bfloat16()   ? 0x1p-8
-                      : dtype.bits == 16      ? 0x1p-11
-                      : dtype.bits == 32      ? 0x1p-24
-                                              : 0x1p-53;
+  const double unit = !dtype.is_floating()  ? 0
+                      : dtype.is_bfloat16() ? 0x1p-8
+                      : dtype.bits == 16    ? 0x1p-11
+                      : dtype.bits == 32    ? 0x1p-24
+                                            : 0x1p-53;
   for (size_t i = 0; i < expected.values.size(); ++i) {
     const double a = actual.values[i], b = expected.values[i];
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;

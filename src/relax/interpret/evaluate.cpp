@@ -38,9 +38,9 @@ class Evaluation {
 
   Result<GraphValue> function(const FunctionNode& f, const std::vector<GraphValue>& args, const std::string& name) {
     if (args.size() != f.params.size())
-      return Diagnostic{.code = codes::wrong_input, .message = "'" + name + "' takes " +
-                                                               std::to_string(f.params.size()) + " arguments, not " +
-                                                               std::to_string(args.size())};
+      return Diagnostic{.code = codes::wrong_input,
+                        .message = "'" + name + "' takes " + std::to_string(f.params.size()) + " arguments, not " +
+                                   std::to_string(args.size())};
     for (size_t i = 0; i < args.size(); ++i) {
       TRY(bind_symbols(f.params[i]->struct_info, args[i], "argument '" + f.params[i]->name + "'"));
       values_[f.params[i].get()] = args[i];
@@ -70,10 +70,9 @@ class Evaluation {
   Status bind_symbols(const StructInfo& info, const GraphValue& value, const std::string& what) {
     if (const auto* tuple = info.as<TupleStructInfo>()) {
       if (!value.items() || value.items()->size() != tuple->items.size())
-        return Diagnostic{.code = codes::wrong_input, .message = what + " is not a tuple of " +
-                                                                 std::to_string(tuple->items.size())};
-      for (size_t i = 0; i < tuple->items.size(); ++i)
-        TRY(bind_symbols(tuple->items[i], (*value.items())[i], what));
+        return Diagnostic{.code = codes::wrong_input,
+                          .message = what + " is not a tuple of " + std::to_string(tuple->items.size())};
+      for (size_t i = 0; i < tuple->items.size(); ++i) TRY(bind_symbols(tuple->items[i], (*value.items())[i], what));
       return support::success();
     }
     const auto* tensor = info.as<TensorStructInfo>();
@@ -205,8 +204,11 @@ class Evaluation {
   }
 
   Result<GraphValue> run_loops(ir::Ref<Call> call) {
-    // Where a shape is known only now, the call is typed again by the actual shapes.
-    if (!is_shaped(*call)) call = TRY(typed_by_values(*call));
+    // Where a shape is known only now, the call is typed again by the actual shapes; so too where an extent is zero,
+    // because a block that is never run initialises no reduction.
+    const bool has_zero =
+        std::any_of(symbols_.begin(), symbols_.end(), [](const auto& symbol) { return ir::is_int(symbol.second, 0); });
+    if (has_zero || !is_shaped(*call)) call = TRY(typed_by_values(*call));
     const LoweredCall lowered = TRY(lower_call(*call));
     std::vector<TensorData> inputs;
     for (const Expr& arg : lowered.inputs) inputs.push_back(*TRY(evaluate(arg)).tensor());
@@ -218,7 +220,8 @@ class Evaluation {
 
   static bool is_shaped(const Call& call) {
     const std::function<bool(const StructInfo&)> shaped = [&](const StructInfo& info) {
-      if (const auto* tensor = info.as<TensorStructInfo>()) return tensor->shape.has_value() && !tensor->dtype.is_void();
+      if (const auto* tensor = info.as<TensorStructInfo>())
+        return tensor->shape.has_value() && !tensor->dtype.is_void();
       if (const auto* tuple = info.as<TupleStructInfo>())
         return std::all_of(tuple->items.begin(), tuple->items.end(), shaped);
       if (const auto* shape = info.as<ShapeStructInfo>()) return shape->values.has_value();
@@ -246,8 +249,8 @@ class Evaluation {
         return refuse(call.origin(), "an argument of unknown shape is a tuple");
       }
     }
-    return ir::cast<Call>(TRY(make_call(*callee_operator(call), std::move(args), call.attributes, call.origin(),
-                                        call.struct_info_args)));
+    return ir::cast<Call>(
+        TRY(make_call(*callee_operator(call), std::move(args), call.attributes, call.origin(), call.struct_info_args)));
   }
 
   Result<GraphValue> run(const tir::Function& function, const std::vector<TensorData>& inputs,
@@ -263,8 +266,8 @@ class Evaluation {
     for (size_t k = inputs.size(); k < buffers.size(); ++k) {
       for (int64_t i = 0; i < buffers[k].elements(); ++i)
         if (!buffers[k].is_written(i))
-          return Diagnostic{.code = codes::cannot_interpret, .message = "element " + std::to_string(i) +
-                                                                        " of an output is never written"};
+          return Diagnostic{.code = codes::cannot_interpret,
+                            .message = "element " + std::to_string(i) + " of an output is never written"};
       results.push_back({buffers[k].to_data()});
     }
     if (!is_tuple) return results.at(0);

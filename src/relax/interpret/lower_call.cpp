@@ -26,10 +26,13 @@ Result<LoweredCall> lower_call(const Call& call) {
     else if (arg && arg->struct_info.is<TupleStructInfo>())
       return support::Diagnostic{.code = codes::cannot_interpret,
                                  .message = "a tuple of " + std::string(op->name) + " is not written out"};
-    else add(arg);
+    else
+      add(arg);
   }
-  if (const auto* tuple = call.struct_info.as<TupleStructInfo>()) lowered.outputs = tuple->items;
-  else lowered.outputs = {call.struct_info};
+  if (const auto* tuple = call.struct_info.as<TupleStructInfo>())
+    lowered.outputs = tuple->items;
+  else
+    lowered.outputs = {call.struct_info};
 
   if (const auto* expression = std::get_if<TeExpression>(&op->meaning))
     lowered.function = te::create_prim_func(inputs, (*expression)(context));

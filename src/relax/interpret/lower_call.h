@@ -6,10 +6,10 @@
 namespace lathe::relax {
 
 struct LoweredCall {
-  tir::Function function;            // parameters: inputs, outputs, scalars
-  std::vector<Expr> inputs;          // the tensor arguments, tuples taken apart
+  tir::Function function;    // parameters: inputs, outputs, scalars
+  std::vector<Expr> inputs;  // the tensor arguments, tuples taken apart
   std::vector<StructInfo> outputs;
-  std::vector<ir::Var> scalars;      // symbols of the caller
+  std::vector<ir::Var> scalars;  // symbols of the caller
 };
 
 // Of an operator that means a tensor expression or a tensor program, its tensors of known shape.

@@ -11,7 +11,7 @@ Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shap
   std::vector<Expr> positions;
   for (size_t d = 0; d < spatial_rank; ++d) positions.push_back(shape[o.layout.spatial(d)]);
   const Tensor padded =
-      pad_for_windows(x, o.layout, o.windows, positions, ir::constant(x.dtype(), 0), "conv_pad");
+      pad_for_windows(x, o.layout, o.windows, positions, false, ir::constant(x.dtype(), 0), "conv_pad");
 
   const Expr group_inputs = packed ? kernel.shape()[kernel.ndim() - 2] : kernel.shape()[1];
   const IterVar rc = reduce_axis(ir::int64(0), group_inputs, "rc");

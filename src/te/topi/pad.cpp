@@ -5,8 +5,8 @@
 
 namespace lathe::te::topi {
 
-Tensor pad_constant(const Tensor& x, const std::vector<Expr>& before, const std::vector<Expr>& shape,
-                    const Expr& value, std::string name, const std::vector<Tensor>& read) {
+Tensor pad_constant(const Tensor& x, const std::vector<Expr>& before, const std::vector<Expr>& shape, const Expr& value,
+                    std::string name, const std::vector<Tensor>& read) {
   std::vector<Tensor> inputs{x};
   inputs.insert(inputs.end(), read.begin(), read.end());
   const size_t rank = x.ndim();
@@ -39,8 +39,10 @@ namespace {
 Expr own_index(const Expr& i, const Expr& extent, PadMode mode) {
   const Expr last = extent - 1;
   switch (mode) {
-    case PadMode::edge: return ir::max(ir::min(i, last), ir::int64(0));
-    case PadMode::wrap: return ir::floormod(i, extent);
+    case PadMode::edge:
+      return ir::max(ir::min(i, last), ir::int64(0));
+    case PadMode::wrap:
+      return ir::floormod(i, extent);
     case PadMode::reflect: {
       // A zigzag of period 2 * last; of one element there is only that.
       const Expr period = ir::max(last * 2, ir::int64(1));

@@ -32,8 +32,8 @@ std::vector<Expr> cell_of(std::vector<Expr> i, const std::vector<IterVar>& cells
 }  // namespace
 
 Tensor max_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptions& o) {
-  const Tensor padded = pad_for_windows(x, o.layout, o.windows, positions_of(shape, o.layout), lowest(x.dtype()),
-                                        "max_pool_pad");
+  const Tensor padded = pad_for_windows(x, o.layout, o.windows, positions_of(shape, o.layout), o.ceil_mode,
+                                        lowest(x.dtype()), "max_pool_pad");
   const std::vector<IterVar> cells = window_axes(o.windows);
   return compute(
       shape, [&](const std::vector<Expr>& i) { return max(padded(cell_of(i, cells, o)), cells); }, {padded},
@@ -41,8 +41,8 @@ Tensor max_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptio
 }
 
 std::vector<Tensor> max_pool_with_indices(const Tensor& x, const std::vector<Expr>& shape, const PoolOptions& o) {
-  const Tensor padded = pad_for_windows(x, o.layout, o.windows, positions_of(shape, o.layout), lowest(x.dtype()),
-                                        "max_pool_pad");
+  const Tensor padded = pad_for_windows(x, o.layout, o.windows, positions_of(shape, o.layout), o.ceil_mode,
+                                        lowest(x.dtype()), "max_pool_pad");
   const std::vector<IterVar> cells = window_axes(o.windows);
   const DType dtype = x.dtype();
   // Padding has the largest index, so that a cell of x wins against it.
@@ -80,12 +80,11 @@ std::vector<Tensor> max_pool_with_indices(const Tensor& x, const std::vector<Exp
 
 Tensor avg_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptions& o, bool count_include_pad,
                 DType accumulate) {
-  const Tensor padded = pad_for_windows(x, o.layout, o.windows, positions_of(shape, o.layout),
+  const Tensor padded = pad_for_windows(x, o.layout, o.windows, positions_of(shape, o.layout), o.ceil_mode,
                                         ir::constant(x.dtype(), 0), "avg_pool_pad");
   const std::vector<IterVar> cells = window_axes(o.windows);
   const Tensor total = compute(
-      shape,
-      [&](const std::vector<Expr>& i) { return sum(ir::cast(accumulate, padded(cell_of(i, cells, o))), cells); },
+      shape, [&](const std::vector<Expr>& i) { return sum(ir::cast(accumulate, padded(cell_of(i, cells, o))), cells); },
       {padded}, "avg_pool_sum");
   return compute(
       shape,
@@ -95,9 +94,10 @@ Tensor avg_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptio
           const Window& w = o.windows[d];
           const Expr &at = i[o.layout.spatial(d)], &extent = x.shape()[o.layout.spatial(d)];
           const Expr positions = shape[o.layout.spatial(d)];
-          const auto past_end = ir::as_int(extent + w.pad_begin + w.pad_end - (positions - 1) * w.stride - w.reach());
+          const auto spare = ir::as_int(extent + w.pad_begin + w.pad_end - (positions - 1) * w.stride - w.reach());
+          const bool overruns = o.ceil_mode && (!spare || *spare < 0);
           const bool padding = !ir::is_int(w.pad_begin, 0) || !ir::is_int(w.pad_end, 0);
-          if ((count_include_pad || !padding) && past_end && *past_end >= 0) {
+          if (!overruns && (count_include_pad || !padding)) {
             count = count * w.kernel;
             continue;
           }

@@ -8,6 +8,7 @@ namespace lathe::te::topi {
 struct PoolOptions {
   Layout layout;
   std::vector<Window> windows;
+  bool ceil_mode = false;  // positions were rounded up
 };
 // The largest element of each window; padding never wins, NaN always does.
 Tensor max_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptions& options);

@@ -24,9 +24,10 @@ struct Layout {
   size_t spatial_rank() const { return rank - 2; }
 };
 
-// x padded by `value` so that every window position of `positions` (the spatial extents of the output) lies inside.
+// x padded by `value` so that every window position of `positions` (the spatial extents of the output) lies inside;
+// where positions were rounded up (`overruns`), the last may reach past the padding.
 Tensor pad_for_windows(const Tensor& x, const Layout& layout, const std::vector<Window>& windows,
-                       const std::vector<Expr>& positions, const Expr& value, std::string name);
+                       const std::vector<Expr>& positions, bool overruns, const Expr& value, std::string name);
 // Reduce axes over the window's cells: k0, k1, ….
 std::vector<IterVar> window_axes(const std::vector<Window>& windows);
 
