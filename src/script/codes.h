@@ -16,9 +16,9 @@ inline constexpr Code unknown_name{"script-unknown-name"};
 inline constexpr Code unknown_function{"script-unknown-function"};  // T.something that does not exist
 inline constexpr Code needs_python{"script-needs-python"};          // a construct that Python must evaluate
 inline constexpr Code wrong_arguments{"script-wrong-arguments"};
-inline constexpr Code wrong_type{"script-wrong-type"};              // a value of another type is needed
+inline constexpr Code wrong_type{"script-wrong-type"};  // a value of another type is needed
 inline constexpr Code dtype_mismatch{"script-dtype-mismatch"};
-inline constexpr Code misplaced{"script-misplaced"};                // a statement where it has no meaning
+inline constexpr Code misplaced{"script-misplaced"};  // a statement where it has no meaning
 inline constexpr Code defined_twice{"script-defined-twice"};
 inline constexpr Code annotation_differs{"script-annotation-differs"};
 inline constexpr Code missing_constant{"script-missing-constant"};  // data that is not in the side file

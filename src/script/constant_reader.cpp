@@ -36,15 +36,22 @@ void append(std::string& bytes, DType t, const Value& v, const ExprReader& reade
   uint64_t word = 0;
   if (t.is_floating()) {
     double x = 0;
-    if (const auto* d = v.get<double>()) x = *d;
-    else if (const auto* n = v.get<int64_t>()) x = static_cast<double>(*n);
-    else reader.fail(codes::wrong_type, at, "an element of a constant of " + t.str() + " is no number");
+    if (const auto* d = v.get<double>())
+      x = *d;
+    else if (const auto* n = v.get<int64_t>())
+      x = static_cast<double>(*n);
+    else
+      reader.fail(codes::wrong_type, at, "an element of a constant of " + t.str() + " is no number");
     word = encode_float(t, x);
   } else {
-    if (const auto* b = v.get<bool>()) word = *b;
-    else if (const auto* n = v.get<int64_t>()) word = static_cast<uint64_t>(*n);
-    else if (const auto imm = node_in<IntImm>(v)) word = static_cast<uint64_t>(imm->value);
-    else reader.fail(codes::wrong_type, at, "an element of a constant of " + t.str() + " is no integer");
+    if (const auto* b = v.get<bool>())
+      word = *b;
+    else if (const auto* n = v.get<int64_t>())
+      word = static_cast<uint64_t>(*n);
+    else if (const auto imm = node_in<IntImm>(v))
+      word = static_cast<uint64_t>(imm->value);
+    else
+      reader.fail(codes::wrong_type, at, "an element of a constant of " + t.str() + " is no integer");
     if (t.is_integer() && v.get<int64_t>() && wrap_integer(*v.get<int64_t>(), t) != *v.get<int64_t>())
       reader.fail(codes::number_too_large, at, std::to_string(*v.get<int64_t>()) + " does not fit in " + t.str());
   }
@@ -62,19 +69,21 @@ void append(std::string& bytes, DType t, const Value& v, const ExprReader& reade
 
 TensorData ExprReader::constant_data(const Arguments& arguments) {
   arguments.check(2, {"value", "data", "dtype", "shape", "extents"});
-  const Syntax& at = arguments.positional.empty() && arguments.named("data") ? *arguments.named("data")
-                                                                             : arguments.need(0, "value");
+  const Syntax& at =
+      arguments.positional.empty() && arguments.named("data") ? *arguments.named("data") : arguments.need(0, "value");
   const Value v = value(at);
   const Syntax* named_type = arguments.find(1, "dtype");
   DType t = DType::void_();
   if (named_type) t = dtype(*named_type, "a constant");
-  if (t.is_handle() || (named_type && t.is_void())) fail(codes::wrong_type, *named_type, "no constant is of " + t.str());
+  if (t.is_handle() || (named_type && t.is_void()))
+    fail(codes::wrong_type, *named_type, "no constant is of " + t.str());
   std::vector<int64_t> shape;
   const Syntax* shape_argument = arguments.named("shape") ? arguments.named("shape") : arguments.named("extents");
   if (shape_argument)
     for (const Expr& extent : expr_list(*shape_argument, "a shape")) {
       const auto known = as_int(extent);
-      if (!known || *known < 0) fail(codes::wrong_arguments, *shape_argument, "a constant's extents are numbers, not negative");
+      if (!known || *known < 0)
+        fail(codes::wrong_arguments, *shape_argument, "a constant's extents are numbers, not negative");
       shape.push_back(*known);
     }
   if (const auto* reference = v.get<std::string>()) {
@@ -84,7 +93,8 @@ TensorData ExprReader::constant_data(const Arguments& arguments) {
       fail(codes::missing_constant, at, "the data of constant " + reference->substr(8) + " is not beside this text",
            "it is written to a side file when the text is saved; keep both");
     if (data->dtype != t || data->shape != shape)
-      fail(codes::missing_constant, at, "constant " + reference->substr(8) + " has another dtype or shape than the text says");
+      fail(codes::missing_constant, at,
+           "constant " + reference->substr(8) + " has another dtype or shape than the text says");
     return data;
   }
   Collector collector{*this, at, {}, {}};

@@ -54,8 +54,7 @@ std::vector<std::string> constant_arguments(const ir::TensorDataNode& data, cons
   for (const int64_t extent : data.shape) shape.push_back(std::to_string(extent));
   if (count == 0) return {"[]", dtype, "shape=" + tuple(shape).text};
   const std::string name = content_name(data);
-  if (options.constants)
-    options.constants->emplace(name, ir::TensorData(&data));
+  if (options.constants) options.constants->emplace(name, ir::TensorData(&data));
   return {string_literal("content:" + name).text, dtype, "shape=" + tuple(shape).text};
 }
 

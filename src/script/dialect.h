@@ -23,8 +23,8 @@ class Dialect {
   virtual std::optional<std::string> print_fragment(const ir::NodeRef& node, const PrintOptions& options) const = 0;
 
   // ---- reading ----
-  virtual std::string_view name() const = 0;                     // "tir": what scripts import
-  virtual bool reads(std::string_view decorator) const = 0;      // "prim_func"
+  virtual std::string_view name() const = 0;                 // "tir": what scripts import
+  virtual bool reads(std::string_view decorator) const = 0;  // "prim_func"
   // First, all functions of a text are declared; what this gives is their signature, in `context.signatures`.
   virtual ir::Value declare(Context& context, const syntax::Stmt& def) const = 0;
   virtual ir::BaseFunc read_function(Context& context, const syntax::Stmt& def) const = 0;

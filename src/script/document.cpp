@@ -30,9 +30,7 @@ Document call(std::string_view callee, std::span<const std::string> arguments) {
 Document subscript(std::string_view object, std::span<const std::string> indices) {
   return {std::string(object) + "[" + (indices.empty() ? "()" : join(indices)) + "]", Precedence::postfix};
 }
-Document tuple(std::span<const std::string> items) {
-  return {"(" + join(items) + (items.size() == 1 ? ",)" : ")")};
-}
+Document tuple(std::span<const std::string> items) { return {"(" + join(items) + (items.size() == 1 ? ",)" : ")")}; }
 Document list(std::span<const std::string> items) { return {"[" + join(items) + "]"}; }
 
 namespace {
@@ -41,7 +39,10 @@ namespace {
 size_t utf8_length(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(at);
-  const size_t length = lead >= 0xc2 && lead <= 0xdf ? 2 : (lead & 0xf0) == 0xe0 ? 3 : lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
+  const size_t length = lead >= 0xc2 && lead <= 0xdf   ? 2
+                        : (lead & 0xf0) == 0xe0        ? 3
+                        : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                                       : 0;
   if (length == 0 || at + length > text.size()) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(at + i) & 0xc0) != 0x80) return 0;
@@ -76,9 +77,7 @@ Document string_literal(std::string_view text) {
   return {out + "\""};
 }
 
-Document integer(int64_t value) {
-  return {std::to_string(value), value < 0 ? Precedence::unary : Precedence::atom};
-}
+Document integer(int64_t value) { return {std::to_string(value), value < 0 ? Precedence::unary : Precedence::atom}; }
 
 Document floating(double value, ir::DType dtype) {
   if (std::isnan(value)) {

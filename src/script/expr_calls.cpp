@@ -22,7 +22,8 @@ Arguments::Arguments(const ExprReader& reader, const syntax::Expr& call) : reade
       if (!keywords.empty()) reader.fail(codes::syntax, *argument, "an argument by position follows one by name");
       positional.push_back(argument);
     } else {
-      if (named(call.labels[i])) reader.fail(codes::wrong_arguments, *argument, "'" + call.labels[i] + "' is given twice");
+      if (named(call.labels[i]))
+        reader.fail(codes::wrong_arguments, *argument, "'" + call.labels[i] + "' is given twice");
       keywords.emplace_back(call.labels[i], argument);
     }
   }
@@ -285,14 +286,32 @@ Expr binary_node(Expr a, Expr b) {
 }
 Expr divide(Expr a, Expr b) { return make<Div>(std::move(a), std::move(b)); }
 
-const std::unordered_map<std::string_view, Maker> binary_functions = {
-    {"Add", binary_node<Add>}, {"Sub", binary_node<Sub>}, {"Mul", binary_node<Mul>}, {"Div", divide},
-    {"div", divide}, {"truncdiv", divide}, {"Mod", binary_node<Mod>}, {"truncmod", binary_node<Mod>},
-    {"fmod", binary_node<Mod>}, {"FloorDiv", binary_node<FloorDiv>}, {"floordiv", binary_node<FloorDiv>},
-    {"FloorMod", binary_node<FloorMod>}, {"floormod", binary_node<FloorMod>}, {"Min", binary_node<Min>},
-    {"min", binary_node<Min>}, {"Max", binary_node<Max>}, {"max", binary_node<Max>}, {"EQ", binary_node<EQ>},
-    {"NE", binary_node<NE>}, {"LT", binary_node<LT>}, {"LE", binary_node<LE>}, {"GT", binary_node<GT>},
-    {"GE", binary_node<GE>}, {"And", binary_node<And>}, {"Or", binary_node<Or>}, {"ceildiv", ir::ceildiv}};
+const std::unordered_map<std::string_view, Maker> binary_functions = {{"Add", binary_node<Add>},
+                                                                      {"Sub", binary_node<Sub>},
+                                                                      {"Mul", binary_node<Mul>},
+                                                                      {"Div", divide},
+                                                                      {"div", divide},
+                                                                      {"truncdiv", divide},
+                                                                      {"Mod", binary_node<Mod>},
+                                                                      {"truncmod", binary_node<Mod>},
+                                                                      {"fmod", binary_node<Mod>},
+                                                                      {"FloorDiv", binary_node<FloorDiv>},
+                                                                      {"floordiv", binary_node<FloorDiv>},
+                                                                      {"FloorMod", binary_node<FloorMod>},
+                                                                      {"floormod", binary_node<FloorMod>},
+                                                                      {"Min", binary_node<Min>},
+                                                                      {"min", binary_node<Min>},
+                                                                      {"Max", binary_node<Max>},
+                                                                      {"max", binary_node<Max>},
+                                                                      {"EQ", binary_node<EQ>},
+                                                                      {"NE", binary_node<NE>},
+                                                                      {"LT", binary_node<LT>},
+                                                                      {"LE", binary_node<LE>},
+                                                                      {"GT", binary_node<GT>},
+                                                                      {"GE", binary_node<GE>},
+                                                                      {"And", binary_node<And>},
+                                                                      {"Or", binary_node<Or>},
+                                                                      {"ceildiv", ir::ceildiv}};
 
 bool is_logical(std::string_view name) { return name == "And" || name == "Or"; }
 
@@ -525,7 +544,8 @@ Value ExprReader::iter_var(const Arguments& arguments) {
   const std::string kind = string(arguments.need(2, "type"), "an axis");
   IterType type = IterType::spatial;
   bool found = false;
-  for (const IterType t : {IterType::spatial, IterType::reduce, IterType::scan, IterType::opaque, IterType::thread_index})
+  for (const IterType t :
+       {IterType::spatial, IterType::reduce, IterType::scan, IterType::opaque, IterType::thread_index})
     if (iter_type_name(t) == kind) type = t, found = true;
   if (!found) fail(codes::wrong_arguments, arguments.need(2, "type"), "there is no axis of type '" + kind + "'");
   const Syntax* tag = arguments.find(3, "thread_tag");
@@ -565,7 +585,8 @@ Value ExprReader::reduce(const Arguments& arguments) {
   const Syntax *index = arguments.find(4, "value_index"), *init = arguments.named("init");
   const int64_t at = index ? integer(*index, "value_index") : 0;
   if (at < 0 || at >= static_cast<int64_t>(sources.size()))
-    fail(codes::wrong_arguments, arguments.call, "result " + std::to_string(at) + " of " + std::to_string(sources.size()));
+    fail(codes::wrong_arguments, arguments.call,
+         "result " + std::to_string(at) + " of " + std::to_string(sources.size()));
   return with_origin<ExprNode>(make<Reduce>(known, std::move(axis), std::move(sources), when, at,
                                             init ? expr_list(*init, "init") : std::vector<Expr>{}),
                                origin(arguments.call));

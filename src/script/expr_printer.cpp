@@ -20,11 +20,16 @@ const IntImm* plain_integer(const Expr& e) {
 
 std::string_view iter_type_name(IterType type) {
   switch (type) {
-    case IterType::spatial: return "spatial";
-    case IterType::reduce: return "reduce";
-    case IterType::scan: return "scan";
-    case IterType::opaque: return "opaque";
-    case IterType::thread_index: return "thread_index";
+    case IterType::spatial:
+      return "spatial";
+    case IterType::reduce:
+      return "reduce";
+    case IterType::scan:
+      return "scan";
+    case IterType::opaque:
+      return "opaque";
+    case IterType::thread_index:
+      return "thread_index";
   }
   support::unreachable("an iteration type without a name");
 }
@@ -133,9 +138,10 @@ Document ExprPrinter::reduce(const Reduce& n) {
   for (const Expr& e : n.combiner->result) results.push_back(expr(e).within(Precedence::conditional));
   names.pop();
   for (const Expr& e : n.combiner->identity) identities.push_back(expr(e).text);
-  const std::string combiner = call(tir("comm_reducer"), std::vector{"lambda " + join(parameters) + ": " +
-                                                                         tuple(results).text,
-                                                                     list(identities).text}).text;
+  const std::string combiner =
+      call(tir("comm_reducer"),
+           std::vector{"lambda " + join(parameters) + ": " + tuple(results).text, list(identities).text})
+          .text;
   names.push();
   for (const IterVar& axis : n.axis) {
     const auto [begin, end] = bounds(axis->dom);
@@ -194,8 +200,7 @@ Document ExprPrinter::expr(const Expr& e) {
       [&](const Mod& n) { return function("truncmod", n.a, n.b); },
       [&](const FloorDiv& n) { return binary(n.a, "//", n.b, P::product); },
       [&](const FloorMod& n) { return binary(n.a, "%", n.b, P::product); },
-      [&](const Min& n) { return function("min", n.a, n.b); },
-      [&](const Max& n) { return function("max", n.a, n.b); },
+      [&](const Min& n) { return function("min", n.a, n.b); }, [&](const Max& n) { return function("max", n.a, n.b); },
       [&](const EQ& n) { return binary(n.a, "==", n.b, P::comparison); },
       [&](const NE& n) { return binary(n.a, "!=", n.b, P::comparison); },
       [&](const LT& n) { return binary(n.a, "<", n.b, P::comparison); },
@@ -245,7 +250,8 @@ Document ExprPrinter::value(const Value& v) {
     return text.text[0] == '"' ? call("float", std::vector{text.text}) : text;
   }
   if (const auto* x = v.get<std::string>()) return string_literal(*x);
-  if (const auto* x = v.get<DType>()) return call(options.ir_prefix + ".dtype", std::vector{string_literal(x->str()).text});
+  if (const auto* x = v.get<DType>())
+    return call(options.ir_prefix + ".dtype", std::vector{string_literal(x->str()).text});
   if (const auto* x = v.get<Value::List>()) {
     std::vector<std::string> items;
     for (const Value& item : *x) items.push_back(value(item).text);
@@ -257,8 +263,7 @@ Document ExprPrinter::value(const Value& v) {
     return {"{" + join(items) + "}"};
   }
   if (const auto* x = v.get<NodeRef>(); x && *x) {
-    if ((*x)->node_class().family == ExprNode::family)
-      return expr(ir::detail::narrow<ExprNode>(*x));
+    if ((*x)->node_class().family == ExprNode::family) return expr(ir::detail::narrow<ExprNode>(*x));
     return other_node(*x);
   }
   return {"None"};

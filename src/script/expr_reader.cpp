@@ -44,8 +44,7 @@ std::optional<std::string> ExprReader::module_function(const Syntax& e) const {
   const std::string& object = e.items[0]->text;
   if (scope.find(object) || (object != "cls" && object != context.module_name)) return std::nullopt;
   const auto it = context.function_names.find(e.text);
-  if (it == context.function_names.end())
-    fail(codes::unknown_name, e, "the module has no function '" + e.text + "'");
+  if (it == context.function_names.end()) fail(codes::unknown_name, e, "the module has no function '" + e.text + "'");
   return it->second;
 }
 
@@ -92,10 +91,13 @@ Value ExprReader::name(const Syntax& e) {
 
 Value ExprReader::value(const Syntax& e) {
   switch (e.kind) {
-    case ExprKind::name: return name(e);
+    case ExprKind::name:
+      return name(e);
     case ExprKind::integer:
-    case ExprKind::floating: return number(e);
-    case ExprKind::string: return e.text;
+    case ExprKind::floating:
+      return number(e);
+    case ExprKind::string:
+      return e.text;
     case ExprKind::constant:
       if (e.text == "None") return {};
       if (e.text != "...") return e.text == "True";
@@ -117,15 +119,24 @@ Value ExprReader::value(const Syntax& e) {
       }
       return map;
     }
-    case ExprKind::unary: return unary(e);
-    case ExprKind::binary: return binary(e);
-    case ExprKind::logical: return logical(e);
-    case ExprKind::compare: return compare(e);
-    case ExprKind::conditional: return conditional(e);
-    case ExprKind::call: return call(e);
-    case ExprKind::attribute: return attribute(e);
-    case ExprKind::subscript: return subscript(e);
-    default: break;
+    case ExprKind::unary:
+      return unary(e);
+    case ExprKind::binary:
+      return binary(e);
+    case ExprKind::logical:
+      return logical(e);
+    case ExprKind::compare:
+      return compare(e);
+    case ExprKind::conditional:
+      return conditional(e);
+    case ExprKind::call:
+      return call(e);
+    case ExprKind::attribute:
+      return attribute(e);
+    case ExprKind::subscript:
+      return subscript(e);
+    default:
+      break;
   }
   return host(e);
 }
@@ -144,8 +155,10 @@ void collect_names(const syntax::Expr& e, std::vector<std::string>& names) {
 // Hands a sub-expression to the host language.
 Value ExprReader::host(const Syntax& e) {
   if (!context.options.host)
-    fail(codes::needs_python, e, "`" + source_text(e) + "` must be evaluated by Python, and this text has none around it");
-  HostRequest request{.range = range(e), .text = std::string_view(context.tree.source->text).substr(e.begin, e.end - e.begin)};
+    fail(codes::needs_python, e,
+         "`" + source_text(e) + "` must be evaluated by Python, and this text has none around it");
+  HostRequest request{.range = range(e),
+                      .text = std::string_view(context.tree.source->text).substr(e.begin, e.end - e.begin)};
   std::vector<std::string> names;
   collect_names(e, names);
   for (const std::string& known : names)
@@ -287,23 +300,27 @@ std::pair<Expr, Expr> ExprReader::unify(const Value& a, const Syntax& at_a, cons
   }
   DType x = left->dtype, y = right->dtype;
   if (x.lanes != y.lanes) {
-    if (x.is_scalar()) left = make<Broadcast>(left, int64_t{y.lanes});
-    else if (y.is_scalar()) right = make<Broadcast>(right, int64_t{x.lanes});
+    if (x.is_scalar())
+      left = make<Broadcast>(left, int64_t{y.lanes});
+    else if (y.is_scalar())
+      right = make<Broadcast>(right, int64_t{x.lanes});
     x = left->dtype, y = right->dtype;
   }
   // As in TVMScript, the narrower of two integers of one sign is widened.
   if (x != y && x.lanes == y.lanes && x.code == y.code && x.is_integer()) {
-    if (x.bits < y.bits) left = make<Cast>(y, left);
-    else right = make<Cast>(x, right);
+    if (x.bits < y.bits)
+      left = make<Cast>(y, left);
+    else
+      right = make<Cast>(x, right);
     return {left, right};
   }
   if (x != y)
-    throw support::DiagnosticError(support::Diagnostic{
-        .code = codes::dtype_mismatch,
-        .place = support::TextRange{context.tree.source, at_a.begin, std::max(at_a.end, at_b.end)},
-        .message = "operands of " + x.str() + " and " + y.str(),
-        .notes = {{range(at_b), "this is " + y.str()}},
-        .help = "convert one of them, as T." + x.str() + "(…)"});
+    throw support::DiagnosticError(
+        support::Diagnostic{.code = codes::dtype_mismatch,
+                            .place = support::TextRange{context.tree.source, at_a.begin, std::max(at_a.end, at_b.end)},
+                            .message = "operands of " + x.str() + " and " + y.str(),
+                            .notes = {{range(at_b), "this is " + y.str()}},
+                            .help = "convert one of them, as T." + x.str() + "(…)"});
   return {left, right};
 }
 
@@ -373,8 +390,8 @@ std::optional<double> fold(const std::string& op, double a, double b) {
 }
 
 const std::unordered_map<std::string_view, const Intrinsic*> operator_intrinsics = {
-    {"<<", &intrinsic::shift_left},  {">>", &intrinsic::shift_right}, {"&", &intrinsic::bitwise_and},
-    {"|", &intrinsic::bitwise_or},   {"^", &intrinsic::bitwise_xor},  {"**", &intrinsic::pow}};
+    {"<<", &intrinsic::shift_left}, {">>", &intrinsic::shift_right}, {"&", &intrinsic::bitwise_and},
+    {"|", &intrinsic::bitwise_or},  {"^", &intrinsic::bitwise_xor},  {"**", &intrinsic::pow}};
 
 }  // namespace
 
@@ -445,7 +462,12 @@ namespace {
 
 template <class T>
 bool compare_numbers(const std::string& op, T a, T b) {
-  return op == "<" ? a < b : op == "<=" ? a <= b : op == ">" ? a > b : op == ">=" ? a >= b : op == "==" ? a == b : a != b;
+  return op == "<"    ? a < b
+         : op == "<=" ? a <= b
+         : op == ">"  ? a > b
+         : op == ">=" ? a >= b
+         : op == "==" ? a == b
+                      : a != b;
 }
 
 Expr comparison(const std::string& op, Expr a, Expr b) {
@@ -470,7 +492,9 @@ Value ExprReader::compare(const Syntax& e) {
     Value one;
     const auto weak = [](const Value& v) { return v.get<int64_t>() || v.get<double>() || v.get<bool>(); };
     const auto number = [](const Value& v) {
-      return v.get<double>() ? *v.get<double>() : v.get<bool>() ? *v.get<bool>() : static_cast<double>(*v.get<int64_t>());
+      return v.get<double>() ? *v.get<double>()
+             : v.get<bool>() ? *v.get<bool>()
+                             : static_cast<double>(*v.get<int64_t>());
     };
     if (a.get<int64_t>() && b.get<int64_t>()) {
       one = compare_numbers(op, *a.get<int64_t>(), *b.get<int64_t>());

@@ -117,7 +117,8 @@ ir::Ref<T> node_in(const ir::Value& v) {
 // The scalar expression in a value, or null.
 inline ir::Expr expr_in(const ir::Value& v) {
   const auto* n = v.get<ir::NodeRef>();
-  return n && *n && (*n)->node_class().family == ir::ExprNode::family ? ir::detail::narrow<ir::ExprNode>(*n) : ir::Expr();
+  return n && *n && (*n)->node_class().family == ir::ExprNode::family ? ir::detail::narrow<ir::ExprNode>(*n)
+                                                                      : ir::Expr();
 }
 
 }  // namespace lathe::script

@@ -28,7 +28,8 @@ class ModuleReader {
     collect(context_.tree.body, false);
     if (found_.empty() && !has_class_) {
       const auto end = static_cast<uint32_t>(context_.tree.source->text.size());
-      fail(codes::no_function, context_.tree.source, 0, std::min<uint32_t>(end, 1), "the text has no function and no module");
+      fail(codes::no_function, context_.tree.source, 0, std::min<uint32_t>(end, 1),
+           "the text has no function and no module");
     }
     support::Diagnostics wrong;
     const auto attempt = [&](auto&& step) {
@@ -38,11 +39,9 @@ class ModuleReader {
         for (support::Diagnostic& d : error.diagnostics) wrong.push_back(std::move(d));
       }
     };
-    for (const Found& f : found_)
-      attempt([&] { context_.signatures[f.name] = f.dialect->declare(context_, *f.def); });
+    for (const Found& f : found_) attempt([&] { context_.signatures[f.name] = f.dialect->declare(context_, *f.def); });
     if (!wrong.empty()) return wrong;
-    for (const Found& f : found_)
-      attempt([&] { module_.set(f.name, read(f)); });
+    for (const Found& f : found_) attempt([&] { module_.set(f.name, read(f)); });
     if (!wrong.empty()) return wrong;
     return std::move(module_);
   }
@@ -76,9 +75,14 @@ class ModuleReader {
   void collect(const std::vector<const Stmt*>& body, bool in_class) {
     for (const Stmt* s : body) {
       switch (s->kind) {
-        case StmtKind::import_: import(*s); break;
-        case StmtKind::pass: break;
-        case StmtKind::function: function(*s); break;
+        case StmtKind::import_:
+          import(*s);
+          break;
+        case StmtKind::pass:
+          break;
+        case StmtKind::function:
+          function(*s);
+          break;
         case StmtKind::class_:
           if (in_class || has_class_)
             fail(codes::misplaced, context_.tree.source, s->begin, s->head_end, "a text holds one module");
@@ -124,7 +128,8 @@ class ModuleReader {
             .code = codes::defined_twice,
             .place = support::TextRange{context_.tree.source, s.begin, s.head_end},
             .message = "function '" + found.name + "' is defined twice",
-            .notes = {{support::TextRange{context_.tree.source, other.def->begin, other.def->head_end}, "first here"}}});
+            .notes = {
+                {support::TextRange{context_.tree.source, other.def->begin, other.def->head_end}, "first here"}}});
     context_.function_names[s.name] = found.name;
     found_.push_back(std::move(found));
   }
@@ -149,7 +154,8 @@ void check_version(const Source& source) {
   const auto stop = static_cast<uint32_t>(end - text.data());
   if (error == std::errc() && version >= 1 && version <= format_version) return;
   fail(codes::version, source, 0, stop,
-       "this text is of another version of the form than " + std::to_string(format_version) + ", which this Lathe reads");
+       "this text is of another version of the form than " + std::to_string(format_version) +
+           ", which this Lathe reads");
 }
 
 }  // namespace
@@ -174,7 +180,8 @@ Result<ir::BaseFunc> parse_function(support::SourceText text, Dialects dialects,
 std::vector<const Stmt*> declare_symbols(ExprReader& reader, const std::vector<const Stmt*>& body) {
   std::vector<const Stmt*> lines;
   for (const Stmt* s : body) {
-    if (s->kind != StmtKind::assign || s->targets.size() != 1 || s->targets[0]->kind != syntax::ExprKind::name) continue;
+    if (s->kind != StmtKind::assign || s->targets.size() != 1 || s->targets[0]->kind != syntax::ExprKind::name)
+      continue;
     const syntax::Expr& value = *s->value;
     if (value.kind != syntax::ExprKind::call) continue;
     const std::string path = reader.path_of(*value.items[0]);

@@ -7,15 +7,15 @@ namespace lathe::script {
 namespace {
 
 constexpr std::array keywords = {
-    std::string_view("False"), std::string_view("None"), std::string_view("True"),
-    std::string_view("and"), std::string_view("as"), std::string_view("assert"), std::string_view("async"),
-    std::string_view("await"), std::string_view("break"), std::string_view("class"), std::string_view("continue"),
-    std::string_view("def"), std::string_view("del"), std::string_view("elif"), std::string_view("else"),
-    std::string_view("except"), std::string_view("finally"), std::string_view("for"), std::string_view("from"),
-    std::string_view("global"), std::string_view("if"), std::string_view("import"), std::string_view("in"),
-    std::string_view("is"), std::string_view("lambda"), std::string_view("nonlocal"), std::string_view("not"),
-    std::string_view("or"), std::string_view("pass"), std::string_view("raise"), std::string_view("return"),
-    std::string_view("try"), std::string_view("while"), std::string_view("with"), std::string_view("yield")};
+    std::string_view("False"),   std::string_view("None"),     std::string_view("True"),     std::string_view("and"),
+    std::string_view("as"),      std::string_view("assert"),   std::string_view("async"),    std::string_view("await"),
+    std::string_view("break"),   std::string_view("class"),    std::string_view("continue"), std::string_view("def"),
+    std::string_view("del"),     std::string_view("elif"),     std::string_view("else"),     std::string_view("except"),
+    std::string_view("finally"), std::string_view("for"),      std::string_view("from"),     std::string_view("global"),
+    std::string_view("if"),      std::string_view("import"),   std::string_view("in"),       std::string_view("is"),
+    std::string_view("lambda"),  std::string_view("nonlocal"), std::string_view("not"),      std::string_view("or"),
+    std::string_view("pass"),    std::string_view("raise"),    std::string_view("return"),   std::string_view("try"),
+    std::string_view("while"),   std::string_view("with"),     std::string_view("yield")};
 
 // Names with a meaning of their own in scripts.
 constexpr std::array builtins = {std::string_view("range"), std::string_view("float"), std::string_view("cls")};

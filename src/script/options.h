@@ -15,7 +15,7 @@ struct PrintOptions {
   std::string relax_prefix = "R";
   std::string module_name = "Module";
   int indent_spaces = 4;
-  bool syntax_sugar = true;   // T.grid, T.axis.remap, infix operators
+  bool syntax_sugar = true;  // T.grid, T.axis.remap, infix operators
   bool show_struct_info = true;
   // Constants of more than this many elements print as a reference by content hash; their data goes here when given.
   int64_t max_constant_elements = 8;

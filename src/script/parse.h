@@ -13,6 +13,7 @@ Result<ir::BaseFunc> parse_function(support::SourceText text, Dialects dialects,
 
 // Variables that a function's body declares on lines of its own ("n = T.int64(is_size_var=True)") are known in its
 // signature too: defines them, and gives the lines that did.
-std::vector<const syntax::Stmt*> declare_symbols(class ExprReader& reader, const std::vector<const syntax::Stmt*>& body);
+std::vector<const syntax::Stmt*> declare_symbols(class ExprReader& reader,
+                                                 const std::vector<const syntax::Stmt*>& body);
 
 }  // namespace lathe::script

@@ -11,12 +11,20 @@ Parser::Nest::Nest(Parser& p) : parser(p) {
 
 std::string Parser::describe(const Token& token) {
   switch (token.kind) {
-    case TokenKind::newline: return "the end of the line";
-    case TokenKind::indent: return "an indentation";
-    case TokenKind::dedent: return "the end of the indented lines";
-    case TokenKind::end: return "the end of the text";
-    case TokenKind::string: case TokenKind::bytes: case TokenKind::formatted: return "a string";
-    default: return "'" + token.text + "'";
+    case TokenKind::newline:
+      return "the end of the line";
+    case TokenKind::indent:
+      return "an indentation";
+    case TokenKind::dedent:
+      return "the end of the indented lines";
+    case TokenKind::end:
+      return "the end of the text";
+    case TokenKind::string:
+    case TokenKind::bytes:
+    case TokenKind::formatted:
+      return "a string";
+    default:
+      return "'" + token.text + "'";
   }
 }
 
@@ -304,7 +312,10 @@ const Expr* Parser::atom() {
       const bool floating = !hexadecimal && t.text.find_first_of(".eE") != std::string::npos;
       return &make(floating ? ExprKind::floating : ExprKind::integer, t.begin, {}, t.text);
     }
-    case TokenKind::string: case TokenKind::bytes: case TokenKind::formatted: return strings();
+    case TokenKind::string:
+    case TokenKind::bytes:
+    case TokenKind::formatted:
+      return strings();
     case TokenKind::name:
       if (t.text == "True" || t.text == "False" || t.text == "None") {
         advance();
@@ -314,7 +325,8 @@ const Expr* Parser::atom() {
       if (is_keyword(t.text)) unexpected("an expression");
       advance();
       return &make(ExprKind::name, t.begin, {}, t.text);
-    default: break;
+    default:
+      break;
   }
   if (is("(")) return parenthesized();
   if (is("[")) return list_display();
@@ -355,7 +367,8 @@ const Expr* Parser::parenthesized() {
   if (!is(",")) {
     expect(")", "to close '('");
     if (first->kind == ExprKind::starred)
-      fail(codes::syntax, tree_.source, first->begin, first->end, "a starred expression stands in a list or tuple only");
+      fail(codes::syntax, tree_.source, first->begin, first->end,
+           "a starred expression stands in a list or tuple only");
     return first;
   }
   std::vector<const Expr*> items{first};

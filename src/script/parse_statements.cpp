@@ -6,7 +6,8 @@ namespace lathe::script::syntax {
 Tree parse(const Source& source) {
   constexpr size_t largest = size_t{1} << 30;
   if (source->text.size() > largest)
-    fail(codes::too_deep, source, 0, 0, "the text has " + std::to_string(source->text.size()) + " bytes, more than 1 GiB");
+    fail(codes::too_deep, source, 0, 0,
+         "the text has " + std::to_string(source->text.size()) + " bytes, more than 1 GiB");
   Tree tree;
   tree.source = source;
   Parser(tree, tokenize(source, 0, static_cast<uint32_t>(source->text.size()))).file();
@@ -38,7 +39,8 @@ void Parser::file() {
       continue;
     }
     if (now().kind == TokenKind::indent)
-      fail(codes::syntax, tree_.source, now().begin, now().end + 1, "this line is indented, but nothing above opens a suite");
+      fail(codes::syntax, tree_.source, now().begin, now().end + 1,
+           "this line is indented, but nothing above opens a suite");
     statement(tree_.body);
   }
 }
@@ -56,7 +58,8 @@ std::vector<const Stmt*> Parser::suite() {
   advance();
   while (now().kind != TokenKind::dedent && now().kind != TokenKind::end) {
     if (now().kind == TokenKind::indent)
-      fail(codes::syntax, tree_.source, now().begin, now().end + 1, "this line is indented, but nothing above opens a suite");
+      fail(codes::syntax, tree_.source, now().begin, now().end + 1,
+           "this line is indented, but nothing above opens a suite");
     statement(body);
   }
   if (now().kind == TokenKind::dedent) advance();
@@ -113,12 +116,18 @@ const Stmt* Parser::simple() {
 
 void Parser::check_target(const Expr& e) {
   switch (e.kind) {
-    case ExprKind::name: case ExprKind::attribute: case ExprKind::subscript: return;
-    case ExprKind::starred: return check_target(*e.items[0]);
-    case ExprKind::tuple: case ExprKind::list:
+    case ExprKind::name:
+    case ExprKind::attribute:
+    case ExprKind::subscript:
+      return;
+    case ExprKind::starred:
+      return check_target(*e.items[0]);
+    case ExprKind::tuple:
+    case ExprKind::list:
       for (const Expr* item : e.items) check_target(*item);
       return;
-    default: fail(codes::syntax, tree_.source, e.begin, e.end, "this cannot be assigned to");
+    default:
+      fail(codes::syntax, tree_.source, e.begin, e.end, "this cannot be assigned to");
   }
 }
 
@@ -135,7 +144,8 @@ const Stmt* Parser::assignment() {
     s.value = value;
     return close(s);
   }
-  for (const std::string_view symbol : {"+=", "-=", "*=", "/=", "//=", "%=", "@=", "&=", "|=", "^=", ">>=", "<<=", "**="}) {
+  for (const std::string_view symbol :
+       {"+=", "-=", "*=", "/=", "//=", "%=", "@=", "&=", "|=", "^=", ">>=", "<<=", "**="}) {
     if (!accept(symbol)) continue;
     check_target(*first);
     const Expr* value = expression_list();
@@ -266,7 +276,8 @@ const Stmt* Parser::function(std::vector<const Expr*> decorators, uint32_t begin
   expect("(", "after the function's name");
   std::vector<Parameter> parameters;
   while (!is(")")) {
-    if (is("*") || is("**") || is("/")) refuse(now().begin, now().end, "functions of scripts take plain parameters only");
+    if (is("*") || is("**") || is("/"))
+      refuse(now().begin, now().end, "functions of scripts take plain parameters only");
     Parameter parameter{.begin = now().begin};
     parameter.name = expect_name("a parameter");
     parameter.end = last_end();

@@ -33,8 +33,8 @@ class Parser {
   Expr& make(ExprKind kind, uint32_t begin, std::vector<const Expr*> items = {}, std::string text = {});
   const Expr& finish(Expr& e);
   const Expr* closed(const Expr* e);
-  const Expr* expression();            // a conditional, lambda or operators
-  const Expr* named_expression();      // the same, or target := value
+  const Expr* expression();                          // a conditional, lambda or operators
+  const Expr* named_expression();                    // the same, or target := value
   const Expr* expression_list(bool slices = false);  // one, or a tuple without parentheses
   const Expr* starred_or_named();
   const Expr* operators(int level);

@@ -44,17 +44,17 @@ struct Expr {
 };
 
 enum class StmtKind : uint8_t {
-  function,    // name, decorators, parameters, value (the result's annotation), body
-  class_,      // name, decorators, body
-  for_,        // target, value (iterable), body, other
-  while_,      // value (condition), body, other
-  with,        // contexts, body
-  if_,         // value (condition), body, other
-  assign,      // targets, value
-  augmented,   // target, name (the operator), value
-  annotated,   // target, annotation, value or null
-  assert_,     // value, message or null
-  return_,     // value or null
+  function,   // name, decorators, parameters, value (the result's annotation), body
+  class_,     // name, decorators, body
+  for_,       // target, value (iterable), body, other
+  while_,     // value (condition), body, other
+  with,       // contexts, body
+  if_,        // value (condition), body, other
+  assign,     // targets, value
+  augmented,  // target, name (the operator), value
+  annotated,  // target, annotation, value or null
+  assert_,    // value, message or null
+  return_,    // value or null
   pass,
   break_,
   continue_,
@@ -76,8 +76,8 @@ struct Import {
 
 struct Stmt {
   StmtKind kind = StmtKind::pass;
-  uint32_t begin = 0, end = 0;        // of the whole statement
-  uint32_t head_end = 0;              // end of its first line
+  uint32_t begin = 0, end = 0;  // of the whole statement
+  uint32_t head_end = 0;        // end of its first line
   std::string name;
   std::vector<const Expr*> decorators;
   std::vector<Parameter> parameters;

@@ -157,7 +157,8 @@ class Tokenizer {
     const auto digits = [&] {
       while (digit(peek()) || peek() == '_') ++at_;
     };
-    if (peek() == '0' && (peek(1) | 32) >= 'a' && ((peek(1) | 32) == 'x' || (peek(1) | 32) == 'o' || (peek(1) | 32) == 'b')) {
+    if (peek() == '0' && (peek(1) | 32) >= 'a' &&
+        ((peek(1) | 32) == 'x' || (peek(1) | 32) == 'o' || (peek(1) | 32) == 'b')) {
       at_ += 2;
       while (digit(peek()) || (letter(peek()) && static_cast<uint8_t>(peek()) < 0x80)) ++at_;
     } else {
@@ -170,8 +171,7 @@ class Tokenizer {
         at_ += 2;
         digits();
       }
-      if ((peek() | 32) == 'j')
-        fail(codes::not_in_scripts, source_, start, at_ + 1, "scripts have no complex numbers");
+      if ((peek() | 32) == 'j') fail(codes::not_in_scripts, source_, start, at_ + 1, "scripts have no complex numbers");
     }
     if (letter(peek())) fail(codes::syntax, source_, start, at_ + 1, "a number runs into a name");
     std::string text(text_.substr(start, at_ - start));
@@ -227,19 +227,45 @@ class Tokenizer {
     }
     if (at_ < end_) ++at_;
     switch (c) {
-      case '\n': return;
-      case 'a': out += '\a'; return;
-      case 'b': out += '\b'; return;
-      case 'f': out += '\f'; return;
-      case 'n': out += '\n'; return;
-      case 'r': out += '\r'; return;
-      case 't': out += '\t'; return;
-      case 'v': out += '\v'; return;
-      case '\\': case '\'': case '"': out += c; return;
-      case 'x': out += static_cast<char>(hexadecimal(start, 2)); return;
-      case 'u': utf8(out, hexadecimal(start, 4)); return;
-      case 'U': utf8(out, hexadecimal(start, 8)); return;
-      default: break;
+      case '\n':
+        return;
+      case 'a':
+        out += '\a';
+        return;
+      case 'b':
+        out += '\b';
+        return;
+      case 'f':
+        out += '\f';
+        return;
+      case 'n':
+        out += '\n';
+        return;
+      case 'r':
+        out += '\r';
+        return;
+      case 't':
+        out += '\t';
+        return;
+      case 'v':
+        out += '\v';
+        return;
+      case '\\':
+      case '\'':
+      case '"':
+        out += c;
+        return;
+      case 'x':
+        out += static_cast<char>(hexadecimal(start, 2));
+        return;
+      case 'u':
+        utf8(out, hexadecimal(start, 4));
+        return;
+      case 'U':
+        utf8(out, hexadecimal(start, 8));
+        return;
+      default:
+        break;
     }
     if (c >= '0' && c <= '7') {
       int value = c - '0';
@@ -257,7 +283,8 @@ class Tokenizer {
       const char c = peek();
       const int d = digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
       if (d < 0)
-        fail(codes::syntax, source_, start, at_, "an escape takes " + std::to_string(count) + " hexadecimal digits here");
+        fail(codes::syntax, source_, start, at_,
+             "an escape takes " + std::to_string(count) + " hexadecimal digits here");
       value = value * 16 + static_cast<uint32_t>(d);
       ++at_;
     }

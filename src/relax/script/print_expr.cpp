@@ -27,7 +27,8 @@ void FunctionPrinter::add_attributes(const Call& n, std::vector<std::string>& ar
   ir::Value::Map defaults;
   if (op && op->attributes) {
     const AttributesRef known = op->attributes->defaults();
-    known->node_class().visit_fields(*known, [&](std::string_view name, const Value& v) { defaults[std::string(name)] = v; });
+    known->node_class().visit_fields(*known,
+                                     [&](std::string_view name, const Value& v) { defaults[std::string(name)] = v; });
   }
   n.attributes->node_class().visit_fields(*n.attributes, [&](std::string_view name, const Value& v) {
     const auto it = defaults.find(std::string(name));

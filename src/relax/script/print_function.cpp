@@ -119,7 +119,8 @@ std::string FunctionPrinter::info(const StructInfo& known) {
         const bool typed = !n.value || n.value->dtype != n.dtype;
         std::vector<std::string> parts;
         if (typed) parts.push_back(string_literal(n.dtype.str()).text);
-        if (n.value) parts.push_back("value=" + (in_signature_ ? string_literal(expr(n.value).text).text : expr(n.value).text));
+        if (n.value)
+          parts.push_back("value=" + (in_signature_ ? string_literal(expr(n.value).text).text : expr(n.value).text));
         return script::call(relax("Prim"), parts).text;
       },
       [&](const ShapeStructInfo& n) {

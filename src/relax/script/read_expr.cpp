@@ -1,9 +1,9 @@
 // Graph expressions: constants, tuples, and calls of operators, tensor programs and functions.
+#include "ir/visit.h"
 #include "relax/block_builder.h"
 #include "relax/call_tir.h"
 #include "relax/infer.h"
 #include "relax/script/read_function.h"
-#include "ir/visit.h"
 
 namespace lathe::relax {
 
@@ -91,7 +91,8 @@ Expr FunctionReader::graph(const Syntax& e) {
       const int64_t at = integer(*e.items[1], "an index into a tuple");
       return with_info(make<TupleGetItem>(whole, at), e);
     }
-    case ExprKind::call: return graph_call(e);
+    case ExprKind::call:
+      return graph_call(e);
     case ExprKind::attribute:
       if (const auto function = module_function(e)) return global(*function);
       break;
@@ -111,7 +112,8 @@ Expr FunctionReader::graph(const Syntax& e) {
       Result<Expr> made = make_call(*op, {a, b}, {}, origin(e));
       return std::move(made).value_or_throw();
     }
-    default: break;
+    default:
+      break;
   }
   return from_value(value(e), e);
 }
@@ -149,7 +151,8 @@ Expr FunctionReader::callee_call(Expr callee, const Arguments& arguments) {
   const auto* function = callee->struct_info.as<FuncStructInfo>();
   if (function && function->params && function->params->size() != args.size())
     fail(errors::wrong_arguments, arguments.call,
-         "the function takes " + std::to_string(function->params->size()) + " arguments, not " + std::to_string(args.size()));
+         "the function takes " + std::to_string(function->params->size()) + " arguments, not " +
+             std::to_string(args.size()));
   Expr call = make<Call>(std::move(callee), std::move(args), AttributesRef{}, std::move(info_args));
   // The result of another function speaks of its symbols, which mean nothing here: its rank stays.
   if (function && call.as<Call>()->struct_info_args.empty()) {
@@ -256,7 +259,8 @@ Expr FunctionReader::operator_call(const Operator& op, const Arguments& argument
   std::vector<std::string> attribute_names;
   if (op.attributes) {
     const AttributesRef known = op.attributes->defaults();
-    known->node_class().visit_fields(*known, [&](std::string_view name, const Value&) { attribute_names.emplace_back(name); });
+    known->node_class().visit_fields(*known,
+                                     [&](std::string_view name, const Value&) { attribute_names.emplace_back(name); });
   }
   std::vector<Expr> args;
   Value::Map given;

@@ -88,7 +88,8 @@ void FunctionReader::close(Sequence& s, bool dataflow) {
 void FunctionReader::line(const Line& s, Sequence& into) {
   const Syntax at = place(s.begin, s.head_end);
   switch (s.kind) {
-    case StmtKind::pass: return;
+    case StmtKind::pass:
+      return;
     case StmtKind::assign: {
       if (declared_.count(&s)) return;
       if (s.targets.size() != 1) fail(errors::misplaced, at, "one target is assigned at a time");
@@ -100,16 +101,21 @@ void FunctionReader::line(const Line& s, Sequence& into) {
     case StmtKind::annotated:
       if (s.target->kind != ExprKind::name || !s.value) fail(errors::misplaced, at, "a name is given a value here");
       return bind(s.target->text, *s.target, *s.value, s.annotation, into);
-    case StmtKind::expression: return expression(s, into);
-    case StmtKind::with: return with(s, into);
-    case StmtKind::if_: branch(s, into); return;
+    case StmtKind::expression:
+      return expression(s, into);
+    case StmtKind::with:
+      return with(s, into);
+    case StmtKind::if_:
+      branch(s, into);
+      return;
     case StmtKind::return_:
       if (into.dataflow) fail(errors::misplaced, at, "a dataflow block has no return");
       if (!s.value) fail(errors::misplaced, at, "a graph function returns a value");
       into.result = leaf(*s.value);
       if (!into.result) fail(errors::wrong_type, *s.value, "a graph function returns a value");
       return;
-    default: fail(errors::misplaced, at, "this statement has no meaning in a graph function");
+    default:
+      fail(errors::misplaced, at, "this statement has no meaning in a graph function");
   }
 }
 
@@ -161,9 +167,8 @@ void FunctionReader::match_cast(const std::string& name, const Syntax& at, const
   arguments.check(2, {"value", "struct_info"});
   const Expr cast_value = leaf(arguments.need(0, "value"));
   const StructInfo target = info(arguments.need(1, "struct_info"));
-  const Var v = ir::with_origin(relax_var(name, annotation ? info(*annotation) : target,
-                                          into.dataflow && !outputs_.count(&at)),
-                                origin(at));
+  const Var v = ir::with_origin(
+      relax_var(name, annotation ? info(*annotation) : target, into.dataflow && !outputs_.count(&at)), origin(at));
   into.open.push_back(ir::with_origin<BindingNode>(make<MatchCast>(cast_value, target, v), origin(call)));
   scope.define(name, v, at.begin, at.end);
 }

@@ -60,8 +60,8 @@ class FunctionReader : public script::ExprReader {
   StructInfo agreed(const StructInfo& inferred, const StructInfo& declared, const Syntax& at) const;
 
   // ---- expressions ----
-  Expr graph(const Syntax& e);         // any expression
-  Expr leaf(const Syntax& e);          // bound to a name when it is no leaf; a tuple of leaves stays
+  Expr graph(const Syntax& e);  // any expression
+  Expr leaf(const Syntax& e);   // bound to a name when it is no leaf; a tuple of leaves stays
   Expr to_leaf(Expr e, const Syntax& at);
   Expr graph_call(const Syntax& e);
   Expr relax_call(const std::string& name, const Syntax& e);

@@ -17,8 +17,10 @@ bool is_none(const script::syntax::Expr* e) { return !e || (e->kind == ExprKind:
 std::string constructor(const FunctionReader& reader, const script::syntax::Expr& callee) {
   static constexpr std::string_view names[] = {"Tensor", "Shape", "Prim", "Tuple", "Callable", "Object"};
   std::string path = reader.path_of(callee);
-  if (path.starts_with("relax.")) path = path.substr(6);
-  else if (callee.kind == ExprKind::name && path.empty() && !reader.scope.find(callee.text)) path = callee.text;
+  if (path.starts_with("relax."))
+    path = path.substr(6);
+  else if (callee.kind == ExprKind::name && path.empty() && !reader.scope.find(callee.text))
+    path = callee.text;
   return std::find(std::begin(names), std::end(names), path) == std::end(names) ? "" : path;
 }
 
@@ -88,8 +90,9 @@ StructInfo FunctionReader::info(const Syntax& e) {
   } else if (constructor(*this, e) == "Tensor") {
     return make<TensorStructInfo>();
   }
-  fail(errors::wrong_type, e, "expected the type of a value, as R.Tensor((2, 3), \"float32\"), R.Tuple, R.Shape, R.Prim, "
-                             "R.Callable or R.Object");
+  fail(errors::wrong_type, e,
+       "expected the type of a value, as R.Tensor((2, 3), \"float32\"), R.Tuple, R.Shape, R.Prim, "
+       "R.Callable or R.Object");
 }
 
 StructInfo FunctionReader::info_call(std::string_view name, const Arguments& arguments) {
@@ -115,7 +118,8 @@ StructInfo FunctionReader::info_call(std::string_view name, const Arguments& arg
   if (name == "Shape") {
     arguments.check(1, {"values", "ndim"});
     const Syntax *values = arguments.find(0, "values"), *rank = arguments.named("ndim");
-    if (is_none(values)) return make<ShapeStructInfo>(std::optional<std::vector<ir::Expr>>{}, rank ? integer(*rank, "ndim") : -1);
+    if (is_none(values))
+      return make<ShapeStructInfo>(std::optional<std::vector<ir::Expr>>{}, rank ? integer(*rank, "ndim") : -1);
     return make<ShapeStructInfo>(std::optional(dimensions(*values)));
   }
   if (name == "Tensor") {
@@ -126,7 +130,8 @@ StructInfo FunctionReader::info_call(std::string_view name, const Arguments& arg
     return tensor_info_of_rank(rank ? integer(*rank, "ndim") : -1, type);
   }
   arguments.check(3, {"params", "ret", "purity"});
-  const Syntax *params = arguments.find(0, "params"), *result = arguments.find(1, "ret"), *pure = arguments.find(2, "purity");
+  const Syntax *params = arguments.find(0, "params"), *result = arguments.find(1, "ret"),
+               *pure = arguments.find(2, "purity");
   std::optional<std::vector<StructInfo>> items;
   if (!is_none(params)) items = info_list(*params);
   return make<FuncStructInfo>(std::move(items), is_none(result) ? StructInfo() : info(*result),

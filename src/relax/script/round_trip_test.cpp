@@ -23,7 +23,9 @@ void expect_round_trip(const ir::IRModule& module) {
   options.constants = &constants;
   const std::string text = script::print(module, options, dialects.all);
   script::ParseOptions reading;
-  reading.constants = [&](const std::string& name) { return constants.count(name) ? constants[name] : ir::TensorData(); };
+  reading.constants = [&](const std::string& name) {
+    return constants.count(name) ? constants[name] : ir::TensorData();
+  };
   auto back = script::parse({"<text>", text}, dialects.all, reading);
   ASSERT_TRUE(back.ok()) << support::render(back.diagnostics()) << text;
   const auto difference = ir::first_difference(module, *back);
@@ -83,12 +85,13 @@ class Module:
 
 TEST(relax_script, an_annotation_that_differs_is_refused) {
   const Both dialects;
-  const auto result = script::parse({"m.py", "@R.function\ndef f(x: R.Tensor((2, 3), \"float32\")):\n"
-                                             "    y: R.Tensor((2, 4), \"float32\") = R.add(x, x)\n    return y\n"},
+  const auto result = script::parse({"m.py",
+                                     "@R.function\ndef f(x: R.Tensor((2, 3), \"float32\")):\n"
+                                     "    y: R.Tensor((2, 4), \"float32\") = R.add(x, x)\n    return y\n"},
                                     dialects.all);
   ASSERT_FALSE(result.ok());
-  EXPECT_TRUE(support::render(result.diagnostics()[0])
-                  .starts_with("m.py:3:8: the value is float32[2, 3], not float32[2, 4]"))
+  EXPECT_TRUE(
+      support::render(result.diagnostics()[0]).starts_with("m.py:3:8: the value is float32[2, 3], not float32[2, 4]"))
       << support::render(result.diagnostics()[0]);
 }
 

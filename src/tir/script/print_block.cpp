@@ -60,7 +60,8 @@ void FunctionPrinter::axes(const Block& b, const BlockRealize* realize) {
       loops.push_back(expr(realize->iter_values[i]).text);
     }
     for (size_t k = begin; k < end; ++k) variables.push_back(define_var(b.iter_vars[k]->var));
-    lines_.line(join(variables) + " = " + tir("axis.remap") + "(" + string_literal(letters).text + ", [" + join(loops) + "])");
+    lines_.line(join(variables) + " = " + tir("axis.remap") + "(" + string_literal(letters).text + ", [" + join(loops) +
+                "])");
     for (size_t k = begin; k < end; ++k) announce(b.iter_vars[k]->var);
   }
 }

@@ -70,7 +70,8 @@ void FunctionPrinter::stmt(const Stmt& s, bool last) {
       },
       [&](const AttrStmt& n) {
         const std::string text =
-            script::call(tir("attr"), std::vector{value(n.node).text, string_literal(n.key).text, expr(n.value).text}).text;
+            script::call(tir("attr"), std::vector{value(n.node).text, string_literal(n.key).text, expr(n.value).text})
+                .text;
         lines_.line(last ? text : "with " + text + ":");
         if (last) return stmt(n.body, true);
         suite(n.body);
@@ -94,7 +95,7 @@ void FunctionPrinter::stmt(const Stmt& s, bool last) {
       },
       [&](const AllocateConst& n) {
         scoped(script::call(tir("allocate_const"), script::constant_arguments(*n.data, options)).text, n.buffer_var,
-                      n.body, last);
+               n.body, last);
       },
       [&](const SeqStmt& n) {
         for (size_t i = 0; i < n.seq.size(); ++i) stmt(n.seq[i], last && i + 1 == n.seq.size());
@@ -126,11 +127,16 @@ bool is_plain_serial(const For& n) {
 
 std::string_view loop_callee(ForKind kind) {
   switch (kind) {
-    case ForKind::serial: return "serial";
-    case ForKind::parallel: return "parallel";
-    case ForKind::vectorized: return "vectorized";
-    case ForKind::unrolled: return "unroll";
-    case ForKind::thread_binding: return "thread_binding";
+    case ForKind::serial:
+      return "serial";
+    case ForKind::parallel:
+      return "parallel";
+    case ForKind::vectorized:
+      return "vectorized";
+    case ForKind::unrolled:
+      return "unroll";
+    case ForKind::thread_binding:
+      return "thread_binding";
   }
   support::unreachable("a kind of loop without a name");
 }

@@ -40,13 +40,15 @@ Stmt FunctionReader::for_loop(const Line& s) {
   }
   const Syntax& iterable = *s.value;
   std::vector<std::string> names;
-  for (const Syntax* target : s.target->kind == ExprKind::name ? std::vector<const Syntax*>{s.target} : s.target->items) {
+  for (const Syntax* target :
+       s.target->kind == ExprKind::name ? std::vector<const Syntax*>{s.target} : s.target->items) {
     if (target->kind != ExprKind::name) fail(codes::misplaced, *target, "a loop's variable is a name");
     names.push_back(target->text);
   }
   if (iterable.kind != ExprKind::call)
-    fail(codes::misplaced, iterable, "a loop runs over range, T.grid, T.serial, T.parallel, T.vectorized, T.unroll or "
-                                     "T.thread_binding");
+    fail(codes::misplaced, iterable,
+         "a loop runs over range, T.grid, T.serial, T.parallel, T.vectorized, T.unroll or "
+         "T.thread_binding");
   const std::string path = path_of(*iterable.items[0]);
   const Arguments arguments(*this, iterable);
   std::vector<Range> domains;
@@ -55,9 +57,11 @@ Stmt FunctionReader::for_loop(const Line& s) {
     arguments.check(1000, {});
     for (const Syntax* extent : arguments.positional) domains.push_back(domain(*extent, DType::int64()));
   } else {
-    const bool is_range = path.empty() && iterable.items[0]->kind == ExprKind::name && iterable.items[0]->text == "range";
+    const bool is_range =
+        path.empty() && iterable.items[0]->kind == ExprKind::name && iterable.items[0]->text == "range";
     const auto kind = is_range ? ForKind::serial : kind_of_loop(path);
-    if (!kind) fail(codes::unknown_function, *iterable.items[0], "'" + source_text(*iterable.items[0]) + "' is no loop");
+    if (!kind)
+      fail(codes::unknown_function, *iterable.items[0], "'" + source_text(*iterable.items[0]) + "' is no loop");
     form.kind = *kind;
     arguments.check(3, {"start", "stop", "thread", "annotations", "dtype"});
     const Syntax* thread = arguments.find(2, "thread");
@@ -86,7 +90,8 @@ Stmt FunctionReader::for_loop(const Line& s) {
         form.thread_binding = make<IterVarNode>(Range{}, var(tag, t), IterType::thread_index, tag);
       }
     } else if (thread) {
-      fail(codes::wrong_arguments, *thread, is_range ? "loops of tensor programs have no step" : "only T.thread_binding has a thread");
+      fail(codes::wrong_arguments, *thread,
+           is_range ? "loops of tensor programs have no step" : "only T.thread_binding has a thread");
     }
   }
   if (names.size() != domains.size())
@@ -105,7 +110,7 @@ Stmt FunctionReader::for_loop(const Line& s) {
   for (size_t i = names.size(); i-- > 0;) {
     domains_.erase(variables[i].get());
     body = placed(Stmt(make<For>(variables[i], domains[i].min, domains[i].extent, form.kind, std::move(body),
-                                      form.thread_binding, form.annotations)),
+                                 form.thread_binding, form.annotations)),
                   s);
   }
   return body;
@@ -133,10 +138,10 @@ Stmt FunctionReader::block(const Syntax& call, const Line& s) {
 
   const bool is_root = name == "root" && open.iter_vars.empty();
   const bool infer = complete_ && !is_root && (!open.reads || !open.writes);
-  Ref<Block> made = make<Block>(std::move(open.iter_vars), std::move(open.alloc_buffers), std::move(open.match_buffers),
-                                open.reads.value_or(std::vector<BufferRegion>{}),
-                                open.writes.value_or(std::vector<BufferRegion>{}), name, std::move(open.init),
-                                std::move(body), std::move(open.annotations));
+  Ref<Block> made =
+      make<Block>(std::move(open.iter_vars), std::move(open.alloc_buffers), std::move(open.match_buffers),
+                  open.reads.value_or(std::vector<BufferRegion>{}), open.writes.value_or(std::vector<BufferRegion>{}),
+                  name, std::move(open.init), std::move(body), std::move(open.annotations));
   if (infer) {
     const Regions regions = infer_regions(*made);
     made = ir::with(*made, [&](Block& copy) {
@@ -161,10 +166,13 @@ void FunctionReader::add_axis(const Syntax& target, Range dom, Expr bound, IterT
 
 void FunctionReader::axis(const Syntax& target, const Syntax& call, const std::string& kind) {
   const OpenBlock& open = block_for(call, "an axis");
-  static const std::unordered_map<std::string_view, IterType> kinds = {
-      {"spatial", IterType::spatial}, {"S", IterType::spatial},     {"reduce", IterType::reduce},
-      {"R", IterType::reduce},        {"scan", IterType::scan},     {"opaque", IterType::opaque},
-      {"thread_index", IterType::thread_index}};
+  static const std::unordered_map<std::string_view, IterType> kinds = {{"spatial", IterType::spatial},
+                                                                       {"S", IterType::spatial},
+                                                                       {"reduce", IterType::reduce},
+                                                                       {"R", IterType::reduce},
+                                                                       {"scan", IterType::scan},
+                                                                       {"opaque", IterType::opaque},
+                                                                       {"thread_index", IterType::thread_index}};
   const auto it = kinds.find(kind);
   if (it == kinds.end()) fail(codes::unknown_function, *call.items[0], "there is no axis of kind '" + kind + "'");
   const Arguments arguments(*this, call);
@@ -205,8 +213,8 @@ void FunctionReader::remap(const Syntax& target, const Syntax& call) {
     if (kinds[i] != 'S' && kinds[i] != 'R')
       fail(codes::wrong_arguments, arguments.need(0, "kinds"),
            std::string("an axis is 'S' or 'R' here, not '") + kinds[i] + "'");
-    add_axis(*targets[i], it->second, loops[i], kinds[i] == 'S' ? IterType::spatial : IterType::reduce,
-             loops[i]->dtype, "");
+    add_axis(*targets[i], it->second, loops[i], kinds[i] == 'S' ? IterType::spatial : IterType::reduce, loops[i]->dtype,
+             "");
   }
 }
 

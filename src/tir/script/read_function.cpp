@@ -45,11 +45,10 @@ Buffer FunctionReader::make_buffer(const Arguments& arguments, size_t first, con
   if (separators)
     for (const Expr& e : expr_list(*separators, "axis separators")) separator_list.push_back(as_int(e).value_or(0));
   const int64_t alignment = align ? integer(*align, "align") : 0;
-  return make<BufferNode>(name, data, element, std::move(shape),
-                          strides ? expr_list(*strides, "strides") : std::vector<Expr>{},
-                          offset ? expr(*offset) : Expr(), scope_name ? string(*scope_name, "a scope") : "global",
-                          alignment > 0 ? alignment : 64, factor ? integer(*factor, "offset_factor") : 0,
-                          std::move(separator_list));
+  return make<BufferNode>(
+      name, data, element, std::move(shape), strides ? expr_list(*strides, "strides") : std::vector<Expr>{},
+      offset ? expr(*offset) : Expr(), scope_name ? string(*scope_name, "a scope") : "global",
+      alignment > 0 ? alignment : 64, factor ? integer(*factor, "offset_factor") : 0, std::move(separator_list));
 }
 
 // T.Buffer[(m, n), "float32"], the spelling of 2022.

@@ -39,9 +39,7 @@ class FunctionReader : public script::ExprReader {
   struct Suite {
     std::vector<Frame> frames;
     std::vector<Stmt> statements;
-    void define(std::function<Stmt(Stmt)> wrap) {
-      frames.push_back({std::exchange(statements, {}), std::move(wrap)});
-    }
+    void define(std::function<Stmt(Stmt)> wrap) { frames.push_back({std::exchange(statements, {}), std::move(wrap)}); }
     Stmt finish();
   };
 

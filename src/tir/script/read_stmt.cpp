@@ -52,16 +52,22 @@ void FunctionReader::line(const Line& s, Suite& into) {
   at.begin = s.begin;
   at.end = s.head_end;
   switch (s.kind) {
-    case StmtKind::pass: return;
+    case StmtKind::pass:
+      return;
     case StmtKind::assign:
       if (declared_.count(&s)) return;
       if (s.targets.size() != 1) fail(codes::misplaced, at, "one target is assigned at a time");
       return assign(s, *s.targets[0], into);
-    case StmtKind::annotated: return annotated(s, into);
-    case StmtKind::augmented: return augmented(s, into);
-    case StmtKind::expression: return expression(s, into);
-    case StmtKind::with: return with(s, 0, into);
-    case StmtKind::for_: return into.statements.push_back(for_loop(s));
+    case StmtKind::annotated:
+      return annotated(s, into);
+    case StmtKind::augmented:
+      return augmented(s, into);
+    case StmtKind::expression:
+      return expression(s, into);
+    case StmtKind::with:
+      return with(s, 0, into);
+    case StmtKind::for_:
+      return into.statements.push_back(for_loop(s));
     case StmtKind::while_: {
       if (!s.other.empty()) fail(codes::not_in_scripts, at, "loops of scripts have no 'else'");
       const Expr holds = condition(*s.value);
@@ -87,10 +93,13 @@ void FunctionReader::line(const Line& s, Suite& into) {
           placed(Stmt(make<Evaluate>(ir::call(DType::void_(), intrinsic::ret, {result}))), s));
     }
     case StmtKind::break_:
-    case StmtKind::continue_: fail(codes::not_in_scripts, at, "loops of tensor programs have no 'break' or 'continue'");
+    case StmtKind::continue_:
+      fail(codes::not_in_scripts, at, "loops of tensor programs have no 'break' or 'continue'");
     case StmtKind::function:
-    case StmtKind::class_: fail(codes::misplaced, at, "a tensor function holds no other definitions");
-    case StmtKind::import_: fail(codes::misplaced, at, "imports stand at the top of the text");
+    case StmtKind::class_:
+      fail(codes::misplaced, at, "a tensor function holds no other definitions");
+    case StmtKind::import_:
+      fail(codes::misplaced, at, "imports stand at the top of the text");
   }
 }
 
@@ -133,7 +142,8 @@ void FunctionReader::assign(const Line& s, const Syntax& target, Suite& into) {
     }
     return;
   }
-  if (target.kind != ExprKind::name) fail(codes::misplaced, target, "a name or an element of a buffer is assigned here");
+  if (target.kind != ExprKind::name)
+    fail(codes::misplaced, target, "a name or an element of a buffer is assigned here");
   // "cls = Module": another name of the module.
   if (s.value->kind == ExprKind::name && s.value->text == context.module_name && target.text == "cls") return;
   hint = target.text;
@@ -263,7 +273,8 @@ std::function<Stmt(Stmt)> FunctionReader::opener(const Syntax& call, const std::
       needs_name();
     }
     const Expr bound = expr(arguments.need(at, "value"), DType::int32());
-    const Syntax *type = at == 0 ? arguments.find(1, "type_annotation") : nullptr, *size = arguments.named("is_size_var");
+    const Syntax *type = at == 0 ? arguments.find(1, "type_annotation") : nullptr,
+                 *size = arguments.named("is_size_var");
     const Var v = make<VarNode>(bound_name, type ? dtype(*type, "T.LetStmt") : bound->dtype,
                                 size && boolean(*size, "is_size_var"));
     define(bound_name, v, call);
@@ -302,8 +313,8 @@ bool FunctionReader::expression_call(const Syntax& call, const Line& s, Suite& i
     if (callee.kind != ExprKind::attribute || callee.text != "vstore") return false;
     const Arguments arguments(*this, call);
     arguments.check(2, {"indices", "value", "predicate"});
-    return add(store_call(buffer(*callee.items[0], "vstore"), arguments.need(0, "indices"),
-                          arguments.need(1, "value"), arguments.named("predicate"))),
+    return add(store_call(buffer(*callee.items[0], "vstore"), arguments.need(0, "indices"), arguments.need(1, "value"),
+                          arguments.named("predicate"))),
            true;
   }
   if (path == "tir.buffer_store") {
@@ -380,7 +391,8 @@ void FunctionReader::with(const Line& s, size_t at, Suite& into) {
     hint = name;
     auto wrap = path.empty() ? nullptr : opener(*context_expr, path, name);
     hint.clear();
-    if (!wrap) fail(codes::misplaced, *context_expr, "'with' has no meaning for `" + source_text(*context_expr) + "` here");
+    if (!wrap)
+      fail(codes::misplaced, *context_expr, "'with' has no meaning for `" + source_text(*context_expr) + "` here");
     inner.define(std::move(wrap));
   }
   with(s, at + 1, inner);

@@ -81,8 +81,10 @@ TEST(tir_script, random_programs_come_back_at_every_stage) {
 // Any damage to a valid text is read or refused with a place, and what is read prints and comes back.
 TEST(tir_script, damaged_texts_are_read_or_refused) {
   const std::string text = function_text(testing::matmul(size_var("m"), int64(7), int64(5), 4, ForKind::vectorized));
-  static constexpr std::string_view pieces[] = {"", "(", ")", "[", "]", ",", ":", "\n", "    ", "T.", "0", "-", "\"", "vi", "A",
-                                                "None", "=", "if ", "not ", "9999999999999999999", "\xff", "#", "\\"};
+  static constexpr std::string_view pieces[] = {
+      "",     "(", ")",  "[",  "]", ",",    ":", "\n",  "    ", "T.",
+      "0",    "-", "\"", "vi", "A", "None", "=", "if ", "not ", "9999999999999999999",
+      "\xff", "#", "\\"};
   std::mt19937 random(7);
   size_t read = 0, refused = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -132,19 +134,36 @@ TEST(tir_script, literals_keep_their_type_and_bits) {
 TEST(tir_script, expressions_come_back) {
   const Var x = var("x"), y = var("if"), b = var("b", DType::boolean());
   const Var f = var("f", DType::float32()), v = var("v", DType::float_(32, 4));
-  const std::vector<Expr> list = {
-      make<Add>(x, make<Sub>(y, x)), make<Sub>(make<Sub>(x, y), int64(3)), make<Sub>(x, make<Add>(y, int64(-3))),
-      make<Mul>(make<Add>(x, y), int64(2)), make<Add>(int64(1), int64(2)), make<FloorDiv>(x, make<Mul>(y, y)),
-      make<FloorMod>(make<FloorDiv>(x, y), y), make<Div>(x, y), make<Mod>(x, y), make<Div>(f, f), make<Min>(x, int64(1)),
-      make<Max>(int64(1), x), make<Not>(make<And>(b, make<Or>(b, make<LT>(x, y)))), make<EQ>(make<LT>(x, y), b),
-      make<And>(make<Not>(b), make<Or>(b, b)), make<Select>(b, x, int64(3)), make<Ramp>(x, int64(1), int64_t{4}),
-      make<Broadcast>(constant(DType::float32(), 2), int64_t{4}), make<Cast>(DType::int32(), x),
-      make<Cast>(DType::int64(), x), make<Cast>(DType::float_(64), constant(DType::float32(), 0.1)),
-      make<Cast>(DType::int_(32, 4), v), make<Shuffle>(std::vector<Expr>{v, v}, std::vector<int64_t>{0, 7, 3}),
-      make<Let>(var("z"), x + 1, x * 2), ir::call(intrinsic::exp, f), ir::call(DType::float_(64), intrinsic::exp, {f}),
-      ir::call(DType::int32(), intrinsic::call_extern, {make<StringImm>("g\n\"\\"), x, f}),
-      ir::call(DType::float32(), intrinsic::reinterpret, {constant(DType::int32(), 5)}),
-      ir::call(DType::int64(), intrinsic::shift_left, {x, int64(3)}), ir::if_then_else(b, x, y)};
+  const std::vector<Expr> list = {make<Add>(x, make<Sub>(y, x)),
+                                  make<Sub>(make<Sub>(x, y), int64(3)),
+                                  make<Sub>(x, make<Add>(y, int64(-3))),
+                                  make<Mul>(make<Add>(x, y), int64(2)),
+                                  make<Add>(int64(1), int64(2)),
+                                  make<FloorDiv>(x, make<Mul>(y, y)),
+                                  make<FloorMod>(make<FloorDiv>(x, y), y),
+                                  make<Div>(x, y),
+                                  make<Mod>(x, y),
+                                  make<Div>(f, f),
+                                  make<Min>(x, int64(1)),
+                                  make<Max>(int64(1), x),
+                                  make<Not>(make<And>(b, make<Or>(b, make<LT>(x, y)))),
+                                  make<EQ>(make<LT>(x, y), b),
+                                  make<And>(make<Not>(b), make<Or>(b, b)),
+                                  make<Select>(b, x, int64(3)),
+                                  make<Ramp>(x, int64(1), int64_t{4}),
+                                  make<Broadcast>(constant(DType::float32(), 2), int64_t{4}),
+                                  make<Cast>(DType::int32(), x),
+                                  make<Cast>(DType::int64(), x),
+                                  make<Cast>(DType::float_(64), constant(DType::float32(), 0.1)),
+                                  make<Cast>(DType::int_(32, 4), v),
+                                  make<Shuffle>(std::vector<Expr>{v, v}, std::vector<int64_t>{0, 7, 3}),
+                                  make<Let>(var("z"), x + 1, x * 2),
+                                  ir::call(intrinsic::exp, f),
+                                  ir::call(DType::float_(64), intrinsic::exp, {f}),
+                                  ir::call(DType::int32(), intrinsic::call_extern, {make<StringImm>("g\n\"\\"), x, f}),
+                                  ir::call(DType::float32(), intrinsic::reinterpret, {constant(DType::int32(), 5)}),
+                                  ir::call(DType::int64(), intrinsic::shift_left, {x, int64(3)}),
+                                  ir::if_then_else(b, x, y)};
   for (const Expr& e : list) {
     const Function g = make<PrimFunc>(std::vector<Var>{x, y, b, f, v}, std::vector<std::pair<Var, Buffer>>{},
                                       make<Evaluate>(ir::call(DType::void_(), intrinsic::ret, {e})));
@@ -161,12 +180,17 @@ TEST(tir_script, statements_come_back) {
   const Stmt allocate = make<Allocate>(p, DType::float32(), std::vector<Expr>{int64(8)}, "local", write_view);
   const Expr yes = make<Broadcast>(boolean(true), int64_t{4});
   const Expr ramp = make<Ramp>(n, int64(1), int64_t{4});
-  const Stmt masked = make<BufferStore>(a, make<BufferLoad>(a, std::vector<Expr>{ramp}, yes), std::vector<Expr>{ramp}, yes);
+  const Stmt masked =
+      make<BufferStore>(a, make<BufferLoad>(a, std::vector<Expr>{ramp}, yes), std::vector<Expr>{ramp}, yes);
   const std::vector<Stmt> list = {
-      store, make<SeqStmt>(std::vector<Stmt>{allocate, store, masked}), masked,
+      store,
+      make<SeqStmt>(std::vector<Stmt>{allocate, store, masked}),
+      masked,
       make<IfThenElse>(lt(n, int64(3)), store, make<IfThenElse>(lt(n, int64(5)), store, masked)),
-      make<While>(lt(n, int64(3)), store), make<AssertStmt>(lt(n, int64(3)), "n is small"),
-      make<LetStmt>(i, n + 1, store), make<SeqStmt>(std::vector<Stmt>{make<LetStmt>(i, n + 1, store), store}),
+      make<While>(lt(n, int64(3)), store),
+      make<AssertStmt>(lt(n, int64(3)), "n is small"),
+      make<LetStmt>(i, n + 1, store),
+      make<SeqStmt>(std::vector<Stmt>{make<LetStmt>(i, n + 1, store), store}),
       make<AttrStmt>(Value("node"), "pragma", int32(3), store),
       make<AllocateConst>(p, ir::tensor_of<float>(DType::float32(), {2}, {1.5f, -0.0f}), store),
       make<DeclBuffer>(buffer("B", {n}, DType::int32()), store),
@@ -174,7 +198,8 @@ TEST(tir_script, statements_come_back) {
                 Attributes{{"pragma", 1}, {"list", Value::List{1.5, "text", DType::float32(), Value()}}}),
       make<For>(i, int64(0), int64(8), ForKind::thread_binding, store,
                 make<IterVarNode>(Range{}, var("threadIdx.x"), IterType::thread_index, "threadIdx.x")),
-      make<Evaluate>(int32(0)), make<Evaluate>(int64(3))};
+      make<Evaluate>(int32(0)),
+      make<Evaluate>(int64(3))};
   for (const Stmt& s : list) expect_round_trip(prim_func({a}, s, {n}));
 }
 
@@ -205,14 +230,17 @@ class MyModule:
 
 TEST(tir_script, errors_say_where) {
   const auto message = [](const std::string& body) {
-    const auto result = script::parse({"f.py", "@T.prim_func\ndef f(A: T.Buffer((8,), \"float32\")):\n" + body}, dialects);
+    const auto result =
+        script::parse({"f.py", "@T.prim_func\ndef f(A: T.Buffer((8,), \"float32\")):\n" + body}, dialects);
     return result.ok() ? std::string("accepted") : support::render(result.diagnostics()[0]);
   };
   EXPECT_EQ(message("    A[i] = 1.0\n"), "f.py:3:7: 'i' is not defined\n      A[i] = 1.0\n        ^\n");
   EXPECT_TRUE(message("    A[0, 1] = 1.0\n").starts_with("f.py:3:7: buffer 'A' has 1 dimensions, not 2"));
   EXPECT_TRUE(message("    A[0] = A[0] / (\n").starts_with("f.py:3:19: '(' is never closed"));
-  EXPECT_TRUE(message("    A[0] = T.int32(3)\n").starts_with("f.py:3:12: the value stored into 'A' is int32, not float32"));
-  EXPECT_EQ(message("    A[0] = [x for x in A]\n").substr(0, 57), "f.py:3:12: `[x for x in A]` must be evaluated by Python, ");
+  EXPECT_TRUE(
+      message("    A[0] = T.int32(3)\n").starts_with("f.py:3:12: the value stored into 'A' is int32, not float32"));
+  EXPECT_EQ(message("    A[0] = [x for x in A]\n").substr(0, 57),
+            "f.py:3:12: `[x for x in A]` must be evaluated by Python, ");
   const std::string deep = std::string(1000000, '(') + "1" + std::string(1000000, ')');
   EXPECT_NE(message("    A[0] = " + deep + "\n").find("nested more than 500 levels deep"), std::string::npos);
 }
