@@ -31,6 +31,7 @@ set(LATHE_ROOMS
 set(LATHE_TESTS_SEE
   "runtime_test: support"
   "relax_test: ops"
+  "lower_test: runtime"
 )
 
 # Rooms whose file-local names are not unique yet: builds from nothing compile their files one by one.

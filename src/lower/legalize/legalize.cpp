@@ -12,7 +12,7 @@ using namespace relax;  // NOLINT: the subject of this pass
 
 class Legalize {
  public:
-  explicit Legalize(ir::IRModule module) : module_(std::move(module)) {}
+  explicit Legalize(ir::IRModule module) : groups_(module), module_(std::move(module)) {}
 
   Result<ir::IRModule> run() {
     const std::vector<ir::IRModule::Entry> functions = module_.functions();
@@ -46,7 +46,7 @@ class Legalize {
     if (!call) return binding;
     std::optional<Expr> lowered;
     if (const auto* callee = call->callee.as<GlobalVar>()) {
-      const relax::Function group = module_.find_as<relax::FunctionNode>(callee->name);
+      const relax::Function group = groups_.find_as<relax::FunctionNode>(callee->name);
       if (!group || !group->attrs.get_or("primitive", false)) return binding;
       lowered = TRY(lower_function(callee->name, group, *bound, *call));
     } else if (const Operator* op = callee_operator(*call); op && !op->is_view && op->name != "call_tir") {
@@ -131,6 +131,7 @@ class Legalize {
     return name;
   }
 
+  const ir::IRModule groups_;  // as given: a PrimFunc may take a group's name before the group's last call is met
   ir::IRModule module_;
   std::unordered_map<support::Hash128, std::vector<std::pair<tir::Function, std::string>>> shared_;
 };

@@ -90,7 +90,7 @@ class Planner {
         where_[bound.var.get()] = {pieces[static_cast<size_t>(item->index)]};
       return;
     }
-    if (bound.value.is<Tuple>()) {
+    if (bound.value.is<Tuple>() || bound.value.is<VarNode>()) {
       where_[bound.var.get()] = pieces_of(bound.value);
       return;
     }

@@ -31,6 +31,7 @@ DLDataType dlpack_type(ir::DType dtype) {
 }
 
 ir::DType dtype_of(DLDataType type) {
+  if (type.code == kDLOpaqueHandle && type.bits == 0) return ir::DType::void_();
   if (type.code == kDLBool) return ir::DType::boolean(type.lanes);
   for (const Row& row : rows)
     if (row.theirs == type.code) return {row.ours, type.bits, type.lanes};
