@@ -1,7 +1,6 @@
 // The extension lathe._lathe: what each file of this folder adds to the module, one file a room.
 #pragma once
 
-#include "support/std.h"
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -10,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "support/result.h"
+#include "support/std.h"
 
 namespace nb = nanobind;
 

@@ -49,7 +49,8 @@ auto unlocked(driver::Reproducer& reproducer, Step&& step) {
 }
 
 // Why a model compiled for another machine does not run on this one.
-support::Diagnostics cannot_run(const driver::CompiledModel& compiled, const support::Result<driver::ExecutableRef>& native) {
+support::Diagnostics cannot_run(const driver::CompiledModel& compiled,
+                                const support::Result<driver::ExecutableRef>& native) {
   if (!native.ok()) return native.diagnostics();
   return {{.code = {"runtime-wrong-target"},
            .message = fmt::format("the target '{}' has no code that runs", compiled.target.kind)}};
@@ -57,7 +58,8 @@ support::Diagnostics cannot_run(const driver::CompiledModel& compiled, const sup
 
 std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArguments& arguments,
                                     const std::string& model, const std::string& content) {
-  driver::Reproducer reproducer{.model = model, .content = content,
+  driver::Reproducer reproducer{.model = model,
+                                .content = content,
                                 .arguments = {"compile", "{model}", "-o", "model.so", "--target", arguments.target}};
   auto made = unlocked(reproducer, [&]() -> std::unique_ptr<Executable> {
     driver::CompileOptions options = options_of(arguments);
@@ -75,15 +77,15 @@ std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArg
 }
 
 ir::IRModule read(const std::string& path, const std::map<std::string, int64_t>& dims) {
-  driver::Reproducer reproducer{.model = path, .arguments = {"compile", "{model}", "-o", "model.so"},
-                                .stage = "reading the model"};
+  driver::Reproducer reproducer{
+      .model = path, .arguments = {"compile", "{model}", "-o", "model.so"}, .stage = "reading the model"};
   return unlocked(reproducer, [&] { return driver::read_model(path, {dims}).value_or_throw(); });
 }
 
 ir::IRModule read_bytes(const nb::bytes& content, const std::string& name, const std::map<std::string, int64_t>& dims) {
   const std::string bytes(static_cast<const char*>(content.data()), content.size());
-  driver::Reproducer reproducer{.content = bytes, .arguments = {"compile", "{model}", "-o", "model.so"},
-                                .stage = "reading the model"};
+  driver::Reproducer reproducer{
+      .content = bytes, .arguments = {"compile", "{model}", "-o", "model.so"}, .stage = "reading the model"};
   return unlocked(reproducer, [&] { return driver::read_model_bytes(bytes, name, {dims}).value_or_throw(); });
 }
 
@@ -112,8 +114,8 @@ void bind_driver(nb::module_& m) {
       [](const ir::IRModule& module, const std::string& target, int threads, int compile_threads,
          const std::vector<std::string>& disabled_passes, const std::string& dump_folder, bool verify, bool use_cache,
          const std::string& path, nb::bytes content) {
-        return compile(module, {target, threads, compile_threads, disabled_passes, dump_folder, verify, use_cache}, path,
-                       std::string(static_cast<const char*>(content.data()), content.size()));
+        return compile(module, {target, threads, compile_threads, disabled_passes, dump_folder, verify, use_cache},
+                       path, std::string(static_cast<const char*>(content.data()), content.size()));
       },
       nb::arg("module"), nb::arg("target"), nb::arg("threads"), nb::arg("compile_threads"), nb::arg("disabled_passes"),
       nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"), nb::arg("path"), nb::arg("content"),

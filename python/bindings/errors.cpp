@@ -68,14 +68,18 @@ void throw_if_interrupted() {
 
 void bind_errors(nb::module_& m) {
   nb::class_<Diagnostic>(m, "Diagnostic", "One thing a user is told: a sentence, where, and what may help.")
-      .def_prop_ro("code", [](const Diagnostic& d) { return std::string(d.code.name); }, "Its stable name.")
+      .def_prop_ro(
+          "code", [](const Diagnostic& d) { return std::string(d.code.name); }, "Its stable name.")
       .def_prop_ro("message", &message_of, "One sentence.")
-      .def_prop_ro("place", [](const Diagnostic& d) { return support::render(d.place); },
-                   "\"bert.onnx, node 'Add_12'\", \"file.py:3:7\", or \"\".")
+      .def_prop_ro(
+          "place", [](const Diagnostic& d) { return support::render(d.place); },
+          "\"bert.onnx, node 'Add_12'\", \"file.py:3:7\", or \"\".")
       .def_prop_ro("notes", &notes_of, "Second places that explain the first.")
-      .def_prop_ro("help", [](const Diagnostic& d) { return d.help; }, "A known fix, or \"\".")
+      .def_prop_ro(
+          "help", [](const Diagnostic& d) { return d.help; }, "A known fix, or \"\".")
       .def("__str__", [](const Diagnostic& d) { return support::render(d); })
-      .def("__repr__", [](const Diagnostic& d) { return "Diagnostic(" + std::string(d.code.name) + ": " + d.message + ")"; });
+      .def("__repr__",
+           [](const Diagnostic& d) { return "Diagnostic(" + std::string(d.code.name) + ": " + d.message + ")"; });
   nb::register_exception_translator(translate);
 }
 

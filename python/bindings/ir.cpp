@@ -9,8 +9,9 @@ namespace lathe::python {
 
 void bind_ir(nb::module_& m) {
   nb::class_<ir::IRModule>(m, "IRModule", "A program: graph functions and tensor programs by name.")
-      .def("script", [](const ir::IRModule& module) { return driver::print(module); },
-           "The program's text: parsed again, it is the same program.")
+      .def(
+          "script", [](const ir::IRModule& module) { return driver::print(module); },
+          "The program's text: parsed again, it is the same program.")
       .def_prop_ro(
           "functions",
           [](const ir::IRModule& module) {
@@ -20,12 +21,12 @@ void bind_ir(nb::module_& m) {
             return kinds;
           },
           "The functions' names in order, each with the IR it is written in.")
-      .def("structural_equal",
-           [](const ir::IRModule& a, const ir::IRModule& b) { return ir::structural_equal(a, b); }, nb::arg("other"),
-           "Whether the programs are the same up to names of variables.")
-      .def("first_difference",
-           [](const ir::IRModule& a, const ir::IRModule& b) { return ir::first_difference(a, b); }, nb::arg("other"),
-           "Where the programs first differ, or None.")
+      .def(
+          "structural_equal", [](const ir::IRModule& a, const ir::IRModule& b) { return ir::structural_equal(a, b); },
+          nb::arg("other"), "Whether the programs are the same up to names of variables.")
+      .def(
+          "first_difference", [](const ir::IRModule& a, const ir::IRModule& b) { return ir::first_difference(a, b); },
+          nb::arg("other"), "Where the programs first differ, or None.")
       .def("__len__", &ir::IRModule::size)
       .def("__repr__", [](const ir::IRModule& module) {
         std::string names;

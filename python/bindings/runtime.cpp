@@ -55,9 +55,12 @@ nb::object shape_of(const Port& port) {
   if (!port.known_rank) return nb::none();
   nb::list shape;
   for (const auto& [size, symbol] : port.dims) {
-    if (size >= 0) shape.append(size);
-    else if (symbol.empty()) shape.append(nb::none());
-    else shape.append(symbol);
+    if (size >= 0)
+      shape.append(size);
+    else if (symbol.empty())
+      shape.append(nb::none());
+    else
+      shape.append(symbol);
   }
   return nb::tuple(shape);
 }
@@ -187,13 +190,16 @@ void bind_runtime(nb::module_& m) {
       .def_prop_ro("inputs", &Executable::inputs, "Ports in order.")
       .def_prop_ro("outputs", &Executable::outputs, "Ports in order.")
       .def_prop_ro("metadata", &Executable::metadata, "What the compiler wrote down: target, version, …")
-      .def("run", [](Executable& self, nb::sequence inputs) {
-             std::vector<nb::object> held;
-             std::vector<nb::handle> handles;
-             for (nb::handle input : inputs) held.push_back(nb::borrow(input));
-             for (const nb::object& input : held) handles.push_back(input);
-             return self.run(handles);
-           }, nb::arg("inputs"), "The outputs as a list, for inputs in order.")
+      .def(
+          "run",
+          [](Executable& self, nb::sequence inputs) {
+            std::vector<nb::object> held;
+            std::vector<nb::handle> handles;
+            for (nb::handle input : inputs) held.push_back(nb::borrow(input));
+            for (const nb::object& input : held) handles.push_back(input);
+            return self.run(handles);
+          },
+          nb::arg("inputs"), "The outputs as a list, for inputs in order.")
       .def("__call__", &Executable::call)
       .def("__repr__", [](const Executable& self) {
         std::string text;

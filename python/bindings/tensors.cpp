@@ -1,10 +1,9 @@
 #include "tensors.h"
 
-#include "support/std.h"
-
 #include <bit>
 
 #include "lower/program/dlpack_type.h"
+#include "support/std.h"
 
 namespace lathe::python {
 namespace {
@@ -39,8 +38,10 @@ nb::object numpy_dtype(DLDataType type) {
     const std::string name = dtype_name(type);
     const nb::object numpy_type = nb::module_::import_("numpy").attr("dtype");
     const bool narrow = name == "bfloat16" || name.starts_with("float8") || name.starts_with("float4");
-    if (narrow) dtype = numpy_type(nb::module_::import_("ml_dtypes").attr(name.c_str()));
-    else dtype = numpy_type(name == "bool" ? "bool" : name.c_str());
+    if (narrow)
+      dtype = numpy_type(nb::module_::import_("ml_dtypes").attr(name.c_str()));
+    else
+      dtype = numpy_type(name == "bool" ? "bool" : name.c_str());
   }
   return dtype;
 }
@@ -61,11 +62,28 @@ std::optional<DLDataType> type_of_format(const char* format, Py_ssize_t item) {
   if (!*format || format[1]) return std::nullopt;
   const auto bits = static_cast<uint8_t>(item * 8);
   switch (*format) {
-    case '?': return DLDataType{kDLBool, 8, 1};
-    case 'b': case 'h': case 'i': case 'l': case 'q': case 'n': return DLDataType{kDLInt, bits, 1};
-    case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N': return DLDataType{kDLUInt, bits, 1};
-    case 'e': case 'f': case 'd': return DLDataType{kDLFloat, bits, 1};
-    default: return std::nullopt;
+    case '?':
+      return DLDataType{kDLBool, 8, 1};
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n':
+      return DLDataType{kDLInt, bits, 1};
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+    case 'N':
+      return DLDataType{kDLUInt, bits, 1};
+    case 'e':
+    case 'f':
+    case 'd':
+      return DLDataType{kDLFloat, bits, 1};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -113,14 +131,16 @@ bool InputTensor::from_dlpack(nb::handle object) {
   if (!nb::hasattr(object, "__dlpack__") || !is_cpu(object)) return false;
   nb::object capsule;
   try {
-    capsule = object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION));
+    capsule =
+        object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION));
   } catch (nb::python_error& e) {
     if (!e.matches(PyExc_TypeError)) throw;
     capsule = object.attr("__dlpack__")();  // from before versions
   }
   const DLTensor* given = nullptr;
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned"))
-    given = &static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"))->dl_tensor;
+    given =
+        &static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"))->dl_tensor;
   else if (PyCapsule_IsValid(capsule.ptr(), "dltensor"))
     given = &static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"))->dl_tensor;
   if (!given) return false;
@@ -135,7 +155,8 @@ bool InputTensor::from_array_interface(nb::handle object, const char* name) {
   const nb::object numpy = nb::module_::import_("numpy");
   nb::object array = numpy.attr("ascontiguousarray")(object);
   array = array.attr("astype")(array.attr("dtype").attr("newbyteorder")("="), nb::arg("copy") = false);
-  if (nb::cast<size_t>(array.attr("ndim")) != nb::cast<size_t>(numpy.attr("ndim")(object))) array = array.attr("reshape")(object.attr("shape"));
+  if (nb::cast<size_t>(array.attr("ndim")) != nb::cast<size_t>(numpy.attr("ndim")(object)))
+    array = array.attr("reshape")(object.attr("shape"));
   const auto dtype = nb::cast<std::string>(array.attr("dtype").attr("name"));
   const auto type = ir::DType::parse(dtype);
   if (!type)
@@ -154,9 +175,10 @@ InputTensor::InputTensor(nb::handle object, const char* name) {
   if (from_buffer(object.ptr()) || from_dlpack(object) || from_array_interface(object, name)) return;
   const auto type = nb::cast<std::string>(nb::str(object.type().attr("__name__")));
   const bool elsewhere = nb::hasattr(object, "__dlpack__");
-  throw nb::type_error((elsewhere ? fmt::format("input '{}' does not lie in this machine's memory; move it there first", name)
-                                  : fmt::format("input '{}' is a {}, not a NumPy array or anything else with DLPack", name, type))
-                           .c_str());
+  throw nb::type_error(
+      (elsewhere ? fmt::format("input '{}' does not lie in this machine's memory; move it there first", name)
+                 : fmt::format("input '{}' is a {}, not a NumPy array or anything else with DLPack", name, type))
+          .c_str());
 }
 
 InputTensor::~InputTensor() {

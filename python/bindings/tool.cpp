@@ -1,6 +1,5 @@
-#include "entry.h"
-
 #include "bindings.h"
+#include "entry.h"
 
 namespace lathe::python {
 

@@ -77,5 +77,22 @@ TEST(compile, keeps_a_symbolic_batch) {
   for (const int64_t m : {1, 2, 7, 0, 33}) layer.check(*executable, m);
 }
 
+TEST(compile, takes_two_inputs_that_share_a_symbol) {
+  const ir::Var n = ir::size_var("n");
+  const relax::Var a = relax::relax_var("a", relax::tensor_info({n}, ir::DType::float32()));
+  const relax::Var b = relax::relax_var("b", relax::tensor_info({n}, ir::DType::float32()));
+  BlockBuilder builder;
+  builder.begin_function("main", {a, b});
+  builder.begin_dataflow();
+  const Expr y = builder.emit_output(builder.call(ops::subtract, {a, b}).value_or_throw());
+  builder.end_block();
+  builder.end_function(y);
+  const auto executable = load(compile(builder.finish(), native()).value_or_throw()).value_or_throw();
+  const auto result = executable->run({floats({3}, {5, 7, 9}), floats({3}, {1, 2, 30})}).value_or_throw();
+  EXPECT_EQ(ir::float_at(*result[0], 0), 4);
+  EXPECT_EQ(ir::float_at(*result[0], 2), -21);
+  EXPECT_FALSE(executable->run({floats({3}, {5, 7, 9}), floats({2}, {1, 2})}).ok());
+}
+
 }  // namespace
 }  // namespace lathe::driver

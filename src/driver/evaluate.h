@@ -6,4 +6,4 @@
 namespace lathe::driver {
 // Compiles with the options' threads, cache and cancellation, for this machine, with no folding of its own.
 ir::Evaluator native_evaluator(const CompileOptions& options);
-}
+}  // namespace lathe::driver

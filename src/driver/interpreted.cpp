@@ -22,8 +22,10 @@ Signature signature_of(const ir::IRModule& module) {
   if (!main) return signature;
   signature.inputs = main->params;
   const relax::StructInfo result = main->ret_struct_info ? main->ret_struct_info : main->body->struct_info;
-  if (const auto* tuple = result ? result.as<relax::TupleStructInfo>() : nullptr) signature.outputs = tuple->items;
-  else signature.outputs = {result};
+  if (const auto* tuple = result ? result.as<relax::TupleStructInfo>() : nullptr)
+    signature.outputs = tuple->items;
+  else
+    signature.outputs = {result};
   const auto* names = main->attrs.get<ir::Value::List>("output_names");
   for (size_t i = 0; i < signature.outputs.size(); ++i) {
     const std::string* name = names && i < names->size() ? (*names)[i].get<std::string>() : nullptr;

@@ -1,5 +1,6 @@
 #include "driver/model_file.h"
 
+#include "driver/script_file.h"
 #include "interchange/onnx/import.h"
 
 namespace lathe::driver {
@@ -13,7 +14,13 @@ bool is_script(const std::string& path) {
 
 Result<ir::IRModule> read_model(const std::string& path, const ReadOptions& options) {
   return support::catch_diagnostics([&]() -> Result<ir::IRModule> {
-    return onnx::import_onnx(path, {.dims = options.dims});
+    if (!is_script(path)) return onnx::import_onnx(path, {.dims = options.dims});
+    if (!options.dims.empty())
+      return support::Diagnostic{
+          .code = {"driver-script-dims"},
+          .message = fmt::format("the dimension '{}' cannot be fixed in a script: {} says its sizes itself",
+                                 options.dims.begin()->first, path)};
+    return read_script(path);
   });
 }
 

@@ -2,4 +2,4 @@
 
 namespace lathe::driver {
 support::Diagnostics verify_module(const ir::IRModule&, const std::string&) { return {}; }
-}
+}  // namespace lathe::driver

@@ -48,10 +48,10 @@ void run(const Options& o) {
   driver::CompileOptions options;
   options.target = target::parse_target(o.target).value_or_throw();
   if (options.target.kind == "interp")
-    throw support::DiagnosticError(support::Diagnostic{
-        .code = {"tool-option"},
-        .message = "the target 'interp' runs in process and has nothing to save",
-        .help = "use `lathe verify`, or lathe.compile(model, target=\"interp\") in Python"});
+    throw support::DiagnosticError(
+        support::Diagnostic{.code = {"tool-option"},
+                            .message = "the target 'interp' runs in process and has nothing to save",
+                            .help = "use `lathe verify`, or lathe.compile(model, target=\"interp\") in Python"});
   options.compile_threads = o.threads;
   options.disabled_passes.insert(o.disabled.begin(), o.disabled.end());
   options.stop_after = o.stop_after.empty() ? driver::stop_row(*form) : o.stop_after;

@@ -17,7 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void row(const std::string& name, const std::string& value) { std::printf("  %-14s %s\n", name.c_str(), value.c_str()); }
+void row(const std::string& name, const std::string& value) {
+  std::printf("  %-14s %s\n", name.c_str(), value.c_str());
+}
 
 std::string human(uint64_t bytes) {
   if (bytes >= 1 << 20) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
@@ -107,7 +109,8 @@ void run() {
 }  // namespace
 
 void add_doctor(CLI::App& app) {
-  CLI::App* sub = app.add_subcommand("doctor", "Show what this machine and this installation have, and what is missing");
+  CLI::App* sub =
+      app.add_subcommand("doctor", "Show what this machine and this installation have, and what is missing");
   sub->footer("Example:\n  lathe doctor");
   sub->callback(run);
 }

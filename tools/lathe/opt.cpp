@@ -66,7 +66,9 @@ void add_opt(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("opt", "Run passes on a script or a model, and print the program");
   sub->add_option("file", o->file, "A script (.relax, .tir, .py) or a model (.onnx)");
-  sub->add_option("--passes", o->passes, "Passes to run, in this order: a,b,c")->delimiter(',')->allow_extra_args(false);
+  sub->add_option("--passes", o->passes, "Passes to run, in this order: a,b,c")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   sub->add_option("-o,--output", o->output, "Where to write (standard output when it is not given)");
   sub->add_option("--target", o->target, "What passes that choose by the machine choose for")->capture_default_str();
   sub->add_option("--dim", o->dims, "Fix a symbolic dimension of a model: name=size")->take_all();

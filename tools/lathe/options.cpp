@@ -20,8 +20,7 @@ bool is_interrupted() { return interrupted_by_caller && interrupted_by_caller();
 
 std::pair<std::string, std::string> split_pair(const std::string& option, const std::string& text) {
   const size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0)
-    refuse(option + " takes name=value, not '" + text + "'");
+  if (equals == std::string::npos || equals == 0) refuse(option + " takes name=value, not '" + text + "'");
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
@@ -38,8 +37,7 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& option
   return dims;
 }
 
-Progress::Progress(bool quiet)
-    : start_(std::chrono::steady_clock::now()), enabled_(!quiet && isatty(STDERR_FILENO)) {}
+Progress::Progress(bool quiet) : start_(std::chrono::steady_clock::now()), enabled_(!quiet && isatty(STDERR_FILENO)) {}
 
 void Progress::operator()(const std::string& stage, double fraction) {
   if (!enabled_ || std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1)) return;

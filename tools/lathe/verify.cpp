@@ -33,7 +33,9 @@ void print_report(const driver::VerifyReport& report, bool all) {
     std::printf("%-*.*s  %-*s  %-12s  %12lld  %10.2e  %10.2e  %s\n", static_cast<int>(width), static_cast<int>(width),
                 row.subject.c_str(), static_cast<int>(oracle_width), row.oracle.c_str(), row.dims.c_str(),
                 static_cast<long long>(d.compared), d.relative(), row.tolerance,
-                d.agrees() ? "ok" : d.complaint.empty() ? fmt::format("{} differ", d.wrong).c_str() : d.complaint.c_str());
+                d.agrees()            ? "ok"
+                : d.complaint.empty() ? fmt::format("{} differ", d.wrong).c_str()
+                                      : d.complaint.c_str());
   }
   if (!all && shown > rows_shown) std::printf("and %zu more that agree (--all shows them)\n", shown - rows_shown);
   for (const std::string& remark : report.remarks) std::printf("note: %s\n", remark.c_str());
@@ -49,8 +51,8 @@ void against_onnxruntime(const Options& o, driver::Verification& verified) {
     }
     for (size_t i = 0; i < trial.outputs.size(); ++i) {
       const auto& [name, ours] = trial.outputs[i];
-      verified.report.rows.push_back({trial.dims, name, "onnxruntime", driver::compare(*ours, *theirs->at(i)),
-                                      driver::tolerance_of(ours->dtype)});
+      verified.report.rows.push_back(
+          {trial.dims, name, "onnxruntime", driver::compare(*ours, *theirs->at(i)), driver::tolerance_of(ours->dtype)});
     }
   }
 }
@@ -77,7 +79,8 @@ int run(const Options& o) {
     };
     verified = driver::reporting(reproducer, [&] {
       return driver::verify_model(
-                 [&](const std::map<std::string, int64_t>& dims) { return driver::read_model(o.model, {dims}); }, options)
+                 [&](const std::map<std::string, int64_t>& dims) { return driver::read_model(o.model, {dims}); },
+                 options)
           .value_or_throw();
     });
     against_onnxruntime(o, verified);
@@ -107,7 +110,9 @@ void add_verify(CLI::App& app) {
                   "Operations up to which the interpreter runs the whole model; beyond, each operator is built "
                   "unscheduled and interpreted at random elements")
       ->capture_default_str();
-  sub->add_option("--samples", o->samples, "Random elements of each operator")->capture_default_str()->check(CLI::PositiveNumber);
+  sub->add_option("--samples", o->samples, "Random elements of each operator")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   sub->add_option("--python", o->python, "The Python that is asked for ONNX Runtime")->capture_default_str();
   sub->add_flag("--without-onnxruntime", o->without_onnxruntime, "Do not ask for ONNX Runtime");
   sub->add_flag("--all", o->all, "Show every comparison");

@@ -7,7 +7,7 @@
 #include "codegen/llvm/link.h"
 #include "codegen/null/emit_null.h"
 #include "driver/artifact/metadata.h"
-#include "driver/print.h"
+#include "driver/script_file.h"
 
 namespace lathe::driver {
 namespace {
@@ -35,7 +35,8 @@ Status write_whole(const std::string& path, std::string_view bytes) {
   }
   const std::string why = std::error_code(errno, std::generic_category()).message();
   std::error_code failure;
-  fs::permissions(partial, fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read | fs::perms::others_read,
+  fs::permissions(partial,
+                  fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read | fs::perms::others_read,
                   failure);
   if (::close(file) == 0 && written == bytes.size()) {
     fs::rename(partial, path, failure);
@@ -111,7 +112,7 @@ Status save_ll(const CompiledModel& m, const std::string& path) {
 Status save_s(const CompiledModel& m, const std::string& path) {
   return save_text(m, codegen::EmitKind::assembly, path);
 }
-Status save_module(const CompiledModel& m, const std::string& path) { return write_whole(path, print(m.module)); }
+Status save_module(const CompiledModel& m, const std::string& path) { return write_script(m.module, path); }
 
 // What the kernels are made of, for any target.
 Status save_listing(const CompiledModel& m, const std::string& path) {
@@ -172,11 +173,12 @@ Result<const Form*> form_of_path(const std::string& path) {
   const std::string extension = fs::path(path).extension().string();
   for (const Form& form : forms())
     if (form.extension == extension) return &form;
-  return Diagnostic{.code = {"driver-unknown-form"},
-                    .message = extension.empty()
-                                   ? fmt::format("'{}' has no extension that says what to write", path)
-                                   : fmt::format("the extension '{}' of '{}' says nothing of what to write", extension, path),
-                    .help = "extensions are " + names_of(&Form::extension) + "; --emit chooses by name"};
+  return Diagnostic{
+      .code = {"driver-unknown-form"},
+      .message = extension.empty()
+                     ? fmt::format("'{}' has no extension that says what to write", path)
+                     : fmt::format("the extension '{}' of '{}' says nothing of what to write", extension, path),
+      .help = "extensions are " + names_of(&Form::extension) + "; --emit chooses by name"};
 }
 
 Result<const Form*> form_named(const std::string& name) {

@@ -8,11 +8,12 @@
 namespace lathe::driver {
 
 struct Reproducer {
-  std::string model;                // the model's path, or empty
-  std::string content;              // its bytes, where there is no file
-  std::vector<std::string> arguments;  // of `lathe`, without the model: "compile", "--target", …; "{model}" stands for it
-  std::string stage;                // the last row that ran
-  std::string what;                 // the failure's text
+  std::string model;    // the model's path, or empty
+  std::string content;  // its bytes, where there is no file
+  std::vector<std::string>
+      arguments;      // of `lathe`, without the model: "compile", "--target", …; "{model}" stands for it
+  std::string stage;  // the last row that ran
+  std::string what;   // the failure's text
 };
 
 // Makes the folder lathe-reproducer-… in the current folder (or the one for temporary files) and gives the sentence

@@ -8,7 +8,8 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(reporting, leaves_a_folder_and_a_line_for_an_internal_failure) {
-  Reproducer reproducer{.content = "the model", .arguments = {"compile", "{model}", "-o", "my model.so"}, .stage = "fuse_ops"};
+  Reproducer reproducer{
+      .content = "the model", .arguments = {"compile", "{model}", "-o", "my model.so"}, .stage = "fuse_ops"};
   try {
     reporting(reproducer, []() -> int { throw support::InternalError("a broken invariant"); });
     FAIL() << "nothing was thrown";

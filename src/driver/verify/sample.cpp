@@ -106,8 +106,10 @@ SampledProgram sample_outputs(const Function& function, size_t outputs, int64_t 
   const BlockRealize* root = root_of(*function);
   if (!root || function->buffer_map.size() < outputs) return whole;
   std::vector<Stmt> statements;
-  if (const auto* seq = root->block->body.as<SeqStmt>()) statements = seq->seq;
-  else statements = {root->block->body};
+  if (const auto* seq = root->block->body.as<SeqStmt>())
+    statements = seq->seq;
+  else
+    statements = {root->block->body};
 
   std::vector<Buffer> buffers;
   for (const auto& [param, buffer] : function->buffer_map) buffers.push_back(buffer);

@@ -10,7 +10,7 @@ namespace lathe::driver {
 double operations_of(const tir::PrimFunc& function, int64_t unknown = 8);
 
 struct SampledProgram {
-  tir::Function function;  // one int64 [samples, rank] buffer of indices more, after the outputs, for each output
+  tir::Function function;   // one int64 [samples, rank] buffer of indices more, after the outputs, for each output
   bool is_sampled = false;  // false: the function is as it was; it has a shape that cannot be sampled
 };
 

@@ -18,8 +18,8 @@ tir::Function product(int64_t m, int64_t n, int64_t depth) {
       a.shape(), [&](const auto& i) { return a({i[0], i[1]}) + ir::constant(DType::float32(), 1.0); }, {a}, "more");
   const ir::IterVar k = te::reduce_axis(int64(0), int64(depth));
   const te::Tensor c = te::compute(
-      {int64(m), int64(n)},
-      [&](const auto& i) { return te::sum(more({i[0], k->var}) * b({k->var, i[1]}), {k}); }, {more, b}, "c");
+      {int64(m), int64(n)}, [&](const auto& i) { return te::sum(more({i[0], k->var}) * b({k->var, i[1]}), {k}); },
+      {more, b}, "c");
   return te::create_prim_func({a, b}, {c});
 }
 
@@ -31,7 +31,8 @@ tir::TensorBuffer ramp(std::vector<int64_t> shape) {
 
 TEST(sample_outputs, computes_the_points_asked_for_and_no_others) {
   const tir::Function function = product(6, 5, 7);
-  std::vector<tir::TensorBuffer> whole = {ramp({6, 7}), ramp({7, 5}), tir::TensorBuffer::uninitialised(DType::float32(), {6, 5})};
+  std::vector<tir::TensorBuffer> whole = {ramp({6, 7}), ramp({7, 5}),
+                                          tir::TensorBuffer::uninitialised(DType::float32(), {6, 5})};
   ASSERT_TRUE(tir::interpret(function, whole).ok());
 
   const SampledProgram sampled = sample_outputs(function, 1, 3);
@@ -48,7 +49,8 @@ TEST(sample_outputs, computes_the_points_asked_for_and_no_others) {
   int64_t written = 0;
   for (int64_t i = 0; i < 30; ++i) written += some[2].is_written(i);
   EXPECT_EQ(written, 3);
-  for (const auto& [i, j] : points) EXPECT_EQ(some[2].float_at(i * 5 + j), whole[2].float_at(i * 5 + j)) << i << "," << j;
+  for (const auto& [i, j] : points)
+    EXPECT_EQ(some[2].float_at(i * 5 + j), whole[2].float_at(i * 5 + j)) << i << "," << j;
 }
 
 TEST(sample_outputs, leaves_an_output_that_another_block_reads) {
@@ -58,9 +60,7 @@ TEST(sample_outputs, leaves_an_output_that_another_block_reads) {
   EXPECT_FALSE(sample_outputs(te::create_prim_func({a}, {b, c}), 2, 2).is_sampled);
 }
 
-TEST(operations_of, counts_the_innermost_statements) {
-  EXPECT_EQ(operations_of(*product(6, 5, 7)), 6 * 7 + 6 * 5 * 7);
-}
+TEST(operations_of, counts_the_innermost_statements) { EXPECT_EQ(operations_of(*product(6, 5, 7)), 6 * 7 + 6 * 5 * 7); }
 
 }  // namespace
 }  // namespace lathe::driver

@@ -30,9 +30,12 @@ ir::TensorData random_tensor(ir::DType dtype, std::vector<int64_t> shape, uint64
   Random random(seed);
   for (int64_t i = 0; i < count; ++i) {
     uint64_t bits = 0;
-    if (dtype.is_bool()) bits = static_cast<uint64_t>(random.below(2));
-    else if (dtype.is_integer()) bits = static_cast<uint64_t>(random.below(8) - (dtype.is_uint() ? 0 : 3));
-    else bits = ir::encode_float(dtype, random.normal());
+    if (dtype.is_bool())
+      bits = static_cast<uint64_t>(random.below(2));
+    else if (dtype.is_integer())
+      bits = static_cast<uint64_t>(random.below(8) - (dtype.is_uint() ? 0 : 3));
+    else
+      bits = ir::encode_float(dtype, random.normal());
     std::memcpy(bytes.data() + static_cast<size_t>(i) * item, &bits, item);
   }
   return ir::tensor_data(dtype, std::move(shape), std::move(bytes));
@@ -46,7 +49,8 @@ double tolerance_of(ir::DType dtype) {
   return 0.1;
 }
 
-Difference compare(const ir::TensorDataNode& got, const ir::TensorDataNode& expected, std::span<const int64_t> positions) {
+Difference compare(const ir::TensorDataNode& got, const ir::TensorDataNode& expected,
+                   std::span<const int64_t> positions) {
   Difference d;
   if (got.dtype != expected.dtype || got.shape != expected.shape) {
     d.complaint = fmt::format("{} [{}] instead of {} [{}]", got.dtype.str(), fmt::join(got.shape, ", "),

@@ -53,7 +53,8 @@ TEST(random_tensor, depends_on_the_seed_alone_and_is_not_constant) {
     const auto a = random_tensor(dtype, {7, 11}, 5), again = random_tensor(dtype, {7, 11}, 5);
     EXPECT_EQ(a->view(), again->view()) << dtype.str();
     EXPECT_NE(a->view(), random_tensor(dtype, {7, 11}, 6)->view()) << dtype.str();
-    EXPECT_FALSE(std::all_of(a->view().begin(), a->view().end(), [&](char c) { return c == a->bytes[0]; })) << dtype.str();
+    EXPECT_FALSE(std::all_of(a->view().begin(), a->view().end(), [&](char c) { return c == a->bytes[0]; }))
+        << dtype.str();
   }
   EXPECT_EQ(random_tensor(ir::DType::float32(), {3, 0}, 1)->byte_size(), 0);
 }

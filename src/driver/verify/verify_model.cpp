@@ -44,8 +44,9 @@ Result<std::vector<TensorData>> random_inputs(const Signature& signature, const 
   for (const relax::Var& input : signature.inputs) {
     const auto* info = input->struct_info.as<relax::TensorStructInfo>();
     if (!info || !info->shape)
-      return support::Diagnostic{.code = {"verify-unknown-shape"},
-                                 .message = "the input '" + input->name + "' has no known shape to make random values of"};
+      return support::Diagnostic{
+          .code = {"verify-unknown-shape"},
+          .message = "the input '" + input->name + "' has no known shape to make random values of"};
     std::vector<int64_t> shape;
     for (const ir::Expr& dim : *info->shape) {
       const auto* symbol = dim.as<ir::VarNode>();
@@ -92,8 +93,10 @@ EveryTensor with_every_tensor(ir::IRModule module, const std::vector<OperatorCal
   std::vector<relax::Expr> items;
   std::vector<relax::Binding> bindings = graph::all_bindings(main);
   const relax::Expr& result = main->body.as<relax::SeqExpr>()->body;
-  if (const auto* tuple = result.as<relax::Tuple>()) items = tuple->items;
-  else items = {result};
+  if (const auto* tuple = result.as<relax::Tuple>())
+    items = tuple->items;
+  else
+    items = {result};
   const auto add = [&](const relax::Expr& item) {
     const auto [it, is_new] = every.position.emplace(item.get(), items.size());
     if (is_new) items.push_back(item);
@@ -117,8 +120,8 @@ EveryTensor with_every_tensor(ir::IRModule module, const std::vector<OperatorCal
   }
   std::vector<relax::StructInfo> infos;
   for (const relax::Expr& item : items) infos.push_back(item->struct_info);
-  relax::Expr all =
-      relax::with_struct_info(ir::make<relax::Tuple>(std::move(items)), ir::make<relax::TupleStructInfo>(std::move(infos)));
+  relax::Expr all = relax::with_struct_info(ir::make<relax::Tuple>(std::move(items)),
+                                            ir::make<relax::TupleStructInfo>(std::move(infos)));
   ir::Attributes attrs = main->attrs;
   attrs.erase("output_names");
   module.set("main", graph::make_function(main->params, std::move(bindings), std::move(all), attrs));
@@ -162,16 +165,17 @@ class Verify {
     const std::vector<OperatorCall> calls = calls_of(reference);
     double operations = 0;
     for (const OperatorCall& call : calls) operations += operations_of(*call.function);
-    if (operations <= options_.whole_limit) TRY(whole(reference, made, inputs));
-    else TRY(by_operators(reference, calls, made, inputs, seed));
+    if (operations <= options_.whole_limit)
+      TRY(whole(reference, made, inputs));
+    else
+      TRY(by_operators(reference, calls, made, inputs, seed));
     made_.trials.push_back(std::move(made));
     return support::success();
   }
 
   Status whole(const ir::IRModule& reference, const VerifyTrial& made, const std::vector<TensorData>& inputs) {
     report("interpreting " + made.dims);
-    const auto expected =
-        TRY(relax::evaluate(reference, "main", inputs));
+    const auto expected = TRY(relax::evaluate(reference, "main", inputs));
     for (size_t i = 0; i < made.outputs.size(); ++i)
       add(made.dims, made.outputs[i].first, "interpreter", *made.outputs[i].second, *expected.at(i));
     return support::success();
@@ -207,8 +211,10 @@ class Verify {
       std::vector<int64_t> scalars;
       for (const ir::Expr& scalar : call.parts.scalars)
         if (const auto known = ir::as_int(scalar)) scalars.push_back(*known);
-      if (scalars.size() == call.parts.scalars.size()) TRY(check_operator(call, args, scalars, outputs, made.dims, random));
-      else made_.report.remarks.push_back(call.name + ": not sampled, it depends on a size without a name");
+      if (scalars.size() == call.parts.scalars.size())
+        TRY(check_operator(call, args, scalars, outputs, made.dims, random));
+      else
+        made_.report.remarks.push_back(call.name + ": not sampled, it depends on a size without a name");
     }
     return support::success();
   }
@@ -221,7 +227,8 @@ class Verify {
     SampledProgram program{call.function, false};
     if (!small) program = sample_outputs(call.function, results.size(), options_.samples);
     if (!program.is_sampled && operations_of(*call.function) > options_.whole_limit) {
-      made_.report.remarks.push_back(fmt::format("{}: too large for the interpreter, and of a form that cannot be sampled", call.name));
+      made_.report.remarks.push_back(
+          fmt::format("{}: too large for the interpreter, and of a form that cannot be sampled", call.name));
       return support::success();
     }
     std::vector<tir::TensorBuffer> buffers;
@@ -235,14 +242,15 @@ class Verify {
     for (size_t k = 0; k < results.size(); ++k) {
       const TensorData expected = buffers[args.size() + k].to_data();
       add(dims, results.size() == 1 ? call.name : fmt::format("{} #{}", call.name, k),
-          program.is_sampled ? fmt::format("interpreter, {} elements", positions[k].size()) : "interpreter", *results[k],
-          *expected, positions[k]);
+          program.is_sampled ? fmt::format("interpreter, {} elements", positions[k].size()) : "interpreter",
+          *results[k], *expected, positions[k]);
     }
     return support::success();
   }
 
   // Random points of a tensor as a buffer of indices, and their row-major positions.
-  tir::TensorBuffer points(const ir::TensorDataNode& tensor, std::mt19937_64& random, std::vector<int64_t>& positions) const {
+  tir::TensorBuffer points(const ir::TensorDataNode& tensor, std::mt19937_64& random,
+                           std::vector<int64_t>& positions) const {
     const auto rank = static_cast<int64_t>(tensor.shape.size());
     tir::TensorBuffer indices = tir::TensorBuffer::zeros(ir::DType::int64(), {options_.samples, rank});
     for (int64_t s = 0; s < options_.samples; ++s) {

@@ -25,6 +25,7 @@ class ProgramBuilder {
       slots_.push_back(program_.storage({.kind = abi::StorageKind::dynamic, .alignment = plan_alignment}));
 
     for (const Var& param : main_->params) TRY(declare_input(param));
+    for (const Var& param : main_->params) bind_symbols(param);
     for (const Var& param : main_->params) TRY(check_input(param));
     const auto* body = main_->body.as<SeqExpr>();
     for (const BindingBlock& block : body->blocks)
@@ -76,7 +77,13 @@ class ProgramBuilder {
     program_.input(port(param->name, *info));
     registers_[param.get()] = {function_.parameter(ValueKind::tensor, dlpack_type(info->dtype),
                                                    static_cast<int16_t>(info->ndim), param->name)};
-    // A dimension that is a variable is bound by the first input that has it.
+    return support::success();
+  }
+
+  // A dimension that is a variable is bound by the first input that has it. After all inputs are declared: a function's
+  // parameters are its first registers.
+  void bind_symbols(const Var& param) {
+    const auto* info = as_tensor(param);
     for (size_t d = 0; d < info->shape->size(); ++d)
       if (const auto* symbol = (*info->shape)[d].as<ir::VarNode>(); symbol && !scalars_.bound(ir::Var(symbol))) {
         const uint32_t reg = function_.reg(ValueKind::scalar, {}, -1, symbol->name);
@@ -84,7 +91,6 @@ class ProgramBuilder {
                        {reg, registers_[param.get()][0], program_.immediate(static_cast<int64_t>(d))});
         scalars_.bind(ir::Var(symbol), reg);
       }
-    return support::success();
   }
 
   // Every dimension is compared with what is known, so that a wrong input is refused before any kernel runs.

@@ -95,7 +95,8 @@ Result<ir::TensorData> read_npy(const std::string& path) {
   if (descr.empty()) return refuse(path, "the header names no dtype");
   if (descr[0] == '>') return refuse(path, "big-endian arrays are not read");
   if (descr[0] == '<' || descr[0] == '|' || descr[0] == '=') descr.remove_prefix(1);
-  const auto type = std::find_if(std::begin(types), std::end(types), [&](const NamedType& t) { return t.descr == descr; });
+  const auto type =
+      std::find_if(std::begin(types), std::end(types), [&](const NamedType& t) { return t.descr == descr; });
   if (type == std::end(types)) return refuse(path, "arrays of dtype '" + std::string(descr) + "' are not read");
   const auto shape = parse_shape(field(header, "shape"));
   if (!shape) return refuse(path, "the header's shape is damaged");
@@ -110,15 +111,13 @@ Result<ir::TensorData> read_npy(const std::string& path) {
   if (elements * item != payload.size())
     return refuse(path, fmt::format("{} bytes of data, but the shape takes {}", payload.size(), elements * item));
   const bool fortran = field(header, "fortran_order").starts_with("True");
-  return ir::tensor_data(type->dtype, *shape,
-                         fortran ? transpose(payload, *shape, item) : std::string(payload));
+  return ir::tensor_data(type->dtype, *shape, fortran ? transpose(payload, *shape, item) : std::string(payload));
 }
 
 std::string npy_bytes(const ir::TensorDataNode& array) {
   std::string descr = fmt::format("|V{}", array.dtype.element_bytes());
   for (const NamedType& type : types)
-    if (type.dtype == array.dtype)
-      descr = (array.dtype.element_bytes() == 1 ? "|" : "<") + std::string(type.descr);
+    if (type.dtype == array.dtype) descr = (array.dtype.element_bytes() == 1 ? "|" : "<") + std::string(type.descr);
   std::string shape = "(";
   for (const int64_t extent : array.shape) shape += std::to_string(extent) + ",";
   std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + "), }";
@@ -149,7 +148,8 @@ support::Status write_npz(const std::string& path, const std::vector<std::pair<s
   for (const auto& [name, array] : arrays) {
     contents.push_back(npy_bytes(*array));
     zip_source_t* source = zip_source_buffer(archive, contents.back().data(), contents.back().size(), 0);
-    const zip_int64_t index = zip_file_add(archive, (name + ".npy").c_str(), source, ZIP_FL_OVERWRITE | ZIP_FL_ENC_UTF_8);
+    const zip_int64_t index =
+        zip_file_add(archive, (name + ".npy").c_str(), source, ZIP_FL_OVERWRITE | ZIP_FL_ENC_UTF_8);
     ok = ok && index >= 0 && zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0) == 0;
   }
   if (!ok || zip_close(archive) != 0) {
