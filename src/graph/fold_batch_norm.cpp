@@ -10,6 +10,16 @@ namespace {
 
 bool is_constant(const Expr& e) { return e && e.is<Constant>(); }
 
+// Whether broadcasting to that rank (batch, channels, …) gives each channel one element of `bias`: [C, 1, …], [1, C, 1, …].
+bool is_per_channel(const Constant& bias, int64_t channels, int64_t rank) {
+  const auto& shape = bias.data->shape;
+  const auto size = static_cast<int64_t>(shape.size());
+  if (size > rank || bias.data->elements() != channels) return false;
+  for (int64_t i = 0; i < size; ++i)
+    if (shape[static_cast<size_t>(i)] != (i - size + rank == 1 ? channels : 1)) return false;
+  return channels == 1 || size >= rank - 1;
+}
+
 // A scalar of the tensor's dtype.
 Expr scalar(double value, ir::DType dtype) {
   const int64_t bytes = dtype.element_bytes();
@@ -76,12 +86,11 @@ class BatchNormFolder {
     if (!conv || !is_constant(conv->args[1])) return none;
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(conv->attributes.get());
     if (attrs.data_layout != "NCHW" || attrs.kernel_layout != "OIHW") return none;
-    // Only a bias per channel, [C, 1, …] or [1, C, 1, …]: one element a channel.
     const auto channels = ir::as_int((*as_tensor(scale)->shape)[0]);
     if (!channels) return none;
     shift = TRY(per_channel(emitter, shift, rank - 1));
     if (bias) {
-      if (bias.as<Constant>()->data->elements() != *channels) return none;
+      if (!is_per_channel(*bias.as<Constant>(), *channels, rank)) return none;
       const Expr flat = TRY(emitter.call(ops::reshape, {bias, make<ShapeExpr>(std::vector<ir::Expr>{ir::int64(*channels)})}));
       const Expr scaled = TRY(emitter.call(ops::multiply, {flat, scale}));
       shift = TRY(emitter.call(ops::add, {TRY(per_channel(emitter, scaled, rank - 1)), shift}));

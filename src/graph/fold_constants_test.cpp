@@ -1,0 +1,100 @@
+#include "graph/fold_constants.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/testing/graph_fixture.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+
+namespace lathe::graph {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's words
+using Names = std::vector<std::string>;
+
+ir::IRModule folded(const ir::IRModule& module) { return fold_constants(module, context()).value_or_throw(); }
+
+TEST(fold_constants, computes_what_constants_determine) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(7)});
+  const Expr w = g.call(ops::exp, {g.call(ops::add, {weights({3, 7}, 1), weights({7}, 2)})});
+  const Expr transposed = g.call(ops::permute_dims, {w});
+  const auto before = g.finish(g.call(ops::matmul, {x, transposed}));
+  const auto after = folded(before);
+  const auto* product = find_call(after, "matmul");
+  ASSERT_TRUE(product);
+  ASSERT_TRUE(product->args[1].is<relax::Constant>());
+  EXPECT_EQ(product->args[1].as<relax::Constant>()->data->shape, (Extents{7, 3}));
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(fold_constants, folds_a_whole_function_to_its_value) {
+  Graph g;
+  const auto before = g.finish(g.call(ops::add, {values({3}, {1, 2, 3}), values({}, {0.5})}));
+  const auto after = folded(before);
+  const auto* result = constant_result(after);
+  ASSERT_TRUE(result);
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(ir::float_at(*result->data, i), static_cast<double>(i) + 1.5);
+}
+
+TEST(fold_constants, keeps_what_an_input_takes_part_in) {
+  Graph g;
+  const Expr x = g.input("x", Extents{3});
+  const Expr y = g.call(ops::add, {x, weights({3}, 1)});
+  const auto before = g.finish(g.call(ops::exp, {y}));
+  EXPECT_EQ(calls(folded(before)), (Names{"add", "exp"}));
+}
+
+TEST(fold_constants, folds_items_of_a_constant_tuple) {
+  Graph g;
+  const Expr x = g.input("x", Extents{2, 3});
+  const Expr halves = g.call(ops::split, {weights({4, 3}, 5)}, ir::make<ops::SplitAttributes>(0, Extents{}, 2));
+  const Expr half = g.emit(relax::make<relax::TupleGetItem>(halves, 1));
+  const auto before = g.finish(g.call(ops::add, {x, half}));
+  const auto after = folded(before);
+  EXPECT_TRUE(find_call(after, "add")->args[1].is<relax::Constant>());
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(fold_constants, does_not_store_a_large_value_that_is_cheap_to_make) {
+  Graph g;
+  const auto grown = [&](int64_t n) { return g.call(ops::broadcast_to, {filled({1}, 3), shape({n})}); };
+  const int64_t fits = largest_growth_bytes / 4;
+  const Expr small = g.call(ops::exp, {g.input("x", Extents{1})});
+  const auto after = folded(g.finish(
+      std::vector<Expr>{g.call(ops::add, {small, grown(fits)}), g.call(ops::subtract, {small, grown(fits + 1)})}));
+  EXPECT_TRUE(find_call(after, "add")->args[1].is<relax::Constant>());
+  EXPECT_FALSE(find_call(after, "subtract")->args[1].is<relax::Constant>());
+}
+
+TEST(fold_constants, evaluates_all_of_a_function_in_one_call) {
+  Graph g;
+  const Expr x = g.input("x", Extents{3});
+  const Expr a = g.call(ops::exp, {weights({3}, 1)});
+  const Expr b = g.call(ops::exp, {weights({3}, 2)});
+  const auto before = g.finish(g.call(ops::add, {g.call(ops::add, {x, a}), b}));
+  int evaluations = 0;
+  ir::PassContext counting = context();
+  counting.evaluate = [&](const auto&... args) {
+    ++evaluations;
+    return context().evaluate(args...);
+  };
+  const auto after = fold_constants(before, counting).value_or_throw();
+  EXPECT_EQ(evaluations, 1);
+  EXPECT_EQ(calls(after), (Names{"add", "add"}));
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(fold_constants, says_that_nobody_evaluates) {
+  Graph g;
+  const auto before = g.finish(g.call(ops::exp, {weights({3}, 1)}));
+  std::vector<ir::Remark> remarks;
+  ir::PassContext bare;
+  bare.on_remark = [&](const ir::Remark& remark) { remarks.push_back(remark); };
+  EXPECT_EQ(calls(fold_constants(before, bare).value_or_throw()), Names{"exp"});
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0].pass, "fold_constants");
+}
+
+}  // namespace
+}  // namespace lathe::graph

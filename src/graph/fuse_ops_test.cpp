@@ -1,0 +1,163 @@
+#include "graph/fuse_ops.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/testing/graph_fixture.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+
+namespace lathe::graph {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's words
+using Names = std::vector<std::string>;
+
+ir::IRModule fused(const ir::IRModule& module) { return fuse_ops(module, context()).value_or_throw(); }
+
+// `before` fuses into these groups, and means the same.
+void expect_groups(const ir::IRModule& before, const Names& groups) {
+  const auto after = fused(before);
+  EXPECT_EQ(calls(after), groups);
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(fuse_ops, fuses_a_chain_of_elementwise_operators) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(5)});
+  const Expr y = g.call(ops::add, {x, weights({5}, 1)});
+  expect_groups(g.finish(g.call(ops::exp, {g.call(ops::negative, {y})})), {"[add negative exp]"});
+}
+
+TEST(fuse_ops, outlines_private_primitive_functions) {
+  Graph g;
+  const Expr x = g.input("x", Extents{5});
+  const auto after = fused(g.finish(g.call(ops::exp, {g.call(ops::negative, {x})})));
+  ASSERT_EQ(after.size(), 2u);
+  for (const auto& [name, function] : after) {
+    EXPECT_EQ(function->attrs.get_or("primitive", false), name != "main") << name;
+    EXPECT_EQ(function->attrs.get_or("private", false), name != "main") << name;
+  }
+}
+
+TEST(fuse_ops, fuses_a_diamond) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(3)});
+  const Expr top = g.call(ops::exp, {x});
+  const Expr left = g.call(ops::negative, {top});
+  const Expr right = g.call(ops::relu, {top});
+  expect_groups(g.finish(g.call(ops::add, {left, right})), {"[exp negative nn.relu add]"});
+}
+
+TEST(fuse_ops, keeps_a_producer_with_two_uses) {
+  Graph g;
+  const Expr x = g.input("x", Extents{4, 3});
+  const Expr y = g.call(ops::exp, {x});
+  const auto sum = ir::make<ops::ReduceAttributes>(Extents{1}, false);
+  const Expr a = g.call(ops::sum, {y}, sum);
+  const Expr b = g.call(ops::negative, {y});
+  expect_groups(g.finish(std::vector<Expr>{a, b}), {"[exp]", "[sum]", "[negative]"});
+}
+
+TEST(fuse_ops, keeps_a_producer_that_is_a_result) {
+  Graph g;
+  const Expr x = g.input("x", Extents{5});
+  const Expr a = g.call(ops::exp, {x});
+  const Expr b = g.call(ops::negative, {a});
+  expect_groups(g.finish(std::vector<Expr>{a, b}), {"[exp]", "[negative]"});
+}
+
+TEST(fuse_ops, gives_a_product_its_epilogue) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(7)});
+  const Expr residual = g.input("r", {x->struct_info.as<relax::TensorStructInfo>()->shape->at(0), ir::int64(3)});
+  const Expr product = g.call(ops::matmul, {x, weights({7, 3}, 1)});
+  const Expr sum = g.call(ops::add, {g.call(ops::add, {product, weights({3}, 2)}), g.call(ops::exp, {residual})});
+  expect_groups(g.finish(g.call(ops::relu, {sum})), {"[matmul add exp add nn.relu]"});
+}
+
+TEST(fuse_ops, does_not_recompute_the_operand_of_a_product) {
+  Graph g;
+  const Expr x = g.input("x", Extents{3, 3});
+  expect_groups(g.finish(g.call(ops::matmul, {g.call(ops::exp, {x}), weights({3, 3}, 1)})), {"[exp]", "[matmul]"});
+}
+
+TEST(fuse_ops, keeps_two_products_apart) {
+  Graph g;
+  const Expr x = g.input("x", Extents{3, 3});
+  const Expr y = g.call(ops::matmul, {x, weights({3, 3}, 1)});
+  const Expr z = g.call(ops::matmul, {x, weights({3, 3}, 2)});
+  const auto before = g.finish(g.call(ops::add, {y, z}));
+  const Names groups = calls(fused(before));
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(std::count(groups.begin(), groups.end(), "[matmul]"), 1);
+  EXPECT_EQ(std::count(groups.begin(), groups.end(), "[matmul add]"), 1);
+  EXPECT_EQ(difference(before, fused(before)), "");
+}
+
+TEST(fuse_ops, computes_elementwise_operators_inside_a_reduction) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(5)});
+  const auto last = ir::make<ops::ReduceAttributes>(Extents{1}, false);
+  const Expr y = g.call(ops::sum, {g.call(ops::multiply, {x, x})}, last);
+  expect_groups(g.finish(g.call(ops::sqrt, {y})), {"[multiply sum sqrt]"});
+}
+
+TEST(fuse_ops, keeps_a_reduction_from_a_consumer_of_another_shape) {
+  Graph g;
+  const Expr x = g.input("x", Extents{4, 5});
+  const Expr y = g.input("y", Extents{4, 5});
+  const auto kept = ir::make<ops::ReduceAttributes>(Extents{1}, true);
+  expect_groups(g.finish(g.call(ops::subtract, {y, g.call(ops::max, {x}, kept)})), {"[max]", "[subtract]"});
+}
+
+TEST(fuse_ops, never_closes_a_cycle) {
+  // exp and the product of its negative meet again: the product must come before the sum, exp before both.
+  Graph g;
+  const Expr x = g.input("x", Extents{3, 3});
+  const Expr a = g.call(ops::exp, {x});
+  const Expr b = g.call(ops::matmul, {g.call(ops::negative, {a}), weights({3, 3}, 1)});
+  expect_groups(g.finish(g.call(ops::add, {a, b})), {"[exp]", "[negative]", "[matmul add]"});
+}
+
+TEST(fuse_ops, leaves_views_alone) {
+  Graph g;
+  const Expr x = g.input("x", Extents{2, 3});
+  const Expr y = g.call(ops::reshape, {g.call(ops::exp, {x}), shape({6})});
+  expect_groups(g.finish(g.call(ops::negative, {y})), {"[exp]", "reshape", "[negative]"});
+}
+
+TEST(fuse_ops, leaves_operators_of_several_results_alone) {
+  Graph g;
+  const Expr x = g.input("x", Extents{4, 3});
+  const Expr halves = g.call(ops::split, {g.call(ops::exp, {x})}, ir::make<ops::SplitAttributes>(0, Extents{}, 2));
+  const Expr half = g.emit(relax::make<relax::TupleGetItem>(halves, 0));
+  expect_groups(g.finish(g.call(ops::negative, {half})), {"[exp]", "[split]", "item", "[negative]"});
+}
+
+TEST(fuse_ops, bounds_the_size_of_a_group) {
+  Graph g;
+  Expr x = g.input("x", Extents{3});
+  for (size_t i = 0; i < max_group + 6; ++i) x = g.call(ops::negative, {x});
+  const auto before = g.finish(x);
+  const auto after = fused(before);
+  const Names groups = calls(after);
+  EXPECT_EQ(groups.size(), 2u);
+  for (const std::string& group : groups)
+    EXPECT_LE(std::count(group.begin(), group.end(), ' ') + 1, static_cast<int64_t>(max_group));
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(fuse_ops, says_why_neighbours_stay_apart) {
+  Graph g;
+  const Expr x = g.input("x", Extents{3, 3});
+  const auto before = g.finish(g.call(ops::matmul, {g.call(ops::exp, {x}), weights({3, 3}, 1)}));
+  std::vector<std::string> reasons;
+  ir::PassContext listening;
+  listening.on_remark = [&](const ir::Remark& remark) { reasons.push_back(remark.reason); };
+  EXPECT_EQ(calls(fuse_ops(before, listening).value_or_throw()).size(), 2u);
+  ASSERT_FALSE(reasons.empty());
+  EXPECT_NE(reasons[0].find("operand of a product"), std::string::npos) << reasons[0];
+}
+
+}  // namespace
+}  // namespace lathe::graph

@@ -1,0 +1,117 @@
+#include "graph/pack_weights.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/fold_constants.h"
+#include "graph/testing/graph_fixture.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+
+namespace lathe::graph {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's words
+using Names = std::vector<std::string>;
+
+// Vectors of four floats.
+ir::IRModule packed(const ir::IRModule& module) {
+  target::Target target;
+  target.vector_bits = 128;
+  const auto rows = pack_weights(module, target, context()).value_or_throw();
+  return fold_constants(rows, context()).value_or_throw();
+}
+
+ir::IRModule product(int64_t k, int64_t n) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(k)});
+  return g.finish(g.call(ops::matmul, {x, weights({k, n}, 1)}));
+}
+
+ir::IRModule convolution(int64_t channels, relax::AttributesRef attributes = {}, int64_t input_channels = 3) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(3), ir::int64(5), ir::int64(4)});
+  return g.finish(g.call(ops::conv, {x, weights({channels, input_channels, 2, 3}, 1)}, std::move(attributes)));
+}
+
+const ir::TensorDataNode& weight_of(const ir::IRModule& module, std::string_view op) {
+  const auto* call = find_call(module, op);
+  support::require(call && call->args[1].is<relax::Constant>(), "the weight is not constant");
+  return *call->args[1].as<relax::Constant>()->data;
+}
+
+TEST(pack_weights, puts_the_columns_of_a_product_in_padded_panels) {
+  const auto before = product(3, 11);
+  const auto after = packed(before);
+  const auto& attrs = *static_cast<const ops::MatmulAttributes*>(find_call(after, "matmul")->attributes.get());
+  EXPECT_EQ(attrs.b_layout, "NK8n");
+  EXPECT_EQ(attrs.columns, 11);
+  const auto& original = weight_of(before, "matmul");
+  const auto& panels = weight_of(after, "matmul");
+  ASSERT_EQ(panels.shape, (Extents{2, 3, 8}));
+  for (int64_t panel = 0; panel < 2; ++panel)
+    for (int64_t k = 0; k < 3; ++k)
+      for (int64_t lane = 0; lane < 8; ++lane) {
+        const int64_t column = panel * 8 + lane;
+        EXPECT_EQ(ir::float_at(panels, (panel * 3 + k) * 8 + lane),
+                  column < 11 ? ir::float_at(original, k * 11 + column) : 0.0);
+      }
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
+TEST(pack_weights, pads_the_channels_of_a_convolution) {
+  const auto before = convolution(5);
+  const auto after = packed(before);
+  const auto& attrs = *static_cast<const ops::ConvAttributes*>(find_call(after, "nn.conv")->attributes.get());
+  EXPECT_EQ(attrs.kernel_layout, "OHWI8o");
+  EXPECT_EQ(attrs.channels, 5);
+  const auto& original = weight_of(before, "nn.conv");
+  const auto& panels = weight_of(after, "nn.conv");
+  ASSERT_EQ(panels.shape, (Extents{1, 2, 3, 3, 8}));
+  for (int64_t pixel = 0; pixel < 6; ++pixel)
+    for (int64_t i = 0; i < 3; ++i)
+      for (int64_t o = 0; o < 8; ++o)
+        EXPECT_EQ(ir::float_at(panels, (pixel * 3 + i) * 8 + o),
+                  o < 5 ? ir::float_at(original, (o * 3 + i) * 6 + pixel) : 0.0);
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
+TEST(pack_weights, keeps_the_attributes_of_a_convolution) {
+  const auto before = convolution(9, ir::make<ops::ConvAttributes>(Extents{2, 1}, Extents{1, 0, 0, 2}, Extents{1, 2}));
+  const auto after = packed(before);
+  EXPECT_EQ(weight_of(after, "nn.conv").shape, (Extents{2, 2, 3, 3, 8}));
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
+TEST(pack_weights, takes_one_vector_a_panel_where_columns_are_few) {
+  const auto before = product(7, 3);
+  const auto after = packed(before);
+  EXPECT_EQ(weight_of(after, "matmul").shape, (Extents{1, 7, 4}));
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
+TEST(pack_weights, does_not_pack_what_would_mostly_be_zeros) {
+  EXPECT_EQ(weight_of(packed(product(7, 2)), "matmul").shape, (Extents{7, 2}));
+  EXPECT_EQ(weight_of(packed(convolution(1)), "nn.conv").shape, (Extents{1, 3, 2, 3}));
+}
+
+TEST(pack_weights, keeps_grouped_convolutions) {
+  const auto grouped = ir::make<ops::ConvAttributes>(Extents{}, Extents{}, Extents{}, 3);
+  EXPECT_EQ(weight_of(packed(convolution(9, grouped, 1)), "nn.conv").shape, (Extents{9, 1, 2, 3}));
+}
+
+TEST(pack_weights, keeps_weights_that_are_not_constant) {
+  Graph g;
+  const Expr x = g.input("x", Extents{3, 7});
+  const Expr w = g.input("w", Extents{7, 9});
+  const auto after = packed(g.finish(g.call(ops::matmul, {x, w})));
+  EXPECT_EQ(calls(after), Names{"matmul"});
+  EXPECT_TRUE(find_call(after, "matmul")->args[1].is<relax::VarNode>());
+}
+
+TEST(pack_weights, packs_once) {
+  const auto once = packed(product(5, 9));
+  EXPECT_TRUE(ir::structural_equal(packed(once), once));
+}
+
+}  // namespace
+}  // namespace lathe::graph

@@ -1,0 +1,155 @@
+#include "graph/simplify_algebra.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/eliminate_dead_code.h"
+#include "graph/testing/graph_fixture.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+
+namespace lathe::graph {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's words
+using Names = std::vector<std::string>;
+
+ir::IRModule simplified(const ir::IRModule& module) { return simplify_algebra(module, context()).value_or_throw(); }
+
+TEST(simplify_algebra, drops_operations_that_do_nothing) {
+  Graph g;
+  Expr x = g.input("x", {ir::size_var("n"), ir::int64(5)});
+  x = g.call(ops::add, {x, filled({}, -0.0)});
+  x = g.call(ops::subtract, {x, filled({5}, 0)});
+  x = g.call(ops::multiply, {filled({1, 5}, 1), x});
+  x = g.call(ops::divide, {x, filled({}, 1)});
+  x = g.call(ops::power, {x, filled({}, 1)});
+  x = g.call(ops::astype, {x}, ir::make<ops::AstypeAttributes>(ir::DType::float32()));
+  const auto before = g.finish(g.call(ops::exp, {x}));
+  const auto after = simplified(before);
+  EXPECT_EQ(calls(after), Names{"exp"});
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(simplify_algebra, does_not_fold_x_plus_zero_for_floats) {
+  Graph g;
+  const Expr x = g.input("x", Extents{3});
+  const auto before = g.finish(g.call(ops::add, {x, filled({3}, 0.0)}));
+  EXPECT_EQ(calls(simplified(before)), Names{"add"});  // -0 + 0 is 0
+}
+
+TEST(simplify_algebra, does_not_fold_x_minus_negative_zero_for_floats) {
+  Graph g;
+  const Expr x = g.input("x", Extents{3});
+  EXPECT_EQ(calls(simplified(g.finish(g.call(ops::subtract, {x, filled({3}, -0.0)})))), Names{"subtract"});
+}
+
+TEST(simplify_algebra, folds_x_plus_zero_for_integers) {
+  const auto i32 = ir::DType::int_(32);
+  Graph g;
+  const Expr x = g.input("x", Extents{3}, i32);
+  const Expr y = g.call(ops::add, {values({3}, {0, 0, 0}, i32), x});
+  const auto before = g.finish(g.call(ops::multiply, {y, y}));
+  const auto after = simplified(before);
+  EXPECT_EQ(calls(after), Names{"multiply"});
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(simplify_algebra, keeps_multiplications_by_other_numbers) {
+  Graph g;
+  Expr x = g.input("x", {ir::size_var("n"), ir::int64(3)});
+  x = g.call(ops::multiply, {x, filled({}, 2)});
+  x = g.call(ops::multiply, {x, values({3}, {1, 1, 1.5})});
+  const auto before = g.finish(x);
+  const auto after = simplified(before);
+  EXPECT_EQ(calls(after), (Names{"multiply", "multiply"}));
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(simplify_algebra, keeps_an_identity_that_broadcasts) {
+  Graph g;
+  const Expr x = g.input("x", Extents{1, 5});
+  const auto before = g.finish(g.call(ops::multiply, {x, filled({3, 1}, 1)}));
+  const auto after = simplified(before);
+  EXPECT_EQ(calls(after), Names{"multiply"});
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(simplify_algebra, keeps_one_minus_x_and_one_divided_by_x) {
+  Graph g;
+  Expr x = g.input("x", Extents{7});
+  x = g.call(ops::subtract, {filled({7}, 0), x});
+  x = g.call(ops::divide, {filled({7}, 1), x});
+  const auto before = g.finish(g.call(ops::power, {filled({7}, 1), x}));
+  const auto after = simplified(before);
+  EXPECT_EQ(calls(after), (Names{"subtract", "divide", "power"}));
+}
+
+TEST(simplify_algebra, cancels_a_double_negation_and_a_second_relu) {
+  Graph g;
+  Expr x = g.input("x", {ir::int64(3), ir::size_var("n")});
+  x = g.call(ops::negative, {g.call(ops::negative, {x})});
+  const auto before = g.finish(g.call(ops::relu, {g.call(ops::relu, {x})}));
+  const auto after = simplified(before);
+  const Names names = calls(after);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "nn.relu"), 1);
+  EXPECT_EQ(find_call(after, "nn.relu")->args[0].as<relax::VarNode>()->name, "x");
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(simplify_algebra, keeps_a_conversion_to_another_dtype) {
+  Graph g;
+  const Expr x = g.input("x", Extents{5});
+  const auto before = g.finish(g.call(ops::astype, {x}, ir::make<ops::AstypeAttributes>(ir::DType::int_(32))));
+  EXPECT_EQ(calls(simplified(before)), Names{"astype"});
+}
+
+relax::AttributesRef axes(std::vector<int64_t> order) { return ir::make<ops::PermuteDimsAttributes>(std::move(order)); }
+
+TEST(simplify_algebra, merges_permutations) {
+  Graph g;
+  Expr x = g.input("x", {ir::int64(2), ir::size_var("n"), ir::int64(5)});
+  x = g.call(ops::permute_dims, {x}, axes({1, 2, 0}));
+  x = g.call(ops::permute_dims, {x}, axes({0, 2, 1}));
+  const auto before = g.finish(g.call(ops::exp, {x}));
+  const auto after = simplified(before);
+  // The first is dead: what is computed reads the input itself.
+  const auto live = eliminate_dead_code(after, context()).value_or_throw();
+  EXPECT_EQ(calls(live), (Names{"permute_dims", "exp"}));
+  EXPECT_EQ(difference(before, live), "");
+}
+
+TEST(simplify_algebra, drops_permutations_that_undo_each_other) {
+  Graph g;
+  const Expr x = g.input("x", Extents{2, 3, 5});
+  Expr y = g.call(ops::permute_dims, {x}, axes({1, 2, 0}));
+  y = g.call(ops::permute_dims, {y}, axes({2, 0, 1}));
+  const auto before = g.finish(g.call(ops::exp, {y}));
+  const auto after = simplified(before);
+  EXPECT_EQ(find_call(after, "exp")->args[0].as<relax::VarNode>()->name, "x");
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(simplify_algebra, keeps_a_permutation_of_equal_extents) {
+  Graph g;
+  const Expr x = g.input("x", Extents{3, 3});
+  const auto before = g.finish(g.call(ops::permute_dims, {x}));
+  const auto after = simplified(before);
+  EXPECT_EQ(calls(after), Names{"permute_dims"});
+  EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(simplify_algebra, reads_through_chains_of_views) {
+  Graph g;
+  const Expr x = g.input("x", Extents{2, 3, 5});
+  const Expr flat = g.call(ops::reshape, {x, shape({30})});
+  const Expr other = g.call(ops::exp, {g.call(ops::reshape, {flat, shape({5, 6})})});
+  const Expr same = g.call(ops::exp, {g.call(ops::reshape, {flat, shape({2, 3, 5})})});
+  const auto before = g.finish(std::vector<Expr>{other, same});
+  const auto after = simplified(before);
+  const auto live = eliminate_dead_code(after, context()).value_or_throw();
+  EXPECT_EQ(calls(live), (Names{"reshape", "exp", "exp"}));
+  EXPECT_EQ(difference(before, live), "");
+}
+
+}  // namespace
+}  // namespace lathe::graph

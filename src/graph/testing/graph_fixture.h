@@ -1,0 +1,53 @@
+// What the tests of graph passes share: small graphs built in a line each, their operators by name, and the graph
+// oracle before and after a pass.
+#pragma once
+
+#include "ir/pass.h"
+#include "relax/block_builder.h"
+
+namespace lathe::graph::testing {
+
+using relax::Expr;
+using Extents = std::vector<int64_t>;
+
+// A function "main" under construction. Inputs come before the first call.
+class Graph {
+ public:
+  Expr input(const std::string& name, std::vector<ir::Expr> shape, ir::DType dtype = ir::DType::float32());
+  Expr input(const std::string& name, const Extents& shape, ir::DType dtype = ir::DType::float32());
+  Expr call(const relax::Operator& op, std::vector<Expr> args, relax::AttributesRef attributes = {});
+  // Emits what is no operator's call.
+  Expr emit(Expr value);
+  ir::IRModule finish(Expr result);
+  ir::IRModule finish(std::vector<Expr> results);
+
+ private:
+  relax::BlockBuilder& builder();
+  relax::BlockBuilder builder_;
+  std::vector<relax::Var> params_;
+  bool begun_ = false;
+};
+
+// Constants: of these values, of one value everywhere, and of random values in [low, high].
+Expr values(const Extents& shape, const std::vector<double>& elements, ir::DType dtype = ir::DType::float32());
+Expr filled(const Extents& shape, double value, ir::DType dtype = ir::DType::float32());
+Expr weights(const Extents& shape, uint64_t seed, double low = -1, double high = 1);
+Expr shape(const Extents& extents);
+
+// The operators that "main" calls, in order; a call of a function is the operators of its body, as "[add nn.relu]", an
+// item of a tuple is "item".
+std::vector<std::string> calls(const ir::IRModule& module);
+// The first call of the operator in "main", or null.
+const relax::Call* find_call(const ir::IRModule& module, std::string_view op);
+// The constant that "main" returns, or null.
+const relax::Constant* constant_result(const ir::IRModule& module);
+
+// The context of passes in tests: constants are folded by the graph oracle.
+ir::PassContext context();
+
+// How the results of two modules differ on random inputs, every symbolic extent being 1, 2, 7 and 0 in turn; empty when
+// they agree within `tolerance` of the larger of 1 and the value: to the bit where that is 0. A second module that is
+// not well formed differs too.
+std::string difference(const ir::IRModule& before, const ir::IRModule& after, double tolerance = 0);
+
+}  // namespace lathe::graph::testing
