@@ -55,8 +55,7 @@ class GroupLowering {
   support::Result<std::optional<te::Tensor>> tensor_of(const Expr& arg) {
     if (!arg) return std::optional<te::Tensor>();
     if (const auto* constant = arg.as<relax::Constant>()) {
-      if (constant->data->elements() != 1)
-        return refuse(arg, "a constant of several elements inside a fused group");
+      if (constant->data->elements() != 1) return refuse(arg, "a constant of several elements inside a fused group");
       return std::optional(scalar_tensor(*constant));
     }
     const auto it = tensors_.find(arg.get());
@@ -135,8 +134,7 @@ class GroupLowering {
       bool same = info && info->dtype == result->dtype && info->shape->size() == result->shape->size();
       for (size_t d = 0; same && d < info->shape->size(); ++d)
         same = ir::structural_equal((*info->shape)[d], (*result->shape)[d]);
-      if (same)
-        pairs.push_back(ir::Value::List{static_cast<int64_t>(i), static_cast<int64_t>(group_.params.size())});
+      if (same) pairs.push_back(ir::Value::List{static_cast<int64_t>(i), static_cast<int64_t>(group_.params.size())});
     }
     return pairs;
   }

@@ -118,8 +118,7 @@ class Legalize {
 
   // The name of an equal function that is there already, or of this one, added. The name does not count.
   std::string share(const std::string& hint, const tir::Function& function) {
-    const tir::Function nameless =
-        ir::with(*function, [](tir::PrimFunc& copy) { copy.attrs.erase("global_symbol"); });
+    const tir::Function nameless = ir::with(*function, [](tir::PrimFunc& copy) { copy.attrs.erase("global_symbol"); });
     auto& candidates = shared_[ir::structural_hash(nameless)];
     for (const auto& [other, name] : candidates)
       if (ir::structural_equal(other, nameless)) return name;

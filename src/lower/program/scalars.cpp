@@ -58,9 +58,8 @@ support::Result<uint32_t> Scalars::operand(const Expr& e) {
         return reg;
       },
       [&](const ir::ExprNode& other) -> R {
-        return support::Diagnostic{
-            .code = {"lower-shape-arithmetic"},
-            .message = "a shape may not be computed by " + std::string(other.node_class().name)};
+        return support::Diagnostic{.code = {"lower-shape-arithmetic"},
+                                   .message = "a shape may not be computed by " + std::string(other.node_class().name)};
       });
   if (result.ok()) computed_[e] = *result;
   return result;

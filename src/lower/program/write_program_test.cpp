@@ -1,0 +1,254 @@
+#include "lower/program/write_program.h"
+
+#include <gtest/gtest.h>
+
+#include "abi/program_printer.h"
+#include "graph/fuse_ops.h"
+#include "lower/legalize/legalize.h"
+#include "lower/testing/random_graph.h"
+#include "relax/infer.h"
+#include "relax/interpret/evaluate.h"
+#include "runtime/core/program_fixture.h"
+#include "runtime/core/verify_program.h"
+#include "tir/interpret/interpret.h"
+
+namespace lathe::lower {
+namespace {
+
+using namespace relax;  // NOLINT: the subject of these tests
+using runtime::testing::last_message;
+using testing::random_data;
+using testing::random_graph;
+
+// ---- kernels that run their tensor program in tir's interpreter ----
+
+std::vector<tir::Function> kernel_functions;
+
+int32_t interpret_kernel(const tir::Function& f, void* const* memory, const int64_t* scalars) {
+  const size_t buffers = f->buffer_map.size();
+  ir::VarMap known;
+  for (size_t i = buffers; i < f->params.size(); ++i) known[f->params[i]] = ir::int64(scalars[i - buffers]);
+  std::vector<tir::TensorBuffer> args;
+  for (size_t i = 0; i < buffers; ++i) {
+    const ir::Buffer& buffer = f->buffer_map[i].second;
+    std::vector<int64_t> shape;
+    for (const ir::Expr& extent : buffer->shape)
+      shape.push_back(ir::as_int(relax::simplified(ir::substitute(extent, known))).value());
+    args.push_back(tir::TensorBuffer::zeros(buffer->dtype, shape));
+    std::memcpy(args.back().bytes.data(), memory[i], args.back().bytes.size());
+  }
+  const std::vector<int64_t> given(scalars, scalars + (f->params.size() - buffers));
+  if (!tir::interpret(f, args, given).ok()) return LATHE_KERNEL_FAILED;
+  for (size_t i = 0; i < buffers; ++i) std::memcpy(memory[i], args[i].bytes.data(), args[i].bytes.size());
+  return 0;
+}
+template <size_t I>
+int32_t kernel(const LatheServices*, void*, void* const* memory, const int64_t* scalars) {
+  return interpret_kernel(kernel_functions[I], memory, scalars);
+}
+template <size_t... I>
+constexpr std::array<LatheKernel, sizeof...(I)> make_kernels(std::index_sequence<I...>) {
+  return {kernel<I>...};
+}
+constexpr auto kernels = make_kernels(std::make_index_sequence<64>());
+
+// A written program, opened in the runtime.
+struct Opened {
+  runtime::testing::TestArtifact artifact;
+  runtime::testing::Model model;
+  runtime::testing::Context context;
+
+  Opened(const ir::IRModule& module, const Program& program) {
+    artifact.program = program.bytes;
+    artifact.weights.resize(static_cast<size_t>(program.weight_bytes));
+    for (const Weight& weight : program.weights)
+      std::memcpy(artifact.weights.data() + weight.offset, weight.data->bytes, weight.data->view().size());
+    kernel_functions.clear();
+    for (const std::string& name : program.kernels) {
+      artifact.kernels.push_back(kernels.at(kernel_functions.size()));
+      kernel_functions.push_back(module.find_as<tir::PrimFunc>(name));
+    }
+    model = runtime::testing::open(artifact);
+    context = runtime::testing::context_of(model);
+  }
+  // Nothing when the runtime refuses.
+  std::vector<ir::TensorData> run(const std::vector<ir::TensorData>& inputs, int outputs) {
+    std::vector<DLTensor> tensors;
+    for (const ir::TensorData& input : inputs)
+      tensors.push_back({const_cast<char*>(input->bytes),
+                         {kDLCPU, 0},
+                         static_cast<int32_t>(input->shape.size()),
+                         {kDLFloat, 32, 1},
+                         const_cast<int64_t*>(input->shape.data()),
+                         nullptr,
+                         0});
+    std::vector<const DLTensor*> pointers;
+    for (const DLTensor& tensor : tensors) pointers.push_back(&tensor);
+    std::vector<DLManagedTensor*> made(static_cast<size_t>(outputs));
+    if (lathe_run(context.get(), pointers.data(), static_cast<int32_t>(pointers.size()), made.data(), outputs) != 0)
+      return {};
+    std::vector<ir::TensorData> results;
+    for (DLManagedTensor* one : made) {
+      const runtime::testing::Managed owned(one);
+      const DLTensor& t = owned->dl_tensor;
+      results.push_back(ir::tensor_of<float>(ir::DType::float32(), runtime::testing::shape_of(t),
+                                             runtime::testing::elements_of<float>(t)));
+    }
+    return results;
+  }
+};
+
+TEST(write_program, random_graphs_run_as_they_mean) {
+  std::mt19937_64 random(23);
+  for (int round = 0; round < 36; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const bool symbolic = round % 3 == 2;
+    const int64_t sizes[] = {3, 1, 0, 7};
+    const int64_t fixed = sizes[round % 4];
+    const auto graph = random_graph(symbolic ? ir::Expr(ir::size_var("n")) : ir::int64(fixed), 3 + round / 2, random);
+    ir::IRModule module = graph.module;
+    if (round % 2) module = graph::fuse_ops(std::move(module), {}).value_or_throw();
+    module = legalize(std::move(module), {}).value_or_throw();
+    Opened opened(module, write_program(module).value_or_throw());
+    ASSERT_TRUE(opened.context) << last_message();
+    for (const int64_t rows : symbolic ? std::vector<int64_t>{2, 5, 0, 1} : std::vector<int64_t>{fixed, fixed}) {
+      const auto inputs = graph.inputs(rows, random);
+      const auto expected = evaluate(graph.module, "main", inputs).value_or_throw();
+      const auto actual = opened.run(inputs, static_cast<int>(expected.size()));
+      ASSERT_EQ(actual.size(), expected.size()) << last_message();
+      for (size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_EQ(actual[i]->shape, expected[i]->shape) << "result " << i;
+        for (int64_t e = 0; e < expected[i]->elements(); ++e)
+          ASSERT_NEAR(ir::float_at(*actual[i], e), ir::float_at(*expected[i], e),
+                      1e-4 * (1 + std::abs(ir::float_at(*expected[i], e))))
+              << "result " << i << " element " << e;
+      }
+    }
+  }
+}
+
+// ---- single programs ----
+
+struct Build {
+  BlockBuilder builder;
+  std::vector<Var> params;
+  explicit Build(std::vector<std::vector<ir::Expr>> shapes, ir::Attributes attrs = {}) {
+    for (size_t i = 0; i < shapes.size(); ++i)
+      params.push_back(relax_var("x" + std::to_string(i), tensor_info(shapes[i], ir::DType::float32())));
+    builder.begin_function("main", params, attrs);
+  }
+  Expr call(const Operator& op, std::vector<Expr> args) {
+    return builder.emit_output(make_call(op, std::move(args)).value_or_throw());
+  }
+  ir::IRModule finish(const std::vector<Expr>& results) {
+    std::vector<StructInfo> infos;
+    for (const Expr& result : results) infos.push_back(result->struct_info);
+    builder.end_function(
+        with_struct_info(ir::make<Tuple>(std::vector<Expr>(results)), ir::make<TupleStructInfo>(std::move(infos))));
+    return legalize(builder.finish(), {}).value_or_throw();
+  }
+};
+Expr weights(std::vector<int64_t> shape, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  return relax::constant(random_data(std::move(shape), random));
+}
+
+std::string text_of(const Program& program) {
+  abi::ProgramView view;
+  const std::vector<char> memory(static_cast<size_t>(program.weight_bytes));
+  EXPECT_EQ(runtime::verify_program(program.bytes.data(), program.bytes.size(),
+                                    {memory.data(), memory.size(), program.kernels.size()}, &view),
+            0)
+      << last_message();
+  return abi::print_program(view);
+}
+void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+  size_t at = 0;
+  for (const std::string& part : parts) {
+    const size_t found = text.find(part, at);
+    EXPECT_NE(found, std::string::npos) << "'" << part << "' is not there, or not in this order, in\n" << text;
+    if (found != std::string::npos) at = found + part.size();
+  }
+}
+
+TEST(write_program, writes_kernels_memory_and_signature) {
+  const ir::Var n = ir::size_var("n");
+  ir::Attributes attrs;
+  attrs.set("output_names", ir::Value::List{std::string("y")});
+  Build b({{n, ir::int64(3)}}, attrs);
+  const Expr product = b.call(ops::matmul, {b.params[0], weights({3, 4}, 1)});
+  const Program program = write_program(b.finish({b.call(ops::relu, {product})})).value_or_throw();
+  EXPECT_EQ(program.kernels.size(), 2u);
+  const std::string text = text_of(program);
+  expect_parts(text, {"input x0: float32[n, 3]", "output y: float32[n, 4]", "constant 0 constant_0: float32[3, 4]",
+                      "of dynamic size", "of output 0", "read_dim", "match_shape %0", "load_constant",
+                      "reserve_storage", "alloc_tensor", "call_kernel @" + program.kernels[0], "alloc_tensor",
+                      "call_kernel @" + program.kernels[1], "return_values"});
+  EXPECT_EQ(text.find(" copy "), std::string::npos) << text;
+}
+
+TEST(write_program, stores_equal_constants_once_and_aligned) {
+  Build b({{ir::int64(3)}});
+  const Expr one = b.call(ops::add, {b.params[0], weights({3}, 1)}), two = b.call(ops::add, {one, weights({3}, 2)});
+  const Program program = write_program(b.finish({b.call(ops::add, {two, weights({3}, 1)})})).value_or_throw();
+  ASSERT_EQ(program.weights.size(), 2u);
+  EXPECT_EQ(program.weights[0].offset, 0);
+  EXPECT_EQ(program.weights[1].offset, plan_alignment);
+  EXPECT_EQ(program.weight_bytes, plan_alignment + 12);
+  EXPECT_EQ(program.kernels.size(), 1u);
+}
+
+TEST(write_program, copies_results_that_no_kernel_wrote_for_them) {
+  Build b({{ir::int64(2), ir::int64(3)}});
+  const Expr made = b.call(ops::negative, {b.params[0]}), constant = weights({5}, 3);
+  const Expr flat = b.call(ops::reshape, {made, ir::make<ShapeExpr>(std::vector<ir::Expr>{ir::int64(6)})});
+  const ir::IRModule module = b.finish({b.params[0], made, constant, made, flat});
+  Opened opened(module, write_program(module).value_or_throw());
+  ASSERT_TRUE(opened.context) << last_message();
+  const std::vector<float> x{1, -2, 3, -4, 5, -6};
+  const auto results = opened.run({ir::tensor_of<float>(ir::DType::float32(), {2, 3}, x)}, 5);
+  ASSERT_EQ(results.size(), 5u) << last_message();
+  EXPECT_EQ(results[2]->view(), constant.as<Constant>()->data->view());
+  EXPECT_EQ(results[4]->shape, std::vector<int64_t>{6});
+  for (int64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(ir::float_at(*results[0], i), x[static_cast<size_t>(i)]);
+    for (const size_t r : {1, 3, 4}) EXPECT_EQ(ir::float_at(*results[r], i), -x[static_cast<size_t>(i)]);
+  }
+}
+
+TEST(write_program, operands_keep_their_order) {
+  Build b({{ir::int64(3)}, {ir::int64(3)}});
+  const ir::IRModule module = b.finish({b.call(ops::subtract, {b.params[0], b.params[1]})});
+  const Program program = write_program(module).value_or_throw();
+  expect_parts(text_of(program), {"call_kernel @" + program.kernels[0] + " (%0, %1, %2)"});
+}
+
+TEST(write_program, a_program_refuses_inputs_of_other_shapes) {
+  const ir::Var n = ir::size_var("n");
+  Build b({{n, ir::int64(3)}, {n, ir::int64(3)}});
+  const ir::IRModule module = b.finish({b.call(ops::add, {b.params[0], b.params[1]})});
+  Opened opened(module, write_program(module).value_or_throw());
+  ASSERT_TRUE(opened.context) << last_message();
+  std::mt19937_64 random(1);
+  const auto run = [&](std::vector<int64_t> a, std::vector<int64_t> c) {
+    return opened.run({random_data(std::move(a), random), random_data(std::move(c), random)}, 1).size();
+  };
+  EXPECT_EQ(run({2, 3}, {2, 3}), 1u) << last_message();
+  EXPECT_EQ(run({2, 3}, {4, 3}), 0u);
+  EXPECT_EQ(run({2, 4}, {2, 4}), 0u);
+}
+
+TEST(write_program, refuses_what_was_not_lowered) {
+  const auto message = [](const support::Result<Program>& result) {
+    return result.ok() ? std::string() : result.diagnostics().at(0).message;
+  };
+  EXPECT_NE(message(write_program({}, "main")).find("no function 'main'"), std::string::npos);
+  BlockBuilder builder;
+  const Var x = relax_var("x", tensor_info(std::vector<int64_t>{3}, ir::DType::float32()));
+  builder.begin_function("main", {x});
+  builder.end_function(builder.emit_output(make_call(ops::relu, {x}).value_or_throw()));
+  EXPECT_NE(message(write_program(builder.finish())).find("relu was not lowered"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lathe::lower
