@@ -15,11 +15,22 @@
 namespace lathe::driver {
 namespace {
 
-// Schedules by rules whose questions the analytic model answers.
+// Schedules by rules whose questions the analytic model answers. A function whose schedule does not lower keeps its
+// program as it was, and the remark says why: a schedule may cost speed, never the model.
 ir::Pass default_schedule(const target::Target& target) {
-  return [target](ir::IRModule module, const ir::PassContext& context) {
+  return [target](ir::IRModule module, const ir::PassContext& context) -> support::Result<ir::IRModule> {
     schedule::AnalyticDecider decider;
-    return schedule::schedule_functions(std::move(module), target, decider, context);
+    const ir::IRModule before = module;
+    module = TRY(schedule::schedule_functions(std::move(module), target, decider, context));
+    for (const auto& [name, original] : before) {
+      const auto scheduled = module.find_as<tir::PrimFunc>(name);
+      if (!scheduled || scheduled.same_as(before.find_as<tir::PrimFunc>(name))) continue;
+      const support::Result<tir::Function> kernel = tir::lower_to_kernel(scheduled);
+      if (kernel.ok()) continue;
+      context.remark("schedule_functions", name, "the schedule does not lower: " + kernel.diagnostics()[0].message);
+      module.set(name, original);
+    }
+    return module;
   };
 }
 
