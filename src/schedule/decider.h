@@ -9,9 +9,9 @@ namespace lathe::schedule {
 
 // A named question of a rule. `preferred` is the answer of the model written down beside the rule.
 struct DecisionPoint {
-  std::string rule;     // "gemm"
-  std::string name;     // "tile_rows"
-  std::string subject;  // the function or block it is about
+  std::string rule;                 // "gemm"
+  std::string name;                 // "tile_rows"
+  std::string subject;              // the function or block it is about
   std::vector<int64_t> candidates;  // the legal answers
   int64_t preferred = 0;            // one of them
 };

@@ -94,8 +94,7 @@ Outputs handles_of_block(Schedule& s, const Instruction& i) {
 }
 template <auto Method>
 Outputs placed_at(Schedule& s, const Instruction& i) {
-  TRY((s.*Method)(TRY(input<BlockRV>(i, 0)), TRY(input<LoopRV>(i, 1)),
-                  attribute_or(i, "preserve_unit_loops", false)));
+  TRY((s.*Method)(TRY(input<BlockRV>(i, 0)), TRY(input<LoopRV>(i, 1)), attribute_or(i, "preserve_unit_loops", false)));
   return std::vector<Argument>{};
 }
 template <auto Method>
@@ -115,8 +114,8 @@ const std::vector<InstructionKind> kinds{
        std::vector<int64_t> candidates;
        for (const Argument& item : attribute_or(i, "candidates", Argument::List{}))
          if (const auto* value = item.get<int64_t>()) candidates.push_back(*value);
-       return std::vector<Argument>{TRY(s.sample_categorical(TRY(input<std::string>(i, 0)), candidates,
-                                                             attribute_or(i, "decision", int64_t{0})))};
+       return std::vector<Argument>{TRY(
+           s.sample_categorical(TRY(input<std::string>(i, 0)), candidates, attribute_or(i, "decision", int64_t{0})))};
      }},
     {"get_block",
      [](Schedule& s, const Instruction& i) -> Outputs {
@@ -139,9 +138,7 @@ const std::vector<InstructionKind> kinds{
      },
      true},
     {"fuse",
-     [](Schedule& s, const Instruction& i) -> Outputs {
-       return std::vector<Argument>{TRY(s.fuse(TRY(loops(i))))};
-     }},
+     [](Schedule& s, const Instruction& i) -> Outputs { return std::vector<Argument>{TRY(s.fuse(TRY(loops(i))))}; }},
     {"reorder",
      [](Schedule& s, const Instruction& i) -> Outputs {
        TRY(s.reorder(TRY(loops(i))));

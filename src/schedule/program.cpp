@@ -3,7 +3,6 @@
 #include <unordered_set>
 
 #include "ir/visit.h"
-
 #include "schedule/analysis/tree.h"
 
 namespace lathe::schedule {

@@ -34,16 +34,13 @@ Result<Schedule> Schedule::create(Function function, const std::string& name) {
 
 const PrimFunc& Schedule::function() const { return *module_.find(working_on_).as<PrimFunc>(); }
 
-Program Schedule::program(const std::string& function) const {
-  return {module_.find_as<PrimFunc>(function), next_};
-}
+Program Schedule::program(const std::string& function) const { return {module_.find_as<PrimFunc>(function), next_}; }
 
 void Schedule::accept(const std::string& function, Edit edit) {
   next_ = edit.program.next;
   module_.set(function, edit.program.function);
   for (Handle& handle : handles_)
-    if (handle.kind != Handle::number && handle.function == function && handle.id != 0)
-      handle.id = edit.ids(handle.id);
+    if (handle.kind != Handle::number && handle.function == function && handle.id != 0) handle.id = edit.ids(handle.id);
 }
 
 LoopRV Schedule::add_loop(const std::string& function, Id id) {
@@ -60,7 +57,8 @@ Result<const Schedule::Handle*> Schedule::find(uint32_t index, Handle::Kind kind
   if (index >= handles_.size() || handles_[index].kind != kind)
     return refuse(codes::gone, fmt::format("handle {} is no {} of this schedule", index, what));
   if (kind != Handle::number && handles_[index].id == 0)
-    return refuse(codes::gone, fmt::format("the {} of handle {} no longer exists: a primitive consumed it", what, index));
+    return refuse(codes::gone,
+                  fmt::format("the {} of handle {} no longer exists: a primitive consumed it", what, index));
   return &handles_[index];
 }
 
@@ -99,8 +97,8 @@ Result<ExprRV> Schedule::decide(Decider& decider, const DecisionPoint& point) {
 
 Result<ExprRV> Schedule::sample_categorical(std::string name, std::vector<int64_t> candidates, int64_t decision) {
   if (std::find(candidates.begin(), candidates.end(), decision) == candidates.end())
-    return refuse(codes::bad_argument, fmt::format("decision {} of '{}' is not one of its candidates [{}]", decision, name,
-                                                   fmt::join(candidates, ", ")));
+    return refuse(codes::bad_argument, fmt::format("decision {} of '{}' is not one of its candidates [{}]", decision,
+                                                   name, fmt::join(candidates, ", ")));
   handles_.push_back({Handle::number, "", 0, decision});
   const ExprRV value{static_cast<uint32_t>(handles_.size() - 1)};
   Argument::List list(candidates.begin(), candidates.end());
@@ -126,11 +124,13 @@ Result<Id> block_named(const PrimFunc& function, const std::string& name, const 
   });
   if (found.size() == 1) return found[0];
   if (found.empty()) {
-    Diagnostic problem = refuse(codes::no_block, fmt::format("function '{}' has no block named '{}'", function_name, name));
+    Diagnostic problem =
+        refuse(codes::no_block, fmt::format("function '{}' has no block named '{}'", function_name, name));
     problem.note("its blocks are " + names);
     return problem;
   }
-  return refuse(codes::no_block, fmt::format("function '{}' has {} blocks named '{}'", function_name, found.size(), name));
+  return refuse(codes::no_block,
+                fmt::format("function '{}' has {} blocks named '{}'", function_name, found.size(), name));
 }
 
 // The blocks of the scope around `id` whose accesses meet: writers of what it reads, or readers of what it writes.

@@ -35,8 +35,8 @@ class Schedule {
 
   // Looking around.
   Result<BlockRV> get_block(const std::string& name, const std::string& function = "");
-  Result<std::vector<LoopRV>> get_loops(BlockRV block);               // outermost first
-  Result<std::vector<BlockRV>> get_child_blocks(BlockRV block);       // in program order
+  Result<std::vector<LoopRV>> get_loops(BlockRV block);          // outermost first
+  Result<std::vector<BlockRV>> get_child_blocks(BlockRV block);  // in program order
   Result<std::vector<BlockRV>> get_child_blocks(LoopRV loop);
   Result<std::vector<BlockRV>> get_producers(BlockRV block);
   Result<std::vector<BlockRV>> get_consumers(BlockRV block);

@@ -1,8 +1,8 @@
 // The methods of Schedule that change the program: each finds the ids behind the handles, runs the primitive, takes its
 // edit over and records the instruction.
 #include "ir/build.h"
-#include "schedule/codes.h"
 #include "schedule/analysis/tree.h"
+#include "schedule/codes.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/schedule.h"
 
@@ -136,7 +136,8 @@ Status Schedule::unroll(LoopRV loop) {
 Status Schedule::compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops) {
   const Handle handle = *LATHE_BLOCK(block);
   const Id target = LATHE_LOOP(loop)->id;
-  accept(handle.function, TRY(primitives::compute_at(program(handle.function), handle.id, target, preserve_unit_loops)));
+  accept(handle.function,
+         TRY(primitives::compute_at(program(handle.function), handle.id, target, preserve_unit_loops)));
   record("compute_at", {block, loop}, {{"preserve_unit_loops", preserve_unit_loops}}, {});
   return support::success();
 }

@@ -114,11 +114,18 @@ TEST(trace, says_where_a_text_is_wrong) {
 
 TEST(trace, a_replay_refuses_what_does_not_fit) {
   Schedule sch = Schedule::create(matmul(int64(4), int64(4), int64(4))).value_or_throw();
-  const char* const wrong[] = {"sch.parallel(l0)", "sch.parallel(3)", "b0 = sch.get_block(\"matmul\")\nsch.parallel(b0)",
-                               "b0 = sch.get_block(\"matmul\")\nl1 = sch.get_loops(b0)", "sch.fuse()", "sch.reorder()",
+  const char* const wrong[] = {"sch.parallel(l0)",
+                               "sch.parallel(3)",
+                               "b0 = sch.get_block(\"matmul\")\nsch.parallel(b0)",
+                               "b0 = sch.get_block(\"matmul\")\nl1 = sch.get_loops(b0)",
+                               "sch.fuse()",
+                               "sch.reorder()",
                                "b0 = sch.get_block(\"matmul\")\nl1, l2, l3 = sch.get_loops(b0)\nsch.split(l1)",
                                "v0 = sch.sample_categorical(\"x\", candidates=[1], decision=2)",
-                               "sch.work_on(\"other\")", "sch.peel(l0)", "sch.annotate(l0)", "sch.cache_read(b0, 1)"};
+                               "sch.work_on(\"other\")",
+                               "sch.peel(l0)",
+                               "sch.annotate(l0)",
+                               "sch.cache_read(b0, 1)"};
   for (const char* text : wrong) {
     Schedule copy = sch;
     const auto trace = parse_trace(text);

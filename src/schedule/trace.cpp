@@ -24,17 +24,23 @@ std::string print(const Argument& argument) {
   return std::visit(
       [](const auto& v) -> std::string {
         using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, std::monostate>) return "None";
-        else if constexpr (std::is_same_v<T, LoopRV>) return fmt::format("l{}", v.index);
-        else if constexpr (std::is_same_v<T, BlockRV>) return fmt::format("b{}", v.index);
-        else if constexpr (std::is_same_v<T, ExprRV>) return fmt::format("v{}", v.index);
-        else if constexpr (std::is_same_v<T, bool>) return v ? "True" : "False";
-        else if constexpr (std::is_same_v<T, int64_t>) return std::to_string(v);
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return "None";
+        else if constexpr (std::is_same_v<T, LoopRV>)
+          return fmt::format("l{}", v.index);
+        else if constexpr (std::is_same_v<T, BlockRV>)
+          return fmt::format("b{}", v.index);
+        else if constexpr (std::is_same_v<T, ExprRV>)
+          return fmt::format("v{}", v.index);
+        else if constexpr (std::is_same_v<T, bool>)
+          return v ? "True" : "False";
+        else if constexpr (std::is_same_v<T, int64_t>)
+          return std::to_string(v);
         else if constexpr (std::is_same_v<T, double>) {
           const std::string text = fmt::format("{}", v);
           return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
-        }
-        else if constexpr (std::is_same_v<T, std::string>) return quoted(v);
+        } else if constexpr (std::is_same_v<T, std::string>)
+          return quoted(v);
         else {
           std::string list = "[";
           for (size_t i = 0; i < v.size(); ++i) list += (i ? ", " : "") + print(v[i]);

@@ -71,13 +71,18 @@ class Reader {
     return std::string(line_.substr(start, at_ - start));
   }
   static bool handle(const std::string& name, Argument& out) {
-    if (name.size() < 2 || name.size() > 9 || !std::all_of(name.begin() + 1, name.end(), [](unsigned char c) { return std::isdigit(c); }))
+    if (name.size() < 2 || name.size() > 9 ||
+        !std::all_of(name.begin() + 1, name.end(), [](unsigned char c) { return std::isdigit(c); }))
       return false;
     const auto index = static_cast<uint32_t>(std::stoul(name.substr(1)));
-    if (name[0] == 'l') out = LoopRV{index};
-    else if (name[0] == 'b') out = BlockRV{index};
-    else if (name[0] == 'v') out = ExprRV{index};
-    else return false;
+    if (name[0] == 'l')
+      out = LoopRV{index};
+    else if (name[0] == 'b')
+      out = BlockRV{index};
+    else if (name[0] == 'v')
+      out = ExprRV{index};
+    else
+      return false;
     return true;
   }
 
@@ -114,8 +119,10 @@ class Reader {
       try {
         size_t used = 0;
         Argument value;
-        if (text.find_first_of(".eni") == std::string::npos) value = static_cast<int64_t>(std::stoll(text, &used));
-        else value = std::stod(text, &used);
+        if (text.find_first_of(".eni") == std::string::npos)
+          value = static_cast<int64_t>(std::stoll(text, &used));
+        else
+          value = std::stod(text, &used);
         if (used == text.size()) return value;
       } catch (const std::exception&) {
       }

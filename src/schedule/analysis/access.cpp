@@ -167,7 +167,8 @@ std::vector<Access> accesses(const Stmt& root) {
 
 VarMap bindings(const BlockRealize& realize) {
   VarMap map;
-  for (size_t i = 0; i < realize.iter_values.size(); ++i) map[realize.block->iter_vars[i]->var] = realize.iter_values[i];
+  for (size_t i = 0; i < realize.iter_values.size(); ++i)
+    map[realize.block->iter_vars[i]->var] = realize.iter_values[i];
   return map;
 }
 
@@ -277,8 +278,9 @@ support::Diagnostics check_declared_regions(const PrimFunc& function) {
     if (block->init) body = seq({block->init, block->body});
     for (const Access& access : accesses(body)) {
       // Under a condition less may be touched than the index says.
-      if (access.opaque || !access.certain || std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), access.buffer) !=
-                               block->alloc_buffers.end())
+      if (access.opaque || !access.certain ||
+          std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), access.buffer) !=
+              block->alloc_buffers.end())
         continue;
       bool covered = false;
       // A reduction reads what it writes.
@@ -289,9 +291,8 @@ support::Diagnostics check_declared_regions(const PrimFunc& function) {
                                 covers(region->region, access.region, domains_of(access.loops), access.buffer, *block));
       }
       if (covered) continue;
-      problems.push_back(refuse(
-          codes::access, fmt::format("{} {} '{}' outside what it declares", name_of(*block),
-                                     access.writes ? "writes" : "reads", access.buffer->name)));
+      problems.push_back(refuse(codes::access, fmt::format("{} {} '{}' outside what it declares", name_of(*block),
+                                                           access.writes ? "writes" : "reads", access.buffer->name)));
       return;
     }
   });
@@ -307,9 +308,8 @@ bool is_reduction(const Block& block) {
   if (!has_reduce_iters(block)) return false;
   const std::vector<Access> all = accesses(block.body);
   const auto reduce_variable_in = [&](const Expr& e) {
-    return std::any_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
-      return iter->type != IterType::spatial && uses_var(e, iter->var);
-    });
+    return std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
+                       [&](const IterVar& iter) { return iter->type != IterType::spatial && uses_var(e, iter->var); });
   };
   for (const Access& write : all) {
     if (!write.writes) continue;

@@ -11,13 +11,13 @@ struct Access {
   Buffer buffer;
   std::vector<Range> region;  // block variables replaced by the values bound to them
   bool writes = false;
-  bool certain = true;        // not under a condition
-  bool opaque = false;        // believed, not seen: the whole buffer or a declared region
-  const Block* block = nullptr;      // the innermost block around it, below the walk's root
-  std::vector<const For*> loops;     // around it, below the walk's root, outermost first
-  Expr predicate;                    // of the realize of `block`, in loop variables; null: always
+  bool certain = true;            // not under a condition
+  bool opaque = false;            // believed, not seen: the whole buffer or a declared region
+  const Block* block = nullptr;   // the innermost block around it, below the walk's root
+  std::vector<const For*> loops;  // around it, below the walk's root, outermost first
+  Expr predicate;                 // of the realize of `block`, in loop variables; null: always
   bool is_init = false;
-  size_t order = 0;                  // position in the program
+  size_t order = 0;  // position in the program
 };
 
 // The accesses in `root`, in program order (an element's loads before its store).

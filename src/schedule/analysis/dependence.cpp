@@ -6,10 +6,10 @@
 namespace lathe::schedule {
 
 // Two iterations l and l' of the loop are told apart by an element's indices when the indices determine l. In each
-// dimension the index is a sum; what does not depend on the iteration or on inner loops must agree between all accesses,
-// inner loops widen the index to an interval, and a term c * l is recovered from it where |c| exceeds that width. A
-// loop made by fusion appears in digits (l // n in one dimension, l % n in another): then l is known when all digits of
-// one number system are.
+// dimension the index is a sum; what does not depend on the iteration or on inner loops must agree between all
+// accesses, inner loops widen the index to an interval, and a term c * l is recovered from it where |c| exceeds that
+// width. A loop made by fusion appears in digits (l // n in one dimension, l % n in another): then l is known when all
+// digits of one number system are.
 
 namespace {
 
@@ -123,8 +123,8 @@ class Tester {
     for (size_t i = 0; i < merged.terms.size(); ++i) {
       VaryingTerm& a = merged.terms[i];
       const VaryingTerm& b = other.terms[i];
-      if (a.coefficient != b.coefficient || a.base_coefficient != b.base_coefficient ||
-          !same_steps(a.steps, b.steps) || !(a.base_outer == b.base_outer))
+      if (a.coefficient != b.coefficient || a.base_coefficient != b.base_coefficient || !same_steps(a.steps, b.steps) ||
+          !(a.base_outer == b.base_outer))
         return false;
       a.base_low = std::min(a.base_low, b.base_low);
       a.base_high = std::max(a.base_high, b.base_high);
@@ -192,8 +192,8 @@ bool allocated_in(const Stmt& root, const Buffer& buffer) {
   bool found = false;
   each_statement(root, [&](const Stmt& s) {
     if (const auto* block = s.as<Block>())
-      found = found || std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), buffer) !=
-                           block->alloc_buffers.end();
+      found = found ||
+              std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), buffer) != block->alloc_buffers.end();
     if (const auto* declared = s.as<DeclBuffer>()) found = found || declared->buffer == buffer;
   });
   return found;
@@ -294,8 +294,10 @@ std::vector<Carried> carried_by(const For& loop, const PrimFunc& function) {
     const auto* evaluate = s.as<Evaluate>();
     const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
     if (call && call->op->effect == Effect::updates && call->op != &intrinsic::prefetch)
-      found.push_back({{}, nullptr, fmt::format("{} contains a call of '{}', whose effects are not known",
-                                                name_of(loop), call->op->name)});
+      found.push_back(
+          {{},
+           nullptr,
+           fmt::format("{} contains a call of '{}', whose effects are not known", name_of(loop), call->op->name)});
   });
   const Tester tester(loop);
   for (const Buffer& buffer : written) {

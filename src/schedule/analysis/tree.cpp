@@ -8,8 +8,7 @@ void each_statement(const Stmt& root, support::function_ref<void(const Stmt&)> v
   if (!root) return;
   visit(root);
   root->node_class().for_each_child(*root, [&](const NodeRef& child) {
-    if (child->node_class().family == "stmt")
-      each_statement(Stmt(static_cast<const StmtNode*>(child.get())), visit);
+    if (child->node_class().family == "stmt") each_statement(Stmt(static_cast<const StmtNode*>(child.get())), visit);
   });
 }
 
@@ -88,9 +87,7 @@ const BlockRealize* scope_of(const Path& path) {
   return scope;
 }
 
-Stmt replace_all(const Stmt& root, const std::vector<std::pair<Stmt, Stmt>>& edits) {
-  return Replacement(edits)(root);
-}
+Stmt replace_all(const Stmt& root, const std::vector<std::pair<Stmt, Stmt>>& edits) { return Replacement(edits)(root); }
 
 Stmt replace(const Stmt& root, const Stmt& target, const Stmt& replacement) {
   return replace_all(root, {{target, replacement}});

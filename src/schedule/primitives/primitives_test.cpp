@@ -16,7 +16,9 @@ struct Count {
 class Walk {
  public:
   Walk(uint64_t seed, std::map<std::string, Count>& counts)
-      : random_(seed), counts_(counts), original_(testing::random_program(random_)),
+      : random_(seed),
+        counts_(counts),
+        original_(testing::random_program(random_)),
         schedule_(Schedule::create(original_).value_or_throw()) {}
 
   // Empty, or what went wrong.
@@ -66,8 +68,12 @@ class Walk {
         record("transform_layout", attempt.transform_layout(block, 0, axes));
         break;
       }
-      case 0: record("split", attempt.split(loop, {Factor(), factor})); break;
-      case 1: record("split", attempt.split(loop, {factor, Factor(), int64_t{2}})); break;
+      case 0:
+        record("split", attempt.split(loop, {Factor(), factor}));
+        break;
+      case 1:
+        record("split", attempt.split(loop, {factor, Factor(), int64_t{2}}));
+        break;
       case 2: {
         std::vector<LoopRV> some;
         const size_t first = pick(loops.size());
@@ -83,21 +89,51 @@ class Walk {
         record("reorder", attempt.reorder(some));
         break;
       }
-      case 5: record("loop_partition", attempt.loop_partition(loop, {factor, Factor()})); break;
-      case 6: record("peel", attempt.peel(loop, factor)); break;
-      case 7: record("parallel", attempt.parallel(loop)); break;
-      case 8: record("vectorize", attempt.vectorize(loop)); break;
-      case 9: record("unroll", attempt.unroll(loop)); break;
-      case 10: record("compute_at", attempt.compute_at(block, other_loop, pick(2))); break;
-      case 11: record("compute_at", attempt.compute_at(block, others[0], pick(2))); break;
-      case 12: record("reverse_compute_at", attempt.reverse_compute_at(block, other_loop, pick(2))); break;
-      case 13: record("compute_inline", attempt.compute_inline(block)); break;
-      case 14: record("reverse_compute_inline", attempt.reverse_compute_inline(block)); break;
-      case 15: record("cache_read", attempt.cache_read(block, static_cast<int64_t>(pick(2)), "local")); break;
-      case 16: record("cache_write", attempt.cache_write(block, 0, "local")); break;
-      case 17: record("decompose_reduction", attempt.decompose_reduction(block, loop)); break;
-      case 18: record("rfactor", attempt.rfactor(loop, static_cast<int64_t>(pick(2)))); break;
-      default: record("set_scope", attempt.set_scope(block, 0, "local")); break;
+      case 5:
+        record("loop_partition", attempt.loop_partition(loop, {factor, Factor()}));
+        break;
+      case 6:
+        record("peel", attempt.peel(loop, factor));
+        break;
+      case 7:
+        record("parallel", attempt.parallel(loop));
+        break;
+      case 8:
+        record("vectorize", attempt.vectorize(loop));
+        break;
+      case 9:
+        record("unroll", attempt.unroll(loop));
+        break;
+      case 10:
+        record("compute_at", attempt.compute_at(block, other_loop, pick(2)));
+        break;
+      case 11:
+        record("compute_at", attempt.compute_at(block, others[0], pick(2)));
+        break;
+      case 12:
+        record("reverse_compute_at", attempt.reverse_compute_at(block, other_loop, pick(2)));
+        break;
+      case 13:
+        record("compute_inline", attempt.compute_inline(block));
+        break;
+      case 14:
+        record("reverse_compute_inline", attempt.reverse_compute_inline(block));
+        break;
+      case 15:
+        record("cache_read", attempt.cache_read(block, static_cast<int64_t>(pick(2)), "local"));
+        break;
+      case 16:
+        record("cache_write", attempt.cache_write(block, 0, "local"));
+        break;
+      case 17:
+        record("decompose_reduction", attempt.decompose_reduction(block, loop));
+        break;
+      case 18:
+        record("rfactor", attempt.rfactor(loop, static_cast<int64_t>(pick(2))));
+        break;
+      default:
+        record("set_scope", attempt.set_scope(block, 0, "local"));
+        break;
     }
     Count& count = counts_[name];
     (accepted ? count.accepted : count.refused)++;

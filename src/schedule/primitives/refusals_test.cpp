@@ -18,7 +18,8 @@ struct Start {
   BlockRV block;
   std::vector<LoopRV> loops;
   Start(const Function& f, const std::string& name)
-      : schedule(Schedule::create(f).value_or_throw()), block(schedule.get_block(name).value_or_throw()),
+      : schedule(Schedule::create(f).value_or_throw()),
+        block(schedule.get_block(name).value_or_throw()),
         loops(schedule.get_loops(block).value_or_throw()) {}
 };
 
@@ -58,9 +59,9 @@ TEST(refusals, of_dependences_between_iterations) {
   const Ref<Block> block = make<Block>(
       std::vector<IterVar>{make<IterVarNode>(Range{int64(0), int64(5)}, vt, IterType::spatial),
                            make<IterVarNode>(Range{int64(0), int64(5)}, vi, IterType::spatial)},
-      std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
-      std::vector<BufferRegion>{point_region(a, {vt, vi + 1})}, std::vector<BufferRegion>{point_region(a, {vt + 1, vi})},
-      std::string("step"), Stmt{}, Stmt(make<BufferStore>(a, load(a, {vt, vi + 1}), std::vector<Expr>{vt + 1, vi}, Expr())));
+      std::vector<Buffer>{}, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{point_region(a, {vt, vi + 1})},
+      std::vector<BufferRegion>{point_region(a, {vt + 1, vi})}, std::string("step"), Stmt{},
+      Stmt(make<BufferStore>(a, load(a, {vt, vi + 1}), std::vector<Expr>{vt + 1, vi}, Expr())));
   b.add(make<For>(t, int64(0), int64(5), ForKind::serial,
                   make<For>(i, int64(0), int64(5), ForKind::serial,
                             make<BlockRealize>(std::vector<Expr>{t, i}, boolean(true), block))));
@@ -70,8 +71,9 @@ TEST(refusals, of_dependences_between_iterations) {
             "'A' (in 'step')");
   EXPECT_NE(reason(start.schedule.parallel(start.loops[0])), "accepted");
   // Fixed t, the rows read and written differ.
-  EXPECT_EQ(reason(start.schedule.compute_inline(start.block)), "cannot inline block 'step': an index is neither a "
-                                                                "variable of the block nor a constant");
+  EXPECT_EQ(reason(start.schedule.compute_inline(start.block)),
+            "cannot inline block 'step': an index is neither a "
+            "variable of the block nor a constant");
 }
 
 TEST(refusals, of_arguments_no_program_could_make_right) {
@@ -147,13 +149,15 @@ TEST(refusals, of_caches_and_scopes) {
 
 TEST(refusals, of_reductions) {
   Start s = gemm();
-  EXPECT_EQ(reason(s.schedule.rfactor(s.loops[0], 0)), "cannot rfactor loop 's0': it is no reduce loop of block 'matmul'");
+  EXPECT_EQ(reason(s.schedule.rfactor(s.loops[0], 0)),
+            "cannot rfactor loop 's0': it is no reduce loop of block 'matmul'");
   EXPECT_EQ(reason(s.schedule.rfactor(s.loops[2], 5)), "cannot rfactor loop 'k': factor_axis 5 is not within [-3, 2]");
   const std::vector<LoopRV> parts = s.schedule.loop_partition(s.loops[2], {int64_t{1}, Factor()}).value_or_throw();
   const BlockRV second = s.schedule.get_child_blocks(parts[1]).value_or_throw()[0];
-  EXPECT_EQ(reason(s.schedule.decompose_reduction(second, parts[1])),
-            "cannot decompose block 'matmul_part1': its loops do not start where its reduce axes do, so its init does not "
-            "run there");
+  EXPECT_EQ(
+      reason(s.schedule.decompose_reduction(second, parts[1])),
+      "cannot decompose block 'matmul_part1': its loops do not start where its reduce axes do, so its init does not "
+      "run there");
   EXPECT_EQ(reason(s.schedule.decompose_reduction(s.block, parts[0])), "accepted");
   EXPECT_EQ(reason(s.schedule.decompose_reduction(s.block, parts[0])),
             "cannot decompose block 'matmul_update': it has no init");

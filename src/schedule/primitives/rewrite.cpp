@@ -9,11 +9,16 @@ namespace {
 
 std::string_view kind_name(ForKind kind) {
   switch (kind) {
-    case ForKind::serial: return "serial";
-    case ForKind::parallel: return "parallel";
-    case ForKind::vectorized: return "vectorized";
-    case ForKind::unrolled: return "unrolled";
-    case ForKind::thread_binding: return "bound to a thread axis";
+    case ForKind::serial:
+      return "serial";
+    case ForKind::parallel:
+      return "parallel";
+    case ForKind::vectorized:
+      return "vectorized";
+    case ForKind::unrolled:
+      return "unrolled";
+    case ForKind::thread_binding:
+      return "bound to a thread axis";
   }
   return "?";
 }
@@ -87,8 +92,7 @@ Result<Path> serial_loop(const Program& program, Id loop, std::string_view verb)
 
 Result<Path> block_path(const Program& program, Id block) {
   Path path = path_to(program.function->body, block);
-  if (path.empty() || !path.back().is<BlockRealize>())
-    return refuse(codes::gone, "the block is not in the function");
+  if (path.empty() || !path.back().is<BlockRealize>()) return refuse(codes::gone, "the block is not in the function");
   return path;
 }
 

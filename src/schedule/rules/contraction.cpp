@@ -55,8 +55,10 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work) {
   const std::vector<Access> all = accesses(function.body);
   for (const Access& access : all) {
     if (access.block != &block || access.writes) continue;
-    if (access.buffer == a->buffer && !first) first = &access;
-    else if (access.buffer == b->buffer) second = &access;
+    if (access.buffer == a->buffer && !first)
+      first = &access;
+    else if (access.buffer == b->buffer)
+      second = &access;
   }
   if (!first || !second) return declined("multiplies a tensor with itself");
   std::vector<size_t> spatial;
@@ -116,9 +118,9 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work) {
 
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
                            const Contraction& found) {
-  // The model: every step of the reduction loads `vectors` vectors of weights and feeds rows * vectors accumulators from
-  // one broadcast each; all of them and a spare must fit the registers, and 8 chains or more hide the latency of an
-  // addition. Wider tiles read the first tensor less often, taller ones the weights.
+  // The model: every step of the reduction loads `vectors` vectors of weights and feeds rows * vectors accumulators
+  // from one broadcast each; all of them and a spare must fit the registers, and 8 chains or more hide the latency of
+  // an addition. Wider tiles read the first tensor less often, taller ones the weights.
   const Work work = *find(works(schedule.function()), found.block);
   const int bits = widest_bits(work.block());
   const int64_t full = context.target.lanes(bits);
@@ -131,10 +133,13 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   if (width && *width % full != 0) {
     // Narrower vectors that divide cost nothing where a narrow operation is as fast as half a wide one.
     const int64_t divisor = largest_divisor(*width, full);
-    if (*width < full) lanes = *width;
-    else if (divisor * 2 >= full) lanes = divisor;
+    if (*width < full)
+      lanes = *width;
+    else if (divisor * 2 >= full)
+      lanes = divisor;
   }
-  if (found.packed && found.packed % lanes != 0 && !(width && *width <= found.packed)) lanes = largest_divisor(found.packed, lanes);
+  if (found.packed && found.packed % lanes != 0 && !(width && *width <= found.packed))
+    lanes = largest_divisor(found.packed, lanes);
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, rule, "lanes", {lanes}, lanes))));
 
   const auto rows_for = [&](int64_t vectors) { return std::max<int64_t>(1, (registers - 1 - vectors) / vectors); };

@@ -8,13 +8,13 @@ namespace lathe::schedule {
 // What the loops of a contraction block do, by position among its loops.
 struct Contraction {
   std::string block;
-  size_t lane = 0;               // spatial: walks the second tensor (weights) with stride 1, not in the first
-  std::optional<size_t> row;     // spatial: in the first tensor only
-  std::vector<size_t> batch;     // spatial, in both
-  std::vector<size_t> between;   // spatial, the others of the first tensor, and of the second
-  std::vector<size_t> reduce;    // in the order of the second tensor's memory
-  int64_t packed = 0;            // the weights' innermost dimension holds this many lanes; 0: plain
-  bool windows = false;          // the first tensor is read at sums of variables
+  size_t lane = 0;              // spatial: walks the second tensor (weights) with stride 1, not in the first
+  std::optional<size_t> row;    // spatial: in the first tensor only
+  std::vector<size_t> batch;    // spatial, in both
+  std::vector<size_t> between;  // spatial, the others of the first tensor, and of the second
+  std::vector<size_t> reduce;   // in the order of the second tensor's memory
+  int64_t packed = 0;           // the weights' innermost dimension holds this many lanes; 0: plain
+  bool windows = false;         // the first tensor is read at sums of variables
 };
 
 // The contraction that the block is; a reason when it is none.

@@ -1,9 +1,8 @@
 // pool: one reduction whose elements are contiguous along its last spatial axis: windows (pooling, depthwise
 // convolution), and reductions over axes other than the last. Vectors run along that axis, and the accumulators stay in
 // registers.
-#include "schedule/rules/tile.h"
-
 #include "ir/visit.h"
+#include "schedule/rules/tile.h"
 
 namespace lathe::schedule {
 
@@ -53,8 +52,10 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   int64_t lanes = full;
   if (width && *width % full != 0) {
     const int64_t divisor = largest_divisor(*width, full);
-    if (*width < full) lanes = std::max<int64_t>(*width, 1);
-    else if (divisor * 2 >= full) lanes = divisor;
+    if (*width < full)
+      lanes = std::max<int64_t>(*width, 1);
+    else if (divisor * 2 >= full)
+      lanes = divisor;
   }
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, "pool", "lanes", {lanes}, lanes))));
   const int64_t vectors = width ? largest_divisor(std::max<int64_t>(*width / plan.lanes, 1), 4) : 1;

@@ -99,7 +99,8 @@ size_t count_loops(const Work& work, IterType type) {
   for (const For* loop : work.loops) {
     bool uses = false;
     for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
-      uses = uses || (work.block().iter_vars[v]->type == type && uses_var(work.realize->iter_values[v], loop->loop_var));
+      uses =
+          uses || (work.block().iter_vars[v]->type == type && uses_var(work.realize->iter_values[v], loop->loop_var));
     count += uses;
   }
   return count;

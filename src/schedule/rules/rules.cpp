@@ -6,12 +6,8 @@ namespace lathe::schedule {
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> rows{
-      {"elementwise", elementwise},
-      {"gemm", gemm},
-      {"conv", conv},
-      {"pool", pool},
-      {"reduction", reduction},
-      {"fallback", fallback},
+      {"elementwise", elementwise}, {"gemm", gemm},         {"conv", conv}, {"pool", pool},
+      {"reduction", reduction},     {"fallback", fallback},
   };
   return rows;
 }
@@ -21,8 +17,7 @@ Schedule schedule_function(Schedule schedule, const target::Target& target, Deci
   const RuleContext rule_context{target, decider};
   for (const Rule& rule : rules()) {
     Schedule attempt = schedule;
-    const Result<Outcome> outcome =
-        support::catch_diagnostics([&]() { return rule.apply(attempt, rule_context); });
+    const Result<Outcome> outcome = support::catch_diagnostics([&]() { return rule.apply(attempt, rule_context); });
     if (outcome.ok() && !*outcome) return attempt;
     context.remark(std::string(rule.name), schedule.func_working_on(),
                    outcome.ok() ? **outcome : outcome.diagnostics()[0].message);

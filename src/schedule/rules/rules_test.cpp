@@ -98,7 +98,8 @@ TEST(gemm, tiles_every_shape) {
         for (const int64_t k : {1, 5}) {
           if ((m * 7 + n + k) % 3 && m * n > 200) continue;
           EXPECT_EQ(scheduled(testing::matmul(int64(m), int64(n), int64(k)), machine(bits, registers)), "gemm")
-              << bits << " bits, " << m << "x" << n << "x" << k << "\n" << last_remarks;
+              << bits << " bits, " << m << "x" << n << "x" << k << "\n"
+              << last_remarks;
         }
 }
 
@@ -112,7 +113,8 @@ TEST(gemm, takes_bias_and_activation_into_the_tile) {
 TEST(gemm, takes_rows_that_are_not_known) {
   const Var m = ir::size_var("m");
   for (const int64_t rows : {0, 1, 13, 14, 30})
-    EXPECT_EQ(scheduled(testing::matmul(m, int64(48), int64(5)), machine(512, 32), 0, {{"m", rows}}), "gemm") << rows << last_remarks;
+    EXPECT_EQ(scheduled(testing::matmul(m, int64(48), int64(5)), machine(512, 32), 0, {{"m", rows}}), "gemm")
+        << rows << last_remarks;
 }
 
 TEST(conv, tiles_every_shape) {
@@ -125,8 +127,10 @@ TEST(conv, tiles_every_shape) {
           ++number;
           if (lanes == 0) shape.lanes = 0;
           const std::string taken = scheduled(testing::conv2d(shape), machine(bits, registers));
-          EXPECT_TRUE(taken == "conv" || (lanes == 0 && (taken == "pool" || taken == "reduction" || taken == "fallback")))
-              << bits << " bits, lanes " << lanes << ", width " << width << ", filters " << filters << ": " << taken << last_remarks;
+          EXPECT_TRUE(taken == "conv" ||
+                      (lanes == 0 && (taken == "pool" || taken == "reduction" || taken == "fallback")))
+              << bits << " bits, lanes " << lanes << ", width " << width << ", filters " << filters << ": " << taken
+              << last_remarks;
         }
 }
 
@@ -134,7 +138,8 @@ TEST(pool, tiles_depthwise_convolutions) {
   for (const int64_t width : {5, 14, 23, 32})
     for (const int64_t stride : {1, 2}) {
       const ConvShape shape{1, 3, 6, width, 3, 3, stride, 1, 0, true, true};
-      EXPECT_EQ(scheduled(testing::conv2d(shape), machine(512, 32)), "pool") << width << ", stride " << stride << last_remarks;
+      EXPECT_EQ(scheduled(testing::conv2d(shape), machine(512, 32)), "pool")
+          << width << ", stride " << stride << last_remarks;
     }
 }
 
@@ -149,10 +154,12 @@ TEST(pool, takes_reductions_over_outer_axes) {
 
 TEST(reduction, takes_softmax_row_by_row) {
   for (const int64_t columns : {1, 3, 16, 37, 64, 300})
-    EXPECT_EQ(scheduled(testing::softmax(int64(5), int64(columns)), machine(512, 32), 1e-5), "reduction") << columns << last_remarks;
+    EXPECT_EQ(scheduled(testing::softmax(int64(5), int64(columns)), machine(512, 32), 1e-5), "reduction")
+        << columns << last_remarks;
   const Var n = ir::size_var("n");
   for (const int64_t columns : {1, 16, 100})
-    EXPECT_EQ(scheduled(testing::softmax(int64(3), n), machine(256, 16), 1e-5, {{"n", columns}}), "reduction") << columns << last_remarks;
+    EXPECT_EQ(scheduled(testing::softmax(int64(3), n), machine(256, 16), 1e-5, {{"n", columns}}), "reduction")
+        << columns << last_remarks;
 }
 
 TEST(reduction, takes_sums_and_maxima_of_rows) {
@@ -170,13 +177,15 @@ TEST(reduction, takes_sums_and_maxima_of_rows) {
 }
 
 TEST(elementwise, takes_chains_broadcasts_and_tails) {
-  for (const auto& shape : std::vector<std::vector<int64_t>>{{0}, {1}, {17}, {4, 0}, {3, 5}, {2, 3, 64}, {2, 8, 7, 7}}) {
+  for (const auto& shape :
+       std::vector<std::vector<int64_t>>{{0}, {1}, {17}, {4, 0}, {3, 5}, {2, 3, 64}, {2, 8, 7, 7}}) {
     std::vector<Expr> extents;
     for (const int64_t n : shape) extents.push_back(int64(n));
     Builder b;
     const Buffer x = b.input("X", extents), w = b.input("W", {extents[shape.size() > 1 ? 1 : 0]});
     const Buffer t = b.inner("T", extents), y = b.output("Y", extents);
-    b.compute("scale", t, [&](const std::vector<Expr>& i) { return load(x, i) * load(w, {i[shape.size() > 1 ? 1 : 0]}); });
+    b.compute("scale", t,
+              [&](const std::vector<Expr>& i) { return load(x, i) * load(w, {i[shape.size() > 1 ? 1 : 0]}); });
     b.compute("relu", y, [&](const std::vector<Expr>& i) { return max(load(t, i), testing::f32(0)); });
     EXPECT_EQ(scheduled(b.build(), machine(512, 32)), "elementwise");
   }
@@ -208,7 +217,9 @@ TEST(rules, say_why_they_declined) {
   AnalyticDecider decider;
   std::vector<std::string> remarks;
   ir::PassContext context;
-  context.on_remark = [&](ir::Remark remark) { remarks.push_back(remark.subject + ": " + remark.pass + ": " + remark.reason); };
+  context.on_remark = [&](ir::Remark remark) {
+    remarks.push_back(remark.subject + ": " + remark.pass + ": " + remark.reason);
+  };
   ir::IRModule module;
   module.set("softmax", testing::softmax(int64(4), int64(32)));
   const auto result = schedule_functions(module, machine(256, 16), decider, context);

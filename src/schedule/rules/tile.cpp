@@ -60,8 +60,8 @@ namespace {
 // A part of the tiled nest: its own copy of the block, and the loops that matter for it.
 struct Part {
   BlockRV block;
-  LoopRV loop;        // what remains to be cut
-  int64_t size = 1;   // of a tile along it (rows), or lanes
+  LoopRV loop;       // what remains to be cut
+  int64_t size = 1;  // of a tile along it (rows), or lanes
   int64_t vectors = 1;
 };
 
@@ -89,7 +89,8 @@ Result<std::vector<Part>> lane_parts(Schedule& schedule, BlockRV block, LoopRV l
   if (rest) extents.emplace_back(rest);
   if (extents.size() == 1) {
     const bool whole = tiles > 0;
-    return std::vector<Part>{{block, loop, whole || vectors ? plan.lanes : rest, whole ? plan.vectors : std::max<int64_t>(vectors, 1)}};
+    return std::vector<Part>{
+        {block, loop, whole || vectors ? plan.lanes : rest, whole ? plan.vectors : std::max<int64_t>(vectors, 1)}};
   }
   const std::vector<LoopRV> loops = TRY(schedule.loop_partition(loop, extents));
   for (size_t i = 0; i < loops.size(); ++i) {
@@ -174,7 +175,8 @@ void try_parallel(Schedule& schedule, const std::vector<LoopRV>& loops) {
 
 }  // namespace
 
-Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan, const std::string& epilogue) {
+Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan,
+                     const std::string& epilogue) {
   const BlockRV block = TRY(schedule.get_block(plan.block));
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   const Ref<Block> node = TRY(schedule.get(block));
@@ -194,8 +196,8 @@ Status register_tile(Schedule& schedule, const RuleContext& context, const TileP
 
   const auto row_extent = plan.row ? as_int(TRY(schedule.get(loops[*plan.row]))->extent) : std::optional<int64_t>(1);
   const auto lane_extent = as_int(lane_loop->extent);
-  const bool exact = row_extent && lane_extent && *row_extent % plan.rows == 0 &&
-                     *lane_extent % (plan.lanes * plan.vectors) == 0;
+  const bool exact =
+      row_extent && lane_extent && *row_extent % plan.rows == 0 && *lane_extent % (plan.lanes * plan.vectors) == 0;
   std::vector<const For*> nodes;
   std::vector<Ref<For>> kept;
   for (const LoopRV& loop : loops) kept.push_back(TRY(schedule.get(loop)));
@@ -277,7 +279,8 @@ Status register_tile(Schedule& schedule, const RuleContext& context, const TileP
     if (!enough) break;
     const std::vector<LoopRV> outer = TRY(schedule.get_loops(part));
     const size_t first = lanes.size() == 1 ? 0 : batch.size(), last = batch.size() + 1 + between.size();
-    try_parallel(schedule, {outer.begin() + static_cast<ptrdiff_t>(first), outer.begin() + static_cast<ptrdiff_t>(last)});
+    try_parallel(schedule,
+                 {outer.begin() + static_cast<ptrdiff_t>(first), outer.begin() + static_cast<ptrdiff_t>(last)});
   }
   if (!epilogue.empty() && !exact) TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(epilogue))));
   return support::success();

@@ -1,4 +1,5 @@
-// A register tile: a reduction whose accumulators are rows of vectors that stay in registers while the reduce loops run.
+// A register tile: a reduction whose accumulators are rows of vectors that stay in registers while the reduce loops
+// run.
 #pragma once
 
 #include "schedule/rules/work.h"
@@ -7,15 +8,15 @@ namespace lathe::schedule {
 
 // Which loops of a reduction block play which part, by position among the block's loops.
 struct TilePlan {
-  std::string block;                // its name
-  std::vector<size_t> batch;        // outermost
-  size_t lane = 0;                  // cut into vectors
-  std::vector<size_t> between;      // run inside the lane loop, outside the rows
-  std::optional<size_t> row;        // cut into rows of the tile
-  std::vector<size_t> reduce;       // outermost first
-  int64_t lanes = 1;                // of a vector
-  int64_t vectors = 1;              // a row
-  int64_t rows = 1;                 // a tile
+  std::string block;            // its name
+  std::vector<size_t> batch;    // outermost
+  size_t lane = 0;              // cut into vectors
+  std::vector<size_t> between;  // run inside the lane loop, outside the rows
+  std::optional<size_t> row;    // cut into rows of the tile
+  std::vector<size_t> reduce;   // outermost first
+  int64_t lanes = 1;            // of a vector
+  int64_t vectors = 1;          // a row
+  int64_t rows = 1;             // a tile
   // Where lanes * vectors or rows do not divide, what is left over gets bodies of its own.
 };
 

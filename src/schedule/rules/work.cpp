@@ -72,9 +72,9 @@ bool is_costly(const Block& block) {
   post_order(block.body, [&](const NodeRef& n) {
     const auto* call = n.as<Call>();
     if (!call) return;
-    for (const Intrinsic* op : {&intrinsic::exp, &intrinsic::exp2, &intrinsic::erf, &intrinsic::tanh, &intrinsic::log,
-                                &intrinsic::pow, &intrinsic::sigmoid, &intrinsic::sin, &intrinsic::cos,
-                                &intrinsic::tan, &intrinsic::expm1, &intrinsic::log1p})
+    for (const Intrinsic* op :
+         {&intrinsic::exp, &intrinsic::exp2, &intrinsic::erf, &intrinsic::tanh, &intrinsic::log, &intrinsic::pow,
+          &intrinsic::sigmoid, &intrinsic::sin, &intrinsic::cos, &intrinsic::tan, &intrinsic::expm1, &intrinsic::log1p})
       found = found || call->op == op;
   });
   return found;
@@ -114,7 +114,8 @@ Status inline_producers(Schedule& schedule, support::function_ref<bool(const Wor
 
 Result<ExprRV> decide(Schedule& schedule, const RuleContext& context, std::string_view rule, std::string_view name,
                       std::vector<int64_t> candidates, int64_t preferred) {
-  DecisionPoint point{std::string(rule), std::string(name), schedule.func_working_on(), std::move(candidates), preferred};
+  DecisionPoint point{std::string(rule), std::string(name), schedule.func_working_on(), std::move(candidates),
+                      preferred};
   std::sort(point.candidates.begin(), point.candidates.end());
   int64_t closest = point.candidates.front();
   for (const int64_t candidate : point.candidates)
@@ -150,9 +151,9 @@ size_t contiguous_suffix(const PrimFunc& function, const Work& work) {
       // The outer loop's dimension comes right before the inner's, and the inner's is walked whole.
       bool row = false;
       for (size_t d = 0; d + 1 < access->region.size(); ++d)
-        row = row || (access->region[d].min == Expr(outer.loop_var) &&
-                      access->region[d + 1].min == Expr(inner.loop_var) &&
-                      same(access->buffer->shape[d + 1], inner.extent));
+        row = row ||
+              (access->region[d].min == Expr(outer.loop_var) && access->region[d + 1].min == Expr(inner.loop_var) &&
+               same(access->buffer->shape[d + 1], inner.extent));
       bool once = true;
       for (const Range& range : access->region)
         if (!(range.min == Expr(outer.loop_var)) && !(range.min == Expr(inner.loop_var)))

@@ -50,7 +50,8 @@ Result<ExprRV> decide(Schedule& schedule, const RuleContext& context, std::strin
 // Total work below which threads cost more than they give, in elements.
 inline constexpr int64_t parallel_work = 32 * 1024;
 
-// Spatial loops only: fuses what is contiguous, vectorises it, and runs the outermost in parallel where there is enough.
+// Spatial loops only: fuses what is contiguous, vectorises it, and runs the outermost in parallel where there is
+// enough.
 Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block);
 
 // Runs the outermost data-parallel loops of the block in parallel where there is enough work.

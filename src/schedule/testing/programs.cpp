@@ -31,9 +31,9 @@ Stmt nest(const std::string& name, const std::vector<Axis>& axes, const std::vec
     loops.push_back(var(axes[i].name));
     values.push_back(loops.back());
   }
-  Ref<Block> block = make<Block>(iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
-                                 std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, name, std::move(init),
-                                 std::move(body));
+  Ref<Block> block =
+      make<Block>(iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{},
+                  std::vector<BufferRegion>{}, name, std::move(init), std::move(body));
   Stmt s = make<BlockRealize>(values, boolean(true), with_regions(block));
   for (size_t i = axes.size(); i-- > 0;) s = make<For>(loops[i], int64(0), axes[i].extent, ForKind::serial, s);
   return s;
@@ -65,8 +65,7 @@ void Builder::reduce(const std::string& name, const Buffer& to, const std::vecto
     all.push_back(vars.back());
     if (d < to->shape.size()) indices.push_back(vars.back());
   }
-  add(nest(name, axes, vars,
-           make<BufferStore>(to, combine(load(to, indices), body(all)), indices, Expr()),
+  add(nest(name, axes, vars, make<BufferStore>(to, combine(load(to, indices), body(all)), indices, Expr()),
            make<BufferStore>(to, std::move(identity), indices, Expr())));
 }
 
@@ -85,7 +84,8 @@ Function Builder::build(std::vector<Var> scalars) const {
 Function matmul(Expr m, Expr n, Expr k) {
   Builder b;
   const Buffer x = b.input("A", {m, k}), w = b.input("B", {k, n}), c = b.output("C", {m, n});
-  b.sum("matmul", c, {{"k", k}}, [&](const std::vector<Expr>& i) { return load(x, {i[0], i[2]}) * load(w, {i[2], i[1]}); });
+  b.sum("matmul", c, {{"k", k}},
+        [&](const std::vector<Expr>& i) { return load(x, {i[0], i[2]}) * load(w, {i[2], i[1]}); });
   return b.build();
 }
 
@@ -93,7 +93,8 @@ Function dense(Expr m, Expr n, Expr k) {
   Builder b;
   const Buffer x = b.input("A", {m, k}), w = b.input("B", {k, n}), bias = b.input("bias", {n});
   const Buffer d = b.output("D", {m, n}), c = b.inner("C", {m, n}), e = b.inner("E", {m, n});
-  b.sum("matmul", c, {{"k", k}}, [&](const std::vector<Expr>& i) { return load(x, {i[0], i[2]}) * load(w, {i[2], i[1]}); });
+  b.sum("matmul", c, {{"k", k}},
+        [&](const std::vector<Expr>& i) { return load(x, {i[0], i[2]}) * load(w, {i[2], i[1]}); });
   b.compute("bias_add", e, [&](const std::vector<Expr>& i) { return load(c, i) + load(bias, {i[1]}); });
   b.compute("relu", d, [&](const std::vector<Expr>& i) { return max(load(e, i), f32(0)); });
   return b.build();
@@ -104,9 +105,8 @@ Function softmax(Expr rows, Expr columns) {
   const Buffer x = b.input("X", {rows, columns}), y = b.output("Y", {rows, columns});
   const Buffer most = b.inner("M", {rows}), e = b.inner("E", {rows, columns}), total = b.inner("S", {rows});
   b.max("max", most, {{"k", columns}}, [&](const std::vector<Expr>& i) { return load(x, i); });
-  b.compute("exp", e, [&](const std::vector<Expr>& i) {
-    return call(intrinsic::exp, load(x, i) - load(most, {i[0]}));
-  });
+  b.compute("exp", e,
+            [&](const std::vector<Expr>& i) { return call(intrinsic::exp, load(x, i) - load(most, {i[0]})); });
   b.sum("sum", total, {{"k", columns}}, [&](const std::vector<Expr>& i) { return load(e, i); });
   b.compute("norm", y, [&](const std::vector<Expr>& i) { return div(load(e, i), load(total, {i[0]})); });
   return b.build();
@@ -118,15 +118,14 @@ Function conv2d(const ConvShape& s) {
   const int64_t width = (s.width + 2 * s.padding - s.kernel) / s.stride + 1;
   const int64_t depth = s.depthwise ? 1 : s.channels;
   const Buffer x = b.input("X", {int64(s.batch), int64(s.channels), int64(s.height), int64(s.width)});
-  const Buffer w =
-      s.lanes ? b.input("W", {int64((s.filters + s.lanes - 1) / s.lanes), int64(s.kernel), int64(s.kernel), int64(depth),
-                              int64(s.lanes)})
-              : b.input("W", {int64(s.filters), int64(depth), int64(s.kernel), int64(s.kernel)});
+  const Buffer w = s.lanes ? b.input("W", {int64((s.filters + s.lanes - 1) / s.lanes), int64(s.kernel), int64(s.kernel),
+                                           int64(depth), int64(s.lanes)})
+                           : b.input("W", {int64(s.filters), int64(depth), int64(s.kernel), int64(s.kernel)});
   const std::vector<Expr> shape{int64(s.batch), int64(s.filters), int64(height), int64(width)};
   Buffer source = x;
   if (s.padding) {
-    source = b.inner("P", {int64(s.batch), int64(s.channels), int64(s.height + 2 * s.padding),
-                           int64(s.width + 2 * s.padding)});
+    source = b.inner(
+        "P", {int64(s.batch), int64(s.channels), int64(s.height + 2 * s.padding), int64(s.width + 2 * s.padding)});
     b.compute("pad", source, [&](const std::vector<Expr>& i) {
       const Expr y = i[2] - s.padding, z = i[3] - s.padding;
       return if_then_else(logical_and(logical_and(y >= 0, y < s.height), logical_and(z >= 0, z < s.width)),
@@ -148,8 +147,9 @@ Function conv2d(const ConvShape& s) {
   b.sum("conv", c, axes, [&](const std::vector<Expr>& i) {
     const Expr ic = s.depthwise ? i[1] : i[4], kh = i[s.depthwise ? 4 : 5], kw = i[s.depthwise ? 5 : 6];
     const Expr input = s.depthwise ? int64(0) : i[4];
-    const Expr weight = s.lanes ? load(w, {floordiv(i[1], int64(s.lanes)), kh, kw, input, floormod(i[1], int64(s.lanes))})
-                                : load(w, {i[1], input, kh, kw});
+    const Expr weight = s.lanes
+                            ? load(w, {floordiv(i[1], int64(s.lanes)), kh, kw, input, floormod(i[1], int64(s.lanes))})
+                            : load(w, {i[1], input, kh, kw});
     return load(source, {i[0], ic, i[2] * s.stride + kh, i[3] * s.stride + kw}) * weight;
   });
   if (s.epilogue) {

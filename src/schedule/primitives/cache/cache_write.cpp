@@ -15,7 +15,8 @@ Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std
   if (!scope) return problem(codes::bad_argument, "it is the root block");
   const std::vector<Buffer> written = buffers_written(path.back());
   if (index < 0 || index >= static_cast<int64_t>(written.size()))
-    return problem(codes::bad_argument, fmt::format("it writes {} buffers, there is no number {}", written.size(), index));
+    return problem(codes::bad_argument,
+                   fmt::format("it writes {} buffers, there is no number {}", written.size(), index));
   const Buffer buffer = written[static_cast<size_t>(index)];
 
   // The largest statement around the block in which only the block touches the buffer.
@@ -45,8 +46,8 @@ Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std
       for (size_t j = 0; j < at; ++j)
         if (const auto* loop = path[j].as<For>();
             loop && block.iter_vars[i]->type != IterType::spatial && uses_var(realized.iter_values[i], loop->loop_var))
-          return problem(codes::region, fmt::format("{} of its reduction is around other uses of '{}'", name_of(*loop),
-                                                    buffer->name));
+          return problem(codes::region,
+                         fmt::format("{} of its reduction is around other uses of '{}'", name_of(*loop), buffer->name));
   }
   auto region = touched(all, [&](const Access& access) { return access.buffer == buffer && access.writes; });
   if (!region || !region->exact || !predicate_is_domain(realized))

@@ -13,7 +13,8 @@ Result<Edit> set_scope(const Program& program, Id id, int64_t index, const std::
                   fmt::format("{} writes {} buffers, there is no number {}", name_of(block), written.size(), index));
   const Buffer buffer = written[static_cast<size_t>(index)];
   if (!allocating_block(*program.function, buffer))
-    return refuse(codes::bad_argument, fmt::format("'{}' is a parameter of the function: its scope is given", buffer->name));
+    return refuse(codes::bad_argument,
+                  fmt::format("'{}' is a parameter of the function: its scope is given", buffer->name));
   const Buffer moved = with(*buffer, [&](BufferNode& copy) { copy.scope = scope; });
   return edited(program, with_body(program.function, with_buffer(program.function->body, buffer, moved)), program.next);
 }

@@ -17,7 +17,8 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   if (target.empty() || !target.back().is<For>()) return problem(codes::gone, "the loop is not in the function");
   const For& loop = *target.back().as<For>();
   if (scope_of(path) != scope_of(target)) return problem(codes::not_nested, "they are in different scopes");
-  if (!path_to(Stmt(&loop), block_id).empty()) return problem(codes::not_nested, "the block is already inside the loop");
+  if (!path_to(Stmt(&loop), block_id).empty())
+    return problem(codes::not_nested, "the block is already inside the loop");
   if (!predicate_is_domain(realized))
     return problem(codes::region, "its predicate does more than to bound its variables");
 
@@ -46,8 +47,9 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
       const bool found = std::any_of(inside.begin(), inside.end(), [&](const Access& other) {
         return other.block == access.block && other.buffer == access.buffer;
       });
-      if (!found) return problem(codes::region, fmt::format("{}, which reads '{}', is not inside the loop", who,
-                                                            access.buffer->name));
+      if (!found)
+        return problem(codes::region,
+                       fmt::format("{}, which reads '{}', is not inside the loop", who, access.buffer->name));
     }
   }
   for (const Buffer& buffer : written)
@@ -64,9 +66,8 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
         if (safe && std::find(write.loops.begin(), write.loops.end(), around) != write.loops.end())
           safe = disjoint_across(*around, buffer);
       if (!safe)
-        return problem(codes::dependence,
-                       fmt::format("'{}', which it reads, is written again{}", buffer->name,
-                                   write.block ? " by " + name_of(*write.block) : ""));
+        return problem(codes::dependence, fmt::format("'{}', which it reads, is written again{}", buffer->name,
+                                                      write.block ? " by " + name_of(*write.block) : ""));
     }
   }
 
@@ -89,15 +90,15 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     if (!write.writes) continue;
     const auto region = touched(inside, [&](const Access& access) { return access.buffer == write.buffer; });
     if (!region)
-      return problem(codes::region, fmt::format("which part of '{}' an iteration needs could not be told",
-                                                write.buffer->name));
+      return problem(codes::region,
+                     fmt::format("which part of '{}' an iteration needs could not be told", write.buffer->name));
     for (size_t i = 0; i < parts.size(); ++i) {
       const IterVar& iter = block->iter_vars[i];
       if (iter->type != IterType::spatial) continue;
       for (size_t d = 0; d < write.region.size(); ++d) {
         if (!(write.region[d].min == Expr(iter->var)) || !is_int(write.region[d].extent, 1)) continue;
-        if (narrowed[i] && !(same(parts[i].low, region->dimensions[d].low) &&
-                             same(parts[i].high, region->dimensions[d].high)))
+        if (narrowed[i] &&
+            !(same(parts[i].low, region->dimensions[d].low) && same(parts[i].high, region->dimensions[d].high)))
           parts[i] = domains[i];
         else
           parts[i] = region->dimensions[d];

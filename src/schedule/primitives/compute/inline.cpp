@@ -10,8 +10,7 @@ Result<const BufferStore*> single_store(const Block& block, std::string_view ver
   };
   if (block.init || has_reduce_iters(block)) return problem("it is a reduction");
   for (const IterVar& iter : block.iter_vars)
-    if (iter->type != IterType::spatial)
-      return problem(fmt::format("its axis '{}' is not spatial", iter->var->name));
+    if (iter->type != IterType::spatial) return problem(fmt::format("its axis '{}' is not spatial", iter->var->name));
   const auto* store = block.body.as<BufferStore>();
   if (!store || !block.match_buffers.empty() || !block.alloc_buffers.empty())
     return problem("its body is not one store");
@@ -46,8 +45,8 @@ const Block* allocating_block(const PrimFunc& function, const Buffer& buffer) {
   const Block* found = nullptr;
   each_statement(function.body, [&](const Stmt& s) {
     const auto* block = s.as<Block>();
-    if (block && std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), buffer) !=
-                     block->alloc_buffers.end())
+    if (block &&
+        std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), buffer) != block->alloc_buffers.end())
       found = block;
   });
   return found;

@@ -148,8 +148,8 @@ Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, co
   block_id = next++;
   const Ref<Block> block = make<Block>(
       iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
-      std::vector<BufferRegion>{point_region(from, indices)}, std::vector<BufferRegion>{point_region(to, indices)}, name,
-      Stmt{}, Stmt(make<BufferStore>(to, load(from, indices), indices, Expr())), Attributes(), block_id);
+      std::vector<BufferRegion>{point_region(from, indices)}, std::vector<BufferRegion>{point_region(to, indices)},
+      name, Stmt{}, Stmt(make<BufferStore>(to, load(from, indices), indices, Expr())), Attributes(), block_id);
   return nest_over(block, region.dimensions, domains, where, false, next);
 }
 
@@ -161,9 +161,8 @@ std::optional<Diagnostic> refuse_parallel_above(const Function& after, const Pat
     if (!loop) continue;
     const std::vector<Carried> carried = carried_by(*loop, *after);
     if (!carried.empty())
-      return refuse(codes::dependence,
-                    fmt::format("cannot {} inside {}, whose iterations run at once: {}", verb, name_of(*loop),
-                                carried[0].reason));
+      return refuse(codes::dependence, fmt::format("cannot {} inside {}, whose iterations run at once: {}", verb,
+                                                   name_of(*loop), carried[0].reason));
   }
   return std::nullopt;
 }

@@ -46,7 +46,8 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   if (target.empty() || !target.back().is<For>()) return problem(codes::gone, "the loop is not in the function");
   const For& loop = *target.back().as<For>();
   if (scope_of(path) != scope_of(target)) return problem(codes::not_nested, "they are in different scopes");
-  if (!path_to(Stmt(&loop), block_id).empty()) return problem(codes::not_nested, "the block is already inside the loop");
+  if (!path_to(Stmt(&loop), block_id).empty())
+    return problem(codes::not_nested, "the block is already inside the loop");
   if (!predicate_is_domain(realized))
     return problem(codes::region, "its predicate does more than to bound its variables");
 
@@ -96,9 +97,9 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
           const auto theirs = touched(all, [&](const Access& a) { return a.order == other.order; }, shared);
           const auto ours = touched(all, [&](const Access& a) { return a.order == mine.order; }, shared);
           if (!theirs || !ours || !apart(*theirs, *ours))
-            return problem(codes::dependence, fmt::format("'{}', which it writes, is touched before by {}",
-                                                          mine.buffer->name,
-                                                          other.block ? name_of(*other.block) : "a statement"));
+            return problem(codes::dependence,
+                           fmt::format("'{}', which it writes, is touched before by {}", mine.buffer->name,
+                                       other.block ? name_of(*other.block) : "a statement"));
         }
       continue;
     }
@@ -111,12 +112,12 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
         continue;
       }
       const auto theirs = touched(all, [&](const Access& a) { return a.order == write.order; }, shared);
-      const auto ours = touched(all, [&](const Access& a) { return a.block == block.get() && a.buffer == mine.buffer; },
-                                shared);
+      const auto ours =
+          touched(all, [&](const Access& a) { return a.block == block.get() && a.buffer == mine.buffer; }, shared);
       if (!theirs || !ours || !apart(*theirs, *ours))
-        return problem(codes::dependence, fmt::format("'{}', which it reads, is also written outside the loop{}",
-                                                      mine.buffer->name,
-                                                      write.block ? " by " + name_of(*write.block) : ""));
+        return problem(codes::dependence,
+                       fmt::format("'{}', which it reads, is also written outside the loop{}", mine.buffer->name,
+                                   write.block ? " by " + name_of(*write.block) : ""));
     }
     if (here) produced.push_back(mine.buffer);
   }
@@ -126,9 +127,11 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   for (const Buffer& buffer : produced)
     for (const For* around : moved_under)
       if (!disjoint_across(*around, buffer))
-        return problem(codes::dependence,
-                       fmt::format("could not show that '{}' is final after one iteration: other iterations of {} touch "
-                                   "it too", buffer->name, name_of(*around)));
+        return problem(
+            codes::dependence,
+            fmt::format("could not show that '{}' is final after one iteration: other iterations of {} touch "
+                        "it too",
+                        buffer->name, name_of(*around)));
 
   // The part of its domain that one iteration's values allow, of the part it ran over so far.
   std::vector<Interval> domains, parts;
@@ -141,8 +144,10 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     bool exact = true;
     const auto ran = interval(realized.iter_values[i], domains_of(own), &exact);
     if (!ran || !exact) return problem(codes::region, "its own loops do not run over an interval");
-    if (is_int(realized.predicate, 1)) domain = *ran;
-    else if (!is_int(ran->low, 0)) domain.low = ran->low;  // the predicate cuts at the end of the domain only
+    if (is_int(realized.predicate, 1))
+      domain = *ran;
+    else if (!is_int(ran->low, 0))
+      domain.low = ran->low;  // the predicate cuts at the end of the domain only
     domains.push_back(domain);
   }
   parts = domains;
@@ -152,10 +157,13 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     const auto writes_it = [&](const Access& access) { return access.buffer == buffer && access.writes; };
     const auto region = touched(inside, writes_it);
     const auto everything = touched(all, [&](const Access& a) { return writes_it(a) && of_loop(a); }, shared);
-    const auto needed = touched(all, [&](const Access& a) { return a.block == block.get() && a.buffer == buffer; }, shared);
+    const auto needed =
+        touched(all, [&](const Access& a) { return a.block == block.get() && a.buffer == buffer; }, shared);
     if (!region || !everything || !needed)
-      return problem(codes::region, fmt::format("which part of '{}' an iteration writes could not be told", buffer->name));
-    const bool elsewhere = std::any_of(all.begin(), all.end(), [&](const Access& a) { return writes_it(a) && !of_loop(a); });
+      return problem(codes::region,
+                     fmt::format("which part of '{}' an iteration writes could not be told", buffer->name));
+    const bool elsewhere =
+        std::any_of(all.begin(), all.end(), [&](const Access& a) { return writes_it(a) && !of_loop(a); });
     if (elsewhere && !(everything->exact && holds(*everything, *needed)))
       return problem(codes::region, fmt::format("the loop does not write all that it reads of '{}'", buffer->name));
     for (const Access& read : own_accesses) {
@@ -169,18 +177,19 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
               index.terms[0].atom == Expr(block->iter_vars[i]->var))
             which = i;
         const Interval& part = region->dimensions[d];
-        const bool all_of_it = same(part.low, everything->dimensions[d].low) &&
-                               same(part.high, everything->dimensions[d].high);
+        const bool all_of_it =
+            same(part.low, everything->dimensions[d].low) && same(part.high, everything->dimensions[d].high);
         // Where every iteration writes all of the dimension, it tells nothing about the instances.
         if (all_of_it) continue;
         if (which == parts.size())
-          return problem(codes::region, fmt::format("its index into dimension {} of '{}' is not one of its variables", d,
-                                                    buffer->name));
+          return problem(codes::region, fmt::format("its index into dimension {} of '{}' is not one of its variables",
+                                                    d, buffer->name));
         const Interval wanted{Linear(linear(part.low - index.constant)).expr(),
                               Linear(linear(part.high - index.constant)).expr()};
         if (block->iter_vars[which]->type != IterType::spatial)
-          return problem(codes::region, fmt::format("an iteration writes only a part of '{}' along its reduce axis '{}'",
-                                                    buffer->name, block->iter_vars[which]->var->name));
+          return problem(codes::region,
+                         fmt::format("an iteration writes only a part of '{}' along its reduce axis '{}'", buffer->name,
+                                     block->iter_vars[which]->var->name));
         // Instances that read nothing (padding) belong to no iteration.
         const Region reached{{{Linear(linear(everything->dimensions[d].low - index.constant)).expr(),
                                Linear(linear(everything->dimensions[d].high - index.constant)).expr()}}};
@@ -188,7 +197,8 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
           return problem(codes::region, fmt::format("not every value of its axis '{}' reads what the loop writes",
                                                     block->iter_vars[which]->var->name));
         if (narrowed[which] && !(same(parts[which].low, wanted.low) && same(parts[which].high, wanted.high)))
-          return problem(codes::region, fmt::format("what it reads of '{}' does not fit its other inputs", buffer->name));
+          return problem(codes::region,
+                         fmt::format("what it reads of '{}' does not fit its other inputs", buffer->name));
         parts[which] = wanted;
         narrowed[which] = true;
       }
@@ -198,10 +208,10 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   for (const For* around : moved_under) {
     if (is_int(around->extent, 1)) continue;
     bool told = false;
-    for (size_t i = 0; i < parts.size(); ++i)
-      told = told || (narrowed[i] && uses_var(parts[i].low, around->loop_var));
+    for (size_t i = 0; i < parts.size(); ++i) told = told || (narrowed[i] && uses_var(parts[i].low, around->loop_var));
     if (!told)
-      return problem(codes::region, fmt::format("every iteration of {} would run the same instances", name_of(*around)));
+      return problem(codes::region,
+                     fmt::format("every iteration of {} would run the same instances", name_of(*around)));
   }
 
   if (support::flip("reverse_compute_at_drops_predicate"))

@@ -114,14 +114,13 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
     if (vars[d]) values[vars[d]] = written->indices[d];
   for (const IterVar& iter : block.iter_vars)
     if (!values.count(iter->var)) values[iter->var] = iter->dom.min;
-  const Expr value = substitute(
-      rewrite_post_order(store->value,
-                         [&](NodeRef n) -> NodeRef {
-                           const auto* load = n.as<BufferLoad>();
-                           if (!load || load->buffer != buffer) return n;
-                           return written->value;
-                         }),
-      values);
+  const Expr value = substitute(rewrite_post_order(store->value,
+                                                   [&](NodeRef n) -> NodeRef {
+                                                     const auto* load = n.as<BufferLoad>();
+                                                     if (!load || load->buffer != buffer) return n;
+                                                     return written->value;
+                                                   }),
+                                values);
   std::vector<Expr> indices;
   for (const Expr& index : store->indices) indices.push_back(substitute(index, values));
   Ref<Block> merged = with(*producer, [&](Block& copy) {
@@ -131,11 +130,10 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
   merged = with_regions(merged);
   const Path target = path_to(program.function->body, producer->id);
   const Stmt realize = with(*target.back().as<BlockRealize>(), [&](BlockRealize& copy) { copy.block = merged; });
-  const Function replaced =
-      with_body(program.function, replace(program.function->body, target.back(), realize));
+  const Function replaced = with_body(program.function, replace(program.function->body, target.back(), realize));
   const Stmt consumer = path_to(replaced->body, id).back();
-  const Function after = with_loads_replaced(replaced, consumer, buffer,
-                                             [](const BufferLoad& load) { return Expr(&load); });
+  const Function after =
+      with_loads_replaced(replaced, consumer, buffer, [](const BufferLoad& load) { return Expr(&load); });
   return edited(program, after, program.next);
 }
 

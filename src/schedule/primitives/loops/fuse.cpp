@@ -13,11 +13,13 @@ Result<Edit> fuse(const Program& program, const std::vector<Id>& ids) {
     if (!loops.empty()) {
       if (loops.back()->body.get() != loop)
         return refuse(codes::not_nested, fmt::format("cannot fuse {} with {}: the second is not the only statement in "
-                                                     "the first", name_of(*loops.back()), name_of(*loop)));
+                                                     "the first",
+                                                     name_of(*loops.back()), name_of(*loop)));
       for (const For* outer : loops)
         if (uses_var(loop->min, outer->loop_var) || uses_var(loop->extent, outer->loop_var))
-          return refuse(codes::not_nested, fmt::format("cannot fuse {} with {}: the second's extent depends on the first",
-                                                       name_of(*outer), name_of(*loop)));
+          return refuse(codes::not_nested,
+                        fmt::format("cannot fuse {} with {}: the second's extent depends on the first", name_of(*outer),
+                                    name_of(*loop)));
     }
     loops.push_back(loop);
   }

@@ -13,8 +13,7 @@ Edit with_kind(const Program& program, const Path& path, ForKind kind) {
 
 std::optional<Diagnostic> refuse_extent(const For& loop, std::string_view verb) {
   if (as_int(loop.extent)) return std::nullopt;
-  return refuse(codes::bad_argument,
-                fmt::format("cannot {} {}: its extent is not a constant", verb, name_of(loop)));
+  return refuse(codes::bad_argument, fmt::format("cannot {} {}: its extent is not a constant", verb, name_of(loop)));
 }
 
 // A loop of that kind inside `loop`.
@@ -50,8 +49,8 @@ Result<Edit> vectorize(const Program& program, Id id) {
                                 kind == ForKind::parallel ? "parallel" : "vectorized"));
   for (const Stmt& outer : path)
     if (const auto* above = outer.as<For>(); above && above->kind == ForKind::vectorized)
-      return refuse(codes::loop_kind, fmt::format("cannot vectorize {}: it is inside the vectorized {}", name_of(loop),
-                                                  name_of(*above)));
+      return refuse(codes::loop_kind,
+                    fmt::format("cannot vectorize {}: it is inside the vectorized {}", name_of(loop), name_of(*above)));
   if (auto problem = refuse_dependent(program, loop, "vectorize")) return *std::move(problem);
   return with_kind(program, path, ForKind::vectorized);
 }

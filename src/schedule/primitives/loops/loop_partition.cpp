@@ -50,11 +50,10 @@ Result<Edit> loop_partition(const Program& program, Id id, const std::vector<Exp
   }
   std::vector<Expr> extents = factors;
   const Expr rest = analyzer.simplify(loop.extent - known);
-  if (factors.empty() || !analyzer.can_prove_greater_equal(rest, 0) ||
-      (missing == factors.size() && !is_int(rest, 0)))
-    return refuse(codes::bad_argument, fmt::format("cannot partition {}: the parts do not add up to its extent{}",
-                                                   name_of(loop), as_int(loop.extent)
-                                                       ? fmt::format(" {}", *as_int(loop.extent)) : ""));
+  if (factors.empty() || !analyzer.can_prove_greater_equal(rest, 0) || (missing == factors.size() && !is_int(rest, 0)))
+    return refuse(codes::bad_argument,
+                  fmt::format("cannot partition {}: the parts do not add up to its extent{}", name_of(loop),
+                              as_int(loop.extent) ? fmt::format(" {}", *as_int(loop.extent)) : ""));
   if (missing != factors.size()) extents[missing] = rest;
   return in_parts(program, path, extents);
 }
@@ -73,8 +72,7 @@ Result<Edit> peel(const Program& program, Id id, int64_t multiple) {
 
 Result<Edit> add_unit_loop(const Program& program, Id block) {
   const Path path = TRY(block_path(program, block));
-  if (path.size() == 1)
-    return refuse(codes::bad_argument, "cannot add a loop around the root block");
+  if (path.size() == 1) return refuse(codes::bad_argument, "cannot add a loop around the root block");
   Id next = program.next;
   const Id created = next++;
   return edit(program, path.back(), loop_over(var("u"), int64(1), path.back(), created), next, {created});

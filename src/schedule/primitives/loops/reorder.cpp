@@ -40,8 +40,8 @@ Result<Edit> reorder(const Program& program, const std::vector<Id>& ids) {
   for (const Id id : ids) {
     for (const Path& earlier : paths)
       if (earlier.back().as<For>()->id == id)
-        return refuse(codes::bad_argument, fmt::format("cannot reorder: {} is given twice",
-                                                       name_of(*earlier.back().as<For>())));
+        return refuse(codes::bad_argument,
+                      fmt::format("cannot reorder: {} is given twice", name_of(*earlier.back().as<For>())));
     paths.push_back(TRY(serial_loop(program, id, "reorder")));
   }
   const auto shorter = [](const Path& a, const Path& b) { return a.size() < b.size(); };
@@ -61,9 +61,8 @@ Result<Edit> reorder(const Program& program, const std::vector<Id>& ids) {
   for (const Path& path : paths) {
     const For* loop = path.back().as<For>();
     if (std::find(chain.begin(), chain.end(), loop) == chain.end())
-      return refuse(codes::not_nested,
-                    fmt::format("cannot reorder {} and {}: neither is inside the other", name_of(*loop),
-                                name_of(*chain.back())));
+      return refuse(codes::not_nested, fmt::format("cannot reorder {} and {}: neither is inside the other",
+                                                   name_of(*loop), name_of(*chain.back())));
     wanted.push_back(loop);
   }
   // The given loops fill, in their new order, the places they had.
@@ -77,15 +76,15 @@ Result<Edit> reorder(const Program& program, const std::vector<Id>& ids) {
     for (size_t j = i; j < order.size(); ++j)
       if (uses_var(order[i]->extent, order[j]->loop_var) || uses_var(order[i]->min, order[j]->loop_var))
         return refuse(codes::not_nested, fmt::format("cannot reorder: the extent of {} depends on {}, which would be "
-                                                     "inside it", name_of(*order[i]), name_of(*order[j])));
+                                                     "inside it",
+                                                     name_of(*order[i]), name_of(*order[j])));
   bool reduces = false;
   for (size_t i = 0; i < chain.size(); ++i) {
     if (chain[i] == order[i] && std::equal(chain.begin(), chain.begin() + static_cast<ptrdiff_t>(i), order.begin()))
       continue;
     for (const Carried& carried : carried_by(*chain[i], *program.function)) {
       if (!carried.is_reduction())
-        return refuse(codes::dependence,
-                      fmt::format("cannot reorder {}: {}", name_of(*chain[i]), carried.reason));
+        return refuse(codes::dependence, fmt::format("cannot reorder {}: {}", name_of(*chain[i]), carried.reason));
       reduces = true;
     }
   }

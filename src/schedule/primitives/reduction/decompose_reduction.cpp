@@ -15,6 +15,9 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
   if (!block->init) return problem("it has no init");
   if (runs_init(realized, loops_above(path)) != true)
     return problem("its loops do not start where its reduce axes do, so its init does not run there");
+  for (const For* loop : loops_above(path))
+    if (is_int(loop->extent, 0))
+      return problem(fmt::format("{} never runs, and neither does its init", name_of(*loop)));
   // The loops from the given one down to the block, and those above it that belong to the same scope.
   std::vector<const For*> above, inside;
   for (const For* loop : loops_above(path)) (inside.empty() && loop->id != loop_id ? above : inside).push_back(loop);
@@ -40,8 +43,8 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
   for (const For* loop : inside) {
     bool used = false;
     for (size_t i = 0; i < block->iter_vars.size(); ++i)
-      used = used || (block->iter_vars[i]->type == IterType::spatial &&
-                      uses_var(realized.iter_values[i], loop->loop_var));
+      used =
+          used || (block->iter_vars[i]->type == IterType::spatial && uses_var(realized.iter_values[i], loop->loop_var));
     if (!used) continue;
     needed.push_back(loop);
     loop_vars[loop->loop_var] = var(loop->loop_var->name + "_init");
@@ -93,8 +96,8 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
   const Stmt loop(inside[0]);
   const Stmt rest = replace(loop, path.back(), changed);
   const bool dropped = support::flip("decompose_drops_init");
-  return edit(program, loop, dropped ? rest : seq({nest, rest}), next, dropped ? std::vector<Id>{block_id}
-                                                                               : std::vector<Id>{init_id});
+  return edit(program, loop, dropped ? rest : seq({nest, rest}), next,
+              dropped ? std::vector<Id>{block_id} : std::vector<Id>{init_id});
 }
 
 }  // namespace lathe::schedule::primitives

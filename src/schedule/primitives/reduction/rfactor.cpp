@@ -84,8 +84,8 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   const auto starts = runs_init(realized, loops_above(path));
   if (!starts) return problem(fmt::format("could not tell whether the init of {} runs here", name_of(*block)));
   const auto found = combination(*block);
-  if (!found) return problem(fmt::format("how {} combines values is not a sum, product, minimum or maximum",
-                                         name_of(*block)));
+  if (!found)
+    return problem(fmt::format("how {} combines values is not a sum, product, minimum or maximum", name_of(*block)));
   const Buffer output = found->store->buffer;
   const int64_t rank = static_cast<int64_t>(output->shape.size());
   if (factor_axis < -rank - 1 || factor_axis > rank)
@@ -184,9 +184,9 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   for (const Expr& index : found->store->indices) output_indices.push_back(substitute(index, last_iters));
   const Ref<Block> final_block = make_block(
       final_iters, block->name, *starts ? substitute(block->init, last_iters) : Stmt(),
-      make<BufferStore>(output,
-                        found->combine(load(output, output_indices), load(partial, indices_with(last_iters, last_lane))),
-                        output_indices, Expr()),
+      make<BufferStore>(
+          output, found->combine(load(output, output_indices), load(partial, indices_with(last_iters, last_lane))),
+          output_indices, Expr()),
       block->id);
   Expr predicate = boolean(true);
   if (!is_int(realized.predicate, 1)) {
