@@ -11,6 +11,7 @@ namespace {
 // The innermost loop of an elementwise block in vectors.
 Status vectorize_row(Schedule& schedule, const RuleContext& context, BlockRV block) {
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  if (loops.empty()) return support::success();  // a scalar
   const Ref<Block> node = TRY(schedule.get(block));
   const Ref<For> last = TRY(schedule.get(loops.back()));
   const int64_t lanes = context.target.lanes(widest_bits(*node));
