@@ -35,9 +35,8 @@ Result<Expr> expand(Emitter& emitter, const Expr& value, int depth) {
 }  // namespace
 
 support::Result<ir::IRModule> expand_composites(ir::IRModule module, const ir::PassContext&) {
-  return rewrite_functions(std::move(module), [](Emitter& emitter, const Var&, const Expr& value) {
-    return expand(emitter, value, 0);
-  });
+  return rewrite_functions(std::move(module),
+                           [](Emitter& emitter, const Var&, const Expr& value) { return expand(emitter, value, 0); });
 }
 
 }  // namespace lathe::graph

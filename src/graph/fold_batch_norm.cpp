@@ -10,7 +10,8 @@ namespace {
 
 bool is_constant(const Expr& e) { return e && e.is<Constant>(); }
 
-// Whether broadcasting to that rank (batch, channels, …) gives each channel one element of `bias`: [C, 1, …], [1, C, 1, …].
+// Whether broadcasting to that rank (batch, channels, …) gives each channel one element of `bias`: [C, 1, …], [1, C, 1,
+// …].
 bool is_per_channel(const Constant& bias, int64_t channels, int64_t rank) {
   const auto& shape = bias.data->shape;
   const auto size = static_cast<int64_t>(shape.size());
@@ -24,7 +25,8 @@ bool is_per_channel(const Constant& bias, int64_t channels, int64_t rank) {
 Expr scalar(double value, ir::DType dtype) {
   const int64_t bytes = dtype.element_bytes();
   const uint64_t bits = ir::encode_float(dtype, value);
-  return constant(ir::tensor_data(dtype, {}, std::string(reinterpret_cast<const char*>(&bits), static_cast<size_t>(bytes))));
+  return constant(
+      ir::tensor_data(dtype, {}, std::string(reinterpret_cast<const char*>(&bits), static_cast<size_t>(bytes))));
 }
 
 class BatchNormFolder {
@@ -52,8 +54,8 @@ class BatchNormFolder {
 
     if (const auto folded = TRY(into_convolution(emitter, call->args[0], axis, scale, shift, info->ndim)))
       return *folded;
-    const Expr scaled = TRY(emitter.call(
-        ops::multiply, {call->args[0], TRY(per_channel(emitter, scale, info->ndim - axis))}));
+    const Expr scaled =
+        TRY(emitter.call(ops::multiply, {call->args[0], TRY(per_channel(emitter, scale, info->ndim - axis))}));
     return make_call(ops::add, {scaled, TRY(per_channel(emitter, shift, info->ndim - axis))});
   }
 
@@ -91,7 +93,8 @@ class BatchNormFolder {
     shift = TRY(per_channel(emitter, shift, rank - 1));
     if (bias) {
       if (!is_per_channel(*bias.as<Constant>(), *channels, rank)) return none;
-      const Expr flat = TRY(emitter.call(ops::reshape, {bias, make<ShapeExpr>(std::vector<ir::Expr>{ir::int64(*channels)})}));
+      const Expr flat =
+          TRY(emitter.call(ops::reshape, {bias, make<ShapeExpr>(std::vector<ir::Expr>{ir::int64(*channels)})}));
       const Expr scaled = TRY(emitter.call(ops::multiply, {flat, scale}));
       shift = TRY(emitter.call(ops::add, {TRY(per_channel(emitter, scaled, rank - 1)), shift}));
     }

@@ -17,9 +17,9 @@ struct Item {
 };
 
 struct Group {
-  std::vector<int> items;   // in program order
-  int anchor = -1;          // the item that is a product or reduction
-  bool closed = false;      // its value is a result, or it may not be fused
+  std::vector<int> items;  // in program order
+  int anchor = -1;         // the item that is a product or reduction
+  bool closed = false;     // its value is a result, or it may not be fused
 };
 
 bool same_shape(const Expr& a, const Expr& b) {

@@ -33,7 +33,8 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, const Expr& va
     const int64_t channels = extent(conv->args[1], 0).value_or(0);
     const int64_t width = panel_width(channels, ir::DType::float32(), target);
     if (width == 0) return Expr();
-    const Expr packed = TRY(emitter.call(ops::pack_kernel, {conv->args[1]}, make<ops::PackAttributes>(width), "packed"));
+    const Expr packed =
+        TRY(emitter.call(ops::pack_kernel, {conv->args[1]}, make<ops::PackAttributes>(width), "packed"));
     return make_call(ops::conv, {conv->args[0], packed}, ir::with(attrs, [&](ops::ConvAttributes& copy) {
                        copy.kernel_layout = fmt::format("OHWI{}o", width);
                        copy.channels = channels;
@@ -58,11 +59,9 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, const Expr& va
 
 }  // namespace
 
-support::Result<ir::IRModule> pack_weights(ir::IRModule module, const target::Target& target,
-                                           const ir::PassContext&) {
-  return rewrite_functions(std::move(module), [&](Emitter& emitter, const Var&, const Expr& value) {
-    return pack(emitter, target, value);
-  });
+support::Result<ir::IRModule> pack_weights(ir::IRModule module, const target::Target& target, const ir::PassContext&) {
+  return rewrite_functions(
+      std::move(module), [&](Emitter& emitter, const Var&, const Expr& value) { return pack(emitter, target, value); });
 }
 
 }  // namespace lathe::graph

@@ -118,8 +118,7 @@ Function make_function(std::vector<Var> params, std::vector<Binding> bindings, E
     const auto* bound = binding.as<VarBinding>();
     const Var& var = bound ? bound->var : binding.as<MatchCast>()->var;
     const bool is_dataflow = !results.count(var.get());
-    if (var->is_dataflow != is_dataflow)
-      renamed[var.get()] = relax_var(var->name, var->struct_info, is_dataflow);
+    if (var->is_dataflow != is_dataflow) renamed[var.get()] = relax_var(var->name, var->struct_info, is_dataflow);
   }
   if (!renamed.empty()) {
     ReplaceVars replace(renamed);

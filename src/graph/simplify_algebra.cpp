@@ -57,15 +57,18 @@ const Identity identities[] = {
        if (is_constant_of(c.args[0], zero)) return c.args[1];
        return operand_if(is_constant_of(c.args[1], zero), c, 0);
      }},
-    {"subtract", "x - 0 is x", [](const Emitter&, const Call& c) { return operand_if(is_constant_of(c.args[1], 0.0), c, 0); }},
+    {"subtract", "x - 0 is x",
+     [](const Emitter&, const Call& c) { return operand_if(is_constant_of(c.args[1], 0.0), c, 0); }},
     {"multiply", "x * 1 is x",
      [](const Emitter&, const Call& c) {
        const double one = support::flip("simplify_algebra_multiplies_by_two") ? 2.0 : 1.0;
        if (is_constant_of(c.args[0], one)) return c.args[1];
        return operand_if(is_constant_of(c.args[1], one), c, 0);
      }},
-    {"divide", "x / 1 is x", [](const Emitter&, const Call& c) { return operand_if(is_constant_of(c.args[1], 1.0), c, 0); }},
-    {"power", "x ** 1 is x", [](const Emitter&, const Call& c) { return operand_if(is_constant_of(c.args[1], 1.0), c, 0); }},
+    {"divide", "x / 1 is x",
+     [](const Emitter&, const Call& c) { return operand_if(is_constant_of(c.args[1], 1.0), c, 0); }},
+    {"power", "x ** 1 is x",
+     [](const Emitter&, const Call& c) { return operand_if(is_constant_of(c.args[1], 1.0), c, 0); }},
     {"negative", "-(-x) is x",
      [](const Emitter& emitter, const Call& c) {
        const auto* inner = as_call_of(emitter.value_of(c.args[0]), "negative");
