@@ -275,7 +275,7 @@ TEST(Import, names_from_files_are_printed_safely) {
   m.input("x", {2}).node("Relu", {"\x1b[31mred\n" + std::string(500, 'x')}, {"y"}).output("y");
   m.proto.mutable_graph()->mutable_node(0)->set_name("caf\xc3\xa9\xff\n");
   const std::string text = m.refusal();
-  expect_in(text, "'caf\xc3\xa9??'");
+  expect_in(text, "'caf\xc3\xa9?" "?'");
   expect_in(text, "'?[31mred?xxx");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   EXPECT_LT(text.size(), 400u);
