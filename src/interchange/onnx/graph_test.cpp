@@ -151,6 +151,16 @@ TEST(ComputedShapes, axes_may_come_from_inputs_when_the_model_runs) {
   EXPECT_EQ(outputs.at(2)->shape, (std::vector<int64_t>{2, 1, 1, 3, 2}));
 }
 
+TEST(ComputedShapes, reductions_over_nothing_give_the_identity_at_run_time_too) {
+  ModelBuilder m(20);
+  m.input("x", {2, 0, 2}).input("axes", {1}, Type::INT64);
+  m.node("ReduceProd", {"x", "axes"}, {"a"}).node("ReduceMax", {"x", "axes"}, {"b"}).output("a").output("b");
+  const auto outputs = m.run({floats({2, 0, 2}, {}), longs({1}, {1})});
+  const float low = -std::numeric_limits<float>::infinity();
+  expect_floats(outputs.at(0), {2, 1, 2}, {1, 1, 1, 1});
+  expect_floats(outputs.at(1), {2, 1, 2}, {low, low, low, low});
+}
+
 TEST(ComputedShapes, slices_may_come_from_inputs_when_the_model_runs) {
   ModelBuilder m;
   m.input("x", {4, 5});

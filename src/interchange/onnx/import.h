@@ -1,4 +1,5 @@
-// Import of ONNX models, opsets 6 to 27, into relax.
+// Import of ONNX models, opsets 7 to 27, and those operators of older ones whose meaning stayed,
+// into relax.
 //
 // The module has the function "main": its parameters are the graph's inputs that no initializer gives a value to, under
 // their names; its result is the graph's output, or a tuple of them; the attribute "output_names" lists their names.
@@ -22,7 +23,7 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims;  // symbolic dimensions fixed to a value, by name
 };
 
-inline constexpr int64_t oldest_opset = 6, newest_opset = 27;
+inline constexpr int64_t oldest_opset = 1, newest_opset = 27;
 
 // The model in the file. External data is looked for in the file's folder and never outside it.
 support::Result<ir::IRModule> import_onnx(const std::string& path, const ImportOptions& options = {});

@@ -130,7 +130,7 @@ TEST(Import, opsets_are_bounded) {
     return m.input("x", {2}).node("Relu", {"x"}, {"y"}).output("y");
   };
   expect_in(opset(0).refusal(),
-            "onnx-unsupported-opset: model.onnx: the model imports opset 0; Lathe reads opsets 6 to 27");
+            "onnx-unsupported-opset: model.onnx: the model imports opset 0; Lathe reads opsets 1 to 27");
   expect_in(opset(999).refusal(), "imports opset 999");
   expect_in(opset(-1).refusal(), "imports opset -1");
   EXPECT_TRUE(opset(7).import().ok());
@@ -275,7 +275,9 @@ TEST(Import, names_from_files_are_printed_safely) {
   m.input("x", {2}).node("Relu", {"\x1b[31mred\n" + std::string(500, 'x')}, {"y"}).output("y");
   m.proto.mutable_graph()->mutable_node(0)->set_name("caf\xc3\xa9\xff\n");
   const std::string text = m.refusal();
-  expect_in(text, "'caf\xc3\xa9?" "?'");
+  expect_in(text,
+            "'caf\xc3\xa9?"
+            "?'");
   expect_in(text, "'?[31mred?xxx");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   EXPECT_LT(text.size(), 400u);

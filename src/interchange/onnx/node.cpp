@@ -94,15 +94,24 @@ Integers NodeImport::integers(size_t i) {
   if (!bytes || *bytes / type.element_bytes() > most_integers)
     fail(codes::not_constant, which + " is " + relax::text_of(*relax::as_tensor(v.tensor)) +
                                   ": the number of its elements must be known, and small, when compiling");
-  // Names for what the tensor will hold; the value keeps them, so that it is read once.
-  const Expr read = call(relax::tensor_to_shape_operator, {v.tensor});
-  Integers symbols;
-  for (int64_t k = 0; k < *bytes / type.element_bytes(); ++k) symbols.push_back(ir::var("value_" + std::to_string(k)));
-  builder_.match_cast(read, ir::make<relax::ShapeStructInfo>(relax::OptionalShape(symbols)));
-  v.integers = symbols;
+  // The value keeps the names, so that it is read once.
+  v.integers = read_at_run_time(v.tensor, *bytes / type.element_bytes());
   v.dims = dims;
   v.dtype = type;
+  return *v.integers;
+}
+
+Integers NodeImport::read_at_run_time(const Expr& tensor, int64_t count) {
+  Integers symbols;
+  for (int64_t k = 0; k < count; ++k) symbols.push_back(ir::var("value_" + std::to_string(k)));
+  builder_.match_cast(call(relax::tensor_to_shape_operator, {tensor}),
+                      ir::make<relax::ShapeStructInfo>(relax::OptionalShape(symbols)));
   return symbols;
+}
+
+void NodeImport::expect_at_run_time(const Expr& scalar, int64_t value) {
+  builder_.match_cast(call(relax::tensor_to_shape_operator, {cast(scalar, DType::int64())}),
+                      ir::make<relax::ShapeStructInfo>(relax::OptionalShape(Shape{ir::int64(value)})));
 }
 
 std::vector<int64_t> NodeImport::constants(size_t i, std::string_view purpose) {

@@ -53,6 +53,10 @@ class NodeImport {
   const Integers* known(size_t i);
   // Those of the input: known, or read from the tensor when the model runs. The count is always known.
   Integers integers(size_t i);
+  // Symbols for the elements of an integer tensor, bound when the model runs.
+  Integers read_at_run_time(const Expr& tensor, int64_t count);
+  // The model fails when it runs unless the scalar tensor is that integer.
+  void expect_at_run_time(const Expr& scalar, int64_t value);
   // Those of the input, which must be constants; else a diagnostic saying that `purpose` must be known.
   std::vector<int64_t> constants(size_t i, std::string_view purpose);
   std::vector<int64_t> integer_dims(size_t i);  // the shape of an input whose integers are known

@@ -104,37 +104,43 @@ Expr slice_at_run_time(NodeImport& c, const Expr& x, const Integers& starts, con
   return c.builder().call_te("slice", {x}, part).value_or_throw();
 }
 
-Expr reduce_at_run_time(NodeImport& c, const Expr& x, const Integers& axes, Reducer reducer, DType wide, bool mean) {
+Expr reduce_at_run_time(NodeImport& c, const Expr& x, const Integers& axes, const RunTimeReduction& r) {
   const Shape own = *relax::as_tensor(x)->shape;
   const auto rank = static_cast<int64_t>(own.size());
   const DType dtype = relax::as_tensor(x)->dtype;
-  Shape shape;
+  Shape shape, extents;
   std::vector<ir::IterVar> reduced;
-  ir::Expr count = ir::int64(1);
+  ir::Expr is_there = ir::boolean(true);
   // A dimension has its extent either in the result or in the reduction, and 1 in the other.
   for (int64_t d = 0; d < rank; ++d) {
     const ir::Expr& extent = own[static_cast<size_t>(d)];
     const ir::Expr among = is_among(axes, d, rank);
     shape.push_back(relax::simplified(ir::select(among, ir::int64(1), extent)));
     const ir::Expr inner = relax::simplified(ir::select(among, extent, ir::int64(1)));
-    reduced.push_back(te::reduce_axis(zero(), inner, "k" + std::to_string(d)));
-    count = count * inner;
+    extents.push_back(inner);
+    // Over no element the loop runs once, for the identity.
+    const bool may_be_empty = !at_least(extent, 1);
+    reduced.push_back(
+        te::reduce_axis(zero(), may_be_empty ? ir::max(inner, ir::int64(1)) : inner, "k" + std::to_string(d)));
+    if (may_be_empty) is_there = ir::logical_and(is_there, reduced.back()->var < inner);
   }
   const auto build = [&](const std::vector<te::Tensor>& in) {
     te::Tensor result = te::compute(
         shape,
         [&](std::vector<ir::Expr> i) {
           for (size_t d = 0; d < i.size(); ++d) i[d] = i[d] + reduced[d]->var;
-          const ir::Expr element = ir::cast(wide, in[0](std::move(i)));
-          return reduced.empty() ? element : reducer(element, reduced);
+          ir::Expr element = ir::cast(r.accumulate, in[0](std::move(i)));
+          if (reduced.empty()) return element;
+          if (!ir::as_int(is_there)) element = ir::if_then_else(is_there, element, r.identity(r.accumulate));
+          return r.reduce(element, reduced);
         },
         in, "reduce");
-    if (!mean && wide == dtype) return std::vector{result};
+    if (!r.divide_by_count && r.accumulate == dtype) return std::vector{result};
+    const ir::Expr count = ir::cast(r.accumulate, ir::product(extents));
     return std::vector{te::compute(
         shape,
         [&](const std::vector<ir::Expr>& i) {
-          const ir::Expr total = result(i);
-          return ir::cast(dtype, mean ? ir::div(total, ir::cast(wide, count)) : total);
+          return ir::cast(dtype, r.divide_by_count ? ir::div(result(i), count) : result(i));
         },
         {result}, "reduce_result")};
   };

@@ -19,8 +19,14 @@ Shape with_axes(const Shape& own, const Integers& axes);
 Expr slice_at_run_time(NodeImport& c, const Expr& x, const Integers& starts, const Integers& ends, const Integers& axes,
                        const Integers& steps);
 
-// The reduction of x over `axes`, which keep an extent of 1.
-using Reducer = ir::Expr (*)(ir::Expr, std::vector<ir::IterVar>);
-Expr reduce_at_run_time(NodeImport& c, const Expr& x, const Integers& axes, Reducer reducer, DType wide, bool mean);
+// A reduction and the value of no element under it.
+struct RunTimeReduction {
+  ir::Expr (*reduce)(ir::Expr, std::vector<ir::IterVar>);
+  ir::Expr (*identity)(DType);
+  DType accumulate;
+  bool divide_by_count = false;
+};
+// Over `axes`, which keep an extent of 1.
+Expr reduce_at_run_time(NodeImport& c, const Expr& x, const Integers& axes, const RunTimeReduction& r);
 
 }  // namespace lathe::onnx

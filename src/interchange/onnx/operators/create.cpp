@@ -93,7 +93,8 @@ void shape_of(NodeImport& c) {
 
 void size_of(NodeImport& c) { c.set_integers({ir::product(c.shape(0))}, {}, DType::int64()); }
 
-// In inference the input, and a mask that keeps everything.
+// In inference the input, and a mask that keeps everything. Where the mode comes as an input, that it is inference (or
+// that nothing is dropped) is checked when the model runs.
 void dropout(NodeImport& c) {
   if (c.version < 12)
     c.attributes.number("ratio", 0.5);
@@ -101,12 +102,20 @@ void dropout(NodeImport& c) {
     c.attributes.ignore("seed");
   if (c.version < 7) c.attributes.ignore("is_test");
   if (c.has(2)) {
-    const Integers* training = c.known(2);
-    const bool certain = training && training->size() == 1 && ir::is_int((*training)[0], 0);
+    Expr drops = c.reshape(c.input(2), {});
+    if (c.has(1)) {
+      const Expr ratio = c.reshape(c.input(1), {});
+      const Expr some = c.call(ops::not_equal, {ratio, c.scalar(c.dtype(1), 0)});
+      drops = c.call(ops::logical_and, {drops, some});
+    }
+    const auto* training = c.known(2);
     const auto* ratio = c.has(1) ? c.input(1).as<relax::Constant>() : nullptr;
-    const bool none = ratio && ratio->data->elements() == 1 && ir::float_at(*ratio->data, 0) == 0;
-    if (training && !certain && !none)
+    const bool off = training && ir::is_int(training->front(), 0);
+    const bool none = ratio && ir::float_at(*ratio->data, 0) == 0;
+    const bool certain = training && (ratio || !c.has(1));
+    if (!off && !none && certain)
       c.fail(codes::unsupported, "Dropout in training mode chooses at random; Lathe compiles inference");
+    if (!off && !none) c.expect_at_run_time(drops, 0);
   }
   c.pass_on(0);
   if (c.wants(1))
@@ -133,37 +142,32 @@ bool fold_range(NodeImport& c) {
   return true;
 }
 
-// The count of elements is ceil((limit - start) / delta), which must be known; element i is start + i * delta.
+// ceil((limit - start) / delta) elements, element i being start + i * delta. The count is known from known integers,
+// else computed when the model runs.
+ir::Expr range_count(NodeImport& c, const std::array<Expr, 3>& ends) {
+  const DType dtype = c.dtype(0);
+  if (!dtype.is_floating() && c.known(0) && c.known(1) && c.known(2)) {
+    const ir::Expr start = c.known(0)->front(), limit = c.known(1)->front();
+    const auto delta = ir::as_int(c.known(2)->front());
+    if (delta == 0) c.fail(codes::wrong_node, "delta of Range is 0");
+    if (delta && *delta != std::numeric_limits<int64_t>::min())
+      return relax::non_negative(ir::ceildiv(*delta > 0 ? limit - start : start - limit, ir::int64(std::abs(*delta))));
+  }
+  const DType wide = dtype == DType::float32() || dtype.bits == 16 ? DType::float32() : DType::float_(64);
+  const Expr span = c.cast(c.call(ops::subtract, {ends[1], ends[0]}), wide);
+  const Expr steps = c.call(ops::ceil, {c.call(ops::divide, {span, c.cast(ends[2], wide)})});
+  return relax::non_negative(c.read_at_run_time(c.cast(steps, DType::int64()), 1)[0]);
+}
+
 void range(NodeImport& c) {
   c.attributes.ignore("stash_type");
   const DType dtype = c.dtype(0);
-  ir::Expr count;
-  if (dtype.is_floating()) {
-    double numbers[3];
-    for (size_t i = 0; i < 3; ++i) {
-      const auto* constant = c.input(i).as<relax::Constant>();
-      if (!constant || constant->data->elements() != 1)
-        c.fail(codes::not_constant, "start, limit and delta of a Range of " + dtype.str() +
-                                        " must be known when compiling, but the model computes them when it runs");
-      numbers[i] = ir::float_at(*constant->data, 0);
-    }
-    const double length = std::ceil((numbers[1] - numbers[0]) / numbers[2]);
-    if (!(std::abs(length) < 1e15)) c.fail(codes::wrong_shape, "the number of elements of the Range is not finite");
-    count = ir::int64(std::max<int64_t>(0, static_cast<int64_t>(length)));
-  } else {
-    ir::Expr given[3];
-    for (size_t i = 0; i < 3; ++i) {
-      const Integers values = c.integers(i);
-      if (values.size() != 1) c.fail(codes::wrong_node, "start, limit and delta of Range are scalars");
-      given[i] = values[0];
-    }
-    const auto delta = ir::as_int(given[2]);
-    if (!delta) c.fail(codes::not_constant, "delta of Range must be known when compiling");
-    if (*delta == 0) c.fail(codes::wrong_node, "delta of Range is 0");
-    const ir::Expr span = *delta > 0 ? given[1] - given[0] : given[0] - given[1];
-    count = relax::non_negative(ir::ceildiv(span, ir::int64(std::abs(*delta))));
+  std::array<Expr, 3> ends;
+  for (size_t i = 0; i < 3; ++i) {
+    if (c.dtype(i) != dtype) c.fail(codes::wrong_node, "start, limit and delta of Range have different types");
+    ends[i] = c.reshape(c.input(i), {});
   }
-  const Expr start = c.reshape(c.input(0), {}), delta = c.reshape(c.input(2), {});
+  const ir::Expr count = range_count(c, ends);
   const auto element = [&](const std::vector<te::Tensor>& in) {
     const DType wide = relax::accumulation_dtype(dtype);
     return std::vector{te::compute(
@@ -173,7 +177,7 @@ void range(NodeImport& c) {
         },
         in, "range")};
   };
-  c.set(c.builder().call_te("range", {start, delta}, element).value_or_throw());
+  c.set(c.builder().call_te("range", {ends[0], ends[2]}, element).value_or_throw());
 }
 
 const OperatorRow create_rows[] = {

@@ -43,23 +43,31 @@ std::optional<Reduction> read_reduction(NodeImport& c, int64_t input_since) {
   return r;
 }
 
+ir::Expr sum_of(ir::Expr x, std::vector<ir::IterVar> axes) { return te::sum(std::move(x), std::move(axes)); }
+ir::Expr zero_of(DType dtype) { return ir::constant(dtype, 0); }
+ir::Expr one_of(DType dtype) { return ir::constant(dtype, 1); }
+ir::Expr lowest_of(DType dtype) {
+  return dtype.is_floating() ? ir::constant(dtype, -std::numeric_limits<double>::infinity()) : ir::min_value(dtype);
+}
+ir::Expr highest_of(DType dtype) { return dtype.is_floating() ? ir::infinity(dtype) : ir::max_value(dtype); }
+
 // One of the reductions that loops know: as an operator, and for axes known when the model runs.
 struct Kind {
   const relax::Operator& op;
-  Reducer reducer;
+  ir::Expr (*reduce)(ir::Expr, std::vector<ir::IterVar>);
+  ir::Expr (*identity)(DType);
   bool accumulates, is_mean;
 };
-ir::Expr sum_of(ir::Expr x, std::vector<ir::IterVar> axes) { return te::sum(std::move(x), std::move(axes)); }
-const Kind sum_kind{ops::sum, sum_of, true, false}, mean_kind{ops::mean, sum_of, true, true},
-    prod_kind{ops::prod, te::prod, true, false}, max_kind{ops::max, te::max, false, false},
-    min_kind{ops::min, te::min, false, false};
+const Kind sum_kind{ops::sum, sum_of, zero_of, true, false}, mean_kind{ops::mean, sum_of, zero_of, true, true},
+    prod_kind{ops::prod, te::prod, one_of, true, false}, max_kind{ops::max, te::max, lowest_of, false, false},
+    min_kind{ops::min, te::min, highest_of, false, false};
 
 Expr reduced(NodeImport& c, const Kind& kind, const Expr& x, const Reduction& r, bool keepdims) {
   if (!r.run_time_axes) return c.call(kind.op, {x}, ir::make<ops::ReduceAttributes>(std::optional(r.axes), keepdims));
   const DType dtype = relax::as_tensor(x)->dtype;
   const DType wide = kind.accumulates ? relax::accumulation_dtype(dtype) : dtype;
   const Shape own = *relax::as_tensor(x)->shape;
-  const Expr kept = reduce_at_run_time(c, x, *r.run_time_axes, kind.reducer, wide, kind.is_mean);
+  const Expr kept = reduce_at_run_time(c, x, *r.run_time_axes, {kind.reduce, kind.identity, wide, kind.is_mean});
   return keepdims ? kept : c.reshape(kept, without_axes(own, *r.run_time_axes));
 }
 

@@ -235,9 +235,17 @@ TEST(Range, of_known_and_of_symbolic_ends) {
       .node("Range", {"a", "b", "c"}, {"y"})
       .output("y");
   expect_floats(floating.run({}).at(0), {4}, {1, 1.25, 1.5, 1.75});
-  ModelBuilder unknown(13);
-  unknown.input("b", {}).weight("a", {}, {0}).weight("c", {}, {1}).node("Range", {"a", "b", "c"}, {"y"}).output("y");
-  EXPECT_NE(unknown.refusal().find("onnx-not-constant"), std::string::npos);
+  ModelBuilder later(13);
+  later.input("a", {}).input("b", {}).input("c", {}).node("Range", {"a", "b", "c"}, {"y"}).output("y");
+  expect_floats(later.run({floats({}, {3}), floats({}, {0}), floats({}, {-1.25})}).at(0), {3}, {3, 1.75, 0.5});
+  expect_floats(later.run({floats({}, {3}), floats({}, {4}), floats({}, {-1.25})}).at(0), {0}, {});
+  ModelBuilder zero(13);
+  zero.integers("a", {}, {0})
+      .integers("b", {}, {3})
+      .integers("c", {}, {0})
+      .node("Range", {"a", "b", "c"}, {"y"})
+      .output("y");
+  EXPECT_NE(zero.refusal().find("delta of Range is 0"), std::string::npos);
 }
 
 TEST(Dropout, is_the_identity_with_a_full_mask) {
