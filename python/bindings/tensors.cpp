@@ -134,6 +134,7 @@ bool InputTensor::from_dlpack(nb::handle object) {
     capsule =
         object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION));
   } catch (nb::python_error& e) {
+    if (e.matches(PyExc_BufferError)) return false;  // a dtype that DLPack's producer has no code for
     if (!e.matches(PyExc_TypeError)) throw;
     capsule = object.attr("__dlpack__")();  // from before versions
   }

@@ -123,16 +123,13 @@ class Lowering {
     return ir::make<tir::BlockRealize>(std::move(values), ir::boolean(true), std::move(block));
   }
 
-  Stmt block_of(const OperationNode& op) {
+  // The loops over `axes` around one block; `build` gives its init (or none) and body for the element at `point`.
+  using BuildBody = support::function_ref<std::pair<Stmt, Stmt>(const std::vector<Expr>& point)>;
+  Stmt nest(const OperationNode& op, const std::vector<IterVar>& axes, const std::string& name, BuildBody build) {
     std::vector<IterVar> iter_vars;
     std::vector<Var> loops;
     std::vector<Expr> values, point;
-    std::vector<IterVar> all = op.axis;
-    // Over no element nothing would initialise: the result is the identity, without a reduction.
-    const bool reduces_nothing = std::any_of(op.reduce_axis.begin(), op.reduce_axis.end(),
-                                             [](const IterVar& k) { return ir::is_int(k->dom.extent, 0); });
-    if (!reduces_nothing) all.insert(all.end(), op.reduce_axis.begin(), op.reduce_axis.end());
-    for (const IterVar& axis : all) {
+    for (const IterVar& axis : axes) {
       const Var inner = ir::var("v_" + axis->var->name), loop = ir::var(axis->var->name);
       rename_.map[axis->var.get()] = inner;
       iter_vars.push_back(ir::make<ir::IterVarNode>(axis->dom, inner, axis->type));
@@ -140,29 +137,47 @@ class Lowering {
       values.push_back(loop);
       if (axis->type == ir::IterType::spatial) point.push_back(inner);
     }
-
-    std::vector<Buffer> outputs;
-    for (const Buffer& output : op.outputs) outputs.push_back(rename_(output));
-    Stmt init, body;
-    if (reduces_nothing) {
-      body = init_of(op, outputs, point);
-    } else if (op.body[0].as<ir::Reduce>()) {
-      if (!support::flip("te_dropped_init")) init = init_of(op, outputs, point);
-      body = update_of(op, outputs, point);
-    } else {
-      std::vector<Stmt> stores;
-      for (size_t k = 0; k < outputs.size(); ++k)
-        stores.push_back(ir::make<tir::BufferStore>(outputs[k], rename_(op.body[k]), point));
-      body = tir::seq(std::move(stores));
-    }
+    auto [init, body] = build(point);
     ir::Attributes annotations = op.attrs;
     if (!op.tag.empty()) annotations.set("tag", op.tag);
-    Stmt nest = realize(iter_vars, std::move(values), {}, op.name, std::move(init), std::move(body), annotations);
+    Stmt whole = realize(iter_vars, std::move(values), {}, name, std::move(init), std::move(body), annotations);
     for (size_t k = loops.size(); k-- > 0;)
-      nest = ir::make<tir::For>(loops[k], iter_vars[k]->dom.min, iter_vars[k]->dom.extent, tir::ForKind::serial,
-                                std::move(nest));
-    for (const IterVar& axis : all) rename_.map.erase(axis->var.get());
-    return nest;
+      whole = ir::make<tir::For>(loops[k], iter_vars[k]->dom.min, iter_vars[k]->dom.extent, tir::ForKind::serial,
+                                 std::move(whole));
+    for (const IterVar& axis : axes) rename_.map.erase(axis->var.get());
+    return whole;
+  }
+
+  Stmt block_of(const OperationNode& op) {
+    std::vector<Buffer> outputs;
+    for (const Buffer& output : op.outputs) outputs.push_back(rename_(output));
+    if (!op.body[0].as<ir::Reduce>())
+      return nest(op, op.axis, op.name, [&](const std::vector<Expr>& point) {
+        std::vector<Stmt> stores;
+        for (size_t k = 0; k < outputs.size(); ++k)
+          stores.push_back(ir::make<tir::BufferStore>(outputs[k], rename_(op.body[k]), point));
+        return std::pair(Stmt(), tir::seq(std::move(stores)));
+      });
+
+    // An init runs in the first instance of a reduction. Where there may be none, the identity is written before.
+    const bool surely_runs = std::all_of(op.reduce_axis.begin(), op.reduce_axis.end(),
+                                         [](const IterVar& k) { return ir::as_int(k->dom.extent).value_or(0) > 0; });
+    const bool never_runs = std::any_of(op.reduce_axis.begin(), op.reduce_axis.end(),
+                                        [](const IterVar& k) { return ir::is_int(k->dom.extent, 0); });
+    std::vector<Stmt> parts;
+    if (!surely_runs)
+      parts.push_back(nest(op, op.axis, never_runs ? op.name : op.name + "_init", [&](const std::vector<Expr>& point) {
+        return std::pair(Stmt(), init_of(op, outputs, point));
+      }));
+    if (!never_runs) {
+      std::vector<IterVar> all = op.axis;
+      all.insert(all.end(), op.reduce_axis.begin(), op.reduce_axis.end());
+      parts.push_back(nest(op, all, op.name, [&](const std::vector<Expr>& point) {
+        const bool inits = surely_runs && !support::flip("te_dropped_init");
+        return std::pair(inits ? init_of(op, outputs, point) : Stmt(), update_of(op, outputs, point));
+      }));
+    }
+    return tir::seq(std::move(parts));
   }
 
   Stmt init_of(const OperationNode& op, const std::vector<Buffer>& outputs, const std::vector<Expr>& point) {
