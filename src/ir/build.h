@@ -63,18 +63,18 @@ Expr product(const std::vector<Expr>& extents);
 template <class T>
 concept ExprHandle = requires(const T& t) { Expr(t); } && !std::is_arithmetic_v<T>;
 
-#define LATHE_OPERATOR(SYMBOL, FUNCTION)                                            \
-  template <ExprHandle A, ExprHandle B>                                             \
-  Expr operator SYMBOL(const A& a, const B& b) {                                    \
-    return FUNCTION(Expr(a), Expr(b));                                              \
-  }                                                                                 \
-  template <ExprHandle A>                                                           \
-  Expr operator SYMBOL(const A& a, int64_t b) {                                     \
-    return FUNCTION(Expr(a), constant(Expr(a)->dtype, b));                          \
-  }                                                                                 \
-  template <ExprHandle B>                                                           \
-  Expr operator SYMBOL(int64_t a, const B& b) {                                     \
-    return FUNCTION(constant(Expr(b)->dtype, a), Expr(b));                          \
+#define LATHE_OPERATOR(SYMBOL, FUNCTION)                   \
+  template <ExprHandle A, ExprHandle B>                    \
+  Expr operator SYMBOL(const A& a, const B& b) {           \
+    return FUNCTION(Expr(a), Expr(b));                     \
+  }                                                        \
+  template <ExprHandle A>                                  \
+  Expr operator SYMBOL(const A& a, int64_t b) {            \
+    return FUNCTION(Expr(a), constant(Expr(a)->dtype, b)); \
+  }                                                        \
+  template <ExprHandle B>                                  \
+  Expr operator SYMBOL(int64_t a, const B& b) {            \
+    return FUNCTION(constant(Expr(b)->dtype, a), Expr(b)); \
   }
 LATHE_OPERATOR(+, add)
 LATHE_OPERATOR(-, sub)

@@ -64,8 +64,7 @@ std::string DType::str() const {
   std::string text;
   for (const NamedType& row : named_types)
     if (row.dtype == element()) text = row.name;
-  if (text.empty())
-    text = (is_int() ? "int" : is_uint() ? "uint" : "float") + std::to_string(bits);
+  if (text.empty()) text = (is_int() ? "int" : is_uint() ? "uint" : "float") + std::to_string(bits);
   if (lanes != 1) text += "x" + std::to_string(lanes);
   return text;
 }

@@ -43,9 +43,7 @@ using Var = Ref<VarNode>;
 struct IntImm : ExprNode {
   static constexpr std::string_view kind_name = "IntImm";
   int64_t value = 0;
-  static constexpr auto fields() {
-    return std::tuple{field("dtype", &IntImm::dtype), field("value", &IntImm::value)};
-  }
+  static constexpr auto fields() { return std::tuple{field("dtype", &IntImm::dtype), field("value", &IntImm::value)}; }
 };
 
 // A floating-point constant, already rounded to its dtype.
@@ -281,8 +279,8 @@ struct Reduce : ExprNode {
   int64_t value_index = 0;
   std::vector<Expr> init;  // empty: the combiner's identity
   static constexpr auto fields() {
-    return std::tuple{field("combiner", &Reduce::combiner),   field("axis", &Reduce::axis),
-                      field("sources", &Reduce::sources),     field("condition", &Reduce::condition),
+    return std::tuple{field("combiner", &Reduce::combiner),       field("axis", &Reduce::axis),
+                      field("sources", &Reduce::sources),         field("condition", &Reduce::condition),
                       field("value_index", &Reduce::value_index), field("init", &Reduce::init)};
   }
   void derive() { dtype = sources.at(static_cast<size_t>(value_index))->dtype; }
@@ -291,14 +289,15 @@ struct Reduce : ExprNode {
 }  // namespace lathe::ir
 
 // The kinds of expressions, one row each.
-#define LATHE_EXPR_KINDS(X) \
-  X(lathe::ir::VarNode) X(lathe::ir::IntImm) X(lathe::ir::FloatImm) X(lathe::ir::StringImm) \
-  X(lathe::ir::GlobalVar) X(lathe::ir::Cast) X(lathe::ir::Add) X(lathe::ir::Sub) X(lathe::ir::Mul) \
-  X(lathe::ir::Div) X(lathe::ir::Mod) X(lathe::ir::FloorDiv) X(lathe::ir::FloorMod) X(lathe::ir::Min) \
-  X(lathe::ir::Max) X(lathe::ir::EQ) X(lathe::ir::NE) X(lathe::ir::LT) X(lathe::ir::LE) X(lathe::ir::GT) \
-  X(lathe::ir::GE) X(lathe::ir::And) X(lathe::ir::Or) X(lathe::ir::Not) X(lathe::ir::Select) X(lathe::ir::Ramp) \
-  X(lathe::ir::Broadcast) X(lathe::ir::Shuffle) X(lathe::ir::Let) X(lathe::ir::BufferLoad) X(lathe::ir::Call) \
-  X(lathe::ir::Reduce)
+#define LATHE_EXPR_KINDS(X)                                                                                            \
+  X(lathe::ir::VarNode)                                                                                                \
+  X(lathe::ir::IntImm) X(lathe::ir::FloatImm) X(lathe::ir::StringImm) X(lathe::ir::GlobalVar) X(lathe::ir::Cast)       \
+      X(lathe::ir::Add) X(lathe::ir::Sub) X(lathe::ir::Mul) X(lathe::ir::Div) X(lathe::ir::Mod) X(lathe::ir::FloorDiv) \
+          X(lathe::ir::FloorMod) X(lathe::ir::Min) X(lathe::ir::Max) X(lathe::ir::EQ) X(lathe::ir::NE)                 \
+              X(lathe::ir::LT) X(lathe::ir::LE) X(lathe::ir::GT) X(lathe::ir::GE) X(lathe::ir::And) X(lathe::ir::Or)   \
+                  X(lathe::ir::Not) X(lathe::ir::Select) X(lathe::ir::Ramp) X(lathe::ir::Broadcast)                    \
+                      X(lathe::ir::Shuffle) X(lathe::ir::Let) X(lathe::ir::BufferLoad) X(lathe::ir::Call)              \
+                          X(lathe::ir::Reduce)
 template <>
 struct lathe::ir::FamilyKinds<lathe::ir::ExprNode> {
   using type = KindsAfter<void LATHE_EXPR_KINDS(LATHE_KIND)>;

@@ -20,11 +20,11 @@ namespace lathe::ir {
 template <class C, class M>
 struct Field {
   std::string_view name;
-  M C::*member;
+  M C::* member;
   Role role;
 };
 template <class C, class M>
-constexpr Field<C, M> field(std::string_view name, M C::*member, Role role = Role::use) {
+constexpr Field<C, M> field(std::string_view name, M C::* member, Role role = Role::use) {
   return {name, member, role};
 }
 
@@ -146,8 +146,7 @@ bool equal(const M& a, const M& b, Equality& eq) {
   if constexpr (is_ref<M>) {
     return eq.nodes(a, b);
   } else if constexpr (is_vector<M>) {
-    if (a.size() != b.size())
-      return eq.differ(std::to_string(a.size()) + " items, not " + std::to_string(b.size()));
+    if (a.size() != b.size()) return eq.differ(std::to_string(a.size()) + " items, not " + std::to_string(b.size()));
     for (size_t i = 0; i < a.size(); ++i) {
       eq.enter_index(i);
       if (!equal<typename M::value_type>(a[i], b[i], eq)) return false;
@@ -309,7 +308,8 @@ const NodeClass& node_class_of() {
       .destroy = [](const Node* n) { delete static_cast<const T*>(n); },
       .for_each_child =
           [](const Node& n, detail::ChildVisitor visit) {
-            detail::each_field<T>([&](const auto& f) { detail::each_child(static_cast<const T&>(n).*f.member, visit); });
+            detail::each_field<T>(
+                [&](const auto& f) { detail::each_child(static_cast<const T&>(n).*f.member, visit); });
           },
       .map_children = &detail::map_children_of<T>,
       .equal = [](const Node& a, const Node& b,
@@ -330,10 +330,10 @@ template <class First, class... Kinds>
 using KindsAfter = KindList<Kinds...>;
 #define LATHE_KIND(Kind) , Kind
 // What derives from a kind's fields is compiled once: declared beside the kind, defined in one source file.
-#define LATHE_DECLARE_KIND(Kind)                                                    \
+#define LATHE_DECLARE_KIND(Kind)                                                \
   extern template const lathe::ir::NodeClass& lathe::ir::node_class_of<Kind>(); \
   extern template void lathe::ir::detail::seal<Kind>(Kind&);
-#define LATHE_DEFINE_KIND(Kind)                                              \
+#define LATHE_DEFINE_KIND(Kind)                                          \
   template const lathe::ir::NodeClass& lathe::ir::node_class_of<Kind>(); \
   template void lathe::ir::detail::seal<Kind>(Kind&);
 
@@ -371,7 +371,8 @@ inline NodeRef map_children(NodeRef n, support::function_ref<NodeRef(NodeRef)> m
 // A handle whose node carries `origin` (set in place where nobody else holds it and none is set).
 template <class T>
 Ref<T> with_origin(Ref<T> handle, const Origin& origin) {
-  if (handle && origin && !handle->origin()) const_cast<Node*>(static_cast<const Node*>(handle.get()))->origin_ = origin;
+  if (handle && origin && !handle->origin())
+    const_cast<Node*>(static_cast<const Node*>(handle.get()))->origin_ = origin;
   return handle;
 }
 

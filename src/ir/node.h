@@ -147,7 +147,8 @@ const U* Ref<T>::as() const {
   static_assert(std::is_base_of_v<T, U>, "this handle can never hold that kind");
   if (!node_) return nullptr;
   if constexpr (FamilyKinds<T>::type::template contains<U>)  // within a closed family the kind's number tells
-    return node_->node_class().kind == FamilyKinds<T>::type::template index_of<U>() ? static_cast<const U*>(node_) : nullptr;
+    return node_->node_class().kind == FamilyKinds<T>::type::template index_of<U>() ? static_cast<const U*>(node_)
+                                                                                    : nullptr;
   else
     return &node_->node_class() == &node_class_of<U>() ? static_cast<const U*>(node_) : nullptr;
 }

@@ -34,10 +34,10 @@ bool map_value(Value& value, ChildMap map) {
 }
 
 void refuse_depth() {
-  throw support::DiagnosticError(support::Diagnostic{
-      .code = {"ir-too-deep"},
-      .message = "the program is nested more than " + std::to_string(max_depth) + " levels deep",
-      .help = "bind intermediate results to names"});
+  throw support::DiagnosticError(
+      support::Diagnostic{.code = {"ir-too-deep"},
+                          .message = "the program is nested more than " + std::to_string(max_depth) + " levels deep",
+                          .help = "bind intermediate results to names"});
 }
 
 }  // namespace detail
@@ -81,8 +81,7 @@ void Equality::leave_index() {
 bool Equality::nodes(const NodeRef& a, const NodeRef& b) {
   if (!a || !b) return (!a && !b) || differ(a ? "present on the left only" : "present on the right only");
   const NodeClass& kind = a->node_class();
-  if (&kind != &b->node_class())
-    return differ(std::string(kind.name) + " is not " + std::string(b->node_class().name));
+  if (&kind != &b->node_class()) return differ(std::string(kind.name) + " is not " + std::string(b->node_class().name));
   if (!kind.has_identity) return kind.equal(*a, *b, *this);
 
   const auto left = forward_.find(a.get());

@@ -49,18 +49,25 @@ uint64_t raw_bits(const TensorDataNode& tensor, int64_t index) {
 
 struct FloatFormat {
   int exponent_bits, mantissa_bits, bias;
-  bool infinities;      // the largest exponent holds infinity and NaN
-  bool unsigned_zero;   // fnuz: no negative zero, NaN is the sign bit alone
+  bool infinities;     // the largest exponent holds infinity and NaN
+  bool unsigned_zero;  // fnuz: no negative zero, NaN is the sign bit alone
 };
 FloatFormat format_of(DType dtype) {
   switch (dtype.code) {
-    case TypeCode::bfloat: return {8, 7, 127, true, false};
-    case TypeCode::float8_e4m3fn: return {4, 3, 7, false, false};
-    case TypeCode::float8_e4m3fnuz: return {4, 3, 8, false, true};
-    case TypeCode::float8_e5m2: return {5, 2, 15, true, false};
-    case TypeCode::float8_e5m2fnuz: return {5, 2, 16, false, true};
-    case TypeCode::float4_e2m1fn: return {2, 1, 1, false, false};
-    default: return {5, 10, 15, true, false};
+    case TypeCode::bfloat:
+      return {8, 7, 127, true, false};
+    case TypeCode::float8_e4m3fn:
+      return {4, 3, 7, false, false};
+    case TypeCode::float8_e4m3fnuz:
+      return {4, 3, 8, false, true};
+    case TypeCode::float8_e5m2:
+      return {5, 2, 15, true, false};
+    case TypeCode::float8_e5m2fnuz:
+      return {5, 2, 16, false, true};
+    case TypeCode::float4_e2m1fn:
+      return {2, 1, 1, false, false};
+    default:
+      return {5, 10, 15, true, false};
   }
 }
 
@@ -107,10 +114,9 @@ double decode_float(DType dtype, uint64_t bits) {
     return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   }
   if (dtype.code == TypeCode::float8_e4m3fn && exponent == top && mantissa == 7) return nan;
-  const double magnitude =
-      exponent == 0 ? std::ldexp(static_cast<double>(mantissa), 1 - f.bias - f.mantissa_bits)
-                    : std::ldexp(static_cast<double>(mantissa | (uint64_t{1} << f.mantissa_bits)),
-                                 static_cast<int>(exponent) - f.bias - f.mantissa_bits);
+  const double magnitude = exponent == 0 ? std::ldexp(static_cast<double>(mantissa), 1 - f.bias - f.mantissa_bits)
+                                         : std::ldexp(static_cast<double>(mantissa | (uint64_t{1} << f.mantissa_bits)),
+                                                      static_cast<int>(exponent) - f.bias - f.mantissa_bits);
   return negative ? -magnitude : magnitude;
 }
 

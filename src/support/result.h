@@ -61,9 +61,9 @@ auto catch_diagnostics(Step&& step) -> decltype(step()) {
 }  // namespace lathe::support
 
 // Unwraps a Result inside a function that returns a Result; on failure returns it.
-#define TRY(expression)                                                 \
-  ({                                                                    \
-    auto&& try_result = (expression);                                   \
-    if (!try_result.ok()) return std::move(try_result).failure();       \
-    *std::move(try_result);                                             \
+#define TRY(expression)                                           \
+  ({                                                              \
+    auto&& try_result = (expression);                             \
+    if (!try_result.ok()) return std::move(try_result).failure(); \
+    *std::move(try_result);                                       \
   })

@@ -12,8 +12,10 @@ class TirRewriter : public Rewriter {
  protected:
   NodeRef visit(NodeRef node) final {
     if (node->node_class().has_identity) return node;
-    if (node->node_class().family == StmtNode::family) return visit_stmt(Stmt(static_cast<const StmtNode*>(node.get())));
-    if (node->node_class().family == ExprNode::family) return visit_expr(Expr(static_cast<const ExprNode*>(node.get())));
+    if (node->node_class().family == StmtNode::family)
+      return visit_stmt(Stmt(static_cast<const StmtNode*>(node.get())));
+    if (node->node_class().family == ExprNode::family)
+      return visit_expr(Expr(static_cast<const ExprNode*>(node.get())));
     return visit_other(std::move(node));
   }
   virtual Stmt visit_stmt(Stmt s) { return children(std::move(s)); }

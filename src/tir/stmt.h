@@ -88,9 +88,12 @@ struct Allocate : StmtNode {
   Stmt body;
   Attributes annotations;
   static constexpr auto fields() {
-    return std::tuple{field("buffer_var", &Allocate::buffer_var, Role::define), field("dtype", &Allocate::dtype),
-                      field("extents", &Allocate::extents), field("scope", &Allocate::scope),
-                      field("body", &Allocate::body), field("annotations", &Allocate::annotations)};
+    return std::tuple{field("buffer_var", &Allocate::buffer_var, Role::define),
+                      field("dtype", &Allocate::dtype),
+                      field("extents", &Allocate::extents),
+                      field("scope", &Allocate::scope),
+                      field("body", &Allocate::body),
+                      field("annotations", &Allocate::annotations)};
   }
 };
 
@@ -238,11 +241,12 @@ struct BlockRealize : StmtNode {
 }  // namespace lathe::tir
 
 // The kinds of statements, one row each.
-#define LATHE_STMT_KINDS(X) \
-  X(lathe::tir::LetStmt) X(lathe::tir::AttrStmt) X(lathe::tir::AssertStmt) X(lathe::tir::BufferStore) \
-  X(lathe::tir::DeclBuffer) X(lathe::tir::Allocate) X(lathe::tir::AllocateConst) X(lathe::tir::SeqStmt) \
-  X(lathe::tir::IfThenElse) X(lathe::tir::Evaluate) X(lathe::tir::For) X(lathe::tir::While) X(lathe::tir::Block) \
-  X(lathe::tir::BlockRealize)
+#define LATHE_STMT_KINDS(X)                                                                                 \
+  X(lathe::tir::LetStmt)                                                                                    \
+  X(lathe::tir::AttrStmt) X(lathe::tir::AssertStmt) X(lathe::tir::BufferStore) X(lathe::tir::DeclBuffer)    \
+      X(lathe::tir::Allocate) X(lathe::tir::AllocateConst) X(lathe::tir::SeqStmt) X(lathe::tir::IfThenElse) \
+          X(lathe::tir::Evaluate) X(lathe::tir::For) X(lathe::tir::While) X(lathe::tir::Block)              \
+              X(lathe::tir::BlockRealize)
 template <>
 struct lathe::ir::FamilyKinds<lathe::tir::StmtNode> {
   using type = KindsAfter<void LATHE_STMT_KINDS(LATHE_KIND)>;
@@ -281,7 +285,7 @@ Function prim_func(std::vector<Buffer> buffers, Stmt body, std::vector<Var> scal
 Stmt root_block(Stmt body, std::vector<Buffer> alloc_buffers = {});
 // The function's root block realize, or null where the body is not one (already lowered).
 const BlockRealize* root_of(const PrimFunc& function);
-BufferRegion region_of(const Buffer& buffer);                            // the whole buffer
+BufferRegion region_of(const Buffer& buffer);                                // the whole buffer
 BufferRegion point_region(const Buffer& buffer, std::vector<Expr> indices);  // one element
 
 }  // namespace lathe::tir

@@ -1,10 +1,10 @@
-#include "ir/structural.h"
+#include "tir/stmt.h"
 
 #include <gtest/gtest.h>
 
 #include "ir/build.h"
+#include "ir/structural.h"
 #include "ir/visit.h"
-#include "tir/stmt.h"
 
 namespace lathe::tir {
 namespace {
@@ -81,7 +81,8 @@ TEST(depth, is_bounded_by_a_diagnostic) {
   Expr e = var("x");
   EXPECT_THROW(
       {
-        for (int i = 0; i < 5000; ++i) e = make<Not>(eq(e->dtype.is_bool() ? select(e, int64(1), int64(0)) : e, int64(3)));
+        for (int i = 0; i < 5000; ++i)
+          e = make<Not>(eq(e->dtype.is_bool() ? select(e, int64(1), int64(0)) : e, int64(3)));
       },
       support::DiagnosticError);
 }

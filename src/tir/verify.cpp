@@ -20,7 +20,8 @@ class Verification {
     for (const Var& param : function_->params) define(param, "a parameter");
     for (const auto& [handle, buffer] : function_->buffer_map) {
       if (std::find(function_->params.begin(), function_->params.end(), handle) == function_->params.end())
-        report(codes::undefined_variable, fmt::format("the handle '{}' of buffer '{}' is no parameter", handle->name, buffer->name));
+        report(codes::undefined_variable,
+               fmt::format("the handle '{}' of buffer '{}' is no parameter", handle->name, buffer->name));
       define(buffer->data, "a buffer's address");
       // The arguments' shapes bind the symbols in them.
       for (const auto* list : {&buffer->shape, &buffer->strides})
@@ -72,7 +73,8 @@ class Verification {
     if (!e) return report(codes::missing_field, fmt::format("{} is missing", what));
     expression(e);
     if (!e->dtype.is_bool() || e->dtype.lanes != lanes)
-      report(codes::dtype_mismatch, fmt::format("{} has dtype {}, not {}", what, e->dtype.str(), DType::boolean(lanes).str()));
+      report(codes::dtype_mismatch,
+             fmt::format("{} has dtype {}, not {}", what, e->dtype.str(), DType::boolean(lanes).str()));
   }
   void integer(const Expr& e, const char* what) {
     if (!e) return report(codes::missing_field, fmt::format("{} is missing", what));
@@ -97,7 +99,8 @@ class Verification {
       integer(indices[d], "an index");
       if (!indices[d]) continue;
       if (indices[d]->dtype.is_vector() && d + 1 != indices.size())
-        report(codes::rank_mismatch, fmt::format("{} of '{}' has a vector in index {}, which is not the last", what, buffer->name, d));
+        report(codes::rank_mismatch,
+               fmt::format("{} of '{}' has a vector in index {}, which is not the last", what, buffer->name, d));
       lanes = std::max<int>(lanes, indices[d]->dtype.lanes);
     }
     if (predicate) condition(predicate, "the predicate of an access", lanes);
@@ -114,7 +117,8 @@ class Verification {
 
   template <class Kind>
   void binary(const Kind& n) {
-    if (!present(n.a, n.node_class().name, "left operand") || !present(n.b, n.node_class().name, "right operand")) return;
+    if (!present(n.a, n.node_class().name, "left operand") || !present(n.b, n.node_class().name, "right operand"))
+      return;
     expression(n.a);
     expression(n.b);
     same_dtype("a binary operation", n.a->dtype, n.b->dtype);
@@ -127,7 +131,8 @@ class Verification {
     match(
         e,
         [&](const VarNode& n) {
-          if (!defined_.count(&n)) report(codes::undefined_variable, fmt::format("variable '{}' is not defined here", n.name));
+          if (!defined_.count(&n))
+            report(codes::undefined_variable, fmt::format("variable '{}' is not defined here", n.name));
         },
         [&](const Add& n) { binary(n); }, [&](const Sub& n) { binary(n); }, [&](const Mul& n) { binary(n); },
         [&](const Div& n) { binary(n); }, [&](const Mod& n) { binary(n); }, [&](const FloorDiv& n) { binary(n); },
@@ -150,7 +155,8 @@ class Verification {
         [&](const Call& n) {
           if (!n.op) return report(codes::missing_field, "a call names no intrinsic");
           if (n.op == &intrinsic::likely || n.op == &intrinsic::assume) require_legal(Construct::helper_intrinsic);
-          const bool moves = n.op == &intrinsic::if_then_else || n.op == &intrinsic::reinterpret || n.op == &intrinsic::undef;
+          const bool moves =
+              n.op == &intrinsic::if_then_else || n.op == &intrinsic::reinterpret || n.op == &intrinsic::undef;
           if (is_narrow(n.dtype) && !moves && n.op->effect == Effect::pure) require_legal(Construct::narrow_arithmetic);
           for (const Expr& arg : n.args)
             if (present(arg, "call", "argument")) expression(arg);
@@ -158,7 +164,8 @@ class Verification {
         [&](const Reduce&) { require_legal(Construct::reduce); },
         [&](const ExprNode& n) {
           n.node_class().for_each_child(n, [&](const NodeRef& child) {
-            if (child->node_class().family == ExprNode::family) expression(Expr(static_cast<const ExprNode*>(child.get())));
+            if (child->node_class().family == ExprNode::family)
+              expression(Expr(static_cast<const ExprNode*>(child.get())));
           });
         });
     origin_ = outer;
@@ -181,10 +188,12 @@ class Verification {
     if (n.min && n.extent && (n.min->dtype != n.loop_var->dtype || n.extent->dtype != n.loop_var->dtype))
       report(codes::dtype_mismatch, fmt::format("loop '{}' of {} runs from {} over {}", n.loop_var->name,
                                                 n.loop_var->dtype.str(), n.min->dtype.str(), n.extent->dtype.str()));
-    if (n.kind == ForKind::vectorized) require_legal(Construct::vectorized_loop, fmt::format(" ('{}')", n.loop_var->name));
+    if (n.kind == ForKind::vectorized)
+      require_legal(Construct::vectorized_loop, fmt::format(" ('{}')", n.loop_var->name));
     if (n.kind == ForKind::unrolled) require_legal(Construct::unrolled_loop, fmt::format(" ('{}')", n.loop_var->name));
     const bool parallel = n.kind == ForKind::parallel;
-    if (parallel && parallel_depth_ > 0) require_legal(Construct::nested_parallel, fmt::format(" ('{}')", n.loop_var->name));
+    if (parallel && parallel_depth_ > 0)
+      require_legal(Construct::nested_parallel, fmt::format(" ('{}')", n.loop_var->name));
     parallel_depth_ += parallel;
     scoped(n.loop_var, "a loop variable", [&] { body_of(n.body, "For"); });
     parallel_depth_ -= parallel;
@@ -215,14 +224,16 @@ class Verification {
       define(match->buffer->data, "a matched buffer");
       for (const Expr& stride : match->buffer->strides)
         if (const auto* symbol = stride.as<VarNode>()) defined_.insert(symbol);
-      if (const auto* symbol = match->buffer->elem_offset ? match->buffer->elem_offset.as<VarNode>() : nullptr) defined_.insert(symbol);
+      if (const auto* symbol = match->buffer->elem_offset ? match->buffer->elem_offset.as<VarNode>() : nullptr)
+        defined_.insert(symbol);
     }
     for (const auto* list : {&block.reads, &block.writes})
       for (const BufferRegion& region : *list) {
         buffer_use(region->buffer);
         if (region->region.size() != region->buffer->shape.size())
-          report(codes::rank_mismatch, fmt::format("block '{}' declares {} ranges of '{}', which has {} dimensions", block.name,
-                                                   region->region.size(), region->buffer->name, region->buffer->shape.size()));
+          report(codes::rank_mismatch,
+                 fmt::format("block '{}' declares {} ranges of '{}', which has {} dimensions", block.name,
+                             region->region.size(), region->buffer->name, region->buffer->shape.size()));
       }
     if (block.init) statement(block.init);
     body_of(block.body, "Block");
@@ -238,7 +249,8 @@ class Verification {
     const Regions touched = infer_regions(block);
     arith::Analyzer known;
     for (const IterVar& iter : block.iter_vars) known.bind(iter->var, iter->dom);
-    const auto compare = [&](const std::vector<BufferRegion>& used, const std::vector<BufferRegion>& declared, const char* what) {
+    const auto compare = [&](const std::vector<BufferRegion>& used, const std::vector<BufferRegion>& declared,
+                             const char* what) {
       for (const BufferRegion& use : used) {
         bool named = false, outside = true;
         for (const BufferRegion& region : declared) {
@@ -247,13 +259,15 @@ class Verification {
           bool here = false;
           for (size_t d = 0; d < use->region.size(); ++d) {
             const Range &a = use->region[d], &b = region->region[d];
-            if (a.min->dtype != b.min->dtype || a.extent->dtype != b.extent->dtype || a.min->dtype != a.extent->dtype) continue;
+            if (a.min->dtype != b.min->dtype || a.extent->dtype != b.extent->dtype || a.min->dtype != a.extent->dtype)
+              continue;
             here |= known.can_prove(lt(a.min, b.min)) || known.can_prove(gt(a.min + a.extent, b.min + b.extent));
           }
           outside &= here;
         }
         if (!named)
-          report(codes::region_not_covered, fmt::format("block '{}' {} '{}' without declaring it", block.name, what, use->buffer->name));
+          report(codes::region_not_covered,
+                 fmt::format("block '{}' {} '{}' without declaring it", block.name, what, use->buffer->name));
         else if (outside)
           report(codes::region_not_covered,
                  fmt::format("block '{}' {} more of '{}' than it declares", block.name, what, use->buffer->name));
@@ -288,9 +302,7 @@ class Verification {
           for (const Expr& extent : n.extents) integer(extent, "the extent of an allocation");
           scoped(n.buffer_var, "an allocation", [&] { body_of(n.body, "Allocate"); });
         },
-        [&](const AllocateConst& n) {
-          scoped(n.buffer_var, "a constant", [&] { body_of(n.body, "AllocateConst"); });
-        },
+        [&](const AllocateConst& n) { scoped(n.buffer_var, "a constant", [&] { body_of(n.body, "AllocateConst"); }); },
         [&](const SeqStmt& n) {
           for (const Stmt& each : n.seq) body_of(each, "SeqStmt");
         },
@@ -308,7 +320,8 @@ class Verification {
           body_of(n.body, "While");
         },
         [&](const Block& n) {
-          report(codes::binding_count, fmt::format("block '{}' stands alone, without values for its variables", n.name));
+          report(codes::binding_count,
+                 fmt::format("block '{}' stands alone, without values for its variables", n.name));
         },
         [&](const BlockRealize& n) { realize(n); });
     origin_ = outer;

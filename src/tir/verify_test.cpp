@@ -13,7 +13,9 @@ std::string first_code(const Function& f, std::string_view after = {}) {
   const auto found = verify(f, after);
   return found.empty() ? "" : std::string(found[0].code.name);
 }
-Function changed(const Function& f, support::function_ref<NodeRef(NodeRef)> change) { return rewrite_post_order(f, change); }
+Function changed(const Function& f, support::function_ref<NodeRef(NodeRef)> change) {
+  return rewrite_post_order(f, change);
+}
 
 TEST(verify, accepts_programs_at_every_level) {
   const Function f = matmul(size_var("m"), int64(5), int64(3), 4, ForKind::vectorized);
@@ -40,13 +42,16 @@ TEST(verify, rejects_mutated_programs) {
   };
   EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.indices.pop_back(); })), "tir-rank-mismatch");
   EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.value = int64(1); })), "tir-dtype-mismatch");
-  EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.indices[0] = constant(DType::float32(), 1); })), "tir-index-not-integer");
+  EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.indices[0] = constant(DType::float32(), 1); })),
+            "tir-index-not-integer");
   EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.indices[0] = var("nowhere"); })), "tir-undefined-variable");
   EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.value = {}; })), "tir-missing-field");
   EXPECT_EQ(first_code(with_store([](BufferStore& s) { s.indices[1] = s.indices[1] + 1; })), "tir-region-not-covered");
   const Function unbound = changed(f, [](NodeRef n) -> NodeRef {
     const auto* realize = n.as<BlockRealize>();
-    return realize && !realize->iter_values.empty() ? NodeRef(with(*realize, [](BlockRealize& c) { c.iter_values.pop_back(); })) : n;
+    return realize && !realize->iter_values.empty()
+               ? NodeRef(with(*realize, [](BlockRealize& c) { c.iter_values.pop_back(); }))
+               : n;
   });
   EXPECT_EQ(first_code(unbound), "tir-binding-count");
   const Function undeclared = changed(f, [](NodeRef n) -> NodeRef {

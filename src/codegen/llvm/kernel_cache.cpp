@@ -1,8 +1,8 @@
 #include "codegen/llvm/kernel_cache.h"
 
-#include "support/environment.h"
-
 #include <unistd.h>
+
+#include "support/environment.h"
 
 namespace lathe::codegen {
 

@@ -4,4 +4,4 @@
 
 namespace lathe::codegen {
 std::string llvm_version() { return LLVM_VERSION_STRING; }
-}
+}  // namespace lathe::codegen

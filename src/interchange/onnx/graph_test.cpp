@@ -1,5 +1,6 @@
 // Model-local functions, and shapes computed inside the graph.
 #include "interchange/onnx/model_fixture.h"
+#include "relax/infer.h"
 
 namespace lathe::onnx {
 namespace {

@@ -14,10 +14,10 @@ struct Weight {
 };
 
 struct Program {
-  std::vector<char> bytes;               // the encoded program
-  std::vector<std::string> kernels;      // PrimFuncs in the order of the program's table of kernels
+  std::vector<char> bytes;           // the encoded program
+  std::vector<std::string> kernels;  // PrimFuncs in the order of the program's table of kernels
   std::vector<std::string> runtime_kernels;
-  std::vector<Weight> weights;           // in order of offset; equal contents are stored once
+  std::vector<Weight> weights;  // in order of offset; equal contents are stored once
   int64_t weight_bytes = 0;
   MemoryPlan plan;
 };

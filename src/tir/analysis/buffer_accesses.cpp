@@ -98,8 +98,13 @@ class AccessCollection {
   }
 
   void add_access(const Buffer& buffer, const std::vector<Expr>& indices, bool is_write) {
-    BufferAccess access{.buffer = buffer, .is_write = is_write, .loops = loops_, .block = block_,
-                        .predicate = predicate_, .conditional = conditional_, .in_init = in_init_,
+    BufferAccess access{.buffer = buffer,
+                        .is_write = is_write,
+                        .loops = loops_,
+                        .block = block_,
+                        .predicate = predicate_,
+                        .conditional = conditional_,
+                        .in_init = in_init_,
                         .order = accesses.size()};
     for (const Expr& index : indices) access.indices.push_back(substitute(index, lets_));
     accesses.push_back(std::move(access));
@@ -193,12 +198,14 @@ bool fills_a_box(const std::vector<Expr>& indices, const std::vector<Ref<For>>& 
 // out.
 bool only_clips(const Expr& predicate, const BufferAccess& write, arith::Analyzer& known) {
   if (is_int(predicate, 1)) return true;
-  if (const auto* both = predicate.as<And>()) return only_clips(both->a, write, known) && only_clips(both->b, write, known);
+  if (const auto* both = predicate.as<And>())
+    return only_clips(both->a, write, known) && only_clips(both->b, write, known);
   if (const auto* call = predicate.as<Call>(); call && call->op == &intrinsic::likely)
     return only_clips(call->args[0], write, known);
   for (size_t d = 0; d < write.indices.size(); ++d) {
     const Expr& index = write.indices[d];
-    const Expr inside = logical_and(ge(index, constant(index->dtype, 0)), lt(index, cast(index->dtype, write.buffer->shape[d])));
+    const Expr inside =
+        logical_and(ge(index, constant(index->dtype, 0)), lt(index, cast(index->dtype, write.buffer->shape[d])));
     const arith::Analyzer::Constraint in_bounds(known, inside);
     if (known.can_prove(predicate)) return true;
   }
@@ -231,7 +238,8 @@ bool is_covered_by(const BufferAccess& read, const BufferAccess& write) {
   const size_t shared = shared_loops(read, write);
   // The shared loops alone: what is inside an empty loop must not be used.
   arith::Analyzer known;
-  for (size_t k = 0; k < shared; ++k) known.bind(read.loops[k]->loop_var, Range{read.loops[k]->min, read.loops[k]->extent});
+  for (size_t k = 0; k < shared; ++k)
+    known.bind(read.loops[k]->loop_var, Range{read.loops[k]->min, read.loops[k]->extent});
   const Domains read_domains = domains_of(read.loops, shared), write_domains = domains_of(write.loops, shared);
   const std::vector<Ref<For>> inner(write.loops.begin() + static_cast<ptrdiff_t>(shared), write.loops.end());
   if (!only_clips(write.predicate, write, known) || !fills_a_box(write.indices, inner, known)) return false;

@@ -9,15 +9,15 @@ namespace lathe::tir {
 struct BufferAccess {
   Buffer buffer;
   bool is_write = false;
-  std::vector<Expr> indices;     // in loop variables: the variables of blocks are replaced by their values
-  std::vector<Ref<For>> loops;   // outermost first
-  Ref<Block> block;              // the innermost around it; null outside blocks
-  Expr predicate;                // of the blocks around it, in loop variables
-  bool conditional = false;      // under an if, or in a while
+  std::vector<Expr> indices;    // in loop variables: the variables of blocks are replaced by their values
+  std::vector<Ref<For>> loops;  // outermost first
+  Ref<Block> block;             // the innermost around it; null outside blocks
+  Expr predicate;               // of the blocks around it, in loop variables
+  bool conditional = false;     // under an if, or in a while
   bool in_init = false;
   // Reads of a reduction with init, of the element that the same instance writes.
   bool accumulates = false;
-  size_t order = 0;              // of execution, within one iteration of the loops that two accesses share
+  size_t order = 0;  // of execution, within one iteration of the loops that two accesses share
 };
 
 // Every access under `s`, in order of execution. `opaque` receives the buffers that are used in a way that is no plain

@@ -56,10 +56,12 @@ std::optional<Interval> interval_of(const Expr& e, const Domains& domains) {
         return Interval{low->min, high->max};
       },
       [&](const Add& n) {
-        return both(n, [](const Interval& a, const Interval& b) { return Bounds({add(a.min, b.min), add(a.max, b.max)}); });
+        return both(
+            n, [](const Interval& a, const Interval& b) { return Bounds({add(a.min, b.min), add(a.max, b.max)}); });
       },
       [&](const Sub& n) {
-        return both(n, [](const Interval& a, const Interval& b) { return Bounds({sub(a.min, b.max), sub(a.max, b.min)}); });
+        return both(
+            n, [](const Interval& a, const Interval& b) { return Bounds({sub(a.min, b.max), sub(a.max, b.min)}); });
       },
       [&](const Mul& n) {
         return both(n, [](const Interval& a, const Interval& b) -> Bounds {
@@ -86,10 +88,12 @@ std::optional<Interval> interval_of(const Expr& e, const Domains& domains) {
         });
       },
       [&](const Min& n) {
-        return both(n, [](const Interval& a, const Interval& b) { return Bounds({min(a.min, b.min), min(a.max, b.max)}); });
+        return both(
+            n, [](const Interval& a, const Interval& b) { return Bounds({min(a.min, b.min), min(a.max, b.max)}); });
       },
       [&](const Max& n) {
-        return both(n, [](const Interval& a, const Interval& b) { return Bounds({max(a.min, b.min), max(a.max, b.max)}); });
+        return both(
+            n, [](const Interval& a, const Interval& b) { return Bounds({max(a.min, b.min), max(a.max, b.max)}); });
       },
       [&](const Cast& n) -> Bounds {
         const Bounds a = interval_of(n.value, domains);
@@ -105,7 +109,8 @@ namespace {
 std::optional<Interval> hull(const Interval& a, const Interval& b) {
   const auto lesser = [](const Expr& x, const Expr& y, bool smaller) -> std::optional<Expr> {
     if (structural_equal(x, y)) return x;
-    if (const auto p = as_int(x), q = as_int(y); p && q) return constant(x->dtype, smaller ? std::min(*p, *q) : std::max(*p, *q));
+    if (const auto p = as_int(x), q = as_int(y); p && q)
+      return constant(x->dtype, smaller ? std::min(*p, *q) : std::max(*p, *q));
     // x + c against x.
     const auto split = [](const Expr& e) -> std::pair<Expr, int64_t> {
       if (const auto* sum = e.as<Add>())
@@ -149,12 +154,16 @@ class RegionCollection {
     if (const auto* constant = node.as<AllocateConst>()) local_.insert(constant->buffer_var.get());
     if (const auto* realize = node.as<BlockRealize>()) return nested(*realize);
     if (const auto* load = node.as<BufferLoad>()) {
-      node->node_class().for_each_child(*node, [&](const NodeRef& c) { if (!c.is<BufferNode>()) collect(c); });
+      node->node_class().for_each_child(*node, [&](const NodeRef& c) {
+        if (!c.is<BufferNode>()) collect(c);
+      });
       add_access(reads, load->buffer, load->indices);
       return;
     }
     if (const auto* store = node.as<BufferStore>()) {
-      node->node_class().for_each_child(*node, [&](const NodeRef& c) { if (!c.is<BufferNode>()) collect(c); });
+      node->node_class().for_each_child(*node, [&](const NodeRef& c) {
+        if (!c.is<BufferNode>()) collect(c);
+      });
       add_access(writes, store->buffer, store->indices);
       return;
     }

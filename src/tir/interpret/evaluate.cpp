@@ -61,7 +61,9 @@ Machine::Places Machine::locate(const Buffer& buffer, const std::vector<Expr>& i
     std::vector<Expr> moved;
     for (size_t d = 0; d < alias.corner.size(); ++d) {
       const Expr corner = int64(alias.corner[d]);
-      moved.push_back(d < dropped ? corner : add(cast(DType::int_(64, indices[d - dropped]->dtype.lanes), indices[d - dropped]), corner));
+      moved.push_back(
+          d < dropped ? corner
+                      : add(cast(DType::int_(64, indices[d - dropped]->dtype.lanes), indices[d - dropped]), corner));
     }
     return locate(alias.source, moved, predicate, what);
   }
@@ -119,8 +121,7 @@ Value Machine::load(const BufferLoad& load) {
 Value Machine::binary(Operation op, const Expr& a, const Expr& b) {
   const Value x = evaluate(a), y = evaluate(b);
   const DType t = x.dtype;
-  if (t != y.dtype)
-    fail(codes::dtype_mismatch, fmt::format("operands of dtype {} and {}", t.str(), y.dtype.str()));
+  if (t != y.dtype) fail(codes::dtype_mismatch, fmt::format("operands of dtype {} and {}", t.str(), y.dtype.str()));
   const bool is_bool = op >= Operation::eq;
   Value result(is_bool ? DType::boolean(t.lanes) : t);
   for (int k = 0; k < t.lanes; ++k) result.lane(k) = compute(op, t.element(), x.lane(k), y.lane(k));
@@ -186,7 +187,8 @@ Value Machine::evaluate(const Expr& e) {
       e,
       [&](const VarNode& n) {
         const auto it = values_.find(&n);
-        if (it == values_.end()) fail(codes::undefined_variable, fmt::format("variable '{}' has no value here", n.name));
+        if (it == values_.end())
+          fail(codes::undefined_variable, fmt::format("variable '{}' has no value here", n.name));
         return it->second;
       },
       [&](const IntImm& n) { return Value(n.dtype, {n.value, 0}); },
@@ -251,15 +253,15 @@ Value Machine::evaluate(const Expr& e) {
           for (int k = 0; k < v.dtype.lanes; ++k) all.push_back(v.lane(k));
         }
         Value result(n.dtype);
-        for (int k = 0; k < n.dtype.lanes; ++k) result.lane(k) = all.at(static_cast<size_t>(n.indices[static_cast<size_t>(k)]));
+        for (int k = 0; k < n.dtype.lanes; ++k)
+          result.lane(k) = all.at(static_cast<size_t>(n.indices[static_cast<size_t>(k)]));
         return result;
       },
       [&](const Let& n) {
         bind(n.var, evaluate(n.value));
         return evaluate(n.body);
       },
-      [&](const BufferLoad& n) { return load(n); },
-      [&](const Call& n) { return call(n); },
+      [&](const BufferLoad& n) { return load(n); }, [&](const Call& n) { return call(n); },
       [&](const Reduce&) -> Value {
         fail(codes::not_interpretable, "a reduction inside an expression is not a tensor program");
       });

@@ -61,9 +61,9 @@ void Machine::alias(const MatchBufferRegion& match) {
   for (const Range& range : match->source->region) alias.corner.push_back(evaluate_int(range.min));
   const Buffer& buffer = match->buffer;
   if (buffer->shape.size() > alias.corner.size())
-    fail(codes::match_buffer_rank, fmt::format("match_buffer '{}' has {} dimensions, more than its source '{}' ({})",
-                                               buffer->name, buffer->shape.size(), alias.source->name,
-                                               alias.corner.size()));
+    fail(codes::match_buffer_rank,
+         fmt::format("match_buffer '{}' has {} dimensions, more than its source '{}' ({})", buffer->name,
+                     buffer->shape.size(), alias.source->name, alias.corner.size()));
   // Symbolic layouts of the alias are bound to the source's.
   int64_t stride = 1, offset = alias.source->elem_offset ? evaluate_int(alias.source->elem_offset) : 0;
   const size_t dropped = alias.corner.size() - buffer->shape.size();

@@ -7,13 +7,10 @@ namespace lathe::tir {
 namespace {
 
 [[noreturn]] void refuse_argument(std::string message) {
-  throw support::DiagnosticError(
-      support::Diagnostic{.code = codes::argument_mismatch, .message = std::move(message)});
+  throw support::DiagnosticError(support::Diagnostic{.code = codes::argument_mismatch, .message = std::move(message)});
 }
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
+std::string shape_text(const std::vector<int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 // Binds a dimension: a symbol without a value takes the argument's extent, anything else must have it.
 void match_extent(interpreter::Machine& machine, const Buffer& buffer, size_t axis, int64_t extent,
@@ -33,8 +30,8 @@ void match_extent(interpreter::Machine& machine, const Buffer& buffer, size_t ax
 
 void bind_buffer(interpreter::Machine& machine, const Buffer& buffer, TensorBuffer& arg) {
   if (arg.dtype != buffer->dtype)
-    refuse_argument(fmt::format("argument '{}' has dtype {}, not {}", buffer->name, arg.dtype.str(),
-                                buffer->dtype.str()));
+    refuse_argument(
+        fmt::format("argument '{}' has dtype {}, not {}", buffer->name, arg.dtype.str(), buffer->dtype.str()));
   std::vector<int64_t> shape = arg.shape;
   if (buffer->shape.size() == 1 && shape.size() != 1) shape = {arg.elements()};
   if (shape.size() != buffer->shape.size())
@@ -63,7 +60,9 @@ support::Status interpret(const Function& function, std::vector<TensorBuffer>& a
       if (function->buffer_of(param) || param->dtype.is_handle()) continue;
       if (next_scalar == scalars.size())
         refuse_argument(fmt::format("the scalar parameter '{}' has no argument", param->name));
-      machine.bind(param, interpreter::Value(param->dtype, interpreter::from_bits(param->dtype, static_cast<uint64_t>(scalars[next_scalar++]))));
+      machine.bind(param,
+                   interpreter::Value(param->dtype, interpreter::from_bits(
+                                                        param->dtype, static_cast<uint64_t>(scalars[next_scalar++]))));
     }
     for (const Var& param : function->params) {
       const Buffer buffer = function->buffer_of(param);
@@ -78,7 +77,8 @@ support::Status interpret(const Function& function, std::vector<TensorBuffer>& a
     if (next_buffer != args.size())
       refuse_argument(fmt::format("{} arguments were given, the function takes {}", args.size(), next_buffer));
     if (next_scalar != scalars.size())
-      refuse_argument(fmt::format("{} scalar arguments were given, the function takes {}", scalars.size(), next_scalar));
+      refuse_argument(
+          fmt::format("{} scalar arguments were given, the function takes {}", scalars.size(), next_scalar));
     machine.execute(function->body);
     return support::success();
   });

@@ -3,8 +3,8 @@
 // floats are computed in their own dtype, parallel loops run in a shuffled order so that illegal parallelism shows.
 #pragma once
 
-#include "support/result.h"
 #include "ir/visit.h"
+#include "support/result.h"
 #include "tir/stmt.h"
 
 namespace lathe::tir {
@@ -34,7 +34,7 @@ struct TensorBuffer {
 };
 
 struct InterpretOptions {
-  uint64_t seed = 1;             // of the order in which parallel iterations run; 0: in order
+  uint64_t seed = 1;               // of the order in which parallel iterations run; 0: in order
   int64_t max_steps = 50'000'000;  // statements and loads; past it: "tir-step-budget"
 };
 

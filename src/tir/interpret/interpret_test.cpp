@@ -1,6 +1,7 @@
+#include "tir/interpret/interpret.h"
+
 #include "tir/testing/programs.h"
 #include "tir/testing/run.h"
-#include "tir/interpret/interpret.h"
 
 namespace lathe::tir {
 namespace {
@@ -16,14 +17,16 @@ std::vector<TensorBuffer> two(int64_t n, DType dtype = DType::float32()) {
 }
 
 TEST(interpret, multiplies_matrices) {
-  std::vector<TensorBuffer> args{TensorBuffer::zeros(DType::float32(), {3, 2}), TensorBuffer::zeros(DType::float32(), {2, 5}),
+  std::vector<TensorBuffer> args{TensorBuffer::zeros(DType::float32(), {3, 2}),
+                                 TensorBuffer::zeros(DType::float32(), {2, 5}),
                                  TensorBuffer::uninitialised(DType::float32(), {3, 5})};
   for (int64_t k = 0; k < 6; ++k) args[0].set_float(k, static_cast<double>(k) - 2);
   for (int64_t k = 0; k < 10; ++k) args[1].set_float(k, static_cast<double>(k * k));
   ASSERT_TRUE(interpret(matmul(int64(3), int64(5), int64(2), 4, ForKind::serial), args).ok());
   for (int64_t i = 0; i < 3; ++i)
     for (int64_t j = 0; j < 5; ++j)
-      EXPECT_EQ(args[2].float_at(i * 5 + j), static_cast<double>((2 * i - 2) * j * j + (2 * i - 1) * (5 + j) * (5 + j)));
+      EXPECT_EQ(args[2].float_at(i * 5 + j),
+                static_cast<double>((2 * i - 2) * j * j + (2 * i - 1) * (5 + j) * (5 + j)));
 }
 
 TEST(interpret, finds_accesses_out_of_bounds) {
@@ -33,7 +36,8 @@ TEST(interpret, finds_accesses_out_of_bounds) {
 
 TEST(interpret, finds_reads_of_what_was_never_written) {
   const Function f = flat_loop(4, ForKind::serial, [](const Buffer& a, const Expr& i) { return load(a, {i}); });
-  std::vector<TensorBuffer> args{TensorBuffer::uninitialised(DType::float32(), {4}), TensorBuffer::uninitialised(DType::float32(), {4})};
+  std::vector<TensorBuffer> args{TensorBuffer::uninitialised(DType::float32(), {4}),
+                                 TensorBuffer::uninitialised(DType::float32(), {4})};
   EXPECT_EQ(failure(f, args), "tir-uninitialised-read");
 }
 
@@ -54,7 +58,8 @@ TEST(interpret, shows_parallelism_that_is_not_allowed) {
 
 TEST(interpret, wraps_integers_and_rounds_floats_to_their_dtype) {
   const auto last = [&](DType dtype, double value, const Expr& by) {
-    const Function f = flat_loop(1, ForKind::serial, [&](const Buffer& a, const Expr& i) { return load(a, {i}) + by; }, dtype);
+    const Function f =
+        flat_loop(1, ForKind::serial, [&](const Buffer& a, const Expr& i) { return load(a, {i}) + by; }, dtype);
     std::vector<TensorBuffer> args = two(1, dtype);
     dtype.is_floating() ? args[0].set_float(0, value) : args[0].set_int(0, static_cast<int64_t>(value));
     EXPECT_TRUE(interpret(f, args).ok());
@@ -74,7 +79,9 @@ TEST(interpret, refuses_wrong_arguments_and_endless_programs) {
   EXPECT_EQ(failure(f, {}), "tir-argument-mismatch");
   EXPECT_EQ(failure(prim_func({}, make<While>(boolean(true), nop())), {}, {.max_steps = 100}), "tir-step-budget");
   EXPECT_EQ(failure(prim_func({}, make<AssertStmt>(boolean(false), std::string("no"))), {}), "tir-assertion-failed");
-  const Function zero = flat_loop(1, ForKind::serial, [](const Buffer& a, const Expr& i) { return make<Div>(load(a, {i}), load(a, {i})); }, DType::int32());
+  const Function zero = flat_loop(
+      1, ForKind::serial, [](const Buffer& a, const Expr& i) { return make<Div>(load(a, {i}), load(a, {i})); },
+      DType::int32());
   EXPECT_EQ(failure(zero, two(1, DType::int32())), "tir-division-by-zero");
   const Expr raised = call(DType::int32(), intrinsic::raise_error, {int32(1), make<StringImm>(std::string("stop"))});
   EXPECT_EQ(failure(prim_func({}, make<Evaluate>(raised)), {}), "tir-raised");

@@ -10,8 +10,7 @@ uint64_t read_bits(const uint8_t* bytes, int64_t at, int64_t bits) {
     return word;
   }
   uint64_t word = 0;
-  for (int64_t k = 0; k < bits; ++k)
-    word |= static_cast<uint64_t>((bytes[(at + k) / 8] >> ((at + k) % 8)) & 1) << k;
+  for (int64_t k = 0; k < bits; ++k) word |= static_cast<uint64_t>((bytes[(at + k) / 8] >> ((at + k) % 8)) & 1) << k;
   return word;
 }
 
@@ -84,13 +83,15 @@ int64_t TensorBuffer::int_at(int64_t index) const {
 
 double TensorBuffer::float_at(int64_t index) const {
   const int64_t bits = dtype.storage_bits();
-  const interpreter::Scalar value = interpreter::from_bits(dtype, interpreter::read_bits(bytes.data(), index * bits, bits));
+  const interpreter::Scalar value =
+      interpreter::from_bits(dtype, interpreter::read_bits(bytes.data(), index * bits, bits));
   return dtype.is_floating() ? value.f : static_cast<double>(value.i);
 }
 
 void TensorBuffer::set_int(int64_t index, int64_t value) {
   const int64_t bits = dtype.storage_bits();
-  interpreter::write_bits(bytes.data(), index * bits, bits, interpreter::to_bits(dtype, {wrap_integer(value, dtype), 0}));
+  interpreter::write_bits(bytes.data(), index * bits, bits,
+                          interpreter::to_bits(dtype, {wrap_integer(value, dtype), 0}));
   if (!written.empty()) interpreter::write_bits(written.data(), index * bits, bits, ~uint64_t{0});
 }
 
@@ -107,8 +108,6 @@ bool TensorBuffer::is_written(int64_t index) const {
   return interpreter::read_bits(written.data(), index * bits, bits) == all;
 }
 
-TensorData TensorBuffer::to_data() const {
-  return tensor_data(dtype, shape, std::string(bytes.begin(), bytes.end()));
-}
+TensorData TensorBuffer::to_data() const { return tensor_data(dtype, shape, std::string(bytes.begin(), bytes.end())); }
 
 }  // namespace lathe::tir

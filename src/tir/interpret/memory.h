@@ -14,7 +14,7 @@ void write_bits(uint8_t* bytes, int64_t at, int64_t bits, uint64_t value);
 struct Memory {
   std::string name;
   uint8_t* bytes = nullptr;
-  int64_t size = 0;  // bytes
+  int64_t size = 0;                         // bytes
   std::vector<uint8_t>* written = nullptr;  // null or empty: all of it
   std::vector<uint8_t> own_bytes, own_written;
 

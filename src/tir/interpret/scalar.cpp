@@ -16,14 +16,22 @@ uint64_t bits_of(int64_t value) { return static_cast<uint64_t>(value); }
 int64_t integer_arithmetic(Operation op, DType t, int64_t a, int64_t b) {
   const bool wide = is_wide_unsigned(t);
   switch (op) {
-    case Operation::add: return static_cast<int64_t>(bits_of(a) + bits_of(b));
-    case Operation::sub: return static_cast<int64_t>(bits_of(a) - bits_of(b));
-    case Operation::mul: return static_cast<int64_t>(bits_of(a) * bits_of(b));
-    case Operation::min: return wide ? (bits_of(a) < bits_of(b) ? a : b) : std::min(a, b);
-    case Operation::max: return wide ? (bits_of(a) > bits_of(b) ? a : b) : std::max(a, b);
-    case Operation::and_: return a & b;
-    case Operation::or_: return a | b;
-    default: break;
+    case Operation::add:
+      return static_cast<int64_t>(bits_of(a) + bits_of(b));
+    case Operation::sub:
+      return static_cast<int64_t>(bits_of(a) - bits_of(b));
+    case Operation::mul:
+      return static_cast<int64_t>(bits_of(a) * bits_of(b));
+    case Operation::min:
+      return wide ? (bits_of(a) < bits_of(b) ? a : b) : std::min(a, b);
+    case Operation::max:
+      return wide ? (bits_of(a) > bits_of(b) ? a : b) : std::max(a, b);
+    case Operation::and_:
+      return a & b;
+    case Operation::or_:
+      return a | b;
+    default:
+      break;
   }
   if (b == 0) divided_by_zero();
   if (wide) {
@@ -37,10 +45,14 @@ int64_t integer_arithmetic(Operation op, DType t, int64_t a, int64_t b) {
   const int64_t quotient = a / b, remainder = a % b;
   const bool adjust = remainder != 0 && (remainder < 0) != (b < 0);
   switch (op) {
-    case Operation::div: return quotient;
-    case Operation::mod: return remainder;
-    case Operation::floordiv: return quotient - adjust;
-    default: return adjust ? remainder + b : remainder;
+    case Operation::div:
+      return quotient;
+    case Operation::mod:
+      return remainder;
+    case Operation::floordiv:
+      return quotient - adjust;
+    default:
+      return adjust ? remainder + b : remainder;
   }
 }
 
@@ -51,13 +63,20 @@ F float_arithmetic(Operation op, F a, F b) {
     return remainder != 0 && (remainder < 0) != (y < 0) ? remainder + y : remainder;
   };
   switch (op) {
-    case Operation::add: return a + b;
-    case Operation::sub: return a - b;
-    case Operation::mul: return a * b;
-    case Operation::div: return a / b;
-    case Operation::mod: return std::fmod(a, b);
-    case Operation::floordiv: return std::floor(a / b);
-    case Operation::floormod: return python_modulo(a, b);
+    case Operation::add:
+      return a + b;
+    case Operation::sub:
+      return a - b;
+    case Operation::mul:
+      return a * b;
+    case Operation::div:
+      return a / b;
+    case Operation::mod:
+      return std::fmod(a, b);
+    case Operation::floordiv:
+      return std::floor(a / b);
+    case Operation::floormod:
+      return python_modulo(a, b);
     // IEEE 754-2019 minimum and maximum: NaN wins, -0 is below +0.
     case Operation::min:
       if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<F>::quiet_NaN();
@@ -65,19 +84,26 @@ F float_arithmetic(Operation op, F a, F b) {
     case Operation::max:
       if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<F>::quiet_NaN();
       return a > b || (a == b && !std::signbit(a)) ? a : b;
-    default: support::unreachable("an operation that is not arithmetic");
+    default:
+      support::unreachable("an operation that is not arithmetic");
   }
 }
 
 template <class T>
 bool compare(Operation op, T a, T b) {
   switch (op) {
-    case Operation::eq: return a == b;
-    case Operation::ne: return a != b;
-    case Operation::lt: return a < b;
-    case Operation::le: return a <= b;
-    case Operation::gt: return a > b;
-    default: return a >= b;
+    case Operation::eq:
+      return a == b;
+    case Operation::ne:
+      return a != b;
+    case Operation::lt:
+      return a < b;
+    case Operation::le:
+      return a <= b;
+    case Operation::gt:
+      return a > b;
+    default:
+      return a >= b;
   }
 }
 
@@ -115,27 +141,28 @@ double to_nearest_even(double x) { return std::nearbyint(x); }
 double logistic(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 double same(double x) { return x; }
 const RealFunction real_functions[] = {
-    {&intrinsic::abs, std::fabs},     {&intrinsic::acos, std::acos},   {&intrinsic::acosh, std::acosh},
-    {&intrinsic::asin, std::asin},    {&intrinsic::asinh, std::asinh}, {&intrinsic::atan, std::atan},
-    {&intrinsic::atanh, std::atanh},  {&intrinsic::ceil, std::ceil},   {&intrinsic::cos, std::cos},
-    {&intrinsic::cosh, std::cosh},    {&intrinsic::erf, std::erf},     {&intrinsic::exp, std::exp},
-    {&intrinsic::exp2, std::exp2},    {&intrinsic::expm1, std::expm1}, {&intrinsic::floor, std::floor},
-    {&intrinsic::log, std::log},      {&intrinsic::log10, std::log10}, {&intrinsic::log1p, std::log1p},
-    {&intrinsic::log2, std::log2},    {&intrinsic::round, std::round}, {&intrinsic::nearbyint, to_nearest_even},
-    {&intrinsic::sigmoid, logistic},  {&intrinsic::sin, std::sin},     {&intrinsic::sinh, std::sinh},
-    {&intrinsic::sqrt, std::sqrt},    {&intrinsic::tan, std::tan},     {&intrinsic::tanh, std::tanh},
-    {&intrinsic::trunc, std::trunc},  {&intrinsic::likely, same},
+    {&intrinsic::abs, std::fabs},    {&intrinsic::acos, std::acos},   {&intrinsic::acosh, std::acosh},
+    {&intrinsic::asin, std::asin},   {&intrinsic::asinh, std::asinh}, {&intrinsic::atan, std::atan},
+    {&intrinsic::atanh, std::atanh}, {&intrinsic::ceil, std::ceil},   {&intrinsic::cos, std::cos},
+    {&intrinsic::cosh, std::cosh},   {&intrinsic::erf, std::erf},     {&intrinsic::exp, std::exp},
+    {&intrinsic::exp2, std::exp2},   {&intrinsic::expm1, std::expm1}, {&intrinsic::floor, std::floor},
+    {&intrinsic::log, std::log},     {&intrinsic::log10, std::log10}, {&intrinsic::log1p, std::log1p},
+    {&intrinsic::log2, std::log2},   {&intrinsic::round, std::round}, {&intrinsic::nearbyint, to_nearest_even},
+    {&intrinsic::sigmoid, logistic}, {&intrinsic::sin, std::sin},     {&intrinsic::sinh, std::sinh},
+    {&intrinsic::sqrt, std::sqrt},   {&intrinsic::tan, std::tan},     {&intrinsic::tanh, std::tanh},
+    {&intrinsic::trunc, std::trunc}, {&intrinsic::likely, same},
 };
 
 const Intrinsic* const other_elementwise[] = {
-    &intrinsic::atan2,       &intrinsic::copysign,    &intrinsic::fma,        &intrinsic::isfinite,
-    &intrinsic::isinf,       &intrinsic::isnan,       &intrinsic::pow,        &intrinsic::rsqrt,
+    &intrinsic::atan2,       &intrinsic::copysign,    &intrinsic::fma,         &intrinsic::isfinite,
+    &intrinsic::isinf,       &intrinsic::isnan,       &intrinsic::pow,         &intrinsic::rsqrt,
     &intrinsic::bitwise_and, &intrinsic::bitwise_or,  &intrinsic::bitwise_xor, &intrinsic::bitwise_not,
-    &intrinsic::shift_left,  &intrinsic::shift_right, &intrinsic::popcount,   &intrinsic::clz,
+    &intrinsic::shift_left,  &intrinsic::shift_right, &intrinsic::popcount,    &intrinsic::clz,
 };
 
 double through_float(DType dtype, double value) {
-  return dtype.is_ieee_float() && dtype.bits == 64 ? value : rounded(dtype, static_cast<double>(static_cast<float>(value)));
+  return dtype.is_ieee_float() && dtype.bits == 64 ? value
+                                                   : rounded(dtype, static_cast<double>(static_cast<float>(value)));
 }
 
 Scalar float_intrinsic(const Intrinsic& op, DType t, std::span<const Scalar> args) {

@@ -29,7 +29,25 @@ struct Value {
 double rounded(DType dtype, double f);
 
 // The binary kinds, as values: which operation a node is.
-enum class Operation : uint8_t { add, sub, mul, div, mod, floordiv, floormod, min, max, eq, ne, lt, le, gt, ge, and_, or_ };
+enum class Operation : uint8_t {
+  add,
+  sub,
+  mul,
+  div,
+  mod,
+  floordiv,
+  floormod,
+  min,
+  max,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  and_,
+  or_
+};
 
 // `a op b` of scalars of dtype `t`. A comparison gives 0 or 1 in `i`. Throws DiagnosticError on integer division by 0.
 Scalar compute(Operation op, DType t, const Scalar& a, const Scalar& b);

@@ -29,8 +29,7 @@ struct Placement {
 class PlacementSearch {
  public:
   PlacementSearch(const Block& block, const PassContext& context, int64_t& stack_left)
-      : block_(block), context_(context), stack_left_(stack_left),
-        accesses_(buffer_accesses(block.body, &opaque_)) {}
+      : block_(block), context_(context), stack_left_(stack_left), accesses_(buffer_accesses(block.body, &opaque_)) {}
 
   Placement search() {
     for (const Buffer& buffer : block_.alloc_buffers) place(buffer);
@@ -94,7 +93,8 @@ class PlacementSearch {
       const auto* realize = n.as<BlockRealize>();
       if (realize && realize->block == use.block)
         for (size_t k = 0; k < realize->iter_values.size(); ++k)
-          found |= realize->block->iter_vars[k]->type == IterType::reduce && uses_var(realize->iter_values[k], loop_var);
+          found |=
+              realize->block->iter_vars[k]->type == IterType::reduce && uses_var(realize->iter_values[k], loop_var);
       return !found;
     });
     return found;
@@ -238,9 +238,9 @@ class BufferCompaction : public TirRewriter {
 
   // A block without variables, which only allocates.
   static Stmt scope_of(const Stmt& body, const std::vector<Buffer>& buffers) {
-    Ref<Block> block = make<Block>(std::vector<IterVar>{}, buffers, std::vector<MatchBufferRegion>{},
-                                   std::vector<BufferRegion>{}, std::vector<BufferRegion>{},
-                                   buffers[0]->name + "_scope", Stmt{}, body);
+    Ref<Block> block =
+        make<Block>(std::vector<IterVar>{}, buffers, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{},
+                    std::vector<BufferRegion>{}, buffers[0]->name + "_scope", Stmt{}, body);
     const Regions regions = infer_regions(*block);
     block = with(*block, [&](Block& copy) {
       copy.reads = regions.reads;

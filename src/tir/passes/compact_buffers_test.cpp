@@ -18,8 +18,9 @@ Function tiles(int64_t n, int64_t halo, bool carried) {
   const Stmt produce = block("T", {iter(vp, int64(n))}, {at}, make<BufferStore>(t, value, std::vector<Expr>{vp}), {},
                              logical_and(ge(at, int64(0)), lt(at, int64(n))));
   const Expr left = if_then_else(ge(vc, int64(halo)), load(t, {vc - halo}), constant(f32, 0));
-  const Stmt consume = block("B", {iter(vc, int64(n))}, {column}, make<BufferStore>(b, left + load(t, {vc}), std::vector<Expr>{vc}),
-                             {}, lt(column, int64(n)));
+  const Stmt consume =
+      block("B", {iter(vc, int64(n))}, {column}, make<BufferStore>(b, left + load(t, {vc}), std::vector<Expr>{vc}), {},
+            lt(column, int64(n)));
   const Stmt body = seq({loop(p, int64(4 + halo), produce), loop(c, int64(4), consume)});
   return prim_func({x, b}, root_block(loop(io, int64((n + 3) / 4), body), {t}));
 }

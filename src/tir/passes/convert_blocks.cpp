@@ -14,9 +14,9 @@ class RegionAliases : public TirRewriter {
       if (match->buffer->shape.size() > match->source->region.size())
         throw support::DiagnosticError(support::Diagnostic{
             .code = codes::match_buffer_rank,
-            .message = fmt::format("match_buffer '{}' has {} dimensions, more than its source '{}' ({})",
-                                   match->buffer->name, match->buffer->shape.size(), match->source->buffer->name,
-                                   match->source->region.size())});
+            .message =
+                fmt::format("match_buffer '{}' has {} dimensions, more than its source '{}' ({})", match->buffer->name,
+                            match->buffer->shape.size(), match->source->buffer->name, match->source->region.size())});
       matches_[match->buffer.get()] = match;
     }
   }

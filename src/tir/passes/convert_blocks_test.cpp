@@ -20,11 +20,13 @@ TEST(convert_blocks, follows_matched_regions) {
   const DType f32 = DType::float32();
   const Buffer a = buffer("A", {int64(3), int64(4), int64(5)}, f32), b = buffer("B", {int64(4), int64(5)}, f32);
   const Var stride = var("s"), offset = var("o"), i = var("i"), j = var("j");
-  const Buffer slice = make<BufferNode>("slice", var("slice", DType::handle()), f32,
-                                        std::vector<Expr>{int64(4), int64(5)}, std::vector<Expr>{stride, int64(1)}, offset);
-  const BufferRegion source = make<BufferRegionNode>(
-      a, std::vector<Range>{{int64(2), int64(1)}, {int64(0), int64(4)}, {int64(0), int64(5)}});
-  const Stmt copy = loop(i, int64(4), loop(j, int64(5), make<BufferStore>(b, load(slice, {i, j}), std::vector<Expr>{i, j})));
+  const Buffer slice =
+      make<BufferNode>("slice", var("slice", DType::handle()), f32, std::vector<Expr>{int64(4), int64(5)},
+                       std::vector<Expr>{stride, int64(1)}, offset);
+  const BufferRegion source =
+      make<BufferRegionNode>(a, std::vector<Range>{{int64(2), int64(1)}, {int64(0), int64(4)}, {int64(0), int64(5)}});
+  const Stmt copy =
+      loop(i, int64(4), loop(j, int64(5), make<BufferStore>(b, load(slice, {i, j}), std::vector<Expr>{i, j})));
   const Ref<Block> block = make<Block>(std::vector<IterVar>{}, std::vector<Buffer>{},
                                        std::vector<MatchBufferRegion>{make<MatchBufferRegionNode>(slice, source)},
                                        std::vector<BufferRegion>{source}, std::vector<BufferRegion>{region_of(b)},

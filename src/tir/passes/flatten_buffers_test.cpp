@@ -24,7 +24,8 @@ TEST(flatten_buffers, honours_strides_and_offset) {
                                     std::vector<Expr>{int64(1), int64(4)}, int64(3));
   const Buffer b = buffer("B", {int64(4), int64(3)}, f32);
   const Var i = var("i"), j = var("j");
-  const Function f = prim_func({a, b}, loop(i, int64(4), loop(j, int64(3), make<BufferStore>(b, load(a, {i, j}), std::vector<Expr>{i, j}))));
+  const Function f = prim_func(
+      {a, b}, loop(i, int64(4), loop(j, int64(3), make<BufferStore>(b, load(a, {i, j}), std::vector<Expr>{i, j}))));
   std::vector<TensorBuffer> args{TensorBuffer::zeros(f32, {15}), TensorBuffer::uninitialised(f32, {4, 3})};
   for (int64_t k = 0; k < 15; ++k) args[0].set_float(k, static_cast<double>(k));
   ASSERT_TRUE(interpret(run(f, {flatten_buffers}), args).ok());

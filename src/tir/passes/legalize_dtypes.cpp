@@ -52,7 +52,8 @@ class HalfArithmetic : public TirRewriter {
   static Expr widened_call(const Call& n, const Expr& e) {
     const Intrinsic* const moves[] = {&intrinsic::if_then_else, &intrinsic::reinterpret, &intrinsic::undef,
                                       &intrinsic::likely};
-    if (n.op->effect != Effect::pure || std::find(std::begin(moves), std::end(moves), n.op) != std::end(moves)) return e;
+    if (n.op->effect != Effect::pure || std::find(std::begin(moves), std::end(moves), n.op) != std::end(moves))
+      return e;
     bool any = is_half(n.dtype);
     std::vector<Expr> args;
     for (const Expr& arg : n.args) {

@@ -9,10 +9,14 @@ using namespace testing;  // NOLINT: the subject of every line below
 
 TEST(legalize_dtypes, computes_halves_in_float32_with_the_same_bits) {
   for (const DType half : {DType::float_(16), DType::bfloat16()}) {
-    const Function f = flat_loop(64, ForKind::serial, [&](const Buffer& a, const Expr& i) {
-      const Expr x = load(a, {i}), y = load(a, {int64(63) - i});
-      return select(lt(x, y), div(x * y, y + constant(half, 0.375)), call(intrinsic::rsqrt, call(intrinsic::exp, x)) - y * y);
-    }, half);
+    const Function f = flat_loop(
+        64, ForKind::serial,
+        [&](const Buffer& a, const Expr& i) {
+          const Expr x = load(a, {i}), y = load(a, {int64(63) - i});
+          return select(lt(x, y), div(x * y, y + constant(half, 0.375)),
+                        call(intrinsic::rsqrt, call(intrinsic::exp, x)) - y * y);
+        },
+        half);
     const Function g = run(f, {legalize_dtypes});
     EXPECT_EQ(difference(f, g, 3), "") << half.str();
     post_order(g->body, [&](const NodeRef& n) {

@@ -29,8 +29,7 @@ std::unordered_map<const VarNode*, Uses> uses_of_memory(const Stmt& body) {
   const auto access = [&](const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate) {
     Uses& u = uses[buffer->data.get()];
     u.name = buffer->name;
-    if (indices.size() != 1 || !is_register_index(indices[0]))
-      u.variable = "an index into it is not constant";
+    if (indices.size() != 1 || !is_register_index(indices[0])) u.variable = "an index into it is not constant";
     if (predicate) u.variable = "an access to it is masked";
     const int64_t lanes = indices.empty() ? 1 : indices[0]->dtype.lanes;
     u.granule = u.granule == 0 || u.granule == lanes ? lanes : -1;
@@ -39,7 +38,8 @@ std::unordered_map<const VarNode*, Uses> uses_of_memory(const Stmt& body) {
     if (const auto* load = n.as<BufferLoad>()) access(load->buffer, load->indices, load->predicate);
     if (const auto* store = n.as<BufferStore>()) access(store->buffer, store->indices, store->predicate);
     if (const auto* call = n.as<Call>(); call && call->op == &intrinsic::address_of)
-      if (const auto* load = call->args[0].as<BufferLoad>()) uses[load->buffer->data.get()].variable = "its address is taken";
+      if (const auto* load = call->args[0].as<BufferLoad>())
+        uses[load->buffer->data.get()].variable = "its address is taken";
   });
   return uses;
 }
@@ -86,8 +86,7 @@ class RegisterPromotion : public TirRewriter {
  private:
   Buffer in_registers(const Buffer& buffer) {
     auto& slot = buffers_[buffer.get()];
-    if (!slot.second)
-      slot = {buffer, with(*buffer, [](BufferNode& copy) { copy.scope = "register"; })};
+    if (!slot.second) slot = {buffer, with(*buffer, [](BufferNode& copy) { copy.scope = "register"; })};
     return slot.second;
   }
 

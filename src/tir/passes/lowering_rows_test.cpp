@@ -79,7 +79,8 @@ TEST(lowering_rows, keep_the_meaning_of_random_programs) {
     }
     ++(accepted ? tally.accepted : tally.refused);
   }
-  std::printf("random programs: %d run, %d accepted by every row, %d refused\n", tally.run, tally.accepted, tally.refused);
+  std::printf("random programs: %d run, %d accepted by every row, %d refused\n", tally.run, tally.accepted,
+              tally.refused);
   EXPECT_GT(tally.accepted, tally.run * 9 / 10);
 }
 

@@ -16,7 +16,8 @@ constexpr int64_t growth_budget = 1536;
 int64_t weight(const Stmt& s) {
   int64_t total = 1;
   s->node_class().for_each_child(*s, [&](const NodeRef& child) {
-    if (child->node_class().family == StmtNode::family) total += weight(Stmt(static_cast<const StmtNode*>(child.get())));
+    if (child->node_class().family == StmtNode::family)
+      total += weight(Stmt(static_cast<const StmtNode*>(child.get())));
   });
   const auto* loop = s.as<For>();
   const auto extent = loop && loop->kind == ForKind::unrolled ? as_int(loop->extent) : std::nullopt;
@@ -183,7 +184,8 @@ class LoopPartition : public TirRewriter {
       if (*step > 0)
         new_low = known_.simplify(max(low, floordiv(int64(*step - 1) - origin, int64(*step))));
       else
-        new_high = known_.simplify(min(high, floordiv(origin, int64(-*step)) + (support::flip("partition_loops_bound") ? 2 : 1)));
+        new_high = known_.simplify(
+            min(high, floordiv(origin, int64(-*step)) + (support::flip("partition_loops_bound") ? 2 : 1)));
       // A part that would be empty, or a guard that another already implies.
       if (known_.can_prove(ge(new_low, new_high))) continue;
       low = new_low;

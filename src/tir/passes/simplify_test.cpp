@@ -38,8 +38,11 @@ TEST(simplify, does_not_believe_a_condition_that_memory_decides) {
   // if A[0] > 0 { A[0] = -1; if A[0] > 0: A[1] = 9 }
   const Buffer a = buffer("A", {int64(2)}, DType::int32());
   const Expr positive = gt(load(a, {int64(0)}), int32(0));
-  const auto set = [&](int64_t at, int64_t value) { return Stmt(make<BufferStore>(a, int32(value), std::vector<Expr>{int64(at)})); };
-  const Function f = prim_func({a}, make<IfThenElse>(positive, seq({set(0, -1), make<IfThenElse>(positive, set(1, 9))})));
+  const auto set = [&](int64_t at, int64_t value) {
+    return Stmt(make<BufferStore>(a, int32(value), std::vector<Expr>{int64(at)}));
+  };
+  const Function f =
+      prim_func({a}, make<IfThenElse>(positive, seq({set(0, -1), make<IfThenElse>(positive, set(1, 9))})));
   for (uint64_t seed = 1; seed < 9; ++seed) EXPECT_EQ(difference(f, run(f, {simplify}), seed), "");
   EXPECT_EQ(count<IfThenElse>(run(f, {simplify})), 2);
 }

@@ -11,7 +11,8 @@ bool is_vector(const Expr& e) { return e->dtype.is_vector(); }
 std::optional<std::pair<Expr, Expr>> ramp_quotient(const Expr& a, const Expr& b) {
   const auto* ramp = a.as<Ramp>();
   const auto divisor = as_int(b);
-  if (!ramp || !divisor || *divisor <= 0 || !is_int(ramp->stride, 1) || *divisor % ramp->lanes != 0) return std::nullopt;
+  if (!ramp || !divisor || *divisor <= 0 || !is_int(ramp->stride, 1) || *divisor % ramp->lanes != 0)
+    return std::nullopt;
   // The base must be a multiple of the number of lanes: a constant, or a sum of products that shows it.
   const std::function<bool(const Expr&)> multiple = [&](const Expr& e) -> bool {
     if (const auto value = as_int(e)) return *value % ramp->lanes == 0;
@@ -21,8 +22,9 @@ std::optional<std::pair<Expr, Expr>> ramp_quotient(const Expr& a, const Expr& b)
     return false;
   };
   if (!multiple(ramp->base)) return std::nullopt;
-  return std::pair(floordiv(ramp->base, constant(ramp->base->dtype, *divisor)),
-                   Expr(make<Ramp>(floormod(ramp->base, constant(ramp->base->dtype, *divisor)), ramp->stride, ramp->lanes)));
+  return std::pair(
+      floordiv(ramp->base, constant(ramp->base->dtype, *divisor)),
+      Expr(make<Ramp>(floormod(ramp->base, constant(ramp->base->dtype, *divisor)), ramp->stride, ramp->lanes)));
 }
 
 Expr vector_div(const Expr& a, const Expr& b) {

@@ -15,9 +15,9 @@ class LaneValues {
   void bind(const Var& var, const Expr& value) { values_[var.get()] = value; }
   Expr operator()(const Expr& e);
 
-  Expr mask;                                    // lanes that are active; null: all
-  std::unordered_set<const VarNode*> own;       // addresses of memory that each lane has its own part of
-  std::string refusal;                          // set when an expression cannot be computed in lanes
+  Expr mask;                               // lanes that are active; null: all
+  std::unordered_set<const VarNode*> own;  // addresses of memory that each lane has its own part of
+  std::string refusal;                     // set when an expression cannot be computed in lanes
 
  private:
   Expr load(const BufferLoad& load);

@@ -34,8 +34,8 @@ class LaneStatements {
         [&](const For& n) -> Stmt {
           const Expr min = lanes_of(n.min), extent = lanes_of(n.extent);
           if (min->dtype.is_vector() || extent->dtype.is_vector())
-            throw NotVectorizable{fmt::format("loop '{}' inside runs a different number of times in each lane",
-                                              n.loop_var->name)};
+            throw NotVectorizable{
+                fmt::format("loop '{}' inside runs a different number of times in each lane", n.loop_var->name)};
           if (n.kind == ForKind::thread_binding) throw NotVectorizable{"a loop over device threads is inside"};
           return with(n, [&](For& copy) {
             copy.min = min;
@@ -61,9 +61,7 @@ class LaneStatements {
                                             call ? call->op->name : std::string_view("an expression"))};
         },
         [&](const Allocate& n) { return allocate(n); },
-        [&](const AllocateConst& n) {
-          return Stmt(with(n, [&](AllocateConst& copy) { copy.body = run(n.body); }));
-        },
+        [&](const AllocateConst& n) { return Stmt(with(n, [&](AllocateConst& copy) { copy.body = run(n.body); })); },
         [&](const StmtNode& n) -> Stmt {
           throw NotVectorizable{fmt::format("it holds a {} statement", n.node_class().name)};
         });

@@ -7,7 +7,9 @@ namespace {
 
 using namespace testing;  // NOLINT: the subject of every line below
 
-Function lowered(const Function& f, const PassContext& context = {}) { return run(f, {flatten_buffers, vectorize_loops}, context); }
+Function lowered(const Function& f, const PassContext& context = {}) {
+  return run(f, {flatten_buffers, vectorize_loops}, context);
+}
 
 TEST(vectorize_loops, makes_contiguous_accesses_ramps) {
   const Function f = flat_loop(8, ForKind::vectorized, [](const Buffer& a, const Expr& i) {
@@ -43,7 +45,8 @@ TEST(vectorize_loops, refuses_an_accumulation_across_lanes) {
   const Buffer a = buffer("A", {int64(4)}, DType::float32()), s = buffer("S", {int64(1)}, DType::float32());
   const Var i = var("i");
   const Stmt sum = make<BufferStore>(s, load(s, {int64(0)}) + load(a, {i}), std::vector<Expr>{int64(0)});
-  EXPECT_EQ(refusal(prim_func({a, s}, loop(i, int64(4), sum, ForKind::vectorized)), vectorize_loops), "tir-vectorized-reduction");
+  EXPECT_EQ(refusal(prim_func({a, s}, loop(i, int64(4), sum, ForKind::vectorized)), vectorize_loops),
+            "tir-vectorized-reduction");
 }
 
 TEST(vectorize_loops, falls_back_to_a_serial_loop_with_a_reason) {

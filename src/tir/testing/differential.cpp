@@ -47,7 +47,7 @@ std::vector<TensorBuffer> random_arguments(const Function& function, uint64_t se
     for (const Expr& extent : buffer->shape) shape.push_back(extent_of(extent, symbols));
     // A parameter that is read may also be read before it is written: give it values.
     TensorBuffer tensor = read.count(buffer->data.get()) ? TensorBuffer::zeros(buffer->dtype, shape)
-                                                        : TensorBuffer::uninitialised(buffer->dtype, shape);
+                                                         : TensorBuffer::uninitialised(buffer->dtype, shape);
     if (read.count(buffer->data.get()))
       for (int64_t i = 0; i < tensor.elements(); ++i) {
         const int64_t value = static_cast<int64_t>(random() % 19) - 9;

@@ -15,8 +15,8 @@ Stmt loop(const Var& v, Expr extent, Stmt body, ForKind kind) {
 Stmt block(std::string name, std::vector<IterVar> iters, std::vector<Expr> values, Stmt body, Stmt init,
            Expr predicate) {
   Ref<Block> b = make<Block>(std::move(iters), std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
-                             std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, std::move(name),
-                             std::move(init), std::move(body));
+                             std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, std::move(name), std::move(init),
+                             std::move(body));
   const Regions regions = infer_regions(*b);
   b = with(*b, [&](Block& copy) {
     copy.reads = regions.reads;
@@ -30,8 +30,8 @@ Function matmul(Expr m, Expr n, Expr k, int64_t tile, ForKind inner, DType dtype
   const Var i = var("i"), jo = var("jo"), ji = var("ji"), kk = var("kk");
   const Var vi = var("vi"), vj = var("vj"), vk = var("vk");
   const Stmt init = make<BufferStore>(c, constant(dtype, 0), std::vector<Expr>{vi, vj});
-  const Stmt update = make<BufferStore>(c, load(c, {vi, vj}) + load(a, {vi, vk}) * load(b, {vk, vj}),
-                                        std::vector<Expr>{vi, vj});
+  const Stmt update =
+      make<BufferStore>(c, load(c, {vi, vj}) + load(a, {vi, vk}) * load(b, {vk, vj}), std::vector<Expr>{vi, vj});
   const Expr column = jo * tile + ji;
   Stmt body = block("matmul", {iter(vi, m), iter(vj, n), iter(vk, k, IterType::reduce)}, {i, column, kk}, update, init,
                     lt(column, n));

@@ -8,11 +8,12 @@ namespace {
 
 class Generator {
  public:
-  Generator(uint64_t seed, const RandomOptions& options) : random_(seed * 0x9e3779b97f4a7c15ULL + 1), options_(options) {}
+  Generator(uint64_t seed, const RandomOptions& options)
+      : random_(seed * 0x9e3779b97f4a7c15ULL + 1), options_(options) {}
 
   Function program() {
-    const DType dtypes[] = {DType::float32(),  DType::float32(), DType::float_(64), DType::int32(),   DType::int64(),
-                            DType::int_(8),    DType::uint(8),   DType::float_(16), DType::bfloat16()};
+    const DType dtypes[] = {DType::float32(), DType::float32(), DType::float_(64), DType::int32(),   DType::int64(),
+                            DType::int_(8),   DType::uint(8),   DType::float_(16), DType::bfloat16()};
     dtype_ = dtypes[below(std::size(dtypes))];
     const int inputs = 1 + below(2), stages = 1 + below(3);
     shape_ = random_shape();
@@ -92,14 +93,22 @@ class Generator {
     if (depth == 0) return chance(4) ? constant(dtype_, below(5) + 1) : read(source(), point);
     const Expr a = value(point, depth - 1), b = value(point, depth - 1);
     switch (below(9)) {
-      case 0: return a + b;
-      case 1: return a - b;
-      case 2: return a * b;
-      case 3: return max(a, b);
-      case 4: return min(a, b);
-      case 5: return select(lt(a, b), a, b + b);
-      case 6: return cast(dtype_, cast(DType::int32(), a));
-      case 7: return dtype_.is_floating() ? div(a, constant(dtype_, 4)) : a + a;
+      case 0:
+        return a + b;
+      case 1:
+        return a - b;
+      case 2:
+        return a * b;
+      case 3:
+        return max(a, b);
+      case 4:
+        return min(a, b);
+      case 5:
+        return select(lt(a, b), a, b + b);
+      case 6:
+        return cast(dtype_, cast(DType::int32(), a));
+      case 7:
+        return dtype_.is_floating() ? div(a, constant(dtype_, 4)) : a + a;
       default: {
         const Expr axis = point.empty() ? int64(0) : point[static_cast<size_t>(below(point.size()))];
         return select(lt(axis, int64(3)), a, b);
@@ -266,13 +275,16 @@ class Generator {
                      load(producer, consumer_point);
     const Stmt consume = make<BufferStore>(consumer, sum, consumer_point);
     const auto kind = [&](bool innermost) {
-      return !options_.loop_kinds ? ForKind::serial
+      return !options_.loop_kinds     ? ForKind::serial
              : innermost && chance(2) ? ForKind::vectorized
              : chance(4)              ? ForKind::unrolled
                                       : ForKind::serial;
     };
-    const Stmt first = loop(inner, int64(tile + 2 * halo), block(producer->name, iters, values, produce, {}, clipped), kind(true));
-    const Stmt second = loop(j, int64(tile), block(consumer->name, consumer_iters, consumer_values, consume, {}, lt(column, int64(extent))), kind(true));
+    const Stmt first =
+        loop(inner, int64(tile + 2 * halo), block(producer->name, iters, values, produce, {}, clipped), kind(true));
+    const Stmt second = loop(
+        j, int64(tile), block(consumer->name, consumer_iters, consumer_values, consume, {}, lt(column, int64(extent))),
+        kind(true));
     Stmt body = loop(io, int64((extent + tile - 1) / tile), seq({first, second}),
                      options_.loop_kinds && chance(3) && halo == 0 ? ForKind::parallel : kind(false));
     for (size_t d = outer_loops.size(); d-- > 0;) body = loop(outer_loops[d], int64(space_[d]), body, ForKind::serial);

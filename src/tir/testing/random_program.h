@@ -7,9 +7,9 @@
 namespace lathe::tir::testing {
 
 struct RandomOptions {
-  bool loop_kinds = true;   // parallel, vectorized and unrolled loops; else all are serial
-  bool splits = true;       // loops split by factors that need a guard, fused and reordered
-  bool nesting = true;      // producers inside the loops of their consumer
+  bool loop_kinds = true;  // parallel, vectorized and unrolled loops; else all are serial
+  bool splits = true;      // loops split by factors that need a guard, fused and reordered
+  bool nesting = true;     // producers inside the loops of their consumer
 };
 
 // A valid program: no access out of bounds, nothing read before it is written.

@@ -1,5 +1,6 @@
 // Operators about shapes and axes: forms by opset, and what they refuse.
 #include "interchange/onnx/model_fixture.h"
+#include "relax/infer.h"
 
 namespace lathe::onnx {
 namespace {
