@@ -29,13 +29,13 @@ bool visit_binary(const ExprNode& e, F&& visit) {
 #define LATHE_CASE(Kind) \
   case kind<ir::Kind>:   \
     return as(std::type_identity<ir::Kind>{});
-    LATHE_CASE(Add)
-    LATHE_CASE(Sub)
-    LATHE_CASE(Mul) LATHE_CASE(Div) LATHE_CASE(Mod) LATHE_CASE(FloorDiv) LATHE_CASE(FloorMod) LATHE_CASE(Min)
-        LATHE_CASE(Max) LATHE_CASE(EQ) LATHE_CASE(NE) LATHE_CASE(LT) LATHE_CASE(LE) LATHE_CASE(GT) LATHE_CASE(GE)
-            LATHE_CASE(And) LATHE_CASE(Or)
+    // clang-format off
+    LATHE_CASE(Add) LATHE_CASE(Sub) LATHE_CASE(Mul) LATHE_CASE(Div) LATHE_CASE(Mod) LATHE_CASE(FloorDiv)
+    LATHE_CASE(FloorMod) LATHE_CASE(Min) LATHE_CASE(Max) LATHE_CASE(EQ) LATHE_CASE(NE) LATHE_CASE(LT) LATHE_CASE(LE)
+    LATHE_CASE(GT) LATHE_CASE(GE) LATHE_CASE(And) LATHE_CASE(Or)
 #undef LATHE_CASE
-                default : return false;
+    default: return false;
+    // clang-format on
   }
 }
 

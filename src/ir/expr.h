@@ -289,6 +289,7 @@ struct Reduce : ExprNode {
 }  // namespace lathe::ir
 
 // The kinds of expressions, one row each.
+// clang-format off
 #define LATHE_EXPR_KINDS(X)                                                                                            \
   X(lathe::ir::VarNode)                                                                                                \
   X(lathe::ir::IntImm) X(lathe::ir::FloatImm) X(lathe::ir::StringImm) X(lathe::ir::GlobalVar) X(lathe::ir::Cast)       \
@@ -298,11 +299,14 @@ struct Reduce : ExprNode {
                   X(lathe::ir::Not) X(lathe::ir::Select) X(lathe::ir::Ramp) X(lathe::ir::Broadcast)                    \
                       X(lathe::ir::Shuffle) X(lathe::ir::Let) X(lathe::ir::BufferLoad) X(lathe::ir::Call)              \
                           X(lathe::ir::Reduce)
+// clang-format on
 template <>
 struct lathe::ir::FamilyKinds<lathe::ir::ExprNode> {
   using type = KindsAfter<void LATHE_EXPR_KINDS(LATHE_KIND)>;
 };
 // Nodes beside the expressions.
+// clang-format off
 #define LATHE_EXPR_PARTS(X) X(lathe::ir::BufferNode) X(lathe::ir::IterVarNode) X(lathe::ir::CommReducerNode)
+// clang-format on
 LATHE_EXPR_KINDS(LATHE_DECLARE_KIND)
 LATHE_EXPR_PARTS(LATHE_DECLARE_KIND)

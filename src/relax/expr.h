@@ -273,29 +273,35 @@ struct If : ExprNode {
 }  // namespace lathe::relax
 
 // The kinds of struct info, one row each.
+// clang-format off
 #define LATHE_STRUCT_INFO_KINDS(X)                                                                   \
   X(lathe::relax::ObjectStructInfo)                                                                  \
   X(lathe::relax::PrimStructInfo) X(lathe::relax::ShapeStructInfo) X(lathe::relax::TensorStructInfo) \
       X(lathe::relax::TupleStructInfo) X(lathe::relax::FuncStructInfo)
+// clang-format on
 template <>
 struct lathe::ir::FamilyKinds<lathe::relax::StructInfoNode> {
   using type = KindsAfter<void LATHE_STRUCT_INFO_KINDS(LATHE_KIND)>;
 };
 LATHE_STRUCT_INFO_KINDS(LATHE_DECLARE_KIND)
 // The kinds of expressions, one row each.
+// clang-format off
 #define LATHE_RELAX_KINDS(X)                                                                                        \
   X(lathe::relax::VarNode)                                                                                          \
   X(lathe::relax::Constant) X(lathe::relax::Tuple) X(lathe::relax::TupleGetItem) X(lathe::relax::ShapeExpr)         \
       X(lathe::relax::PrimValue) X(lathe::relax::StringImm) X(lathe::relax::DataTypeImm) X(lathe::relax::GlobalVar) \
           X(lathe::relax::ExternFunc) X(lathe::relax::OpRef) X(lathe::relax::Call) X(lathe::relax::SeqExpr)         \
               X(lathe::relax::If)
+// clang-format on
 template <>
 struct lathe::ir::FamilyKinds<lathe::relax::ExprNode> {
   using type = KindsAfter<void LATHE_RELAX_KINDS(LATHE_KIND)>;
 };
 LATHE_RELAX_KINDS(LATHE_DECLARE_KIND)
 // The kinds of bindings, one row each.
+// clang-format off
 #define LATHE_BINDING_KINDS(X) X(lathe::relax::VarBinding) X(lathe::relax::MatchCast)
+// clang-format on
 template <>
 struct lathe::ir::FamilyKinds<lathe::relax::BindingNode> {
   using type = KindsAfter<void LATHE_BINDING_KINDS(LATHE_KIND)>;

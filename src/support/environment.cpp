@@ -1,5 +1,7 @@
 #include "support/environment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -47,6 +49,8 @@ Environment read_environment() {
 #undef LATHE_KNOB_compiler
   return environment;
 }
+
+char** process_environment() { return environ; }
 
 std::string home_folder() { return value_of("HOME", ""); }
 

@@ -38,6 +38,8 @@ struct Environment {
 Environment read_environment();
 // The user's home folder (HOME); empty where there is none.
 std::string home_folder();
+// The whole environment, for a process that is started: NAME=value texts, then null.
+char** process_environment();
 
 // The ladder of LATHE_DEBUG: each level shows what the levels below it show, and this.
 struct DebugLevel {

@@ -241,17 +241,21 @@ struct BlockRealize : StmtNode {
 }  // namespace lathe::tir
 
 // The kinds of statements, one row each.
+// clang-format off
 #define LATHE_STMT_KINDS(X)                                                                                 \
   X(lathe::tir::LetStmt)                                                                                    \
   X(lathe::tir::AttrStmt) X(lathe::tir::AssertStmt) X(lathe::tir::BufferStore) X(lathe::tir::DeclBuffer)    \
       X(lathe::tir::Allocate) X(lathe::tir::AllocateConst) X(lathe::tir::SeqStmt) X(lathe::tir::IfThenElse) \
           X(lathe::tir::Evaluate) X(lathe::tir::For) X(lathe::tir::While) X(lathe::tir::Block)              \
               X(lathe::tir::BlockRealize)
+// clang-format on
 template <>
 struct lathe::ir::FamilyKinds<lathe::tir::StmtNode> {
   using type = KindsAfter<void LATHE_STMT_KINDS(LATHE_KIND)>;
 };
+// clang-format off
 #define LATHE_STMT_PARTS(X) X(lathe::tir::BufferRegionNode) X(lathe::tir::MatchBufferRegionNode)
+// clang-format on
 LATHE_STMT_KINDS(LATHE_DECLARE_KIND)
 LATHE_STMT_PARTS(LATHE_DECLARE_KIND)
 

@@ -6,8 +6,7 @@
 #include <sys/wait.h>
 
 #include "arrays/npy.h"
-
-extern char** environ;
+#include "support/environment.h"
 
 namespace lathe::tool {
 namespace {
@@ -62,7 +61,7 @@ int run_quietly(const std::vector<std::string>& words) {
   ::posix_spawn_file_actions_init(&actions);
   for (const int file : {0, 1, 2}) ::posix_spawn_file_actions_addopen(&actions, file, "/dev/null", O_RDWR, 0);
   pid_t child = 0;
-  const int failed = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  const int failed = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), support::process_environment());
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed) return -1;
   int status = 0;
