@@ -157,18 +157,18 @@ def wheel():
 
 
 TEST_PARTS = [
+    Part("build", build_everything, "everything"),
     Part("checks", checks, "format, layers, sizes, passes' tests, heavy headers"),
-    Part("build", build_everything, "everything; sources by eights when the build folder is empty"),
     Part("unit", unit_tests, "every C++ test binary, through ctest"),
     Part("python", python_tests, "the Python and whole-system tests, through pytest"),
-    Part("sanitized", sanitized_readers, "C++ tests of the readers and the IR, address and undefined behaviour"),
-    Part("fuzz", fuzz_briefly, f"each fuzz target for {FUZZ_SECONDS_IN_TEST} seconds"),
 ]
 
 CHECK_PARTS = [
     *TEST_PARTS[:3],
     Part("python-full", full_python_tests, "all Python tests, PyTorch as the reference at full size"),
     Part("proofs", proofs, "every simplifier rule proved anew"),
+    Part("sanitized", sanitized_readers, "C++ tests of the readers and the IR, address and undefined behaviour"),
+    Part("fuzz", fuzz_briefly, f"each fuzz target for {FUZZ_SECONDS_IN_TEST} seconds"),
     Part("sanitized-all", sanitized_everything, "all C++ tests, address and undefined behaviour"),
     Part("tsan", thread_sanitized, "runtime, code generation and driver under the thread sanitizer"),
     Part("fuzz-full", fuzz_fully, f"each fuzz target for {FUZZ_SECONDS_IN_CHECK} seconds"),
