@@ -101,14 +101,19 @@ function(lathe_sources_of room rooms out)
   set(${out} ${files} PARENT_SCOPE)
 endfunction()
 
-# In unity builds, replaces the files of <list> by a few that include them by eights: less to parse, for builds from nothing. Their
-# text is the same in every clone, so that the compiler cache holds. File-local names must be unique in a room.
+# In unity builds, replaces the files of <list> by a few that include them by eights: less to parse, for builds from
+# nothing. Their text is the same in every clone, so that the compiler cache holds. File-local names must be unique in a
+# room; files of LATHE_NOT_UNITED stay as they are.
 function(lathe_unite name list)
   set(united "")
   set(text "")
   set(count 0)
   foreach(file IN LISTS ${list})
     cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${CMAKE_SOURCE_DIR}/src OUTPUT_VARIABLE include)
+    if(include IN_LIST LATHE_NOT_UNITED)
+      list(APPEND united ${file})
+      continue()
+    endif()
     string(APPEND text "#include \"${include}\"\n")
     math(EXPR count "${count} + 1")
     math(EXPR phase "${count} % 8")
@@ -146,7 +151,7 @@ function(lathe_add_room room rooms)
     set(ships_alone TRUE)
   endif()
 
-  if(LATHE_UNITY AND NOT ships_alone AND NOT room IN_LIST LATHE_NOT_UNITED)
+  if(LATHE_UNITY AND NOT ships_alone)
     lathe_unite(${name} files)
     lathe_unite(${name}_test tests)
   endif()

@@ -29,7 +29,7 @@ driver::CompileOptions options_of(const CompileArguments& a) {
   options.compile_threads = a.compile_threads;
   options.disabled_passes.insert(a.disabled_passes.begin(), a.disabled_passes.end());
   options.dump_folder = a.dump_folder;
-  options.verify = a.verify;
+  options.verify |= a.verify;
   options.debug = support::debug_level(support::read_environment());
   options.cancelled = is_interrupted;
   if (a.use_cache) options.cache = &kernel_cache();

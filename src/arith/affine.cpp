@@ -12,8 +12,6 @@ using namespace ir;
 using support::Diagnostic;
 using support::Result;
 
-Expr number(int64_t value) { return int64(value); }
-
 class Detector {
  public:
   Detector(const Domain& domain, Analyzer& analyzer) : analyzer_(analyzer), known_(analyzer.knowledge()) {
@@ -22,7 +20,7 @@ class Detector {
       const Expr min = analyzer.simplify(range.min), extent = analyzer.simplify(range.extent);
       const Var counter = is_int(min, 0) ? var : ir::var(var->name, var->dtype);
       if (counter != var) from_zero_.emplace(var, counter + min);
-      analyzer.bind(counter, Range{number(0), extent});
+      analyzer.bind(counter, Range{int64(0), extent});
       by_var_.emplace(counter.get(), sources_.size());
       sources_.push_back({.var = var, .min = min, .extent = extent});
     }
@@ -137,7 +135,7 @@ class Detector {
     }
     std::sort(found.rbegin(), found.rend());
     for (const size_t at : found) sum.digits.erase(sum.digits.begin() + static_cast<ptrdiff_t>(at));
-    sum.digits.push_back({fusion, number(1), sources_[fusion].extent, scale});
+    sum.digits.push_back({fusion, int64(1), sources_[fusion].extent, scale});
   }
 
   Result<AffineSum> parse(const Expr& e) {
@@ -164,7 +162,7 @@ class Detector {
       }
       AffineDigit digit = TRY(parse_digit(moving));
       if (t.coefficient < 0) return refuse(e, "a term in it counts down");
-      Expr scale = number(t.coefficient);
+      Expr scale = int64(t.coefficient);
       for (const Expr& f : scales) {
         if (!analyzer_.can_prove_greater_equal(f, 0)) return refuse(e, "a factor in it may be negative");
         scale = scale * f;
@@ -182,7 +180,7 @@ class Detector {
   Result<AffineDigit> parse_digit(const Expr& e) {
     if (const auto* v = e.as<VarNode>()) {
       const size_t source = by_var_.at(v);
-      return AffineDigit{source, number(1), sources_[source].extent, number(1)};
+      return AffineDigit{source, int64(1), sources_[source].extent, int64(1)};
     }
     if (const auto* div = e.as<FloorDiv>()) {
       AffineDigit digit = TRY(parse_operand(div->a, div->b));
@@ -206,7 +204,7 @@ class Detector {
     if (!is_int(sum.base, 0)) return refuse(e, "an offset is divided in it");
     if (sum.digits.size() == 1 && is_int(sum.digits[0].scale, 1)) return sum.digits[0];
     const size_t source = TRY(fuse(sum, e));
-    return AffineDigit{source, number(1), sources_[source].extent, number(1)};
+    return AffineDigit{source, int64(1), sources_[source].extent, int64(1)};
   }
 
   // The source that counts as `sum` does.
@@ -243,7 +241,7 @@ struct Tiling {
 
 Tiling tile(const AffineSource& source, std::vector<AffineDigit> used, Analyzer& analyzer) {
   Tiling tiling;
-  Expr next = number(1);
+  Expr next = int64(1);
   while (!used.empty()) {
     size_t at = used.size();
     for (size_t i = 0; i < used.size() && at == used.size(); ++i)
@@ -255,7 +253,7 @@ Tiling tile(const AffineSource& source, std::vector<AffineDigit> used, Analyzer&
         bool lowest = true;
         for (size_t j = 0; j < used.size(); ++j)
           lowest = lowest && (i == j || analyzer.can_prove(le(used[i].lower, used[j].lower)));
-        if (lowest && analyzer.can_prove(eq(floormod(used[i].lower, next), number(0)))) at = i;
+        if (lowest && analyzer.can_prove(eq(floormod(used[i].lower, next), int64(0)))) at = i;
       }
       if (at == used.size()) {
         tiling.disjoint = tiling.even = false;
@@ -266,7 +264,7 @@ Tiling tile(const AffineSource& source, std::vector<AffineDigit> used, Analyzer&
     used.erase(used.begin() + static_cast<ptrdiff_t>(at));
   }
   if (!analyzer.can_prove(le(source.extent, next))) tiling.whole = false;
-  tiling.even = analyzer.can_prove(eq(floormod(source.extent, next), number(0)));
+  tiling.even = analyzer.can_prove(eq(floormod(source.extent, next), int64(0)));
   return tiling;
 }
 
@@ -282,7 +280,7 @@ Result<AffineMap> detect(const std::vector<Expr>& indices, const Domain& domain,
     AffineSum sum = TRY(detector.index(e, simplify));
     const bool compact = TRY(detector.order(sum, e));
     map.surjective = map.surjective && compact;
-    map.extents.push_back(sum.digits.empty() ? number(1)
+    map.extents.push_back(sum.digits.empty() ? int64(1)
                                              : analyzer.simplify(floordiv(sum.digits[0].scale * sum.digits[0].extent,
                                                                           sum.digits.back().scale)));
     map.indices.push_back(std::move(sum));
@@ -296,7 +294,7 @@ Result<AffineMap> detect(const std::vector<Expr>& indices, const Domain& domain,
   for (size_t s = sources.size(); s-- > 0;) {
     const bool fusion = !sources[s].var;
     if (used[s].empty()) {
-      const bool needed = !fusion && !analyzer.can_prove_equal(sources[s].extent, number(1));
+      const bool needed = !fusion && !analyzer.can_prove_equal(sources[s].extent, int64(1));
       if (needed) map.injective = false;
       continue;
     }

@@ -8,8 +8,6 @@ namespace {
 using namespace ir;
 using support::Result;
 
-Expr number(int64_t value) { return int64(value); }
-
 // The digit of `source_value`.
 Expr digit_of(const Expr& source_value, const AffineDigit& d, const Expr& source_extent, Analyzer& analyzer) {
   const Expr quotient = floordiv(source_value, d.lower);
@@ -23,7 +21,7 @@ std::vector<Expr> normalize(const AffineMap& map, Analyzer& analyzer) {
   const Analyzer::Scope scope(analyzer);
   std::vector<Expr> values;
   const auto value_of = [&](const AffineSum& sum) {
-    Expr total = sum.base ? sum.base : number(0);
+    Expr total = sum.base ? sum.base : int64(0);
     for (const AffineDigit& d : sum.digits)
       total = total + digit_of(values[d.source], d, map.sources[d.source].extent, analyzer) * d.scale;
     return total;

@@ -56,11 +56,6 @@ ConstIntBound of_imm(const IntImm& imm) {
   return {imm.value, imm.value};
 }
 
-template <class T>
-const T& as(const Expr& e) {
-  return static_cast<const T&>(*e);
-}
-
 bool is_leaf(const Expr& e) {
   const int k = kind_of(e);
   return k == kind<VarNode> || k == kind<IntImm>;

@@ -9,11 +9,6 @@ namespace {
 
 using namespace ir;
 
-template <class T>
-const T& as(const Expr& e) {
-  return static_cast<const T&>(*e);
-}
-
 // The parts of a sum whose coefficients `d` divides, divided by it, and the others with the constant.
 struct Parts {
   Sum multiples, rest;

@@ -9,11 +9,6 @@ namespace {
 
 using namespace ir;
 
-template <class T>
-const T& as(const Expr& e) {
-  return static_cast<const T&>(*e);
-}
-
 // One variable at a time, innermost first: its range's ends may mention the ones further out.
 class Evaluator {
  public:

@@ -52,11 +52,6 @@ ModularSet remainder(ModularSet a, ModularSet b) {
   return normal(gcd(a.coeff, b.base), a.base);
 }
 
-template <class T>
-const T& as(const Expr& e) {
-  return static_cast<const T&>(*e);
-}
-
 ModularSet of_var(Knowledge& known, const Expr& e) {
   const VarFacts* facts = known.find(e.as<VarNode>());
   if (!facts) return anything;

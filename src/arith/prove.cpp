@@ -8,11 +8,6 @@ namespace {
 
 using namespace ir;
 
-template <class T>
-const T& as(const Expr& e) {
-  return static_cast<const T&>(*e);
-}
-
 bool nonnegative_by_facts(Knowledge& known, const Sum& sum, int depth);
 
 // sum * s - fact * q with the term of `fact` at `at` gone; s, q > 0 in lowest terms.

@@ -9,11 +9,6 @@ namespace {
 
 using namespace ir;
 
-template <class T>
-const T& as(const Expr& e) {
-  return static_cast<const T&>(*e);
-}
-
 bool is_sum_kind(int k) { return k == kind<Add> || k == kind<Sub> || k == kind<Mul>; }
 bool scalar_index(const Knowledge& known, const Expr& e) { return e->dtype.is_scalar() && is_index(known, e); }
 

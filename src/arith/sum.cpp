@@ -10,11 +10,6 @@ using namespace ir;
 // A product of sums is multiplied out when it gives at most this many terms.
 constexpr size_t largest_product = 16;
 
-template <class T>
-const T& as(const Expr& e) {
-  return static_cast<const T&>(*e);
-}
-
 void append(Knowledge& known, const Expr& e, int64_t scale, Sum& sum);
 
 Sum multiply(Knowledge& known, const Sum& a, const Sum& b) {

@@ -16,11 +16,6 @@ bool same_all(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 
 bool same_or_absent(const Expr& a, const Expr& b) { return a && b ? same(a, b) : !a && !b; }
 
-template <class T>
-const T& as(const ExprNode& e) {
-  return static_cast<const T&>(e);
-}
-
 int order(auto a, auto b) { return a < b ? -1 : b < a ? 1 : 0; }
 
 uint64_t dtype_key(DType t) { return static_cast<uint64_t>(t.code) << 32 | uint64_t{t.bits} << 16 | t.lanes; }

@@ -18,17 +18,24 @@ inline constexpr int kind = ir::FamilyKinds<ExprNode>::type::index_of<T>();
 inline int kind_of(const ExprNode& e) { return e.node_class().kind; }
 inline int kind_of(const Expr& e) { return e->node_class().kind; }
 
+// The node as a kind that the caller has made sure of, by a switch as above.
+template <class T>
+const T& as(const ExprNode& e) {
+  return static_cast<const T&>(e);
+}
+template <class T>
+const T& as(const Expr& e) {
+  return static_cast<const T&>(*e);
+}
+
 // Calls `visit` with the node as its kind when it has two operands `a` and `b`; false for other kinds.
 template <class F>
 bool visit_binary(const ExprNode& e, F&& visit) {
-  const auto as = [&]<class T>(std::type_identity<T>) {
-    visit(static_cast<const T&>(e));
-    return true;
-  };
   switch (kind_of(e)) {
-#define LATHE_CASE(Kind) \
-  case kind<ir::Kind>:   \
-    return as(std::type_identity<ir::Kind>{});
+#define LATHE_CASE(Kind)    \
+  case kind<ir::Kind>:      \
+    visit(as<ir::Kind>(e)); \
+    return true;
     // clang-format off
     LATHE_CASE(Add) LATHE_CASE(Sub) LATHE_CASE(Mul) LATHE_CASE(Div) LATHE_CASE(Mod) LATHE_CASE(FloorDiv)
     LATHE_CASE(FloorMod) LATHE_CASE(Min) LATHE_CASE(Max) LATHE_CASE(EQ) LATHE_CASE(NE) LATHE_CASE(LT) LATHE_CASE(LE)

@@ -10,13 +10,20 @@
 
 namespace lathe::driver {
 
+// Builds without NDEBUG check themselves.
+#ifdef NDEBUG
+inline constexpr bool development_build = false;
+#else
+inline constexpr bool development_build = true;
+#endif
+
 struct CompileOptions {
   target::Target target;
   int compile_threads = 0;  // 0: as many as this process may use; the result does not depend on it
   std::set<std::string> disabled_passes;
-  std::string stop_after;   // the last row to run
-  bool verify = false;      // check the program before and after each row
-  std::string dump_folder;  // where each changed program is written, one file a row; empty: nowhere
+  std::string stop_after;           // the last row to run
+  bool verify = development_build;  // check the program before and after each row
+  std::string dump_folder;          // where each changed program is written, one file a row; empty: nowhere
   std::function<void(const std::string& stage, double fraction)> on_progress;
   std::function<bool()> cancelled;
   codegen::KernelCache* cache = nullptr;

@@ -25,7 +25,9 @@ ir::Pass default_schedule(const target::Target& target) {
     for (const auto& [name, original] : before) {
       const auto scheduled = module.find_as<tir::PrimFunc>(name);
       if (!scheduled || scheduled.same_as(before.find_as<tir::PrimFunc>(name))) continue;
-      const support::Result<tir::Function> kernel = tir::lower_to_kernel(scheduled);
+      ir::IRModule alone;
+      alone.set(name, scheduled);
+      const support::Result<ir::IRModule> kernel = ir::run_passes(std::move(alone), kernel_rows(), {});
       if (kernel.ok()) continue;
       context.remark("schedule_functions", name, "the schedule does not lower: " + kernel.diagnostics()[0].message);
       module.set(name, original);
@@ -57,21 +59,36 @@ std::vector<ir::PassRow> pipeline(const target::Target& target) {
       {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},
       // -- from operators to loops --
       {"legalize", lower::legalize, {"fuse_ops"}},
+      {"schedule_functions", default_schedule(target), {"legalize"}},
   };
-  for (ir::PassRow& row : tensor_program_rows(target)) rows.push_back(std::move(row));
+  for (ir::PassRow& row : kernel_rows()) rows.push_back(std::move(row));
   return rows;
 }
 
-std::vector<ir::PassRow> tensor_program_rows(const target::Target& target) {
-  std::vector<ir::PassRow> rows = {{"schedule_functions", default_schedule(target)}};
-  for (const ir::PassRow& row : tir::lowering_rows()) rows.push_back(row);
-  return rows;
+std::vector<ir::PassRow> kernel_rows() {
+  return {
+      // -- from loops and blocks to kernels: what is legal after each is tir/stages.cpp --
+      {"compact_buffers", tir::compact_buffers},
+      {"lower_init", tir::lower_init},
+      {"convert_blocks", tir::convert_blocks, {"lower_init"}},
+      {"flatten_buffers", tir::flatten_buffers, {"convert_blocks"}},
+      {"simplify", tir::simplify},
+      {"partition_loops", tir::partition_loops, {"flatten_buffers"}},
+      {"simplify_partitions", tir::simplify, {"partition_loops"}},
+      {"vectorize_loops", tir::vectorize_loops, {"flatten_buffers"}},
+      {"unroll_loops", tir::unroll_loops, {"vectorize_loops"}},
+      {"simplify_vectors", tir::simplify, {"vectorize_loops", "unroll_loops"}},
+      {"legalize_registers", tir::legalize_registers, {"unroll_loops"}},
+      {"lower_intrinsics", tir::lower_intrinsics},
+      {"legalize_dtypes", tir::legalize_dtypes, {"lower_intrinsics"}},
+      {"nest_parallel", tir::nest_parallel},
+  };
 }
 
 std::string_view stage_of(std::string_view row) {
   if (row == "write_program" || row == "generate_code") return "code";
   if (row == "legalize" || row == "schedule_functions") return "tensor programs";
-  for (const ir::PassRow& lowering : tir::lowering_rows())
+  for (const ir::PassRow& lowering : kernel_rows())
     if (lowering.name == row) return "kernels";
   return "graph";
 }

@@ -9,8 +9,8 @@ namespace lathe::driver {
 // The rows for a target: from relax as imported to kernel tir.
 std::vector<ir::PassRow> pipeline(const target::Target& target);
 
-// Rows that run on PrimFuncs alone, as the second part of the pipeline.
-std::vector<ir::PassRow> tensor_program_rows(const target::Target& target);
+// Its last part: the rows that make kernels of scheduled tensor functions.
+std::vector<ir::PassRow> kernel_rows();
 
 // The stage that a row belongs to, for people: "graph", "tensor programs", "kernels", "code".
 std::string_view stage_of(std::string_view row);

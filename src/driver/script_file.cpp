@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "driver/verify_module.h"
 #include "ops/operators.h"
 #include "relax/script/dialect.h"
 #include "script/constant_text.h"
@@ -74,7 +75,9 @@ support::Result<ir::IRModule> read_script(const std::string& path) {
   };
   const auto graph = relax::script_dialect(ops::default_operators());
   const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
-  return script::parse({path, std::move(text)}, dialects, options);
+  ir::IRModule module = TRY(script::parse({path, std::move(text)}, dialects, options));
+  if (support::Diagnostics found = verify_module(module, {}); !found.empty()) return found;
+  return module;
 }
 
 support::Status write_script(const ir::IRModule& module, const std::string& path) {

@@ -1,9 +1,12 @@
-// Checks a module of both IRs between the rows of the pipeline.
+// Checks a whole module: what ir::run_passes asks before the first row and after each.
 #pragma once
 
-#include "ir/function.h"
+#include "ir/pass.h"
 
 namespace lathe::driver {
-// What is wrong with the module after row `after_row`; empty when it is well formed.
-support::Diagnostics verify_module(const ir::IRModule& module, const std::string& after_row);
+
+// What is wrong with the graph functions and the tensor functions of a module on which these rows have run; empty when
+// it is well formed.
+support::Diagnostics verify_module(const ir::IRModule& module, const ir::RowsRun& rows);
+
 }  // namespace lathe::driver

@@ -12,14 +12,16 @@ namespace {
 using namespace testing;  // NOLINT: the fixture's words
 using Names = std::vector<std::string>;
 
-ir::IRModule eliminated(const ir::IRModule& module) { return eliminate_dead_code(module, context()).value_or_throw(); }
+ir::IRModule without_dead_code(const ir::IRModule& module) {
+  return eliminate_dead_code(module, context()).value_or_throw();
+}
 
 TEST(eliminate_dead_code, drops_a_chain_that_nobody_uses) {
   Graph g;
   const Expr x = g.input("x", {ir::size_var("n"), ir::int64(5)});
   g.call(ops::log, {g.call(ops::exp, {x})});
   const auto before = g.finish(g.call(ops::negative, {x}));
-  const auto after = eliminated(before);
+  const auto after = without_dead_code(before);
   EXPECT_EQ(calls(after), Names{"negative"});
   EXPECT_EQ(difference(before, after), "");
 }
@@ -30,7 +32,7 @@ TEST(eliminate_dead_code, keeps_what_a_result_needs) {
   const Expr a = g.call(ops::exp, {x});
   const Expr b = g.call(ops::negative, {a});
   const auto before = g.finish(std::vector<Expr>{a, b});
-  const auto after = eliminated(before);
+  const auto after = without_dead_code(before);
   EXPECT_EQ(calls(after), (Names{"exp", "negative"}));
   EXPECT_EQ(difference(before, after), "");
 }
@@ -43,7 +45,7 @@ TEST(eliminate_dead_code, keeps_operands_inside_tuples) {
       relax::make<relax::Tuple>(std::vector<Expr>{a, x}),
       relax::make<relax::TupleStructInfo>(std::vector<relax::StructInfo>{a->struct_info, x->struct_info}));
   const auto before = g.finish(g.call(ops::concat, {both}));
-  const auto after = eliminated(before);
+  const auto after = without_dead_code(before);
   EXPECT_EQ(calls(after), (Names{"exp", "concat"}));
   EXPECT_EQ(difference(before, after), "");
 }
@@ -55,7 +57,7 @@ TEST(eliminate_dead_code, drops_private_functions_that_nobody_calls) {
   const auto function = module.find_as<relax::FunctionNode>("main");
   module.set("shown", function);
   module.set("hidden", ir::with(*function, [](relax::FunctionNode& f) { f.attrs.set("private", true); }));
-  const auto after = eliminated(module);
+  const auto after = without_dead_code(module);
   EXPECT_TRUE(after.find("main"));
   EXPECT_TRUE(after.find("shown"));
   EXPECT_FALSE(after.find("hidden"));

@@ -12,7 +12,9 @@ namespace {
 using namespace testing;  // NOLINT: the fixture's words
 using Names = std::vector<std::string>;
 
-ir::IRModule folded(const ir::IRModule& module) { return fold_constants(module, context()).value_or_throw(); }
+ir::IRModule with_constants_folded(const ir::IRModule& module) {
+  return fold_constants(module, context()).value_or_throw();
+}
 
 TEST(fold_constants, computes_what_constants_determine) {
   Graph g;
@@ -20,7 +22,7 @@ TEST(fold_constants, computes_what_constants_determine) {
   const Expr w = g.call(ops::exp, {g.call(ops::add, {weights({3, 7}, 1), weights({7}, 2)})});
   const Expr transposed = g.call(ops::permute_dims, {w});
   const auto before = g.finish(g.call(ops::matmul, {x, transposed}));
-  const auto after = folded(before);
+  const auto after = with_constants_folded(before);
   const auto* product = find_call(after, "matmul");
   ASSERT_TRUE(product);
   ASSERT_TRUE(product->args[1].is<relax::Constant>());
@@ -31,7 +33,7 @@ TEST(fold_constants, computes_what_constants_determine) {
 TEST(fold_constants, folds_a_whole_function_to_its_value) {
   Graph g;
   const auto before = g.finish(g.call(ops::add, {values({3}, {1, 2, 3}), values({}, {0.5})}));
-  const auto after = folded(before);
+  const auto after = with_constants_folded(before);
   const auto* result = constant_result(after);
   ASSERT_TRUE(result);
   for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(ir::float_at(*result->data, i), static_cast<double>(i) + 1.5);
@@ -42,7 +44,7 @@ TEST(fold_constants, keeps_what_an_input_takes_part_in) {
   const Expr x = g.input("x", Extents{3});
   const Expr y = g.call(ops::add, {x, weights({3}, 1)});
   const auto before = g.finish(g.call(ops::exp, {y}));
-  EXPECT_EQ(calls(folded(before)), (Names{"add", "exp"}));
+  EXPECT_EQ(calls(with_constants_folded(before)), (Names{"add", "exp"}));
 }
 
 TEST(fold_constants, folds_items_of_a_constant_tuple) {
@@ -51,7 +53,7 @@ TEST(fold_constants, folds_items_of_a_constant_tuple) {
   const Expr halves = g.call(ops::split, {weights({4, 3}, 5)}, ir::make<ops::SplitAttributes>(0, Extents{}, 2));
   const Expr half = g.emit(relax::make<relax::TupleGetItem>(halves, 1));
   const auto before = g.finish(g.call(ops::add, {x, half}));
-  const auto after = folded(before);
+  const auto after = with_constants_folded(before);
   EXPECT_TRUE(find_call(after, "add")->args[1].is<relax::Constant>());
   EXPECT_EQ(difference(before, after), "");
 }
@@ -61,7 +63,7 @@ TEST(fold_constants, does_not_store_a_large_value_that_is_cheap_to_make) {
   const auto grown = [&](int64_t n) { return g.call(ops::broadcast_to, {filled({1}, 3), shape({n})}); };
   const int64_t fits = largest_growth_bytes / 4;
   const Expr small = g.call(ops::exp, {g.input("x", Extents{1})});
-  const auto after = folded(g.finish(
+  const auto after = with_constants_folded(g.finish(
       std::vector<Expr>{g.call(ops::add, {small, grown(fits)}), g.call(ops::subtract, {small, grown(fits + 1)})}));
   EXPECT_TRUE(find_call(after, "add")->args[1].is<relax::Constant>());
   EXPECT_FALSE(find_call(after, "subtract")->args[1].is<relax::Constant>());

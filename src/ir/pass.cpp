@@ -16,12 +16,13 @@ void check_order(const std::vector<PassRow>& rows) {
 support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>& rows, const PassContext& context,
                                      const Verifier& verifier) {
   check_order(rows);
-  const auto verify = [&](const std::string& when, const std::string& after_row) {
+  RowsRun rows_run;
+  const auto verify = [&](const std::string& when) {
     if (!context.verify || !verifier) return;
-    const support::Diagnostics found = verifier(module, after_row);
+    const support::Diagnostics found = verifier(module, rows_run);
     if (!found.empty()) throw support::InternalError(when + ": " + support::render(found));
   };
-  verify("before the first row", "");
+  verify("before the first row");
   int number = 0;
   for (const PassRow& row : rows) {
     ++number;
@@ -37,7 +38,8 @@ support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>
     module = TRY(row.run(std::move(module), context));
     if (context.on_time) context.on_time(row.name, std::chrono::steady_clock::now() - start);
     if (context.on_change && structural_hash(module) != before) context.on_change(number, row.name, module);
-    verify("after " + row.name, row.name);
+    rows_run.insert(row.name);
+    verify("after " + row.name);
     if (row.name == context.stop_after) break;
   }
   return module;

@@ -48,11 +48,14 @@ using Pass = std::function<support::Result<IRModule>(IRModule, const PassContext
 struct PassRow {
   std::string name;  // one name everywhere: function, file, command line, dump, timing
   Pass run;
-  std::vector<std::string> after;  // rows that must come earlier when present
+  std::vector<std::string> after = {};  // rows that must come earlier when present
 };
 
-// Checks a module after the row named (empty: before the first); empty when well formed.
-using Verifier = std::function<support::Diagnostics(const IRModule&, const std::string& after_row)>;
+// The names of the rows that have run.
+using RowsRun = std::set<std::string, std::less<>>;
+
+// Checks a module on which these rows have run; empty when well formed.
+using Verifier = std::function<support::Diagnostics(const IRModule&, const RowsRun&)>;
 
 // Runs the rows in order.
 support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>& rows, const PassContext& context,

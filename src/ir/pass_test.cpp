@@ -75,13 +75,13 @@ TEST_F(Passes, are_timed_and_shown_when_they_change_something) {
 TEST_F(Passes, are_followed_by_the_verifier) {
   context.verify = true;
   std::string verified;
-  const auto verifier = [&](const IRModule& module, const std::string& after) -> support::Diagnostics {
-    verified += after + " ";
+  const auto verifier = [&](const IRModule& module, const RowsRun& rows) -> support::Diagnostics {
+    verified += std::to_string(rows.size()) + " ";
     if (!module.attrs.contains("bad")) return {};
     return {support::Diagnostic{.code = {"ir-broken"}, .message = "the module is broken"}};
   };
   ASSERT_TRUE(run_passes({}, {row("a"), row("b")}, context, verifier).ok());
-  EXPECT_NE(verified.find("a b "), std::string::npos) << verified;
+  EXPECT_NE(verified.find("0 1 2 "), std::string::npos) << verified;
   try {
     (void)run_passes({}, {row("a"), row("bad"), row("c")}, context, verifier);
     FAIL() << "a broken module went through";
@@ -93,7 +93,7 @@ TEST_F(Passes, are_followed_by_the_verifier) {
 
 TEST_F(Passes, verify_what_they_are_given) {
   context.verify = true;
-  const auto verifier = [](const IRModule& module, const std::string&) -> support::Diagnostics {
+  const auto verifier = [](const IRModule& module, const RowsRun&) -> support::Diagnostics {
     if (!module.attrs.contains("bad")) return {};
     return {support::Diagnostic{.code = {"ir-broken"}, .message = "the module is broken"}};
   };

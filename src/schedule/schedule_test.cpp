@@ -13,7 +13,7 @@ using testing::dense;
 using testing::matmul;
 
 template <class T>
-std::string reason(const Result<T>& result) {
+std::string complaint(const Result<T>& result) {
   return result.ok() ? "accepted" : support::render(result.diagnostics());
 }
 
@@ -23,7 +23,7 @@ TEST(schedule, handles_survive_what_keeps_their_loops) {
   const std::vector<LoopRV> loops = sch.get_loops(block).value_or_throw();
   ASSERT_EQ(loops.size(), 3u);
   const std::vector<LoopRV> parts = sch.split(loops[0], {Factor(), int64_t{4}}).value_or_throw();
-  EXPECT_NE(reason(sch.get(loops[0])).find("no longer exists"), std::string::npos);
+  EXPECT_NE(complaint(sch.get(loops[0])).find("no longer exists"), std::string::npos);
   EXPECT_EQ(sch.get(loops[1]).value_or_throw()->loop_var->name, "s1");
   EXPECT_EQ(sch.get(parts[1]).value_or_throw()->loop_var->name, "s0_1");
   EXPECT_EQ(sch.get(block).value_or_throw()->name, "matmul");
@@ -42,7 +42,7 @@ TEST(schedule, copies_go_their_own_ways) {
 
 TEST(schedule, says_which_blocks_there_are) {
   Schedule sch = Schedule::create(dense(int64(4), int64(4), int64(4))).value_or_throw();
-  const std::string text = reason(sch.get_block("conv"));
+  const std::string text = complaint(sch.get_block("conv"));
   EXPECT_NE(text.find("function 'main' has no block named 'conv'"), std::string::npos) << text;
   EXPECT_NE(text.find("'matmul', 'bias_add', 'relu'"), std::string::npos) << text;
 }
@@ -69,12 +69,13 @@ TEST(schedule, refuses_a_block_that_does_not_declare_what_it_touches) {
     if (block && block->name == "matmul")
       lie = replace(body, s, with(*block, [](Block& copy) { copy.reads.pop_back(); }));
   });
-  EXPECT_NE(reason(Schedule::create(with_body(honest, lie))).find("block 'matmul' reads 'B' outside what it declares"),
-            std::string::npos);
+  EXPECT_NE(
+      complaint(Schedule::create(with_body(honest, lie))).find("block 'matmul' reads 'B' outside what it declares"),
+      std::string::npos);
 }
 
 TEST(schedule, refuses_a_module_without_tensor_functions) {
-  EXPECT_NE(reason(Schedule::create(ir::IRModule())).find("no tensor function"), std::string::npos);
+  EXPECT_NE(complaint(Schedule::create(ir::IRModule())).find("no tensor function"), std::string::npos);
 }
 
 TEST(trace, prints_and_replays) {
@@ -98,13 +99,13 @@ TEST(trace, prints_and_replays) {
   Schedule again = Schedule::create(f).value_or_throw();
   const Trace read = parse_trace(text).value_or_throw();
   EXPECT_EQ(read.as_python(), text);
-  ASSERT_TRUE(read.apply(again)) << reason(read.apply(again));
+  ASSERT_TRUE(read.apply(again)) << complaint(read.apply(again));
   EXPECT_EQ(ir::first_difference(again.mod(), sch.mod()).value_or(""), "");
   EXPECT_EQ(again.trace().as_python(), text);
 }
 
 TEST(trace, says_where_a_text_is_wrong) {
-  EXPECT_NE(reason(parse_trace("b0 = sch.get_block(\"x\")\nl1 = sch.nothing(b0)")).find("trace, line 2, column 17"),
+  EXPECT_NE(complaint(parse_trace("b0 = sch.get_block(\"x\")\nl1 = sch.nothing(b0)")).find("trace, line 2, column 17"),
             std::string::npos);
   for (const char* text : {"b0 =", "sch", "sch.", "sch.split(", "sch.split(l0", "sch.split(l0,", "= sch.fuse(l1)",
                            "sch.split(l0, factors=[[[[[[[[[[[1]]]]]]]]]]])", "x9 = sch.fuse(l0)", "sch.fuse(l0) l1",
@@ -129,7 +130,7 @@ TEST(trace, a_replay_refuses_what_does_not_fit) {
   for (const char* text : wrong) {
     Schedule copy = sch;
     const auto trace = parse_trace(text);
-    ASSERT_TRUE(trace.ok()) << text << reason(trace);
+    ASSERT_TRUE(trace.ok()) << text << complaint(trace);
     EXPECT_FALSE(trace->apply(copy)) << text;
   }
 }

@@ -1,7 +1,5 @@
 #include "tir/stages.h"
 
-#include "tir/passes/passes.h"
-
 namespace lathe::tir {
 namespace {
 
@@ -20,23 +18,24 @@ constexpr StageRow rows[] = {
     {Construct::nested_parallel, "a parallel loop inside a parallel loop", "nest_parallel"},
 };
 
-// The place of a pass among the lowering rows; -1 for block-level.
-int position(std::string_view pass) {
-  const std::vector<PassRow>& passes = lowering_rows();
-  if (pass == "kernel") return static_cast<int>(passes.size());
-  for (size_t i = 0; i < passes.size(); ++i)
-    if (passes[i].name == pass) return static_cast<int>(i);
-  return -1;
-}
-
 }  // namespace
 
 std::span<const StageRow> stage_rows() { return rows; }
 
-bool is_legal(Construct construct, std::string_view after) {
+const StageRow* illegal_after(Construct construct, const ir::RowsRun& passes) {
   for (const StageRow& row : rows)
-    if (row.construct == construct) return !row.gone_after.empty() && position(after) < position(row.gone_after);
-  return true;
+    if (row.construct == construct) return row.gone_after.empty() || passes.contains(row.gone_after) ? &row : nullptr;
+  return nullptr;
+}
+
+const ir::RowsRun& all_lowered() {
+  static const ir::RowsRun passes = [] {
+    ir::RowsRun all;
+    for (const StageRow& row : rows)
+      if (!row.gone_after.empty()) all.emplace(row.gone_after);
+    return all;
+  }();
+  return passes;
 }
 
 }  // namespace lathe::tir

@@ -1,9 +1,8 @@
 // What is legal after which pass: one table. A row names something a tensor function may hold and the pass after which
-// it may not occur any more; the verifier reads it, and so can people.
+// it may not occur any more; the verifier reads it, and so can people. Rooms above put the passes in order.
 #pragma once
 
-#include <span>
-#include <string_view>
+#include "ir/pass.h"
 
 namespace lathe::tir {
 
@@ -30,8 +29,10 @@ struct StageRow {
 };
 std::span<const StageRow> stage_rows();
 
-// Whether the construct may occur after the pass `after`; "" is block-level tir, "kernel" is the end. A name that is no
-// lowering pass is block-level.
-bool is_legal(Construct construct, std::string_view after);
+// The row of a construct that is not legal once these passes have run; null while it is.
+const StageRow* illegal_after(Construct construct, const ir::RowsRun& passes);
+
+// Every pass of the table: what has run on kernel tir.
+const ir::RowsRun& all_lowered();
 
 }  // namespace lathe::tir

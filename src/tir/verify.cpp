@@ -14,7 +14,7 @@ constexpr size_t most_reported = 16;
 
 class Verification {
  public:
-  Verification(const Function& function, std::string_view after) : function_(function), after_(after) {}
+  Verification(const Function& function, const ir::RowsRun& passes) : function_(function), passes_(passes) {}
 
   support::Diagnostics run() {
     for (const Var& param : function_->params) define(param, "a parameter");
@@ -40,11 +40,11 @@ class Verification {
     found_.push_back({.code = code, .place = origin_ ? *origin_ : support::Place(), .message = std::move(message)});
   }
   void require_legal(Construct construct, std::string detail = {}) {
-    if (is_legal(construct, after_)) return;
-    for (const StageRow& row : stage_rows())
-      if (row.construct == construct)
-        report(codes::illegal_after_stage,
-               fmt::format("{}{} is not legal after '{}'", row.what, detail, after_.empty() ? "parsing" : after_));
+    if (const StageRow* row = illegal_after(construct, passes_))
+      report(codes::illegal_after_stage,
+             fmt::format("{}{} is not legal {}", row->what, detail,
+                         row->gone_after.empty() ? std::string("in a tensor function")
+                                                 : fmt::format("after '{}'", row->gone_after)));
   }
 
   void define(const Var& var, const char* what) {
@@ -328,7 +328,7 @@ class Verification {
   }
 
   const Function& function_;
-  std::string_view after_;
+  const ir::RowsRun& passes_;
   support::Diagnostics found_;
   ir::Origin origin_;
   std::unordered_set<const VarNode*> defined_, seen_;
@@ -337,16 +337,16 @@ class Verification {
 
 }  // namespace
 
-support::Diagnostics verify(const Function& function, std::string_view after) {
-  return Verification(function, after).run();
+support::Diagnostics verify(const Function& function, const ir::RowsRun& passes) {
+  return Verification(function, passes).run();
 }
 
-support::Diagnostics verify_module(const IRModule& module, const std::string& after) {
+support::Diagnostics verify_module(const IRModule& module, const ir::RowsRun& passes) {
   support::Diagnostics all;
   for (const auto& [name, function] : module) {
     const auto* f = function.as<PrimFunc>();
     if (!f) continue;
-    for (support::Diagnostic& found : verify(Function(f), after)) {
+    for (support::Diagnostic& found : verify(Function(f), passes)) {
       found.note("in function '" + name + "'");
       all.push_back(std::move(found));
     }

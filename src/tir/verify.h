@@ -3,14 +3,15 @@
 #pragma once
 
 #include "support/diagnostic.h"
+#include "tir/stages.h"
 #include "tir/stmt.h"
 
 namespace lathe::tir {
 
-// What is wrong with `function` after the pass `after` ("": as a user writes it; "kernel": after all). Empty when well
-// formed. At most sixteen are reported.
-support::Diagnostics verify(const Function& function, std::string_view after = {});
+// What is wrong with `function` once `passes` have run on it (none: as a user writes it; `all_lowered()`: as code
+// generation wants it). Empty when well formed. At most sixteen are reported.
+support::Diagnostics verify(const Function& function, const ir::RowsRun& passes = {});
 // Every tensor function of a module: an ir::Verifier for run_passes.
-support::Diagnostics verify_module(const IRModule& module, const std::string& after);
+support::Diagnostics verify_module(const IRModule& module, const ir::RowsRun& passes);
 
 }  // namespace lathe::tir

@@ -55,7 +55,7 @@ void run(const Options& o) {
   options.compile_threads = o.threads;
   options.disabled_passes.insert(o.disabled.begin(), o.disabled.end());
   options.stop_after = o.stop_after.empty() ? driver::stop_row(*form) : o.stop_after;
-  options.verify = o.verify;
+  options.verify |= o.verify;
   options.dump_folder = o.dump_ir;
   const std::filesystem::path kept = codegen::kernel_cache_folder(support::read_environment().cache_dir);
   codegen::KernelCache cache(o.no_cache ? std::filesystem::path() : kept);

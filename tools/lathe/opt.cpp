@@ -45,7 +45,7 @@ void run(const Options& o) {
   const std::vector<ir::PassRow> chosen = chosen_rows(rows, o.passes);
   ir::IRModule module = driver::read_model(o.file, {parse_dims(o.dims)}).value_or_throw();
   ir::PassContext context;
-  context.verify = o.verify;
+  context.verify = o.verify || options.verify;
   context.evaluate = driver::native_evaluator(options);
   module = ir::run_passes(std::move(module), chosen, context, driver::verify_module).value_or_throw();
   const std::string text = driver::print(module);

@@ -10,25 +10,25 @@ namespace {
 using namespace ir;   // NOLINT
 using namespace tir;  // NOLINT
 
-constexpr int64_t count = 1 << 16;
+constexpr int64_t samples = 1 << 16;
 
 // B[i] = op(A[i]) by vectors of `lanes`.
 Kernel unary_kernel(const Intrinsic& op, DType t, int lanes) {
-  const Buffer a = buffer("A", {int64(count)}, t), b = buffer("B", {int64(count)}, t);
+  const Buffer a = buffer("A", {int64(samples)}, t), b = buffer("B", {int64(samples)}, t);
   const Var i = var("i");
   const Expr at = lanes == 1 ? Expr(i) : Expr(make<Ramp>(Expr(i * lanes), int64(1), int64_t{lanes}));
-  const Stmt body = make<For>(i, int64(0), int64(count / lanes), ForKind::serial,
+  const Stmt body = make<For>(i, int64(0), int64(samples / lanes), ForKind::serial,
                               Stmt(make<BufferStore>(b, call(op, load(a, {at})), std::vector<Expr>{at})));
   return {std::string(op.name), prim_func({a, b}, body)};
 }
 
 Kernel binary_kernel(const Intrinsic& op, DType t, int lanes) {
-  const Buffer a = buffer("A", {int64(count)}, t), b = buffer("B", {int64(count)}, t),
-               c = buffer("C", {int64(count)}, t);
+  const Buffer a = buffer("A", {int64(samples)}, t), b = buffer("B", {int64(samples)}, t),
+               c = buffer("C", {int64(samples)}, t);
   const Var i = var("i");
   const Expr at = make<Ramp>(Expr(i * lanes), int64(1), int64_t{lanes});
   const Stmt body = make<For>(
-      i, int64(0), int64(count / lanes), ForKind::serial,
+      i, int64(0), int64(samples / lanes), ForKind::serial,
       Stmt(make<BufferStore>(c, call(t.with_lanes(lanes), op, {load(a, {at}), load(b, {at})}), std::vector<Expr>{at})));
   return {std::string(op.name), prim_func({a, b, c}, body)};
 }
@@ -105,7 +105,7 @@ std::vector<T> special_values() {
 // ordinary sizes.
 template <class T>
 std::vector<T> arguments(std::mt19937_64& random, int round) {
-  std::vector<T> x(count);
+  std::vector<T> x(samples);
   for (T& v : x) {
     if (round % 2 == 0) {
       v = std::bit_cast<T>(static_cast<Bits<T>>(random()));

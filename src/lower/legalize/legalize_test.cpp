@@ -55,10 +55,10 @@ TEST(legalize, keeps_what_random_graphs_compute) {
   }
 }
 
-struct Build {
+struct Legalized {
   BlockBuilder builder;
   Var x = relax_var("x", tensor_info(std::vector<int64_t>{3, 5}, DType::float32()));
-  Build() { builder.begin_function("main", {x}); }
+  Legalized() { builder.begin_function("main", {x}); }
   Expr call(const Operator& op, std::vector<Expr> args) {
     return builder.emit_output(make_call(op, std::move(args)).value_or_throw());
   }
@@ -69,7 +69,7 @@ struct Build {
 };
 
 TEST(legalize, shares_equal_programs) {
-  Build b;
+  Legalized b;
   const auto module = b.legalized(b.call(ops::relu, {b.call(ops::negative, {b.call(ops::relu, {b.x})})}));
   EXPECT_EQ(programs_in(module), 2u);
   const auto bindings = bindings_of(module);
@@ -78,7 +78,7 @@ TEST(legalize, shares_equal_programs) {
 }
 
 TEST(legalize, does_not_share_programs_of_other_shapes) {
-  Build b;
+  Legalized b;
   const Expr flat = b.call(ops::reshape, {b.x, ir::make<ShapeExpr>(std::vector<ir::Expr>{ir::int64(15)})});
   b.call(ops::relu, {b.x});
   const auto module = b.legalized(b.call(ops::relu, {flat}));
@@ -88,7 +88,7 @@ TEST(legalize, does_not_share_programs_of_other_shapes) {
 }
 
 TEST(legalize, keeps_views) {
-  Build b;
+  Legalized b;
   const Expr flat = b.call(ops::reshape, {b.x, ir::make<ShapeExpr>(std::vector<ir::Expr>{ir::int64(15)})});
   const auto module = b.legalized(flat);
   EXPECT_EQ(programs_in(module), 0u);

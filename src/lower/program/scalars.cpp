@@ -6,22 +6,21 @@
 namespace lathe::lower {
 
 using abi::Opcode;
-using ir::Expr;
 
-bool Scalars::known(const Expr& e) const {
+bool Scalars::known(const ir::Expr& e) const {
   for (const ir::Var& var : ir::free_vars(e))
     if (!bound(var)) return false;
   return true;
 }
 
-support::Result<uint32_t> Scalars::binary(Opcode opcode, const Expr& a, const Expr& b) {
+support::Result<uint32_t> Scalars::binary(Opcode opcode, const ir::Expr& a, const ir::Expr& b) {
   const uint32_t left = TRY(operand(a)), right = TRY(operand(b));
   const uint32_t result = function_.reg(abi::ValueKind::scalar);
   function_.emit(opcode, {result, left, right});
   return result;
 }
 
-support::Result<uint32_t> Scalars::operand(const Expr& e) {
+support::Result<uint32_t> Scalars::operand(const ir::Expr& e) {
   if (const auto value = ir::as_int(e)) return program_.immediate(*value);
   if (const auto it = computed_.find(e); it != computed_.end()) return it->second;
   using R = support::Result<uint32_t>;

@@ -11,14 +11,13 @@ namespace {
 
 using abi::Opcode;
 using abi::ValueKind;
-using ir::Expr;
 using runtime::testing::i64;
 using runtime::testing::last_message;
 
 using Values = std::vector<int64_t>;
 // An expression and what it means, by plain C++.
 struct Meaning {
-  Expr e;
+  ir::Expr e;
   std::function<int64_t(const Values&)> value;
 };
 
@@ -147,7 +146,7 @@ TEST(scalars, computes_a_shared_expression_once) {
   Scalars scalars(program, main);
   const ir::Var n = ir::size_var("n");
   scalars.bind(n, main.reg(ValueKind::scalar));
-  const Expr twice = n * 2;
+  const ir::Expr twice = n * 2;
   const uint32_t first = scalars.operand(twice).value_or_throw();
   EXPECT_EQ(main.instruction_count(), 1u);
   EXPECT_EQ(scalars.operand(twice).value_or_throw(), first);

@@ -129,10 +129,10 @@ TEST(write_program, random_graphs_run_as_they_mean) {
 
 // ---- single programs ----
 
-struct Build {
+struct Written {
   BlockBuilder builder;
   std::vector<Var> params;
-  explicit Build(std::vector<std::vector<ir::Expr>> shapes, ir::Attributes attrs = {}) {
+  explicit Written(std::vector<std::vector<ir::Expr>> shapes, ir::Attributes attrs = {}) {
     for (size_t i = 0; i < shapes.size(); ++i)
       params.push_back(relax_var("x" + std::to_string(i), tensor_info(shapes[i], ir::DType::float32())));
     builder.begin_function("main", params, attrs);
@@ -175,7 +175,7 @@ TEST(write_program, writes_kernels_memory_and_signature) {
   const ir::Var n = ir::size_var("n");
   ir::Attributes attrs;
   attrs.set("output_names", ir::Value::List{std::string("y")});
-  Build b({{n, ir::int64(3)}}, attrs);
+  Written b({{n, ir::int64(3)}}, attrs);
   const Expr product = b.call(ops::matmul, {b.params[0], weights({3, 4}, 1)});
   const Program program = write_program(b.finish({b.call(ops::relu, {product})})).value_or_throw();
   EXPECT_EQ(program.kernels.size(), 2u);
@@ -188,7 +188,7 @@ TEST(write_program, writes_kernels_memory_and_signature) {
 }
 
 TEST(write_program, stores_equal_constants_once_and_aligned) {
-  Build b({{ir::int64(3)}});
+  Written b({{ir::int64(3)}});
   const Expr one = b.call(ops::add, {b.params[0], weights({3}, 1)}), two = b.call(ops::add, {one, weights({3}, 2)});
   const Program program = write_program(b.finish({b.call(ops::add, {two, weights({3}, 1)})})).value_or_throw();
   ASSERT_EQ(program.weights.size(), 2u);
@@ -199,7 +199,7 @@ TEST(write_program, stores_equal_constants_once_and_aligned) {
 }
 
 TEST(write_program, copies_results_that_no_kernel_wrote_for_them) {
-  Build b({{ir::int64(2), ir::int64(3)}});
+  Written b({{ir::int64(2), ir::int64(3)}});
   const Expr made = b.call(ops::negative, {b.params[0]}), constant = weights({5}, 3);
   const Expr flat = b.call(ops::reshape, {made, ir::make<ShapeExpr>(std::vector<ir::Expr>{ir::int64(6)})});
   const ir::IRModule module = b.finish({b.params[0], made, constant, made, flat});
@@ -217,7 +217,7 @@ TEST(write_program, copies_results_that_no_kernel_wrote_for_them) {
 }
 
 TEST(write_program, operands_keep_their_order) {
-  Build b({{ir::int64(3)}, {ir::int64(3)}});
+  Written b({{ir::int64(3)}, {ir::int64(3)}});
   const ir::IRModule module = b.finish({b.call(ops::subtract, {b.params[0], b.params[1]})});
   const Program program = write_program(module).value_or_throw();
   expect_parts(text_of(program), {"call_kernel @" + program.kernels[0] + " (%0, %1, %2)"});
@@ -225,7 +225,7 @@ TEST(write_program, operands_keep_their_order) {
 
 TEST(write_program, a_program_refuses_inputs_of_other_shapes) {
   const ir::Var n = ir::size_var("n");
-  Build b({{n, ir::int64(3)}, {n, ir::int64(3)}});
+  Written b({{n, ir::int64(3)}, {n, ir::int64(3)}});
   const ir::IRModule module = b.finish({b.call(ops::add, {b.params[0], b.params[1]})});
   Opened opened(module, write_program(module).value_or_throw());
   ASSERT_TRUE(opened.context) << last_message();

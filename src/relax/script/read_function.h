@@ -80,7 +80,6 @@ class FunctionReader : public script::ExprReader {
   const Syntax* result_at_ = nullptr;
   Attributes attrs_;
   bool is_pure_ = true;
-  bool in_signature_ = false;
   std::set<const Line*> declared_;
   std::set<const Syntax*> outputs_;  // targets that outlive their dataflow block
   Sequence* sequence_ = nullptr;     // where nested values are bound

@@ -1,5 +1,5 @@
 // The passes that turn block-level tir into kernel tir, one function each, acting on every tensor function of a
-// module. Which node kinds are legal after which is tir/stages.h; their order is data: `lowering_rows`.
+// module. Which node kinds are legal after which is tir/stages.h; their order is data: driver/pipeline.cpp.
 #pragma once
 
 #include "ir/pass.h"
@@ -35,11 +35,6 @@ Result<IRModule> legalize_dtypes(IRModule module, const PassContext& context);
 Result<IRModule> lower_intrinsics(IRModule module, const PassContext& context);
 // A parallel loop inside a parallel loop runs serially.
 Result<IRModule> nest_parallel(IRModule module, const PassContext& context);
-
-// The rows in order, for the pipeline and for tests.
-const std::vector<PassRow>& lowering_rows();
-// Runs all rows on one function.
-Result<Function> lower_to_kernel(const Function& function, const PassContext& context = {});
 
 // The symbols of a function that only the shapes of its buffer parameters bind, in order of first use:
 // flatten_buffers appends them to the scalar parameters.

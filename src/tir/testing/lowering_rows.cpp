@@ -1,6 +1,6 @@
-#include "tir/passes/passes.h"
+#include "tir/testing/lowering_rows.h"
 
-namespace lathe::tir {
+namespace lathe::tir::testing {
 
 const std::vector<PassRow>& lowering_rows() {
   static const std::vector<PassRow> rows = {
@@ -22,11 +22,11 @@ const std::vector<PassRow>& lowering_rows() {
   return rows;
 }
 
-Result<Function> lower_to_kernel(const Function& function, const PassContext& context) {
+Result<Function> lower_to_kernel(const Function& function) {
   IRModule module;
   module.set("main", function);
-  module = TRY(run_passes(std::move(module), lowering_rows(), context));
+  module = TRY(run_passes(std::move(module), lowering_rows(), {}));
   return module.find_as<PrimFunc>("main");
 }
 
-}  // namespace lathe::tir
+}  // namespace lathe::tir::testing
