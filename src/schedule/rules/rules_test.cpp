@@ -111,6 +111,16 @@ TEST(gemm, takes_bias_and_activation_into_the_tile) {
           << last_remarks << bits << " bits, " << m << "x" << n << "x" << k;
 }
 
+TEST(gemm, sums_long_rows_in_parts) {
+  for (const auto& [bits, registers] : machines)
+    for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{{2, 32, 1024}, {3, 21, 1200}, {1, 16, 1031}}) {
+      EXPECT_EQ(scheduled(testing::matmul(int64(m), int64(n), int64(k)), machine(bits, registers)), "gemm")
+          << last_remarks;
+      EXPECT_EQ(scheduled(testing::dense(int64(m), int64(n), int64(k)), machine(bits, registers)), "gemm")
+          << last_remarks;
+    }
+}
+
 TEST(gemm, takes_rows_that_are_not_known) {
   const Var m = ir::size_var("m");
   for (const int64_t rows : {0, 1, 13, 14, 30})

@@ -126,7 +126,9 @@ std::string lane_variable(const Block& consumer, size_t dimension) {
   std::string name;
   post_order(consumer.body, [&](const NodeRef& n) {
     const auto* load = n.as<BufferLoad>();
-    if (!load || load->buffer->scope != "register" || dimension >= load->indices.size()) return;
+    if (!load || (load->buffer->scope != "register" && load->buffer->scope != "local") ||
+        dimension >= load->indices.size())
+      return;
     if (const auto* v = load->indices[dimension].as<VarNode>()) name = v->name;
   });
   return name;
@@ -163,6 +165,88 @@ Status finish_tile(Schedule& schedule, BlockRV block, LoopRV tile, size_t lane_d
   }
   for (const LoopRV& loop : order) TRY(schedule.unroll(loop));
   return support::success();
+}
+
+// A long sum of floats loses accuracy with its length: where the loops `sums` (outermost first) add up more than twice
+// `chain` terms, the outermost is cut, and each part gets a sum of its own. Gives the block of these sums and leaves
+// adding them up to `block`; nothing where the sum is short, of integers, or of an awkward length.
+Result<std::optional<BlockRV>> sum_in_parts(Schedule& schedule, BlockRV block, const std::vector<LoopRV>& sums,
+                                            int64_t chain) {
+  std::optional<BlockRV> parts;
+  const Ref<Block> node = TRY(schedule.get(block));
+  const auto* store = node->body.as<BufferStore>();
+  if (sums.empty() || !store || !store->value->dtype.is_floating()) return parts;
+  int64_t inner = 1;
+  const auto outermost = as_int(TRY(schedule.get(sums[0]))->extent);
+  for (size_t i = 1; i < sums.size(); ++i) {
+    const auto extent = as_int(TRY(schedule.get(sums[i]))->extent);
+    if (!extent || *extent == 0) return parts;
+    inner = std::min(inner * *extent, 2 * chain);
+  }
+  if (!outermost || *outermost * inner < 2 * chain) return parts;
+  const int64_t step = inner >= chain ? 1 : largest_divisor(*outermost, chain / inner);
+  if (step * inner * 4 < chain) return parts;
+  LoopRV part = sums[0];
+  if (step > 1)
+    part = TRY(schedule.split(sums[0], {Factor(), step}))[0];
+  else if (sums.size() == 1)
+    return parts;
+  parts = TRY(schedule.rfactor(part, 0));
+  return parts;
+}
+
+// The loops of a block inside `outer`: its sums, and the lanes, those that walk the last dimension of what it writes.
+struct Inside {
+  std::vector<LoopRV> sums, others, lanes;
+};
+Result<Inside> loops_inside(Schedule& schedule, BlockRV block, LoopRV outer) {
+  const Ref<Block> node = TRY(schedule.get(block));
+  const Id outer_id = TRY(schedule.get(outer))->id;
+  const auto* store = node->body.as<BufferStore>();
+  const std::vector<Work> list = works(schedule.function());
+  const Work* work = find(list, node->name);
+  Inside result;
+  bool inside = false;
+  for (const LoopRV& loop : TRY(schedule.get_loops(block))) {
+    const Ref<For> l = TRY(schedule.get(loop));
+    if (inside) {
+      bool reduces = false, lanes = false;
+      for (size_t i = 0; i < node->iter_vars.size(); ++i) {
+        if (!uses_var(work->realize->iter_values[i], l->loop_var)) continue;
+        reduces = reduces || node->iter_vars[i]->type == IterType::reduce;
+        lanes = lanes || store->indices.back() == Expr(node->iter_vars[i]->var);
+      }
+      (reduces ? result.sums : lanes ? result.lanes : result.others).push_back(loop);
+    }
+    inside = inside || l->id == outer_id;
+  }
+  return result;
+}
+
+// Lanes last and vectorised, everything else but the sums written out, the sums' start before them.
+Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops, int64_t lanes) {
+  std::vector<LoopRV> order = loops.sums, unrolled = loops.others;
+  std::vector<LoopRV> vector = loops.lanes;
+  if (vector.size() == 1 && as_int(TRY(schedule.get(vector[0]))->extent).value_or(0) > lanes)
+    vector = TRY(schedule.split(vector[0], {Factor(), lanes}));
+  if (vector.size() == 2) unrolled.push_back(vector[0]);
+  order.insert(order.end(), unrolled.begin(), unrolled.end());
+  if (!vector.empty()) order.push_back(vector.back());
+  if (order.size() > 1) TRY(schedule.reorder(order));
+  if (!vector.empty()) TRY(schedule.vectorize(vector.back()));
+  for (const LoopRV& loop : unrolled) TRY(schedule.unroll(loop));
+  if (!loops.sums.empty()) TRY(schedule.decompose_reduction(block, loops.sums[0]));
+  return support::success();
+}
+
+// Inside `tile`: `total` adds up what `parts` sums apart, each part in registers, the total in the tile's memory.
+Status tile_of_parts(Schedule& schedule, BlockRV total, BlockRV parts, LoopRV tile, int64_t lanes) {
+  const Inside adding = TRY(loops_inside(schedule, total, tile));
+  if (adding.sums.size() != 1) return refuse(codes::not_inlinable, "the parts of a sum are not one loop");
+  TRY(keep_in_registers(schedule, total, adding, lanes));
+  TRY(schedule.compute_at(parts, adding.sums[0]));
+  TRY(schedule.set_scope(parts, 0, "register"));
+  return keep_in_registers(schedule, parts, TRY(loops_inside(schedule, parts, adding.sums[0])), lanes);
 }
 
 // Runs the loops in parallel, as one where they are several; leaves them as they are where that is refused.
@@ -249,13 +333,15 @@ Status register_tile(Schedule& schedule, const RuleContext& context, const TileP
         inner.push_back(lane_vector);
         TRY(schedule.reorder(inner));
       }
+      const std::optional<BlockRV> parts = TRY(sum_in_parts(schedule, row.block, sums, plan.chain));
       // The tile's own memory, and who takes it out of there.
+      const char* scope = parts ? "local" : "register";
       BlockRV out = row.block;
       if (exact && !epilogue.empty()) {
         out = TRY(schedule.get_block(epilogue));
-        TRY(schedule.set_scope(row.block, 0, "register"));
+        TRY(schedule.set_scope(row.block, 0, scope));
       } else {
-        out = TRY(schedule.cache_write(row.block, 0, "register"));
+        out = TRY(schedule.cache_write(row.block, 0, scope));
       }
       if (lane_dimension + 1 < rank) {
         // Lanes lie next to one another in registers, whatever the output's layout.
@@ -264,12 +350,21 @@ Status register_tile(Schedule& schedule, const RuleContext& context, const TileP
           if (d != lane_dimension) axes.push_back(static_cast<int64_t>(d));
         axes.push_back(static_cast<int64_t>(lane_dimension));
         TRY(schedule.transform_layout(row.block, 0, axes));
+        if (parts) {
+          for (int64_t& a : axes) ++a;
+          axes.insert(axes.begin(), 0);
+          TRY(schedule.transform_layout(*parts, 0, axes));
+        }
       }
       TRY(schedule.reverse_compute_at(out, tile));
-      TRY(schedule.vectorize(lane_vector));
-      TRY(schedule.unroll(vectors));
-      if (tile_rows) TRY(schedule.unroll(*tile_rows));
-      if (!sums.empty()) TRY(schedule.decompose_reduction(row.block, sums[0]));
+      if (parts) {
+        TRY(tile_of_parts(schedule, row.block, *parts, tile, lane.size));
+      } else {
+        TRY(schedule.vectorize(lane_vector));
+        TRY(schedule.unroll(vectors));
+        if (tile_rows) TRY(schedule.unroll(*tile_rows));
+        if (!sums.empty()) TRY(schedule.decompose_reduction(row.block, sums[0]));
+      }
       TRY(finish_tile(schedule, out, tile, rank - 1, lane.size));
     }
     blocks.push_back(rows[0].block);
