@@ -191,9 +191,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   LoopRV row = inner.size() > 1 ? TRY(schedule.fuse(inner)) : inner[0];
   const auto length = as_int(TRY(schedule.get(row))->extent);
   const int64_t lanes = context.target.lanes(bits);
-  std::optional<LoopRV> across;
-  if (!outer.empty()) across = outer.size() > 1 ? TRY(schedule.fuse(outer)) : outer[0];
-  const auto rows = across ? as_int(TRY(schedule.get(*across))->extent) : std::optional<int64_t>(1);
+  const auto rows = constant_product({work->loops.begin(), work->loops.end() - static_cast<ptrdiff_t>(suffix)});
   const bool enough = !total || *total * (costly ? 8 : 1) >= parallel_work;
   const bool split_rows = enough && rows && *rows < 2 * context.target.cores;
 
@@ -212,8 +210,14 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
       if (parts.size() == 1) return support::success();
       row = parts[1];
     }
-  } else if (across && enough) {
-    TRY(schedule.parallel(*across));
+  } else if (!outer.empty() && enough) {
+    // All the outer loops as one, or the outermost where the iterations of that cannot be told apart.
+    Schedule attempt = schedule;
+    const Result<LoopRV> fused = outer.size() > 1 ? attempt.fuse(outer) : Result<LoopRV>(outer[0]);
+    if (fused.ok() && attempt.parallel(*fused))
+      schedule = std::move(attempt);
+    else if (Schedule outermost = schedule; outermost.parallel(outer[0]))
+      schedule = std::move(outermost);
   }
   const auto rest = as_int(TRY(schedule.get(row))->extent);
   if (!vectors || (rest && *rest < lanes)) return support::success();
