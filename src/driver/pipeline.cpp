@@ -1,5 +1,6 @@
 #include "driver/pipeline.h"
 
+#include "graph/convert_layout.h"
 #include "graph/eliminate_common_subexpressions.h"
 #include "graph/eliminate_dead_code.h"
 #include "graph/expand_composites.h"
@@ -53,7 +54,9 @@ std::vector<ir::PassRow> pipeline(const target::Target& target) {
       {"expand_composites", graph::expand_composites, {"fold_batch_norm"}},
       {"fold_constants", graph::fold_constants, {"expand_composites"}},
       {"eliminate_common_subexpressions", graph::eliminate_common_subexpressions},
-      {"pack_weights", with_target(graph::pack_weights, target), {"fold_batch_norm"}},
+      {"convert_layout", with_target(graph::convert_layout, target), {"fold_batch_norm"}},
+      {"fold_layout", graph::fold_constants, {"convert_layout"}},
+      {"pack_weights", with_target(graph::pack_weights, target), {"convert_layout", "fold_layout"}},
       {"fold_packing", graph::fold_constants, {"pack_weights"}},
       {"eliminate_dead_code", graph::eliminate_dead_code, {"fold_packing"}},
       {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},

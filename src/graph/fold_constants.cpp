@@ -80,7 +80,7 @@ class ConstantPart {
       if (arg) from += byte_size(arg->struct_info).value_or(0);
     }
     const auto to = byte_size(value->struct_info);
-    return to && (*to <= largest_growth_bytes || *to <= from);
+    return to && *to - from <= largest_growth_bytes;
   }
 
   // Constants of several elements become parameters, so that equal work on different weights is one function.

@@ -5,7 +5,7 @@
 
 namespace lathe::graph {
 
-// Results over this size are folded only when they are no larger than what they are computed from.
+// Results are folded when they are not larger by more than this than what they are computed from.
 inline constexpr int64_t largest_growth_bytes = 1 << 20;
 
 support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::PassContext& context);

@@ -29,9 +29,13 @@ bool packable(const Expr& weight) {
 Result<Expr> pack(Emitter& emitter, const target::Target& target, const Expr& value) {
   if (const auto* conv = as_call_of(value, "nn.conv")) {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(conv->attributes.get());
-    if (!packable(conv->args[1]) || attrs.groups != 1 || attrs.kernel_layout != "OIHW") return Expr();
+    if (!packable(conv->args[1]) || attrs.kernel_layout != "OIHW") return Expr();
     const int64_t channels = extent(conv->args[1], 0).value_or(0);
-    const int64_t width = panel_width(channels, ir::DType::float32(), target);
+    // A depthwise convolution with the channels last takes one panel of all channels: its vectors run along them.
+    const bool depthwise =
+        attrs.groups == channels && channels > 1 && extent(conv->args[1], 1) == 1 && attrs.data_layout == "NHWC";
+    if (attrs.groups != 1 && !depthwise) return Expr();
+    const int64_t width = depthwise ? channels : panel_width(channels, ir::DType::float32(), target);
     if (width == 0) return Expr();
     const Expr packed =
         TRY(emitter.call(ops::pack_kernel, {conv->args[1]}, make<ops::PackAttributes>(width), "packed"));

@@ -99,6 +99,16 @@ TEST(pack_weights, keeps_grouped_convolutions) {
   EXPECT_EQ(weight_of(packed(convolution(9, grouped, 1)), "nn.conv").shape, (Extents{9, 1, 2, 3}));
 }
 
+TEST(pack_weights, gives_a_depthwise_convolution_one_panel_of_all_channels) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(5), ir::int64(4), ir::int64(6)});
+  const auto depthwise = ir::make<ops::ConvAttributes>(Extents{2, 1}, Extents{}, Extents{}, 6, "NOTSET", "NHWC");
+  const auto before = g.finish(g.call(ops::conv, {x, weights({6, 1, 3, 2}, 1)}, depthwise));
+  const auto after = packed(before);
+  EXPECT_EQ(weight_of(after, "nn.conv").shape, (Extents{1, 3, 2, 1, 6}));
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
 TEST(pack_weights, keeps_weights_that_are_not_constant) {
   Graph g;
   const Expr x = g.input("x", Extents{3, 7});

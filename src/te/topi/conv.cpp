@@ -37,10 +37,12 @@ Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shap
       shape,
       [&](const std::vector<Expr>& i) {
         const Expr channel = i[o.layout.channel()], lanes = ir::int64(packed ? o.packed_channels : 1);
-        std::vector<Expr> at{packed ? ir::floordiv(channel, lanes) : channel};
+        // A single panel holds every channel at its own place.
+        const bool one_panel = packed && ir::is_int(kernel.shape()[0], 1);
+        std::vector<Expr> at{one_panel ? ir::int64(0) : packed ? ir::floordiv(channel, lanes) : channel};
         if (!packed) at.push_back(rc->var);
         for (const IterVar& k : cells) at.push_back(k->var);
-        if (packed) at.insert(at.end(), {rc->var, ir::floormod(channel, lanes)});
+        if (packed) at.insert(at.end(), {rc->var, one_panel ? channel : ir::floormod(channel, lanes)});
         return product(i, channel, kernel(std::move(at)));
       },
       {padded, kernel}, "conv");

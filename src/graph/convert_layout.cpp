@@ -1,0 +1,284 @@
+#include "graph/convert_layout.h"
+
+#include "graph/rewrite_bindings.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+#include "support/mutation.h"
+
+namespace lathe::graph {
+namespace {
+
+using Shape = std::vector<ir::Expr>;
+
+// The same elements as a value [batch, channels, spatial…], in the forms that were asked for so far.
+struct Twin {
+  Expr image;       // [batch, spatial…, channels]
+  Expr rows;        // [batch, pixels, channels]: a view of it
+  bool is_rows;     // the form it was computed in
+  size_t position;  // the later, the likelier to be fused with what comes now
+};
+
+const Shape* shape_of(const Expr& e) {
+  const auto* info = e ? as_tensor(e) : nullptr;
+  return info && info->shape ? &*info->shape : nullptr;
+}
+
+Shape channels_last(const Shape& shape) {
+  Shape result{shape[0]};
+  result.insert(result.end(), shape.begin() + 2, shape.end());
+  result.push_back(shape[1]);
+  return result;
+}
+
+Shape rows_of(const Shape& shape) { return {shape[0], ir::product(Shape(shape.begin() + 2, shape.end())), shape[1]}; }
+
+bool is_pixel(const Shape& shape) {
+  return std::all_of(shape.begin() + 2, shape.end(), [](const ir::Expr& extent) { return ir::is_int(extent, 1); });
+}
+
+// Where axis `axis` of [batch, channels, spatial…] is found with the channels last.
+int64_t moved_axis(int64_t axis, int64_t rank) {
+  if (axis < 0) axis += rank;
+  return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1;
+}
+
+Result<Expr> reshaped(Emitter& emitter, const Expr& value, Shape shape) {
+  return emitter.call(ops::reshape, {value, make<ShapeExpr>(std::move(shape))});
+}
+
+class LayoutConverter {
+ public:
+  explicit LayoutConverter(const target::Target& target) : lanes_(target.lanes(32)) {}
+
+  Result<Expr> operator()(Emitter& emitter, const Var& var, const Expr& value) {
+    const auto* call = value.as<Call>();
+    const Operator* op = call ? callee_operator(*call) : nullptr;
+    if (!op || !as_tensor(value)) return Expr();
+    if (op->name == "nn.conv") return convolution(emitter, var, *call);
+    if (op->name == "nn.max_pool" || op->name == "nn.avg_pool") return pool(emitter, var, *op, *call);
+    if (op->name == "concat") return concat(emitter, var, *call);
+    if (op->name == "permute_dims") return permutation(*call);
+    if (op->is_view) return view(emitter, value, *call);
+    if (op->attributes == relax::attributes_of<ops::ReduceAttributes>()) return reduction(emitter, var, *op, *call);
+    if (op->fusion <= FusionKind::broadcast && std::holds_alternative<TeExpression>(op->meaning))
+      return elementwise(emitter, var, *op, *call, value);
+    return Expr();
+  }
+
+ private:
+  const Twin* twin_of(const Expr& e) const {
+    const auto it = e ? twins_.find(e.get()) : twins_.end();
+    return it == twins_.end() ? nullptr : &it->second;
+  }
+
+  // ---- forms ----
+
+  Result<Expr> image(Emitter& emitter, const Expr& e) {
+    Twin& twin = twins_[e.get()];
+    if (twin.image) return twin.image;
+    if (twin.rows) {
+      twin.image = TRY(reshaped(emitter, twin.rows, channels_last(*shape_of(e))));
+      return twin.image;
+    }
+    const Shape& shape = *shape_of(e);
+    std::vector<int64_t> axes{0};
+    for (size_t d = 2; d < shape.size(); ++d) axes.push_back(static_cast<int64_t>(d));
+    axes.push_back(1);
+    if (is_pixel(shape))
+      twin = {TRY(reshaped(emitter, e, channels_last(shape))), {}, false, twins_.size()};
+    else
+      twin = {TRY(emitter.call(ops::permute_dims, {e}, make<ops::PermuteDimsAttributes>(axes), "channels_last")),
+              {},
+              false,
+              twins_.size()};
+    return twin.image;
+  }
+
+  Result<Expr> rows(Emitter& emitter, const Expr& e) {
+    const Expr as_image = TRY(image_or_rows(emitter, e));
+    Twin& twin = twins_[e.get()];
+    if (!twin.rows) twin.rows = TRY(reshaped(emitter, as_image, rows_of(*shape_of(e))));
+    return twin.rows;
+  }
+
+  Result<Expr> image_or_rows(Emitter& emitter, const Expr& e) {
+    const Twin* twin = twin_of(e);
+    if (twin && twin->rows) return twin->rows;
+    return image(emitter, e);
+  }
+
+  // `value` is what `var` is, channels last; gives what `var` itself is bound to, which nothing may need.
+  Result<Expr> converted(Emitter& emitter, const Var& var, const Expr& value, bool is_rows) {
+    const Expr held = emitter.emit(value, var->name + "_last");
+    twins_[var.get()] = {is_rows ? Expr() : held, is_rows ? held : Expr(), is_rows, twins_.size()};
+    const Shape& shape = *shape_of(var);
+    if (is_pixel(shape)) return make_call(ops::reshape, {held, make<ShapeExpr>(shape)});
+    const auto rank = static_cast<int64_t>(shape.size());
+    std::vector<int64_t> axes{0, rank - 1};
+    for (int64_t d = 1; d + 1 < rank; ++d) axes.push_back(d);
+    if (support::flip("convert_layout_swaps_axes")) std::swap(axes[0], axes[1]);
+    return make_call(ops::permute_dims, {TRY(image(emitter, var))}, make<ops::PermuteDimsAttributes>(axes));
+  }
+
+  // ---- operators ----
+
+  Result<Expr> convolution(Emitter& emitter, const Var& var, const Call& call) {
+    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
+    const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
+    if (!x || !kernel || x->size() < 3 || !shape_of(var) || !call.args[1].is<Constant>()) return Expr();
+    if (attrs.data_layout != "NCHW" || attrs.kernel_layout != "OIHW") return Expr();
+    const ir::DType dtype = as_tensor(call.args[0])->dtype;
+    if (dtype != ir::DType::float32() || as_tensor(var)->dtype != dtype) return Expr();
+    // Few channels fill no vector; groups of several channels have no loops of their own yet.
+    const int64_t channels = ir::as_int((*kernel)[0]).value_or(0);
+    const bool depthwise = attrs.groups == channels && ir::is_int((*kernel)[1], 1);
+    if (2 * channels <= lanes_ || (attrs.groups != 1 && !depthwise)) return Expr();
+
+    if (attrs.groups == 1 && is_pixel(*kernel) && moves_by_one(attrs)) {
+      const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
+      const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
+      return converted(emitter, var, TRY(make_call(ops::matmul, {TRY(rows(emitter, call.args[0])), turned})), true);
+    }
+    const auto moved = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.data_layout = "NHWC"; });
+    return converted(emitter, var, TRY(make_call(ops::conv, {TRY(image(emitter, call.args[0])), call.args[1]}, moved)),
+                     false);
+  }
+
+  // Windows of one pixel that touch every pixel once.
+  static bool moves_by_one(const ops::ConvAttributes& attrs) {
+    const auto all = [](const std::vector<int64_t>& list, int64_t value) {
+      return std::all_of(list.begin(), list.end(), [&](int64_t i) { return i == value; });
+    };
+    return all(attrs.strides, 1) && all(attrs.padding, 0);
+  }
+
+  Result<Expr> pool(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {
+    const auto& attrs = *static_cast<const ops::PoolAttributes*>(call.attributes.get());
+    if (!twin_of(call.args[0]) || attrs.layout != "NCHW" || !shape_of(var)) return Expr();
+    const auto moved = ir::with(attrs, [](ops::PoolAttributes& copy) { copy.layout = "NHWC"; });
+    return converted(emitter, var, TRY(make_call(op, {TRY(image(emitter, call.args[0]))}, moved)), false);
+  }
+
+  Result<Expr> concat(Emitter& emitter, const Var& var, const Call& call) {
+    std::vector<Expr> parts = call.args;
+    for (const Expr& part : parts)
+      if (!twin_of(part)) return Expr();
+    if (!shape_of(var)) return Expr();
+    for (Expr& part : parts) part = TRY(image(emitter, part));
+    const auto rank = static_cast<int64_t>(shape_of(var)->size());
+    const auto& attrs = *static_cast<const ops::AxisAttributes*>(call.attributes.get());
+    return converted(emitter, var,
+                     TRY(make_call(ops::concat, parts, make<ops::AxisAttributes>(moved_axis(attrs.axis, rank)))),
+                     false);
+  }
+
+  // A transposition of the model's own to what the value is already.
+  Result<Expr> permutation(const Call& call) {
+    const Twin* twin = twin_of(call.args[0]);
+    const auto& given = static_cast<const ops::PermuteDimsAttributes*>(call.attributes.get())->axes;
+    if (!twin || !twin->image || !given) return Expr();
+    const auto rank = static_cast<int64_t>(given->size());
+    for (int64_t d = 0; d < rank; ++d) {
+      const int64_t axis = (*given)[static_cast<size_t>(d)];
+      if ((axis < 0 ? axis + rank : axis) != (d == 0 ? 0 : d == rank - 1 ? 1 : d + 1)) return Expr();
+    }
+    return twin->image;
+  }
+
+  // Of one pixel all orders are the same.
+  Result<Expr> view(Emitter& emitter, const Expr& value, const Call& call) {
+    const Twin* twin = twin_of(call.args[0]);
+    if (!twin || !shape_of(value) || !is_pixel(*shape_of(call.args[0]))) return Expr();
+    return make_call(ops::reshape, {TRY(image_or_rows(emitter, call.args[0])), make<ShapeExpr>(*shape_of(value))});
+  }
+
+  Result<Expr> reduction(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {
+    const Twin* twin = twin_of(call.args[0]);
+    const auto& attrs = *static_cast<const ops::ReduceAttributes*>(call.attributes.get());
+    if (!twin || !attrs.axis) return Expr();
+    const auto rank = static_cast<int64_t>(shape_of(call.args[0])->size());
+    std::vector<int64_t> axes;
+    for (const int64_t axis : *attrs.axis) axes.push_back(moved_axis(axis, rank));
+    std::sort(axes.begin(), axes.end());
+    bool all_pixels = static_cast<int64_t>(axes.size()) == rank - 2;
+    for (const int64_t axis : axes) all_pixels = all_pixels && axis > 0 && axis + 1 < rank;
+    if (all_pixels) {
+      const auto over_rows = ir::with(attrs, [](ops::ReduceAttributes& copy) { copy.axis = std::vector<int64_t>{1}; });
+      const Expr result = TRY(make_call(op, {TRY(rows(emitter, call.args[0]))}, over_rows));
+      return attrs.keepdims ? converted(emitter, var, result, true) : result;
+    }
+    if (!attrs.keepdims) return Expr();
+    const auto moved = ir::with(attrs, [&](ops::ReduceAttributes& copy) { copy.axis = axes; });
+    return converted(emitter, var, TRY(make_call(op, {TRY(image(emitter, call.args[0]))}, moved)), false);
+  }
+
+  Result<Expr> elementwise(Emitter& emitter, const Var& var, const Operator& op, const Call& call, const Expr& value) {
+    const Shape* out = shape_of(value);
+    if (!out || out->size() < 3) return Expr();
+    const Twin* latest = nullptr;
+    bool has_rows = true;
+    for (const Expr& arg : call.args) {
+      if (!arg || !as_tensor(arg)) {
+        if (arg && arg.is<ShapeExpr>()) return Expr();
+        continue;
+      }
+      const Shape* shape = shape_of(arg);
+      if (!shape || shape->size() > out->size()) return Expr();
+      if (const Twin* twin = twin_of(arg); twin && (!latest || twin->position > latest->position)) latest = twin;
+      has_rows = has_rows && spans_pixels(*shape, *out);
+    }
+    if (!latest) return Expr();
+    const bool as_rows = latest->is_rows && has_rows;
+    std::vector<Expr> args;
+    for (const Expr& arg : call.args)
+      args.push_back(arg && as_tensor(arg) ? TRY(operand(emitter, arg, out->size(), as_rows)) : arg);
+    return converted(emitter, var, TRY(make_call(op, args, call.attributes)), as_rows);
+  }
+
+  // Whether broadcasting repeats the tensor over all pixels or over none.
+  static bool spans_pixels(const Shape& shape, const Shape& out) {
+    bool none = true, all = true;
+    for (size_t d = 2; d < out.size(); ++d) {
+      const size_t missing = out.size() - shape.size();
+      const ir::Expr extent = d < missing ? ir::int64(1) : shape[d - missing];
+      none = none && ir::is_int(extent, 1);
+      all = all && ir::structural_equal(extent, out[d]);
+    }
+    return none || all;
+  }
+
+  Result<Expr> operand(Emitter& emitter, const Expr& arg, size_t rank, bool as_rows) {
+    if (shape_of(arg)->empty()) return arg;
+    if (shape_of(arg)->size() < rank) {
+      Expr& widened = widened_[arg.get()];
+      if (!widened) {
+        Shape shape(rank - shape_of(arg)->size(), ir::int64(1));
+        shape.insert(shape.end(), shape_of(arg)->begin(), shape_of(arg)->end());
+        kept_.push_back(arg);
+        widened = TRY(reshaped(emitter, arg, std::move(shape)));
+      }
+      return as_rows ? rows(emitter, widened) : image(emitter, widened);
+    }
+    kept_.push_back(arg);
+    return as_rows ? rows(emitter, arg) : image(emitter, arg);
+  }
+
+  const int64_t lanes_;
+  std::unordered_map<const ir::Node*, Twin> twins_;
+  std::unordered_map<const ir::Node*, Expr> widened_;  // operands of a lower rank with leading ones
+  std::vector<Expr> kept_;                             // keeps the keys alive
+};
+
+}  // namespace
+
+support::Result<ir::IRModule> convert_layout(ir::IRModule module, const target::Target& target,
+                                             const ir::PassContext&) {
+  const std::vector<ir::IRModule::Entry> functions = module.functions();
+  for (const auto& [name, base] : functions) {
+    if (!base.is<relax::FunctionNode>() || base->attrs.get_or("primitive", false)) continue;
+    module.set(name, TRY(rewrite_bindings(ir::cast<relax::FunctionNode>(base), LayoutConverter(target))));
+  }
+  return module;
+}
+
+}  // namespace lathe::graph

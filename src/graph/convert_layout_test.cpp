@@ -1,0 +1,136 @@
+#include "graph/convert_layout.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/eliminate_dead_code.h"
+#include "graph/testing/graph_fixture.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+
+namespace lathe::graph {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's words
+using Names = std::vector<std::string>;
+
+// Vectors of four floats.
+ir::IRModule converted(const ir::IRModule& module) {
+  target::Target target;
+  target.vector_bits = 128;
+  const auto rows = convert_layout(module, target, context()).value_or_throw();
+  return eliminate_dead_code(rows, context()).value_or_throw();
+}
+
+Names names(const std::string& spaced) {
+  std::istringstream words(spaced);
+  return Names(std::istream_iterator<std::string>(words), {});
+}
+
+Expr image(Graph& g, int64_t channels = 3) {
+  return g.input("x", {ir::size_var("n"), ir::int64(channels), ir::int64(5), ir::int64(4)});
+}
+
+Expr conv(Graph& g, const Expr& x, const Extents& kernel, const Extents& padding = {}, int64_t groups = 1) {
+  const auto attributes = ir::make<ops::ConvAttributes>(Extents{}, padding, Extents{}, groups);
+  return g.call(ops::conv, {x, weights(kernel, 1)}, attributes);
+}
+
+TEST(convert_layout, gives_a_convolution_channels_last_and_its_result_back) {
+  Graph g;
+  const auto before = g.finish(conv(g, image(g), {5, 3, 3, 3}, {1, 1, 1, 1}));
+  const auto after = converted(before);
+  EXPECT_EQ(calls(after), names("permute_dims nn.conv permute_dims"));
+  EXPECT_EQ(static_cast<const ops::ConvAttributes*>(find_call(after, "nn.conv")->attributes.get())->data_layout,
+            "NHWC");
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
+TEST(convert_layout, makes_a_pointwise_convolution_a_product) {
+  Graph g;
+  const auto before = g.finish(conv(g, image(g), {7, 3, 1, 1}));
+  const auto after = converted(before);
+  EXPECT_EQ(find_call(after, "nn.conv"), nullptr);
+  EXPECT_NE(find_call(after, "matmul"), nullptr);
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
+TEST(convert_layout, converts_nothing_between_convolutions) {
+  Graph g;
+  Expr y = conv(g, image(g), {8, 3, 3, 3}, {1, 1, 1, 1});
+  y = g.call(ops::relu, {g.call(ops::add, {y, weights({8, 1, 1}, 2)})});
+  const Expr skip = y;
+  y = g.call(ops::relu, {conv(g, y, {8, 1, 3, 3}, {1, 1, 1, 1}, 8)});
+  y = g.call(ops::add, {conv(g, y, {8, 8, 1, 1}), skip});
+  const auto before = g.finish(conv(g, y, {5, 8, 2, 2}));
+  const auto after = converted(before);
+  const Names all = calls(after);
+  EXPECT_EQ(std::count(all.begin(), all.end(), "permute_dims"), 3) << "two edges and the matrix";
+  EXPECT_EQ(difference(before, after, 1e-4), "");
+}
+
+TEST(convert_layout, takes_pools_and_joins_along) {
+  Graph g;
+  const Expr y = g.call(ops::relu, {conv(g, image(g), {6, 3, 2, 2})});
+  const auto pooled = g.call(ops::max_pool, {y}, ir::make<ops::PoolAttributes>(Extents{2, 2}));
+  const Expr joined = g.call(ops::concat, {pooled, pooled}, ir::make<ops::AxisAttributes>(1));
+  const auto before = g.finish(joined);
+  EXPECT_EQ(calls(converted(before)), names("permute_dims nn.conv nn.relu nn.max_pool concat permute_dims"));
+  EXPECT_EQ(difference(before, converted(before), 1e-5), "");
+}
+
+TEST(convert_layout, reads_the_single_pixel_of_a_mean_without_a_transposition) {
+  Graph g;
+  const Expr y = g.call(ops::relu, {conv(g, image(g), {6, 3, 2, 2})});
+  const Expr mean = g.call(ops::mean, {y}, ir::make<ops::ReduceAttributes>(Extents{2, 3}, true));
+  const auto before = g.finish(g.call(ops::squeeze, {mean}, ir::make<ops::AxesAttributes>(Extents{2, 3})));
+  const auto after = converted(before);
+  const Names all = calls(after);
+  EXPECT_EQ(std::count(all.begin(), all.end(), "permute_dims"), 1) << "of the input";
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
+TEST(convert_layout, reduces_axes_where_they_went) {
+  for (const Extents& axes : {Extents{1}, Extents{-1}, Extents{0, 2}, Extents{2, 3}, Extents{-3, 3}})
+    for (const bool keepdims : {true, false}) {
+      Graph g;
+      const Expr y = conv(g, image(g), {6, 3, 2, 2});
+      const auto before = g.finish(g.call(ops::sum, {y}, ir::make<ops::ReduceAttributes>(axes, keepdims)));
+      EXPECT_EQ(difference(before, converted(before), 1e-5), "") << axes[0] << keepdims;
+    }
+}
+
+TEST(convert_layout, adds_operands_of_every_rank) {
+  for (const Extents& operand : {Extents{}, Extents{4}, Extents{5, 1}, Extents{7, 1, 1}, Extents{1, 7, 5, 4},
+                                 Extents{1, 1, 5, 1}, Extents{1, 7, 1, 1}}) {
+    for (const int64_t window : {1, 3}) {
+      Graph g;
+      const Expr y = conv(g, image(g), {7, 3, window, window}, Extents(4, window / 2));
+      const auto before = g.finish(g.call(ops::add, {weights(operand, 3), y}));
+      EXPECT_EQ(difference(before, converted(before), 1e-5), "") << operand.size() << " " << window;
+    }
+  }
+}
+
+TEST(convert_layout, drops_a_transposition_that_the_model_makes_itself) {
+  Graph g;
+  const Expr y = conv(g, image(g), {7, 3, 2, 2});
+  const auto before =
+      g.finish(g.call(ops::permute_dims, {y}, ir::make<ops::PermuteDimsAttributes>(Extents{0, 2, 3, 1})));
+  const auto after = converted(before);
+  EXPECT_EQ(calls(after), names("permute_dims nn.conv"));
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
+TEST(convert_layout, leaves_groups_few_channels_and_weights_that_are_not_known) {
+  const auto unchanged = [](const ir::IRModule& module) { return ir::structural_equal(converted(module), module); };
+  Graph groups;
+  EXPECT_TRUE(unchanged(groups.finish(conv(groups, image(groups, 4), {8, 2, 3, 3}, {}, 2))));
+  Graph few;
+  EXPECT_TRUE(unchanged(few.finish(conv(few, image(few), {2, 3, 3, 3}))));
+  Graph unknown;
+  const Expr x = image(unknown), w = unknown.input("w", Extents{8, 3, 2, 2});
+  EXPECT_TRUE(unchanged(unknown.finish(unknown.call(ops::conv, {x, w}))));
+}
+
+}  // namespace
+}  // namespace lathe::graph
