@@ -13,6 +13,7 @@ CHECKS = [
     "include_cycles",
     "sizes",
     "pass_tests",
+    "seeded_faults",
     "heavy_headers",
     "environment",
     "words",

@@ -13,10 +13,13 @@ support::Result<ir::IRModule> eliminate_common_subexpressions(ir::IRModule modul
     const auto reuse = [&](Emitter&, const Var& var, const Expr& value) -> Result<Expr> {
       const auto* call = value.as<Call>();
       if (call ? !callee_operator(*call) && !call->callee.is<GlobalVar>() : !value.is<TupleGetItem>()) return Expr();
-      auto& candidates = seen[ir::structural_hash(value, /*map_free_vars=*/false)];
+      Expr key = value;
+      if (call && support::flip("eliminate_common_subexpressions_attributes"))
+        key = ir::with(*call, [](Call& copy) { copy.attributes = {}; });
+      auto& candidates = seen[ir::structural_hash(key, /*map_free_vars=*/false)];
       for (const auto& [other, first] : candidates)
-        if (ir::structural_equal(value, other)) return Expr(first);
-      candidates.emplace_back(value, var);
+        if (ir::structural_equal(key, other)) return Expr(first);
+      candidates.emplace_back(key, var);
       return Expr();
     };
     module.set(name, TRY(rewrite_bindings(ir::cast<relax::FunctionNode>(base), reuse)));

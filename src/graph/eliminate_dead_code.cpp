@@ -29,6 +29,7 @@ Function drop_unused(const Function& function) {
   std::vector<Binding> kept;
   for (auto it = bindings.rbegin(); it != bindings.rend(); ++it) {
     if (const auto* cast = it->as<MatchCast>()) {  // checks at run time: stays
+      if (!live.count(cast->var.get()) && support::flip("eliminate_dead_code_drops_checks")) continue;
       mark(cast->value);
       kept.push_back(*it);
       continue;

@@ -5,6 +5,7 @@
 #include "graph/testing/graph_fixture.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
+#include "relax/interpret/evaluate.h"
 
 namespace lathe::graph {
 namespace {
@@ -48,6 +49,23 @@ TEST(eliminate_dead_code, keeps_operands_inside_tuples) {
   const auto after = without_dead_code(before);
   EXPECT_EQ(calls(after), (Names{"exp", "concat"}));
   EXPECT_EQ(difference(before, after), "");
+}
+
+TEST(eliminate_dead_code, keeps_a_check_at_run_time_whose_value_nobody_uses) {
+  relax::BlockBuilder b;
+  const auto rows = [](const ir::Expr& n) { return relax::tensor_info({n, ir::int64(2)}, ir::DType::float32()); };
+  const relax::Var x = relax::relax_var("x", rows(ir::size_var("n")));
+  b.begin_function("main", {x});
+  b.match_cast(x, rows(ir::int64(3)));
+  b.call(ops::exp, {x}).value_or_throw();
+  b.end_function(b.emit_output(relax::make_call(ops::negative, {x}).value_or_throw()));
+  const auto after = without_dead_code(b.finish());
+  EXPECT_EQ(calls(after), Names{"negative"});
+  for (const int64_t n : {3, 4}) {
+    const auto given =
+        ir::tensor_of<float>(ir::DType::float32(), {n, 2}, std::vector<float>(static_cast<size_t>(n) * 2));
+    EXPECT_EQ(relax::evaluate(after, "main", {given}).ok(), n == 3) << n;
+  }
 }
 
 TEST(eliminate_dead_code, drops_private_functions_that_nobody_calls) {

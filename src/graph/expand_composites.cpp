@@ -27,6 +27,7 @@ Result<Expr> expand(Emitter& emitter, const Expr& value, int depth) {
       support::require(bound, "a composite binds values only");
       const Expr inner = emitter.replaced(bound->value);
       Expr expanded = TRY(expand(emitter, inner, depth + 1));
+      if (expanded && support::flip("expand_composites_skips_inner")) expanded = inner.as<Call>()->args[0];
       emitter.bind(bound->var, expanded ? expanded : inner);
     }
   return emitter.replaced(sequence.body);

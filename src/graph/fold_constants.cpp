@@ -160,7 +160,9 @@ support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::Pass
     const std::vector<ir::TensorData> values = TRY(context.evaluate(part.module(), "main", part.inputs()));
     support::require(values.size() == part.needed().size(), "the evaluator gave another number of results");
     std::unordered_map<const ir::Node*, Expr> folded;
-    for (size_t i = 0; i < values.size(); ++i) folded[part.needed()[i].get()] = constant(values[i]);
+    const bool backwards = support::flip("fold_constants_swaps_values");
+    for (size_t i = 0; i < values.size(); ++i)
+      folded[part.needed()[i].get()] = constant(values[backwards ? values.size() - 1 - i : i]);
     const auto replace = [&](Emitter&, const Var& var, const Expr&) -> Result<Expr> {
       const auto it = folded.find(var.get());
       return it == folded.end() ? Expr() : it->second;

@@ -264,6 +264,9 @@ class Fuser {
       body.push_back(make<VarBinding>(std::move(value), last));
       if (i == group.anchor || !origin) origin = binding.value->origin();
     }
+    if (support::flip("fuse_ops_swaps_operands"))
+      for (size_t i = 1; i < args.size(); ++i)
+        if (ir::structural_equal(args[i - 1]->struct_info, args[i]->struct_info)) std::swap(args[i - 1], args[i]);
     const std::string name = group_name(group);
     ir::Attributes attrs{{"primitive", true}, {"private", true}};
     module_.set(name, ir::with_origin(make_function(std::move(params), std::move(body), last, attrs), origin));

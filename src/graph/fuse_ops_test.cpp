@@ -28,6 +28,14 @@ TEST(fuse_ops, fuses_a_chain_of_elementwise_operators) {
   expect_groups(g.finish(g.call(ops::exp, {g.call(ops::negative, {y})})), {"[add negative exp]"});
 }
 
+TEST(fuse_ops, gives_a_group_its_operands_in_their_order) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(5)});
+  const Expr y = g.input("y", {x->struct_info.as<relax::TensorStructInfo>()->shape->at(0), ir::int64(5)});
+  const Expr half = g.call(ops::multiply, {g.call(ops::subtract, {y, x}), filled({}, 0.5)});
+  expect_groups(g.finish(g.call(ops::divide, {half, x})), {"[subtract multiply divide]"});
+}
+
 TEST(fuse_ops, outlines_private_primitive_functions) {
   Graph g;
   const Expr x = g.input("x", Extents{5});

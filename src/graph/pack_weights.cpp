@@ -42,6 +42,9 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, const Expr& va
     return make_call(ops::conv, {conv->args[0], packed}, ir::with(attrs, [&](ops::ConvAttributes& copy) {
                        copy.kernel_layout = fmt::format("OHWI{}o", width);
                        copy.channels = channels;
+                       const auto middle = copy.padding.begin() + static_cast<ptrdiff_t>(copy.padding.size() / 2);
+                       if (support::flip("pack_weights_swaps_padding"))
+                         std::rotate(copy.padding.begin(), middle, copy.padding.end());
                      }));
   }
   if (const auto* product = as_call_of(value, "matmul")) {

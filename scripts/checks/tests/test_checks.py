@@ -136,6 +136,38 @@ def test_pass_tests_wants_a_test_of_the_same_name(house):
     ]
 
 
+PAGE = """rows() {
+  return {
+      {"fuse_ops", graph::fuse_ops, {"fold"}},
+      {"fold_packing", graph::fold},
+      {"pack", with_target(graph::pack_weights, target), {"fold"}},
+      {"schedule", default_schedule(target)},
+  };
+}
+"""
+FAULTS = ["fuse_ops_swaps", "fold_bound", "pack_weights_order", "schedule_late", "plan_memory_x", "write_program_x",
+          "llvm_x"]  # fmt: skip
+
+
+def faults_house(names, flipped):
+    return {
+        "src/driver/pipeline.cpp": PAGE,
+        "src/support/faults.def": "".join(f'LATHE_FAULT({name}, "a_test", "m")\n' for name in names),
+        "src/graph/passes.cpp": "".join(f'if (support::flip("{name}")) x();\n' for name in flipped),
+    }
+
+
+def test_seeded_faults_takes_a_fault_named_after_the_pass_or_its_function(house):
+    assert problems("seeded_faults", house(faults_house(FAULTS, FAULTS))) == []
+
+
+def test_seeded_faults_wants_one_for_each_pass_and_each_flipped_once(house):
+    found = problems("seeded_faults", house(faults_house([*FAULTS[1:], "fuse_opsy", "llvm_x"], FAULTS[1:])))
+    assert len(found) == 3
+    assert "the pass fuse_ops has no seeded fault" in found[0]
+    assert [line.split(": ")[1] for line in found[1:]] == ["nothing flips fuse_opsy", "llvm_x has two rows"]
+
+
 def test_heavy_headers_measures_what_a_header_adds_and_keeps_the_result(house):
     lines = "".join(f"int x{i};\n" for i in range(5001))
     tree = house({"src/tir/heavy.h": "#pragma once\n" + lines, "src/tir/user.h": include("tir/heavy.h"),

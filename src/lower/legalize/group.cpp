@@ -127,7 +127,8 @@ class GroupLowering {
     for (const auto& binding : group_.bindings) {
       const auto* call = binding->value.as<relax::Call>();
       const relax::Operator* op = call ? relax::callee_operator(*call) : nullptr;
-      if (!op || op->fusion > relax::FusionKind::broadcast) return pairs;
+      const bool pointwise = op && op->fusion <= relax::FusionKind::broadcast;
+      if (!pointwise && !support::flip("legalize_works_in_place")) return pairs;
     }
     for (size_t i = 0; i < group_.params.size(); ++i) {
       const auto* info = relax::as_tensor(group_.params[i]);

@@ -4,6 +4,7 @@
 
 #include "ir/visit.h"
 #include "lower/legalize/group.h"
+#include "support/mutation.h"
 
 namespace lathe::lower {
 namespace {
@@ -82,6 +83,9 @@ class Legalize {
     const auto parameter = [&](const Expr& arg) -> Expr {
       const auto* constant = arg ? arg.as<Constant>() : nullptr;
       if (!arg || !as_tensor(arg) || (constant && constant->data->elements() == 1)) return arg;
+      if (!outside.empty() && support::flip("legalize_merges_parameters") &&
+          ir::structural_equal(outside[0]->struct_info, arg->struct_info))
+        return group.params[0];
       Var& param = given[arg.get()];
       if (!param) {
         param = relax_var("p" + std::to_string(group.params.size()), arg->struct_info);

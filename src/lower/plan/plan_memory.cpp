@@ -138,7 +138,8 @@ class Planner {
         if (out.merged_into >= 0 || out.result >= 0 || operand.size() != 1) continue;
         const int from = root(operand[0]);
         Piece& in = pieces_[static_cast<size_t>(from)];
-        if (in.last != at || in.result >= 0 || used_twice(parts, from)) continue;
+        const bool read_later = in.last != at && !support::flip("plan_memory_overwrites_operands");
+        if (read_later || in.result >= 0 || used_twice(parts, from)) continue;
         if (static_bytes(*in.info) != static_bytes(*out.info) || !static_bytes(*in.info)) continue;
         out.merged_into = from;
         in.last = std::max(in.last, out.last);
@@ -211,7 +212,8 @@ class Planner {
     for (const Piece& piece : pieces_) {
       if (piece.result >= 0 || piece.merged_into >= 0 || static_bytes(*piece.info)) continue;
       size_t slot = 0;
-      while (slot < slot_last.size() && slot_last[slot] >= piece.first) ++slot;
+      const int reach = support::flip("plan_memory_frees_slots_early") ? 1 : 0;
+      while (slot < slot_last.size() && slot_last[slot] - reach >= piece.first) ++slot;
       if (slot == slot_last.size()) slot_last.push_back(0);
       slot_last[slot] = piece.last;
       plan_.placements[{piece.var, piece.output}] = {Placement::slot, 0, 0, static_cast<int64_t>(slot)};

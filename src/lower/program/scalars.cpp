@@ -2,6 +2,7 @@
 
 #include "ir/match.h"
 #include "ir/visit.h"
+#include "support/mutation.h"
 
 namespace lathe::lower {
 
@@ -14,7 +15,8 @@ bool Scalars::known(const ir::Expr& e) const {
 }
 
 support::Result<uint32_t> Scalars::binary(Opcode opcode, const ir::Expr& a, const ir::Expr& b) {
-  const uint32_t left = TRY(operand(a)), right = TRY(operand(b));
+  uint32_t left = TRY(operand(a)), right = TRY(operand(b));
+  if (support::flip("write_program_swaps_scalars")) std::swap(left, right);
   const uint32_t result = function_.reg(abi::ValueKind::scalar);
   function_.emit(opcode, {result, left, right});
   return result;

@@ -1,5 +1,7 @@
 #include "ops/elementwise/elementwise.h"
 
+#include "support/mutation.h"
+
 namespace lathe::ops {
 
 std::string te_name(std::string_view operator_name) {
@@ -27,7 +29,11 @@ Operator binary(std::string_view name, DTypeSet dtypes, BinaryScalar f, std::str
           .meaning = relax::TeExpression([name, f](const LowerContext& c) {
             return std::vector{te::topi::map(
                 {c.tensor(0), c.tensor(1)}, *c.output().shape,
-                [&](const std::vector<Expr>& v) { return f(v[0], v[1]); }, te_name(name))};
+                [&](const std::vector<Expr>& v) {
+                  const bool swapped = support::flip("ops_binary_operands");
+                  return swapped ? f(v[1], v[0]) : f(v[0], v[1]);
+                },
+                te_name(name))};
           }),
           .fusion = FusionKind::broadcast,
           .reference = reference};

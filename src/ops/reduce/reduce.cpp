@@ -1,6 +1,7 @@
 // Reductions over axes. Sums, products and means of floats narrower than float32 are accumulated in float32. Of no
 // element the sum is 0, the product 1, the largest and smallest the reducer's identity, the mean NaN (0 for integers).
 #include "ops/rule.h"
+#include "support/mutation.h"
 
 namespace lathe::ops {
 
@@ -73,6 +74,7 @@ std::vector<Tensor> lower_mean(const LowerContext& c) {
   Expr count;
   const Tensor total = reduced(c, summed, wide, "mean_sum", &count);
   if (!dtype.is_floating()) count = ir::max(count, ir::int64(1));
+  if (support::flip("ops_mean_count")) count = count + 1;
   return {
       te::topi::map(total, [&](const Expr& x) { return ir::cast(dtype, ir::div(x, ir::cast(wide, count))); }, "mean")};
 }

@@ -2,6 +2,7 @@
 
 #include "arith/analyzer.h"
 #include "schedule/analysis/tree.h"
+#include "support/mutation.h"
 
 namespace lathe::schedule {
 
@@ -139,6 +140,7 @@ class Tester {
       return std::abs(a.coefficient) < std::abs(b.coefficient);
     });
     int64_t width = dimension.high - dimension.low;
+    if (width > 0 && support::flip("dependence_width")) --width;
     for (size_t i = 0; i < terms.size(); ++i) {
       if (std::abs(terms[i].coefficient) <= width) return {};
       if (i + 1 == terms.size()) break;

@@ -1,6 +1,7 @@
 #include "schedule/rules/rules.h"
 
 #include "schedule/codes.h"
+#include "support/mutation.h"
 
 namespace lathe::schedule {
 
@@ -27,6 +28,7 @@ Schedule schedule_function(Schedule schedule, const target::Target& target, Deci
 
 Result<ir::IRModule> schedule_functions(ir::IRModule module, const target::Target& target, Decider& decider,
                                         const ir::PassContext& context) {
+  std::string last;
   for (const auto& [name, base] : std::vector(module.functions())) {
     const auto* function = base.as<PrimFunc>();
     if (!function || !root_of(*function) || function->attrs.get_or("tir.is_scheduled", false)) continue;
@@ -37,7 +39,8 @@ Result<ir::IRModule> schedule_functions(ir::IRModule module, const target::Targe
       continue;
     }
     const Schedule done = schedule_function(*std::move(schedule), target, decider, context);
-    module.set(name, done.mod().find(name));
+    module.set(support::flip("schedule_functions_mixes_names") && !last.empty() ? last : name, done.mod().find(name));
+    last = name;
   }
   return module;
 }

@@ -224,6 +224,23 @@ TEST(rules, keep_the_meaning_of_random_programs) {
   for (const auto& [rule, count] : taken) fmt::print("{:12} {}\n", rule.substr(0, 12), count);
 }
 
+TEST(rules, keep_the_meaning_of_every_function_of_a_module) {
+  // Equal signatures, so that a program under another's name would run.
+  ir::IRModule before;
+  for (const int64_t factor : {2, 3, 5}) {
+    Builder b;
+    const Buffer x = b.input("X", {int64(4), int64(9)}), y = b.output("Y", {int64(4), int64(9)});
+    b.compute("scale", y,
+              [&](const std::vector<Expr>& i) { return load(x, i) * testing::f32(static_cast<double>(factor)); });
+    before.set(fmt::format("times_{}", factor), b.build());
+  }
+  AnalyticDecider decider;
+  const ir::IRModule after = schedule_functions(before, machine(256, 16), decider, {}).value_or_throw();
+  ASSERT_EQ(after.size(), before.size());
+  for (const auto& [name, function] : before)
+    EXPECT_EQ(compare(ir::cast<PrimFunc>(function), after.find_as<PrimFunc>(name), 3, 0, {}), "") << name;
+}
+
 TEST(rules, say_why_they_declined) {
   AnalyticDecider decider;
   std::vector<std::string> remarks;

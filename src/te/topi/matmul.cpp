@@ -1,5 +1,6 @@
 #include "te/topi/matmul.h"
 
+#include "support/mutation.h"
 #include "te/topi/elementwise.h"
 
 namespace lathe::te::topi {
@@ -44,7 +45,9 @@ Tensor matmul(const Tensor& a, const Tensor& b, const std::vector<Expr>& shape, 
       [&](const std::vector<Expr>& i) {
         if (packed) {
           const Expr column = i.back(), lanes = ir::int64(options.packed_columns);
-          return product(i, b({ir::floordiv(column, lanes), k->var, ir::floormod(column, lanes)}));
+          const bool off = support::flip("te_matmul_panel");
+          const Expr lane = ir::floormod(off ? column + 1 : column, lanes);
+          return product(i, b({ir::floordiv(column, lanes), k->var, lane}));
         }
         std::vector<Expr> last{k->var};
         if (has_columns) last.push_back(i.back());

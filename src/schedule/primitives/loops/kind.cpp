@@ -30,7 +30,8 @@ const For* inner_of_kind(const For& loop, ForKind kind) {
 
 Result<Edit> parallel(const Program& program, Id id) {
   const Path path = TRY(serial_loop(program, id, "parallelize"));
-  if (auto problem = refuse_dependent(program, *path.back().as<For>(), "parallelize")) return *std::move(problem);
+  auto problem = refuse_dependent(program, *path.back().as<For>(), "parallelize");
+  if (problem && !support::flip("parallel_ignores_dependences")) return *std::move(problem);
   for (const Stmt& outer : path)
     if (const auto* loop = outer.as<For>(); loop && loop->kind == ForKind::vectorized)
       return refuse(codes::loop_kind, fmt::format("cannot parallelize {}: it is inside the vectorized {}",
@@ -51,7 +52,8 @@ Result<Edit> vectorize(const Program& program, Id id) {
     if (const auto* above = outer.as<For>(); above && above->kind == ForKind::vectorized)
       return refuse(codes::loop_kind,
                     fmt::format("cannot vectorize {}: it is inside the vectorized {}", name_of(loop), name_of(*above)));
-  if (auto problem = refuse_dependent(program, loop, "vectorize")) return *std::move(problem);
+  auto problem = refuse_dependent(program, loop, "vectorize");
+  if (problem && !support::flip("vectorize_ignores_dependences")) return *std::move(problem);
   return with_kind(program, path, ForKind::vectorized);
 }
 

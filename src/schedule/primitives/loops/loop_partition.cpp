@@ -65,7 +65,8 @@ Result<Edit> peel(const Program& program, Id id, int64_t multiple) {
     return refuse(codes::bad_argument, fmt::format("cannot peel {}: {} is not positive", name_of(loop), multiple));
   arith::Analyzer analyzer;
   const Expr main = analyzer.simplify(floordiv(loop.extent, int64(multiple)) * multiple);
-  const Expr rest = analyzer.simplify(loop.extent - main);
+  Expr rest = analyzer.simplify(loop.extent - main);
+  if (support::flip("peel_forgets_last")) rest = analyzer.simplify(max(rest - 1, int64(0)));
   if (is_int(rest, 0) || is_int(main, 0)) return in_parts(program, path, {loop.extent});
   return in_parts(program, path, {main, rest});
 }
