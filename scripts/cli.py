@@ -65,12 +65,14 @@ def run_bench(options):
 
 def run_demo(options):
     build.build("dev", ["product"])
-    parts.call(parts.python(), "examples/digits/demo.py", env=parts.environment(PYTHONPATH="python"))
+    parts.call(parts.python(), "examples/03-digits/demo.py", env=parts.environment(PYTHONPATH="python"))
 
 
 def run_update_expected(options):
     parts.build_everything()
     parts.ctest("dev", options.filter or "", LATHE_UPDATE_EXPECTED="1")
+    if not options.filter:
+        parts.call(parts.python(), "-m", "scripts.tour", env=parts.environment())
     print("update-expected: expectations are rewritten; review them with git diff")
 
 

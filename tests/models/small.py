@@ -4,7 +4,7 @@ from tests.models.builder import ModelBuilder
 
 
 def digits(batch="batch", height=11, width=8, seed=1):
-    """Conv, BatchNormalization, Relu, MaxPool and Gemm as in examples/digits, with H unlike W and uneven pads."""
+    """Conv, BatchNormalization, Relu, MaxPool and Gemm as in examples/03-digits, with H unlike W and uneven pads."""
     m = ModelBuilder("digits", seed)
     x = m.input("x", [batch, 1, height, width])
     x = m.node("Relu", m.batch_norm(m.conv(x, 1, 16, 3, pads=[1, 0, 1, 2], bias=False), 16))

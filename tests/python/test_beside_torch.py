@@ -25,7 +25,7 @@ assert torch.equal(net(images), before)
 @pytest.mark.full
 @pytest.mark.parametrize("first, second", [("torch", "lathe"), ("lathe", "torch")])
 def test_either_order(first, second):
-    program = PROGRAM.format(first=first, second=second, model=str(ROOT / "examples" / "digits" / "digits.onnx"))
+    program = PROGRAM.format(first=first, second=second, model=str(ROOT / "examples" / "03-digits" / "digits.onnx"))
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env={"PYTHONPATH": str(ROOT / "python")}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

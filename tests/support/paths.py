@@ -9,7 +9,7 @@ BUILD = Path(os.environ.get("LATHE_BUILD_DIR", ROOT / "build"))
 LATHE = BUILD / "bin" / "lathe"
 PACKAGE = ROOT / "python" / "lathe"
 RUNTIME_CTYPES = PACKAGE / "runtime_ctypes.py"
-DIGITS_MODEL = ROOT / "examples" / "digits" / "digits.onnx"
+DIGITS_MODEL = ROOT / "examples" / "03-digits" / "digits.onnx"
 
 
 def python_path():

@@ -2,7 +2,7 @@
 
 Seeds are fixed: the same machine writes the same file.
 
-    python examples/digits/train.py [-o digits.onnx]
+    python examples/03-digits/train.py [-o digits.onnx]
 
 The network: two convolution stages (Conv, BatchNormalization, Relu, MaxPool) and two Gemm layers, 40 thousand weights.
 """

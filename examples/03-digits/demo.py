@@ -1,6 +1,6 @@
 """Compiles the digits network ahead of time, runs the held-out images from the artifact, and compares.
 
-    python examples/digits/demo.py [--lathe build/bin/lathe] [--keep digits.so]
+    python examples/03-digits/demo.py [--lathe build/bin/lathe] [--keep digits.so]
 
 The images run in this process, which loads the small runtime and the artifact, not the compiler.
 Exit code 1 when a prediction differs from ONNX Runtime's.
@@ -112,11 +112,11 @@ def main():
         print(f"the first is image {first}: {ours[first]} and {theirs[first]}", file=sys.stderr)
         sys.exit(1)
     print(f"\nThe predictions agree on all {len(images)} images. Where to look next:")
-    print("  build/bin/lathe compile examples/digits/digits.onnx -o digits.ll    what the compiler made of it")
+    print("  build/bin/lathe compile examples/03-digits/digits.onnx -o digits.ll    what the compiler made of it")
     print(
-        "  build/bin/lathe verify examples/digits/digits.onnx                  every operator against the interpreter"
+        "  build/bin/lathe verify examples/03-digits/digits.onnx                  every operator against the interpreter"
     )
-    print("  docs/tour.md                                                        the same model, step by step")
+    print("  docs/tour.md                                                        a small model, step by step")
 
 
 if __name__ == "__main__":
