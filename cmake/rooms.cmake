@@ -30,6 +30,7 @@ set(LATHE_ROOMS
 # the layers). Tests run in the build folder.
 set(LATHE_TESTS_SEE
   "runtime_test: support"
+  "script_test: tir"
   "relax_test: ops"
   "lower_test: runtime"
 )

@@ -69,7 +69,9 @@ def run_demo(options):
 
 
 def run_update_expected(options):
-    parts.build_everything()
+    build.configure("dev")
+    chosen = [target for target in build.test_targets("dev") if options.filter and options.filter in target]
+    build.build("dev", sorted(chosen))
     parts.ctest("dev", options.filter or "", LATHE_UPDATE_EXPECTED="1")
     if not options.filter:
         parts.call(parts.python(), "-m", "scripts.tour", env=parts.environment())

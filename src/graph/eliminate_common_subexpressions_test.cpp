@@ -16,6 +16,10 @@ ir::IRModule eliminated(const ir::IRModule& module) {
   return eliminate_common_subexpressions(module, context()).value_or_throw();
 }
 
+TEST(eliminate_common_subexpressions, makes_of_programs_what_its_text_expects) {
+  expect_text(eliminate_common_subexpressions, __FILE__);
+}
+
 TEST(eliminate_common_subexpressions, computes_equal_values_once) {
   Graph g;
   const Expr x = g.input("x", {ir::size_var("n"), ir::int64(3)});

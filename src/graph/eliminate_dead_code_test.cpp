@@ -17,6 +17,8 @@ ir::IRModule without_dead_code(const ir::IRModule& module) {
   return eliminate_dead_code(module, context()).value_or_throw();
 }
 
+TEST(eliminate_dead_code, makes_of_programs_what_its_text_expects) { expect_text(eliminate_dead_code, __FILE__); }
+
 TEST(eliminate_dead_code, drops_a_chain_that_nobody_uses) {
   Graph g;
   const Expr x = g.input("x", {ir::size_var("n"), ir::int64(5)});

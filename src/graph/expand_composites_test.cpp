@@ -37,6 +37,8 @@ const relax::Operator& itself() {
 
 ir::IRModule expanded(const ir::IRModule& module) { return expand_composites(module, context()).value_or_throw(); }
 
+TEST(expand_composites, makes_of_programs_what_its_text_expects) { expect_text(expand_composites, __FILE__); }
+
 TEST(expand_composites, replaces_a_composite_by_its_meaning) {
   Graph g;
   const Expr x = g.input("x", {ir::size_var("n"), ir::int64(3)});

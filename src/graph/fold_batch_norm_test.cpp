@@ -32,6 +32,8 @@ Names left(const ir::IRModule& module) {
   return calls(eliminate_dead_code(fold_constants(module, context()).value_or_throw(), context()).value_or_throw());
 }
 
+TEST(fold_batch_norm, makes_of_programs_what_its_text_expects) { expect_text(fold_batch_norm, __FILE__); }
+
 TEST(fold_batch_norm, folds_into_a_convolution) {
   Graph g;
   const Expr x = g.input("x", {ir::size_var("n"), ir::int64(2), ir::int64(5), ir::int64(3)});

@@ -16,6 +16,8 @@ ir::IRModule with_constants_folded(const ir::IRModule& module) {
   return fold_constants(module, context()).value_or_throw();
 }
 
+TEST(fold_constants, makes_of_programs_what_its_text_expects) { expect_text(fold_constants, __FILE__); }
+
 TEST(fold_constants, computes_what_constants_determine) {
   Graph g;
   const Expr x = g.input("x", {ir::size_var("n"), ir::int64(7)});

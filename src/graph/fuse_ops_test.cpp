@@ -21,6 +21,8 @@ void expect_groups(const ir::IRModule& before, const Names& groups) {
   EXPECT_EQ(difference(before, after), "");
 }
 
+TEST(fuse_ops, makes_of_programs_what_its_text_expects) { expect_text(fuse_ops, __FILE__); }
+
 TEST(fuse_ops, fuses_a_chain_of_elementwise_operators) {
   Graph g;
   const Expr x = g.input("x", {ir::size_var("n"), ir::int64(5)});

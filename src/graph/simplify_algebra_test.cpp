@@ -15,6 +15,8 @@ using Names = std::vector<std::string>;
 
 ir::IRModule simplified(const ir::IRModule& module) { return simplify_algebra(module, context()).value_or_throw(); }
 
+TEST(simplify_algebra, makes_of_programs_what_its_text_expects) { expect_text(simplify_algebra, __FILE__); }
+
 TEST(simplify_algebra, drops_operations_that_do_nothing) {
   Graph g;
   Expr x = g.input("x", {ir::size_var("n"), ir::int64(5)});

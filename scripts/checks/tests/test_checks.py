@@ -120,19 +120,26 @@ def test_sizes_finds_wide_python_and_crowded_folders(house):
     assert len(found) == 2 and found[0].startswith("python/x.py:1:") and found[1].startswith("src/tir: 41 files")
 
 
-def test_pass_tests_wants_a_test_of_the_same_name(house):
+def test_pass_tests_wants_a_test_and_a_text_of_the_same_name(house):
     definition = "Result<IRModule> {}(IRModule module, const PassContext& context) {{\n"
     tree = house({
         "src/graph/fuse_ops.cpp": definition.format("fuse_ops"),
         "src/graph/fold.cpp": definition.format("fold"),
         "src/graph/fold_test.cpp": "",
+        "src/graph/fold_test.txt": "",
+        "src/graph/pack.cpp": definition.format("pack"),
+        "src/graph/pack_test.cpp": "",
         "src/tir/passes/flatten.cpp": definition.format("flatten"),
         "src/graph/groups.cpp": "void merge(Group& a) {\n",
         "src/tir/printer.cpp": "std::string printer(int x) {\n",
     })  # fmt: skip
-    assert [line.split(":")[0] for line in problems("pass_tests", tree)] == [
-        "src/graph/fuse_ops.cpp",
-        "src/tir/passes/flatten.cpp",
+    found = [f"{Path(line.split(':')[0]).stem}{line.split(':')[2]}" for line in problems("pass_tests", tree)]
+    assert found == [
+        "fuse_ops fuse_ops_test.cpp is missing",
+        "fuse_ops fuse_ops_test.txt is missing",
+        "pack pack_test.txt is missing",
+        "flatten flatten_test.cpp is missing",
+        "flatten flatten_test.txt is missing",
     ]
 
 

@@ -1,13 +1,18 @@
 #include "graph/testing/graph_fixture.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
 #include "graph/rewrite_bindings.h"
+#include "ops/operators.h"
 #include "relax/interpret/evaluate.h"
+#include "relax/script/dialect.h"
 #include "relax/verify.h"
+#include "script/testing/expected_text.h"
+#include "tir/script/dialect.h"
 
 namespace lathe::graph::testing {
 namespace {
@@ -176,6 +181,12 @@ ir::PassContext context() {
     return relax::evaluate(module, function, inputs);
   };
   return context;
+}
+
+void expect_text(const ir::Pass& pass, const char* test) {
+  const auto graph = relax::script_dialect(ops::default_operators());
+  const script::Dialect* const dialects[] = {&tir::script_dialect(), graph.get()};
+  EXPECT_EQ(script::testing::check_cases(pass, context(), test, dialects), "");
 }
 
 std::string difference(const ir::IRModule& before, const ir::IRModule& after, double tolerance) {

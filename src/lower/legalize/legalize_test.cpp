@@ -4,8 +4,12 @@
 
 #include "graph/fuse_ops.h"
 #include "lower/testing/random_graph.h"
+#include "ops/operators.h"
 #include "relax/call_tir.h"
 #include "relax/interpret/evaluate.h"
+#include "relax/script/dialect.h"
+#include "script/testing/expected_text.h"
+#include "tir/script/dialect.h"
 #include "tir/stmt.h"
 
 namespace lathe::lower {
@@ -31,6 +35,12 @@ void expect_equal(const ir::TensorData& actual, const ir::TensorData& expected) 
   for (int64_t i = 0; i < expected->elements(); ++i)
     ASSERT_NEAR(ir::float_at(*actual, i), ir::float_at(*expected, i), 1e-4 * (1 + std::abs(ir::float_at(*expected, i))))
         << "element " << i;
+}
+
+TEST(legalize, makes_of_programs_what_its_text_expects) {
+  const auto graph = script_dialect(ops::default_operators());
+  const script::Dialect* const dialects[] = {&tir::script_dialect(), graph.get()};
+  EXPECT_EQ(script::testing::check_cases(legalize, {}, __FILE__, dialects), "");
 }
 
 TEST(legalize, keeps_what_random_graphs_compute) {

@@ -33,6 +33,8 @@ std::vector<int64_t> sizes_of_allocations(const Function& f) {
   return sizes;
 }
 
+TEST(compact_buffers, makes_of_programs_what_its_text_expects) { expect_text(compact_buffers, __FILE__); }
+
 TEST(compact_buffers, shrinks_a_producer_to_the_tile_it_is_computed_for) {
   for (const int64_t halo : {0, 1, 3}) {
     const Function f = tiles(18, halo, false), g = run(f, {compact_buffers});

@@ -7,6 +7,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the subject of every line below
 
+TEST(convert_blocks, makes_of_programs_what_its_text_expects) { expect_text(convert_blocks, __FILE__); }
+
 TEST(convert_blocks, makes_predicates_ifs_and_buffers_allocations) {
   const Function f = matmul(int64(2), int64(5), int64(3), 4, ForKind::serial), g = run(f, {lower_init, convert_blocks});
   EXPECT_EQ(count<Block>(g) + count<BlockRealize>(g), 0);

@@ -7,6 +7,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the subject of every line below
 
+TEST(flatten_buffers, makes_of_programs_what_its_text_expects) { expect_text(flatten_buffers, __FILE__); }
+
 TEST(flatten_buffers, gives_every_access_one_flat_index) {
   const Function f = matmul(int64(3), int64(5), int64(2), 4, ForKind::serial);
   const Function g = run(f, {lower_init, convert_blocks, flatten_buffers});

@@ -7,6 +7,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the subject of every line below
 
+TEST(legalize_dtypes, makes_of_programs_what_its_text_expects) { expect_text(legalize_dtypes, __FILE__); }
+
 TEST(legalize_dtypes, computes_halves_in_float32_with_the_same_bits) {
   for (const DType half : {DType::float_(16), DType::bfloat16()}) {
     const Function f = flat_loop(

@@ -16,6 +16,8 @@ Function with_scope(const char* scope, ForKind kind) {
 }
 std::string scope_of(const Function& f) { return f->body.as<Allocate>()->scope; }
 
+TEST(legalize_registers, makes_of_programs_what_its_text_expects) { expect_text(legalize_registers, __FILE__); }
+
 TEST(legalize_registers, refuses_a_register_buffer_with_a_variable_index) {
   EXPECT_EQ(refusal(with_scope("register", ForKind::serial), legalize_registers), "tir-register-index");
   EXPECT_EQ(refusal(run(with_scope("register", ForKind::unrolled), {unroll_loops}), legalize_registers), "");

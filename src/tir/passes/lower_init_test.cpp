@@ -8,6 +8,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the subject of every line below
 
+TEST(lower_init, makes_of_programs_what_its_text_expects) { expect_text(lower_init, __FILE__); }
+
 TEST(lower_init, guards_the_init_by_the_first_reduce_iteration) {
   const Function f = matmul(int64(2), int64(3), int64(4), 4, ForKind::serial), g = run(f, {lower_init});
   post_order(g->body, [](const NodeRef& n) {

@@ -7,6 +7,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the subject of every line below
 
+TEST(nest_parallel, makes_of_programs_what_its_text_expects) { expect_text(nest_parallel, __FILE__); }
+
 TEST(nest_parallel, runs_the_inner_loop_serially) {
   const Buffer b = buffer("B", {int64(3), int64(4)}, DType::int64());
   const Var i = var("i"), j = var("j");

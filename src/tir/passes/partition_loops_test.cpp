@@ -7,6 +7,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the subject of every line below
 
+TEST(partition_loops, makes_of_programs_what_its_text_expects) { expect_text(partition_loops, __FILE__); }
+
 // The loops of the lowered program, and how many of them hold no guard.
 TEST(partition_loops, frees_the_main_part_of_padding) {
   const Function f = padded_stencil(40, ForKind::serial);

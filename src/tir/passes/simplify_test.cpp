@@ -7,6 +7,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the subject of every line below
 
+TEST(simplify, makes_of_programs_what_its_text_expects) { expect_text(simplify, __FILE__); }
+
 TEST(simplify, removes_guards_that_always_hold_and_loops_of_one_iteration) {
   const Function f = flat_loop(8, ForKind::serial, [](const Buffer& a, const Expr& i) {
     return if_then_else(lt(i, int64(8)), load(a, {i}), constant(DType::float32(), 0));

@@ -7,6 +7,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the subject of every line below
 
+TEST(unroll_loops, makes_of_programs_what_its_text_expects) { expect_text(unroll_loops, __FILE__); }
+
 TEST(unroll_loops, writes_the_iterations_out) {
   const Function f =
       flat_loop(5, ForKind::unrolled, [](const Buffer& a, const Expr& i) { return load(a, {int64(4) - i}); });

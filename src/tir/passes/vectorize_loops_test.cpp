@@ -11,6 +11,8 @@ Function lowered(const Function& f, const PassContext& context = {}) {
   return run(f, {flatten_buffers, vectorize_loops}, context);
 }
 
+TEST(vectorize_loops, makes_of_programs_what_its_text_expects) { expect_text(vectorize_loops, __FILE__); }
+
 TEST(vectorize_loops, makes_contiguous_accesses_ramps) {
   const Function f = flat_loop(8, ForKind::vectorized, [](const Buffer& a, const Expr& i) {
     return call(intrinsic::exp, load(a, {i})) + constant(DType::float32(), 1);

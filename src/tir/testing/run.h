@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "ir/visit.h"
+#include "script/testing/expected_text.h"
 #include "tir/passes/passes.h"
+#include "tir/script/dialect.h"
 
 namespace lathe::tir::testing {
 
@@ -28,6 +30,12 @@ inline std::string refusal(const Function& f, PassFunction pass) {
   module.set("main", f);
   const auto result = pass(std::move(module), {});
   return result.ok() ? std::string() : std::string(result.diagnostics()[0].code.name);
+}
+
+// The pass makes of the programs in x_test.txt what is expected there; `test` is the __FILE__ of x_test.cpp.
+inline void expect_text(PassFunction pass, const char* test) {
+  const script::Dialect* const dialects[] = {&script_dialect()};
+  EXPECT_EQ(script::testing::check_cases(pass, {}, test, dialects), "");
 }
 
 // How many nodes of kind T there are.
