@@ -10,6 +10,9 @@ namespace {
 
 using Shape = std::vector<ir::Expr>;
 
+// Up to so many channels, a convolution that reads each from its own plane costs less than a transposition.
+constexpr int64_t few_channels = 4;
+
 // The same elements as a value [batch, channels, spatial…], in the forms that were asked for so far.
 struct Twin {
   Expr image;       // [batch, spatial…, channels]
@@ -126,7 +129,7 @@ class LayoutConverter {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
     if (!x || !kernel || x->size() < 3 || !shape_of(var) || !call.args[1].is<Constant>()) return Expr();
-    if (attrs.data_layout != "NCHW" || attrs.kernel_layout != "OIHW") return Expr();
+    if (attrs.data_layout != "NCHW" || !attrs.out_layout.empty() || attrs.kernel_layout != "OIHW") return Expr();
     const ir::DType dtype = as_tensor(call.args[0])->dtype;
     if (dtype != ir::DType::float32() || as_tensor(var)->dtype != dtype) return Expr();
     // Few channels fill no vector; groups of several channels have no loops of their own yet.
@@ -138,6 +141,11 @@ class LayoutConverter {
       const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
       const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
       return converted(emitter, var, TRY(make_call(ops::matmul, {TRY(rows(emitter, call.args[0])), turned})), true);
+    }
+    const int64_t inputs = ir::as_int((*x)[1]).value_or(few_channels + 1);
+    if (!twin_of(call.args[0]) && attrs.groups == 1 && inputs <= few_channels) {
+      const auto turning = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.out_layout = "NHWC"; });
+      return converted(emitter, var, TRY(make_call(ops::conv, call.args, turning)), false);
     }
     const auto moved = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.data_layout = "NHWC"; });
     return converted(emitter, var, TRY(make_call(ops::conv, {TRY(image(emitter, call.args[0])), call.args[1]}, moved)),

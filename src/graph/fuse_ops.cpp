@@ -54,7 +54,9 @@ class Fuser {
     name_ = name;
     bindings_ = all_bindings(function);
     collect(function);
-    while (merge_some()) {
+    // What follows a product or reduction joins it before it may join a consumer of its own, which would compute it
+    // more than once or read it from memory.
+    while (merge_some(true) || merge_some(false)) {
     }
     return outline(function);
   }
@@ -102,13 +104,15 @@ class Fuser {
     if (const auto* item = e.as<TupleGetItem>()) note(item->tuple);
   }
 
-  // Merges each group into its only consumer where that fits; true when something merged.
-  bool merge_some() {
+  // Merges each group (only those with a product or reduction, with `anchored`) into its only consumer where that fits;
+  // true when something merged.
+  bool merge_some(bool anchored) {
     bool merged = false;
     for (int i = static_cast<int>(items_.size()) - 1; i >= 0; --i) {
       const int group = items_[static_cast<size_t>(i)].group;
       const Group& from = groups_[static_cast<size_t>(group)];
       if (from.items.back() != i) continue;  // a group is known by its last item, the one with outside uses
+      if (anchored && from.anchor < 0) continue;
       const auto consumer = only_consumer(from, group);
       if (!consumer) continue;
       if (const std::string reason = misfit(from, groups_[static_cast<size_t>(*consumer)]); !reason.empty()) {

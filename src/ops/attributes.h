@@ -65,6 +65,7 @@ struct ConvAttributes : AttributesNode {
   std::string kernel_layout = "OIHW";  // or "OHWI{n}o": [ceil(O / n), spatial…, I, n], zero padded
   int64_t channels = 0;                // O, where the kernel is packed
   ir::DType out_dtype;                 // void: the operands'
+  std::string out_layout;              // empty: data_layout
   static constexpr auto fields() {
     return std::tuple{field("strides", &ConvAttributes::strides),
                       field("padding", &ConvAttributes::padding),
@@ -74,7 +75,8 @@ struct ConvAttributes : AttributesNode {
                       field("data_layout", &ConvAttributes::data_layout),
                       field("kernel_layout", &ConvAttributes::kernel_layout),
                       field("channels", &ConvAttributes::channels),
-                      field("out_dtype", &ConvAttributes::out_dtype)};
+                      field("out_dtype", &ConvAttributes::out_dtype),
+                      field("out_layout", &ConvAttributes::out_layout)};
   }
 };
 

@@ -28,7 +28,7 @@ Result<Shape> logical_kernel(const ConvAttributes& a, const Shape& kernel, const
 }
 
 struct ResolvedConv {
-  Layout layout;
+  Layout layout, out_layout;
   Shape kernel;  // [O, I, spatial…]
   std::vector<relax::Window> windows;
 };
@@ -37,6 +37,7 @@ Result<ResolvedConv> resolve_conv(const InferContext& c, const TensorStructInfo&
   const auto& a = c.attrs<ConvAttributes>();
   ResolvedConv r;
   r.layout = TRY(layout_of(c, a.data_layout, x.shape->size()));
+  r.out_layout = a.out_layout.empty() ? r.layout : TRY(layout_of(c, a.out_layout, x.shape->size()));
   r.kernel = TRY(logical_kernel(a, *kernel.shape, kernel));
   if (r.kernel.size() != x.shape->size())
     return relax::wrong(codes::wrong_rank, "nn.conv of " + relax::text_of(x) + " with a kernel " +
@@ -66,11 +67,9 @@ Result<StructInfo> infer_conv(const InferContext& c) {
   const ResolvedConv r = TRY(resolve_conv(c, x, kernel));
   Shape shape(x.shape->size());
   shape[0] = (*x.shape)[0];
-  shape[r.layout.channel()] = r.kernel[0];
-  for (size_t d = 0; d < r.windows.size(); ++d) {
-    const size_t at = r.layout.spatial(d);
-    shape[at] = relax::window_positions((*x.shape)[at], r.windows[d], false);
-  }
+  shape[r.out_layout.channel()] = r.kernel[0];
+  for (size_t d = 0; d < r.windows.size(); ++d)
+    shape[r.out_layout.spatial(d)] = relax::window_positions((*x.shape)[r.layout.spatial(d)], r.windows[d], false);
   return relax::tensor_info(std::move(shape), dtype);
 }
 
@@ -81,6 +80,7 @@ std::vector<Tensor> lower_conv(const LowerContext& c) {
   const DType dtype = c.output().dtype;
   return {te::topi::conv(c.tensor(0), c.tensor(1), *c.output().shape,
                          {.layout = r.layout,
+                          .out_layout = r.out_layout,
                           .windows = r.windows,
                           .out_channels = r.kernel[0],
                           .groups = a.groups,

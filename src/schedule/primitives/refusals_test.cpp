@@ -116,6 +116,26 @@ TEST(refusals, of_inlining) {
   EXPECT_EQ(reason(s.schedule.reverse_compute_inline(relu)), "accepted");
 }
 
+TEST(refusals, of_inlining_a_part_that_is_read_with_another) {
+  // bias_add writes rows 0 to 4 and 5 to 7 apart; relu reads rows 0 to 4 and 5 to 7, or 0 to 5 and 6 and 7.
+  for (const int64_t cut : {5, 6}) {
+    Start s = dense("bias_add");
+    const std::vector<LoopRV> written = s.schedule.loop_partition(s.loops[0], {int64_t{5}, Factor()}).value_or_throw();
+    const BlockRV relu = s.schedule.get_block("relu").value_or_throw();
+    const LoopRV rows = s.schedule.get_loops(relu).value_or_throw()[0];
+    ASSERT_TRUE(s.schedule.loop_partition(rows, {cut, Factor()}));
+    const BlockRV rest = s.schedule.get_child_blocks(written[1]).value_or_throw()[0];
+    if (cut == 5) {
+      EXPECT_EQ(reason(s.schedule.compute_inline(s.block)), "accepted");
+      EXPECT_EQ(reason(s.schedule.compute_inline(rest)), "accepted");
+      EXPECT_FALSE(s.schedule.get_block("bias_add")) << "neither part is left";
+    } else {
+      EXPECT_EQ(reason(s.schedule.compute_inline(s.block)),
+                "cannot inline block 'bias_add': it does not write all that block 'relu' reads of 'E'");
+    }
+  }
+}
+
 TEST(refusals, of_placements) {
   Start s = dense("matmul");
   const BlockRV bias = s.schedule.get_block("bias_add").value_or_throw();

@@ -107,10 +107,12 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work) {
   for (const Access* access : {first, second})
     for (const Range& range : access->region) found.windows = found.windows || linear(range.min).terms.size() > 1;
   if (found.windows && !found.row) return declined("reads windows, and no axis of its output shares weights");
-  // Reduce loops in the order of the weights' memory, so that they stream.
+  // Reduce loops in the order of the weights' memory, so that they stream; those that run once innermost, where they
+  // are in nobody's way.
   std::vector<std::pair<int64_t, size_t>> order;
   for (const size_t i : found.reduce)
-    order.emplace_back(-std::abs(walk(*second, *work.loops[i]).stride.value_or(1)), i);
+    order.emplace_back(
+        is_int(work.loops[i]->extent, 1) ? 1 : -std::abs(walk(*second, *work.loops[i]).stride.value_or(1)), i);
   std::sort(order.begin(), order.end());
   for (size_t i = 0; i < order.size(); ++i) found.reduce[i] = order[i].second;
   return found;
@@ -129,15 +131,8 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   const auto height = found.row ? as_int(work.loops[*found.row]->extent) : std::optional<int64_t>(1);
   TilePlan plan{found.block, found.batch, found.lane, found.between, found.row, found.reduce, full, 1, 1};
 
-  int64_t lanes = full;
-  if (width && *width % full != 0) {
-    // Narrower vectors that divide cost nothing where a narrow operation is as fast as half a wide one.
-    const int64_t divisor = largest_divisor(*width, full);
-    if (*width < full)
-      lanes = *width;
-    else if (divisor * 2 >= full)
-      lanes = divisor;
-  }
+  // What is left of the last vector is a narrower one in a body of its own.
+  int64_t lanes = width && *width < full ? std::max<int64_t>(*width, 1) : full;
   if (found.packed && found.packed % lanes != 0 && !(width && *width <= found.packed))
     lanes = largest_divisor(found.packed, lanes);
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, rule, "lanes", {lanes}, lanes))));

@@ -257,26 +257,70 @@ void try_parallel(Schedule& schedule, const std::vector<LoopRV>& loops) {
   if (fused.ok() && attempt.parallel(*fused)) schedule = std::move(attempt);
 }
 
-}  // namespace
+// The dimension of the block's output along which the loop runs; the rank where it runs along none.
+size_t dimension_of(const PrimFunc& function, const std::string& block, const For& loop) {
+  const std::vector<Work> list = works(function);
+  const Work& work = *find(list, block);
+  const auto& indices = work.block().body.as<BufferStore>()->indices;
+  for (size_t i = 0; i < work.realize->iter_values.size(); ++i)
+    if (work.realize->iter_values[i] == Expr(loop.loop_var))
+      for (size_t d = 0; d < indices.size(); ++d)
+        if (indices[d] == Expr(work.block().iter_vars[i]->var)) return d;
+  return indices.size();
+}
 
-Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan,
-                     const std::string& epilogue) {
+// The position among the loops of `consumer` of the one that walks that dimension of `buffer`.
+std::optional<size_t> loop_along(const PrimFunc& function, const std::string& consumer, const Buffer& buffer,
+                                 size_t dimension) {
+  const std::vector<Work> list = works(function);
+  const Work& work = *find(list, consumer);
+  Expr index;
+  post_order(work.block().body, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    if (load && load->buffer == buffer && dimension < load->indices.size()) index = load->indices[dimension];
+  });
+  for (size_t i = 0; index && i < work.block().iter_vars.size(); ++i)
+    for (size_t l = 0; l < work.loops.size(); ++l)
+      if (index == Expr(work.block().iter_vars[i]->var) &&
+          work.realize->iter_values[i] == Expr(work.loops[l]->loop_var))
+        return l;
+  return std::nullopt;
+}
+
+// An epilogue cut like the reduction before it: a copy for each part of the lanes, whose rows are cut where its turn
+// comes.
+struct CutEpilogue {
+  std::vector<Part> lanes;
+  std::optional<size_t> row;  // the position of the row loop in each part
+};
+Result<CutEpilogue> cut_epilogue(Schedule& schedule, const TilePlan& plan, const std::string& epilogue,
+                                 const Buffer& buffer, size_t lane_dimension, size_t row_dimension) {
+  const auto lane = loop_along(schedule.function(), epilogue, buffer, lane_dimension);
+  const auto row = loop_along(schedule.function(), epilogue, buffer, row_dimension);
+  if (!lane || (plan.row && !row))
+    return refuse(codes::not_inlinable, fmt::format("block '{}' does not walk what it reads by loops", epilogue));
+  const BlockRV block = TRY(schedule.get_block(epilogue));
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  std::vector<LoopRV> order{loops[*lane]};
+  for (size_t l = 0; l < loops.size(); ++l)
+    if (l != *lane) order.push_back(loops[l]);
+  if (order.size() > 1) TRY(schedule.reorder(order));
+  CutEpilogue cut;
+  if (plan.row) cut.row = *row < *lane ? *row + 1 : *row;
+  cut.lanes = TRY(lane_parts(schedule, block, order[0], plan));
+  return cut;
+}
+
+Status tile_nest(Schedule& schedule, const TilePlan& plan, const std::string& epilogue) {
   const BlockRV block = TRY(schedule.get_block(plan.block));
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   const Ref<Block> node = TRY(schedule.get(block));
   const auto* store = node->body.as<BufferStore>();
   if (!store) return refuse(codes::not_inlinable, fmt::format("{} is not one store", name_of(*node)));
 
-  // Which dimension of the output the lanes run along.
   const size_t rank = store->indices.size();
-  size_t lane_dimension = rank;
   const Ref<For> lane_loop = TRY(schedule.get(loops.at(plan.lane)));
-  for (const Work& work : works(schedule.function()))
-    if (work.block().name == plan.block)
-      for (size_t i = 0; i < work.realize->iter_values.size(); ++i)
-        if (work.realize->iter_values[i] == Expr(lane_loop->loop_var))
-          for (size_t d = 0; d < store->indices.size(); ++d)
-            if (store->indices[d] == Expr(node->iter_vars[i]->var)) lane_dimension = d;
+  const size_t lane_dimension = dimension_of(schedule.function(), plan.block, *lane_loop);
 
   const auto row_extent = plan.row ? as_int(TRY(schedule.get(loops[*plan.row]))->extent) : std::optional<int64_t>(1);
   const auto lane_extent = as_int(lane_loop->extent);
@@ -297,9 +341,18 @@ Status register_tile(Schedule& schedule, const RuleContext& context, const TileP
   order.insert(order.end(), reduce.begin(), reduce.end());
   if (order.size() > 1) TRY(schedule.reorder(order));
 
+  // An epilogue that the plan divides exactly takes the tile straight from its registers; another one is cut first.
+  std::optional<CutEpilogue> cut_behind;
+  if (!epilogue.empty() && !exact) {
+    const size_t row_dimension =
+        plan.row ? dimension_of(schedule.function(), plan.block, *TRY(schedule.get(loops[*plan.row]))) : rank;
+    cut_behind = TRY(cut_epilogue(schedule, plan, epilogue, store->buffer, lane_dimension, row_dimension));
+  }
+
   const std::vector<Part> lanes = TRY(lane_parts(schedule, block, loops[plan.lane], plan));
   std::vector<BlockRV> blocks;
-  for (const Part& lane : lanes) {
+  for (size_t l = 0; l < lanes.size(); ++l) {
+    const Part& lane = lanes[l];
     // The loops of this part, by position below its lane loop.
     const std::vector<LoopRV> own = TRY(schedule.get_loops(lane.block));
     const size_t start = own.size() - (order.size() - batch.size());
@@ -315,7 +368,16 @@ Status register_tile(Schedule& schedule, const RuleContext& context, const TileP
       rows = TRY(row_parts(schedule, lane.block, below[between.size()], plan));
     else
       rows.push_back({lane.block, cut[0], 0, 1});
-    for (const Part& row : rows) {
+    std::vector<Part> rows_behind;
+    if (cut_behind) {
+      const BlockRV own_epilogue = cut_behind->lanes.at(l).block;
+      rows_behind.push_back({own_epilogue, cut[0], 0, 1});
+      if (cut_behind->row)
+        rows_behind =
+            TRY(row_parts(schedule, own_epilogue, TRY(schedule.get_loops(own_epilogue)).at(*cut_behind->row), plan));
+    }
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const Part& row = rows[r];
       const std::vector<LoopRV> now = TRY(schedule.get_loops(row.block));
       // … row, reduce…, vectors, lanes
       const size_t count = now.size();
@@ -357,6 +419,12 @@ Status register_tile(Schedule& schedule, const RuleContext& context, const TileP
         }
       }
       TRY(schedule.reverse_compute_at(out, tile));
+      if (cut_behind) {
+        const BlockRV copy = out;
+        out = rows_behind.at(r).block;
+        TRY(schedule.reverse_compute_at(out, tile));
+        TRY(schedule.compute_inline(copy));
+      }
       if (parts) {
         TRY(tile_of_parts(schedule, row.block, *parts, tile, lane.size));
       } else {
@@ -377,8 +445,21 @@ Status register_tile(Schedule& schedule, const RuleContext& context, const TileP
     try_parallel(schedule,
                  {outer.begin() + static_cast<ptrdiff_t>(first), outer.begin() + static_cast<ptrdiff_t>(last)});
   }
-  if (!epilogue.empty() && !exact) TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(epilogue))));
   return support::success();
+}
+
+}  // namespace
+
+Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan,
+                     const std::string& epilogue) {
+  if (epilogue.empty()) return tile_nest(schedule, plan, epilogue);
+  Schedule attempt = schedule;
+  if (tile_nest(attempt, plan, epilogue)) {
+    schedule = std::move(attempt);
+    return support::success();
+  }
+  TRY(tile_nest(schedule, plan, {}));
+  return vectorize_elementwise(schedule, context, TRY(schedule.get_block(epilogue)));
 }
 
 }  // namespace lathe::schedule

@@ -22,7 +22,7 @@ struct TilePlan {
 };
 
 // Splits, reorders and caches as the plan says; `epilogue` (a block that alone reads what this one writes, or empty)
-// runs on the tile before it leaves the registers where the plan divides the loops exactly, and by itself otherwise.
+// runs on the tile before it leaves the registers, and by itself where it cannot be cut like the reduction.
 Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan, const std::string& epilogue);
 
 // The largest divisor of `extent` up to `limit`.

@@ -8,8 +8,9 @@ namespace lathe::te::topi {
 Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shape, const ConvOptions& o) {
   const size_t spatial_rank = o.windows.size();
   const bool packed = o.packed_channels > 0;
+  const Layout out = o.out_layout.value_or(o.layout);
   std::vector<Expr> positions;
-  for (size_t d = 0; d < spatial_rank; ++d) positions.push_back(shape[o.layout.spatial(d)]);
+  for (size_t d = 0; d < spatial_rank; ++d) positions.push_back(shape[out.spatial(d)]);
   const Tensor padded =
       pad_for_windows(x, o.layout, o.windows, positions, false, ir::constant(x.dtype(), 0), "conv_pad");
 
@@ -28,7 +29,7 @@ Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shap
         o.groups == 1 ? Expr(rc->var) : ir::floordiv(channel, group_outputs) * group_inputs + rc->var;
     for (size_t d = 0; d < spatial_rank; ++d) {
       const int64_t dilation = support::flip("te_conv_dilation") ? 1 : o.windows[d].dilation;
-      cell[o.layout.spatial(d)] = i[o.layout.spatial(d)] * o.windows[d].stride + cells[d]->var * dilation;
+      cell[o.layout.spatial(d)] = i[out.spatial(d)] * o.windows[d].stride + cells[d]->var * dilation;
     }
     return sum(ir::cast(o.accumulate, padded(std::move(cell))) * ir::cast(o.accumulate, weight), reduced);
   };
@@ -36,7 +37,7 @@ Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shap
   const Tensor result = compute(
       shape,
       [&](const std::vector<Expr>& i) {
-        const Expr channel = i[o.layout.channel()], lanes = ir::int64(packed ? o.packed_channels : 1);
+        const Expr channel = i[out.channel()], lanes = ir::int64(packed ? o.packed_channels : 1);
         // A single panel holds every channel at its own place.
         const bool one_panel = packed && ir::is_int(kernel.shape()[0], 1);
         std::vector<Expr> at{one_panel ? ir::int64(0) : packed ? ir::floordiv(channel, lanes) : channel};

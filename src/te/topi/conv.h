@@ -6,7 +6,8 @@
 namespace lathe::te::topi {
 
 struct ConvOptions {
-  Layout layout;
+  Layout layout;                     // of x
+  std::optional<Layout> out_layout;  // nothing: that of x
   std::vector<Window> windows;
   Expr out_channels;
   int64_t groups = 1;

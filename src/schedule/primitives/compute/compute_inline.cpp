@@ -1,6 +1,7 @@
 #include "ir/visit.h"
 #include "schedule/analysis/dependence.h"
 #include "schedule/primitives/compute/inline.h"
+#include "schedule/primitives/compute/place.h"
 #include "support/mutation.h"
 
 namespace lathe::schedule::primitives {
@@ -32,6 +33,56 @@ std::optional<Diagnostic> refuse_overwritten(const PrimFunc& function, const Blo
   return std::nullopt;
 }
 
+// Where other blocks write the buffer too: the blocks whose loads of it give what this block wrote just before. Every
+// other load must be of elements that this block does not write. A reason where neither can be shown.
+Result<std::vector<const Block*>> readers_of_part(const PrimFunc& function, const BlockRealize& realize,
+                                                  const Buffer& buffer) {
+  const Block& block = *realize.block;
+  const auto problem = [&](std::string why) {
+    return refuse(codes::not_inlinable, fmt::format("cannot inline {}: {}", name_of(block), why));
+  };
+  if (!is_int(realize.predicate, 1)) return problem("it runs under a condition, and other blocks write its buffer too");
+  const std::vector<Access> all = accesses(function.body);
+  const Access* store = nullptr;
+  for (const Access& access : all)
+    if (access.block == &block && access.writes) store = &access;
+  const auto region_of_access = [&](const Access& access, const std::vector<const For*>& fixed) {
+    return touched(all, [&](const Access& a) { return a.order == access.order; }, fixed);
+  };
+  const auto everything = region_of_access(*store, {});
+  std::vector<const Block*> readers, others;
+  for (const Access& read : all) {
+    if (read.buffer != buffer || read.writes) continue;
+    const std::string reader = read.block ? name_of(*read.block) : "a statement";
+    const auto its_own = region_of_access(read, {});
+    if (everything && its_own && apart(*everything, *its_own)) {
+      others.push_back(read.block);
+      continue;
+    }
+    // In one iteration of the loops around both: the block wrote all of it before, and nobody else any of it.
+    std::vector<const For*> shared;
+    for (size_t i = 0; i < std::min(store->loops.size(), read.loops.size()); ++i) {
+      if (store->loops[i] != read.loops[i]) break;
+      shared.push_back(store->loops[i]);
+    }
+    const auto written = region_of_access(*store, shared), wanted = region_of_access(read, shared);
+    if (!read.block || read.order < store->order || !written || !wanted || !written->exact || !holds(*written, *wanted))
+      return problem(fmt::format("it does not write all that {} reads of '{}'", reader, buffer->name));
+    for (const Access& write : all) {
+      if (write.buffer != buffer || !write.writes || write.block == &block) continue;
+      const auto theirs = region_of_access(write, shared);
+      if (!theirs || !apart(*theirs, *wanted))
+        return problem(fmt::format("'{}' is also written by {}", buffer->name,
+                                   write.block ? name_of(*write.block) : "a statement outside blocks"));
+    }
+    readers.push_back(read.block);
+  }
+  for (const Block* reader : readers)
+    if (std::find(others.begin(), others.end(), reader) != others.end())
+      return problem(fmt::format("{} also reads what other blocks write of '{}'", name_of(*reader), buffer->name));
+  return readers;
+}
+
 }  // namespace
 
 Result<Edit> compute_inline(const Program& program, Id id) {
@@ -46,11 +97,10 @@ Result<Edit> compute_inline(const Program& program, Id id) {
   };
   if (!allocating_block(*program.function, buffer))
     return problem(fmt::format("'{}' is an output of the function", buffer->name));
+  bool has_other_writers = false;
   for (const Access& access : accesses(program.function->body)) {
     if (access.buffer != buffer) continue;
-    if (access.writes && access.block != &block)
-      return problem(fmt::format("'{}' is also written by {}", buffer->name,
-                                 access.block ? name_of(*access.block) : "a statement outside blocks"));
+    has_other_writers = has_other_writers || (access.writes && access.block != &block);
     if (access.opaque) return problem(fmt::format("the address of '{}' is taken", buffer->name));
     if (!access.writes && access.block == &block) return problem("it reads what it writes");
     for (const Range& range : access.region)
@@ -58,14 +108,18 @@ Result<Edit> compute_inline(const Program& program, Id id) {
   }
   if (auto overwritten = refuse_overwritten(*program.function, realize)) return *std::move(overwritten);
 
-  const Function after = with_loads_replaced(program.function, path.back(), buffer, [&](const BufferLoad& load) {
+  std::vector<const Block*> readers;
+  if (has_other_writers) readers = TRY(readers_of_part(*program.function, realize, buffer));
+  const auto value_at = [&](const BufferLoad& load) {
     VarMap values;
     for (size_t d = 0; d < vars.size(); ++d)
       if (vars[d]) values[vars[d]] = load.indices[support::flip("inline_swaps_indices") ? vars.size() - 1 - d : d];
     for (const IterVar& iter : block.iter_vars)
       if (!values.count(iter->var)) values[iter->var] = iter->dom.min;
     return substitute(store->value, values);
-  });
+  };
+  const Function after =
+      with_loads_replaced(program.function, path.back(), buffer, value_at, has_other_writers ? &readers : nullptr);
   return edited(program, after, program.next);
 }
 

@@ -56,19 +56,27 @@ namespace {
 
 class Loads : public Rewriter {
  public:
-  Loads(const Buffer& buffer, support::function_ref<Expr(const BufferLoad&)> change)
-      : buffer_(buffer), change_(change) {}
+  Loads(const Buffer& buffer, support::function_ref<Expr(const BufferLoad&)> change,
+        const std::vector<const Block*>* within)
+      : buffer_(buffer), change_(change), within_(within) {}
 
  protected:
   NodeRef visit(NodeRef node) override {
     if (node->node_class().has_identity || node->node_class().family == "buffer_region") return node;
     const Node* before = node.get();
     const NodeRef kept = node;
+    const bool outer = changes_;
+    if (const auto* block = node.as<Block>(); block && within_)
+      changes_ = std::find(within_->begin(), within_->end(), block) != within_->end();
+    const bool changes = changes_;
     NodeRef after = descend(std::move(node));
-    if (const auto* load = after.as<BufferLoad>(); load && load->buffer == buffer_) return change_(*load);
+    changes_ = outer;
+    if (const auto* load = after.as<BufferLoad>(); load && load->buffer == buffer_ && (changes || !within_))
+      return change_(*load);
     if (const auto* block = after.as<Block>(); block && block != before) {
       Ref<Block> changed(block);
-      if (std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), buffer_) != block->alloc_buffers.end())
+      if (!within_ &&
+          std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), buffer_) != block->alloc_buffers.end())
         changed = with(*block, [&](Block& copy) { std::erase(copy.alloc_buffers, buffer_); });
       if (!changed->reads.empty() || !changed->writes.empty()) changed = with_regions(changed);
       return changed;
@@ -79,13 +87,16 @@ class Loads : public Rewriter {
  private:
   const Buffer& buffer_;
   support::function_ref<Expr(const BufferLoad&)> change_;
+  const std::vector<const Block*>* within_;
+  bool changes_ = false;
 };
 
 }  // namespace
 
 Function with_loads_replaced(const Function& function, const Stmt& removed, const Buffer& buffer,
-                             support::function_ref<Expr(const BufferLoad&)> change) {
-  return with_body(function, Loads(buffer, change)(replace(function->body, removed, nop())));
+                             support::function_ref<Expr(const BufferLoad&)> change,
+                             const std::vector<const Block*>* within) {
+  return with_body(function, Loads(buffer, change, within)(replace(function->body, removed, nop())));
 }
 
 }  // namespace lathe::schedule

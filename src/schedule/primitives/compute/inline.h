@@ -17,8 +17,10 @@ Result<std::vector<Var>> index_variables(const Block& block, const std::vector<E
 const Block* allocating_block(const PrimFunc& function, const Buffer& buffer);
 
 // The function without the block's realize, and without the buffer, whose blocks' regions are computed anew where
-// `change` (applied to every load) changed them.
+// `change` (applied to every load) changed them. With `within`, only loads directly in these blocks are changed and the
+// buffer stays.
 Function with_loads_replaced(const Function& function, const Stmt& removed, const Buffer& buffer,
-                             support::function_ref<Expr(const BufferLoad&)> change);
+                             support::function_ref<Expr(const BufferLoad&)> change,
+                             const std::vector<const Block*>* within = nullptr);
 
 }  // namespace lathe::schedule

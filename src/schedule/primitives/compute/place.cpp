@@ -58,6 +58,30 @@ std::optional<Region> touched(const std::vector<Access>& list, support::function
   return hull;
 }
 
+bool apart(const Region& a, const Region& b) {
+  arith::Analyzer analyzer;
+  for (size_t d = 0; d < a.dimensions.size() && d < b.dimensions.size(); ++d) {
+    const auto one = difference(a.dimensions[d].low, b.dimensions[d].high);
+    const auto other = difference(b.dimensions[d].low, a.dimensions[d].high);
+    if ((one && *one > 0) || (other && *other > 0)) return true;
+    if (analyzer.can_prove(a.dimensions[d].low > b.dimensions[d].high) ||
+        analyzer.can_prove(b.dimensions[d].low > a.dimensions[d].high))
+      return true;
+  }
+  return false;
+}
+
+bool holds(const Region& outer, const Region& inner) {
+  arith::Analyzer analyzer;
+  for (size_t d = 0; d < outer.dimensions.size(); ++d) {
+    const Interval &a = outer.dimensions[d], &b = inner.dimensions[d];
+    const auto low = difference(b.low, a.low), high = difference(a.high, b.high);
+    if (!(low ? *low >= 0 : analyzer.can_prove(b.low >= a.low))) return false;
+    if (!(high ? *high >= 0 : analyzer.can_prove(a.high >= b.high))) return false;
+  }
+  return true;
+}
+
 bool predicate_is_domain(const BlockRealize& realize) {
   if (is_int(realize.predicate, 1)) return true;
   arith::Analyzer analyzer;

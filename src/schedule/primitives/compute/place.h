@@ -18,6 +18,10 @@ struct Region {
 std::optional<Region> touched(const std::vector<Access>& list, support::function_ref<bool(const Access&)> chosen,
                               const std::vector<const For*>& fixed = {});
 
+// Whether no element is in both regions, and whether `outer` holds all of `inner`; false where it cannot be told.
+bool apart(const Region& a, const Region& b);
+bool holds(const Region& outer, const Region& inner);
+
 // Whether the block's instances are exactly those of its domain's intervals: the predicate cuts off only what lies
 // outside of the variables' domains.
 bool predicate_is_domain(const BlockRealize& realize);

@@ -4,36 +4,6 @@
 
 namespace lathe::schedule::primitives {
 
-namespace {
-
-// Whether no element is in both regions.
-bool apart(const Region& a, const Region& b) {
-  arith::Analyzer analyzer;
-  for (size_t d = 0; d < a.dimensions.size() && d < b.dimensions.size(); ++d) {
-    const auto one = difference(a.dimensions[d].low, b.dimensions[d].high);
-    const auto other = difference(b.dimensions[d].low, a.dimensions[d].high);
-    if ((one && *one > 0) || (other && *other > 0)) return true;
-    if (analyzer.can_prove(a.dimensions[d].low > b.dimensions[d].high) ||
-        analyzer.can_prove(b.dimensions[d].low > a.dimensions[d].high))
-      return true;
-  }
-  return false;
-}
-
-// Whether `outer` holds all of `inner`.
-bool holds(const Region& outer, const Region& inner) {
-  arith::Analyzer analyzer;
-  for (size_t d = 0; d < outer.dimensions.size(); ++d) {
-    const Interval &a = outer.dimensions[d], &b = inner.dimensions[d];
-    const auto low = difference(b.low, a.low), high = difference(a.high, b.high);
-    if (!(low ? *low >= 0 : analyzer.can_prove(b.low >= a.low))) return false;
-    if (!(high ? *high >= 0 : analyzer.can_prove(a.high >= b.high))) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops) {
   const Path path = TRY(block_path(program, block_id));
   const Path target = path_to(program.function->body, loop_id);
