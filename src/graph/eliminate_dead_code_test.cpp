@@ -5,7 +5,6 @@
 #include "graph/testing/graph_fixture.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
-#include "relax/interpret/evaluate.h"
 
 namespace lathe::graph {
 namespace {
@@ -58,16 +57,12 @@ TEST(eliminate_dead_code, keeps_a_check_at_run_time_whose_value_nobody_uses) {
   const auto rows = [](const ir::Expr& n) { return relax::tensor_info({n, ir::int64(2)}, ir::DType::float32()); };
   const relax::Var x = relax::relax_var("x", rows(ir::size_var("n")));
   b.begin_function("main", {x});
-  b.match_cast(x, rows(ir::int64(3)));
+  b.match_cast(x, rows(ir::int64(7)));
   b.call(ops::exp, {x}).value_or_throw();
   b.end_function(b.emit_output(relax::make_call(ops::negative, {x}).value_or_throw()));
-  const auto after = without_dead_code(b.finish());
+  const auto before = b.finish(), after = without_dead_code(before);
   EXPECT_EQ(calls(after), Names{"negative"});
-  for (const int64_t n : {3, 4}) {
-    const auto given =
-        ir::tensor_of<float>(ir::DType::float32(), {n, 2}, std::vector<float>(static_cast<size_t>(n) * 2));
-    EXPECT_EQ(relax::evaluate(after, "main", {given}).ok(), n == 3) << n;
-  }
+  EXPECT_EQ(difference(before, after), "");
 }
 
 TEST(eliminate_dead_code, drops_private_functions_that_nobody_calls) {

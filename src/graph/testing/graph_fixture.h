@@ -45,12 +45,13 @@ const relax::Constant* constant_result(const ir::IRModule& module);
 // The context of passes in tests: constants are folded by the graph oracle.
 ir::PassContext context();
 
-// The pass makes of the programs in x_test.txt what is expected there; `test` is the __FILE__ of x_test.cpp.
+// The pass makes of the programs in x_test.txt what is expected there, and "main" computes the same; `test` is the
+// __FILE__ of x_test.cpp.
 void expect_text(const ir::Pass& pass, const char* test);
 
 // How the results of two modules differ on random inputs, every symbolic extent being 1, 2, 7 and 0 in turn; empty when
 // they agree within `tolerance` of the larger of 1 and the value: to the bit where that is 0. A second module that is
-// not well formed differs too.
+// not well formed differs too, and so does one that accepts inputs which the first refuses.
 std::string difference(const ir::IRModule& before, const ir::IRModule& after, double tolerance = 0);
 
 }  // namespace lathe::graph::testing

@@ -7,6 +7,7 @@
 #include "script/testing/expected_text.h"
 #include "tir/passes/passes.h"
 #include "tir/script/dialect.h"
+#include "tir/testing/differential.h"
 
 namespace lathe::tir::testing {
 
@@ -32,10 +33,17 @@ inline std::string refusal(const Function& f, PassFunction pass) {
   return result.ok() ? std::string() : std::string(result.diagnostics()[0].code.name);
 }
 
-// The pass makes of the programs in x_test.txt what is expected there; `test` is the __FILE__ of x_test.cpp.
+// The pass makes of the programs in x_test.txt what is expected there, and that computes the same (with 5 for n and 3
+// for m); `test` is the __FILE__ of x_test.cpp.
 inline void expect_text(PassFunction pass, const char* test) {
   const script::Dialect* const dialects[] = {&script_dialect()};
-  EXPECT_EQ(script::testing::check_cases(pass, {}, test, dialects), "");
+  const auto compared = [&](IRModule module, const PassContext& context) {
+    Result<IRModule> after = pass(module, context);
+    for (const auto& [name, function] : after.ok() ? module : IRModule())
+      EXPECT_EQ(difference(ir::cast<PrimFunc>(function), after->find_as<PrimFunc>(name), 3, {{"n", 5}, {"m", 3}}), "");
+    return after;
+  };
+  EXPECT_EQ(script::testing::check_cases(compared, {}, test, dialects), "");
 }
 
 // How many nodes of kind T there are.
