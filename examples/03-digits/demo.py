@@ -112,11 +112,12 @@ def main():
         print(f"the first is image {first}: {ours[first]} and {theirs[first]}", file=sys.stderr)
         sys.exit(1)
     print(f"\nThe predictions agree on all {len(images)} images. Where to look next:")
-    print("  build/bin/lathe compile examples/03-digits/digits.onnx -o digits.ll    what the compiler made of it")
-    print(
-        "  build/bin/lathe verify examples/03-digits/digits.onnx                  every operator against the interpreter"
-    )
-    print("  docs/tour.md                                                        a small model, step by step")
+    for command, says in [
+        ("build/bin/lathe compile examples/03-digits/digits.onnx -o digits.ll", "what the compiler made of it"),
+        ("build/bin/lathe verify examples/03-digits/digits.onnx", "compiled code against the interpreter"),
+        ("docs/tour.md", "a small model, step by step"),
+    ]:
+        print(f"  {command:<69}  {says}")
 
 
 if __name__ == "__main__":

@@ -43,12 +43,12 @@ inline constexpr uint32_t opcode_count = sizeof(opcode_rows) / sizeof(opcode_row
 
 // Devices by number, in the order of backends.def.
 enum class Backend : uint8_t {
-#define LATHE_BACKEND(name, type) name,
+#define LATHE_BACKEND(name, ...) name,
 #include "backends.def"
 #undef LATHE_BACKEND
 };
 inline constexpr const char* backend_names[] = {
-#define LATHE_BACKEND(name, type) #name,
+#define LATHE_BACKEND(name, ...) #name,
 #include "backends.def"
 #undef LATHE_BACKEND
 };

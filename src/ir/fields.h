@@ -346,6 +346,7 @@ Ref<T> make(Args&&... args) {
   [&]<size_t... I>(std::index_sequence<I...>, auto&& values) {
     constexpr auto fields = T::fields();
     static_assert(sizeof...(Args) <= std::tuple_size_v<decltype(fields)>, "more arguments than fields");
+    // Each element is taken once. NOLINTNEXTLINE(bugprone-use-after-move)
     ((node->*(std::get<I>(fields).member) = std::get<I>(std::forward<decltype(values)>(values))), ...);
   }(std::index_sequence_for<Args...>{}, std::forward_as_tuple(std::forward<Args>(args)...));
   detail::seal(*node);

@@ -56,7 +56,7 @@ TEST(rewriting_in_place, never_changes_what_someone_else_holds) {
     for (const Expr& held : pool) before.push_back(structural_hash(held, false));
     const Expr kept = random() % 2 ? e : Expr();
     const support::Hash128 whole = structural_hash(e, false);
-    const Expr rewritten = rewrite_post_order(std::move(e), bump);
+    const Expr rewritten = rewrite_post_order(e, bump);
     for (size_t i = 0; i < pool.size(); ++i) ASSERT_EQ(structural_hash(pool[i], false), before[i]);
     if (kept) ASSERT_EQ(structural_hash(kept, false), whole);
     // And in place or not, the result is the same.

@@ -88,11 +88,12 @@ Result<Target> target_from_json(const std::string& text) {
   if (auto problem = unknown_key(object, target_keys, "target")) return *problem;
   Target target;
   if (object.contains("kind")) target.kind = TRY(text_at(object, "kind"));
-  static const std::vector<std::string> kinds = {"llvm", "null", "interp"};
+  const std::vector<std::string>& kinds = target_kinds();
   if (std::find(kinds.begin(), kinds.end(), target.kind) == kinds.end()) {
     Diagnostic d = bad(fmt::format("there is no target kind '{}'", target.kind));
     const std::string meant = nearest(target.kind, kinds);
-    d.help = meant.empty() ? "kinds are llvm, null, interp" : fmt::format("did you mean '{}'?", meant);
+    d.help =
+        meant.empty() ? fmt::format("kinds are {}", fmt::join(kinds, ", ")) : fmt::format("did you mean '{}'?", meant);
     return d;
   }
   if (object.contains("triple")) target.triple = TRY(text_at(object, "triple"));

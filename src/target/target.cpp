@@ -15,6 +15,16 @@ int64_t Target::cache_bytes(int level, int64_t otherwise) const {
   return otherwise;
 }
 
+const std::vector<std::string>& target_kinds() {
+  static const std::vector<std::string> kinds = {
+#define LATHE_BACKEND(device, type, kind, emitter) #kind,
+#include "abi/backends.def"
+#undef LATHE_BACKEND
+      "interp",
+  };
+  return kinds;
+}
+
 std::string Target::str() const {
   std::string text = kind;
   if (!triple.empty()) text += " " + triple;
@@ -67,19 +77,22 @@ Target of_kind(std::string kind) {
 // Targets by name, one row each.
 struct Named {
   std::string name;
-  Target (*make)();
+  std::function<Target()> make;
 };
 
 const std::vector<Named>& named_targets() {
-  static const std::vector<Named> rows = {
-      {"native", [] { return native_target(); }},
-      {"x86-64-v2", [] { return x86_level(2); }},
-      {"x86-64-v3", [] { return x86_level(3); }},
-      {"x86-64-v4", [] { return x86_level(4); }},
-      {"aarch64-linux-gnu", [] { return aarch64_linux(); }},
-      {"null", [] { return of_kind("null"); }},
-      {"interp", [] { return of_kind("interp"); }},
-  };
+  static const std::vector<Named> rows = [] {
+    std::vector<Named> named = {
+        {"native", [] { return native_target(); }},
+        {"x86-64-v2", [] { return x86_level(2); }},
+        {"x86-64-v3", [] { return x86_level(3); }},
+        {"x86-64-v4", [] { return x86_level(4); }},
+        {"aarch64-linux-gnu", [] { return aarch64_linux(); }},
+    };
+    for (const std::string& kind : target_kinds())
+      if (kind != "llvm") named.push_back({kind, [kind] { return of_kind(kind); }});
+    return named;
+  }();
   return rows;
 }
 

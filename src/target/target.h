@@ -18,7 +18,7 @@ struct Cache {
 
 // A value: as text ("native", "x86-64-v3", "aarch64-linux-gnu", a triple with "-mcpu=… -mattr=…"), or as a JSON file.
 struct Target {
-  std::string kind = "llvm";       // llvm, null, interp; cuda and others later
+  std::string kind = "llvm";       // one of target_kinds()
   std::string triple;              // LLVM's
   std::string cpu;                 // for LLVM's tuning; code is chosen by features alone
   std::set<std::string> features;  // LLVM's names, without '+': "avx512f"
@@ -35,6 +35,9 @@ struct Target {
   // One line for people and cache keys; equal targets give equal text.
   std::string str() const;
 };
+
+// Kinds of the backends (abi/backends.def), and "interp": in process, by the interpreter.
+const std::vector<std::string>& target_kinds();
 
 // The target named by `text`; "native" is this machine, by CPUID.
 support::Result<Target> parse_target(const std::string& text);

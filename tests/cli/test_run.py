@@ -95,7 +95,8 @@ def test_opt_shows_where_the_text_is_wrong(lathe_cli, tmp_path):
 
 
 def test_the_demo_agrees_with_onnx_runtime(lathe_cli):
-    outcome = run_command([sys.executable, paths.ROOT / "examples" / "03-digits" / "demo.py", "--lathe", lathe_cli.binary])
+    demo = paths.ROOT / "examples" / "03-digits" / "demo.py"
+    outcome = run_command([sys.executable, demo, "--lathe", lathe_cli.binary])
     assert outcome.code == 0, str(outcome)
     assert "agree on all 450 images" in outcome.out and "98.89 %" in outcome.out
 

@@ -1,16 +1,15 @@
-// The table of code generators. A backend is a folder in codegen, one in runtime, and a row of backends.def; whoever
-// uses the table links the backends it names.
+// The code generators of abi/backends.def. Whoever uses the table links the backends it names.
 #pragma once
 
 #include "codegen/emit/kernel.h"
 
 namespace lathe::codegen {
 
-#define LATHE_CODEGEN(kind, function)                                                                     \
+#define LATHE_BACKEND(device, type, kind, function)                                                       \
   support::Result<std::string> function(const std::vector<Kernel>& kernels, const target::Target& target, \
                                         const EmitOptions& options);
-#include "codegen/emit/backends.def"
-#undef LATHE_CODEGEN
+#include "abi/backends.def"
+#undef LATHE_BACKEND
 
 struct Backend {
   std::string_view kind;  // Target::kind
@@ -19,9 +18,9 @@ struct Backend {
 
 inline std::span<const Backend> backends() {
   static const Backend rows[] = {
-#define LATHE_CODEGEN(kind, function) {#kind, &function},
-#include "codegen/emit/backends.def"
-#undef LATHE_CODEGEN
+#define LATHE_BACKEND(device, type, kind, function) {#kind, &function},
+#include "abi/backends.def"
+#undef LATHE_BACKEND
   };
   return rows;
 }

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "abi/program_printer.h"
+#include "codegen/emit/backends.h"
 #include "codegen/llvm/link.h"
-#include "codegen/null/emit_null.h"
 #include "driver/artifact/metadata.h"
 #include "driver/script_file.h"
 
@@ -92,9 +92,11 @@ Status save_linked(const CompiledModel& model, codegen::ArtifactForm form, const
   return write_whole(fs::path(path).replace_extension(".h").string(), codegen::artifact_header(prefix));
 }
 
+// What the target's backend makes of the kernels, as text.
 Status save_text(const CompiledModel& model, codegen::EmitKind kind, const std::string& path) {
-  if (model.target.kind != "llvm") return no_code(model, std::string(codegen::emit_kind_name(kind)));
-  return write_whole(path, TRY(codegen::emit_llvm(kernels_of(model), model.target, {.kind = kind})));
+  const codegen::Backend* backend = codegen::find_backend(model.target.kind);
+  if (!backend) return no_code(model, std::string(codegen::emit_kind_name(kind)));
+  return write_whole(path, TRY(backend->emit(kernels_of(model), model.target, {.kind = kind})));
 }
 
 Status save_so(const CompiledModel& m, const std::string& path) {
@@ -114,9 +116,8 @@ Status save_s(const CompiledModel& m, const std::string& path) {
 }
 Status save_module(const CompiledModel& m, const std::string& path) { return write_script(m.module, path); }
 
-// What the kernels are made of, for any target.
 Status save_listing(const CompiledModel& m, const std::string& path) {
-  return write_whole(path, TRY(codegen::emit_null(kernels_of(m), m.target, {.kind = codegen::EmitKind::listing})));
+  return save_text(m, codegen::EmitKind::listing, path);
 }
 Status save_program(const CompiledModel& m, const std::string& path) {
   std::vector<uint64_t> aligned((m.program->bytes.size() + 7) / 8);

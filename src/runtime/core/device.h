@@ -54,7 +54,7 @@ struct Device {
 // The table of a backend; every row of abi/backends.def has one.
 const Device& device_of(abi::Backend backend);
 
-#define LATHE_BACKEND(name, type) const Device& name##_device();
+#define LATHE_BACKEND(name, ...) const Device& name##_device();
 #include "abi/backends.def"
 #undef LATHE_BACKEND
 
