@@ -1,6 +1,6 @@
 #include "driver/interpreted.h"
 
-#include "graph/expand_composites.h"
+#include "graph/passes.h"
 #include "lower/legalize/legalize.h"
 #include "relax/interpret/evaluate.h"
 

@@ -1,8 +1,6 @@
-#include "graph/convert_layout.h"
-
 #include <gtest/gtest.h>
 
-#include "graph/eliminate_dead_code.h"
+#include "graph/passes.h"
 #include "graph/testing/graph_fixture.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"

@@ -1,5 +1,4 @@
-#include "graph/eliminate_common_subexpressions.h"
-
+#include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "support/mutation.h"
 

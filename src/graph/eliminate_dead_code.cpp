@@ -1,7 +1,6 @@
-#include "graph/eliminate_dead_code.h"
-
 #include <unordered_set>
 
+#include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ir/visit.h"
 #include "support/mutation.h"

@@ -1,5 +1,4 @@
-#include "graph/expand_composites.h"
-
+#include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "relax/block_builder.h"
 #include "support/mutation.h"

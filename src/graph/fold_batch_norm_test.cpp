@@ -1,9 +1,6 @@
-#include "graph/fold_batch_norm.h"
-
 #include <gtest/gtest.h>
 
-#include "graph/eliminate_dead_code.h"
-#include "graph/fold_constants.h"
+#include "graph/passes.h"
 #include "graph/testing/graph_fixture.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"

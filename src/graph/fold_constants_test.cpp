@@ -1,7 +1,6 @@
-#include "graph/fold_constants.h"
-
 #include <gtest/gtest.h>
 
+#include "graph/passes.h"
 #include "graph/testing/graph_fixture.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"

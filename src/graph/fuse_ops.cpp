@@ -1,7 +1,6 @@
-#include "graph/fuse_ops.h"
-
 #include <set>
 
+#include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "support/mutation.h"
 

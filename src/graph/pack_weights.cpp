@@ -1,5 +1,4 @@
-#include "graph/pack_weights.h"
-
+#include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"

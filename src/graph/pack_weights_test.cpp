@@ -1,8 +1,6 @@
-#include "graph/pack_weights.h"
-
 #include <gtest/gtest.h>
 
-#include "graph/fold_constants.h"
+#include "graph/passes.h"
 #include "graph/testing/graph_fixture.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"

@@ -1,7 +1,6 @@
-#include "graph/simplify_algebra.h"
-
 #include <cmath>
 
+#include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/fuse_ops.h"
+#include "graph/passes.h"
 #include "lower/testing/random_graph.h"
 #include "ops/operators.h"
 #include "relax/call_tir.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "abi/program_printer.h"
-#include "graph/fuse_ops.h"
+#include "graph/passes.h"
 #include "lower/legalize/legalize.h"
 #include "lower/testing/random_graph.h"
 #include "relax/infer.h"

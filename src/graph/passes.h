@@ -1,0 +1,57 @@
+// The passes over relax, one function each, acting on every graph function of a module. Their order is data:
+// driver/pipeline.cpp.
+#pragma once
+
+#include "ir/pass.h"
+#include "target/target.h"
+
+namespace lathe::graph {
+
+using ir::IRModule;
+using ir::PassContext;
+using support::Result;
+
+// Algebraic canonicalisation: identities that hold for IEEE floats and wrapping integers alike, chains of views and
+// permutations merged, operators that do nothing removed.
+Result<IRModule> simplify_algebra(IRModule module, const PassContext& context);
+
+// Batch normalisation in inference is a scale and a shift per channel: folded into the weights and bias of the
+// convolution before it where nobody else uses that convolution's value and its weights are constant; elsewhere it
+// becomes a multiplication and an addition whose operands constant folding computes.
+Result<IRModule> fold_batch_norm(IRModule module, const PassContext& context);
+
+// Replaces operators that mean other operators by what they mean.
+Result<IRModule> expand_composites(IRModule module, const PassContext& context);
+
+// Computes what depends on constants only, through the evaluator of the context, all of it in one call. Results are
+// folded when they are not larger by more than `largest_growth_bytes` than what they are computed from.
+Result<IRModule> fold_constants(IRModule module, const PassContext& context);
+inline constexpr int64_t largest_growth_bytes = 1 << 20;
+
+// Computes equal values once: the second of two equal pure calls becomes the first's variable.
+Result<IRModule> eliminate_common_subexpressions(IRModule module, const PassContext& context);
+
+// Activations of convolutions, and of what lies between them, with the channels last: vectors run along channels, which
+// weights, biases and depthwise kernels share, and a pixel's channels lie in one cache line. A pointwise convolution
+// becomes a product of [batch, pixels, channels] with a matrix. Whatever else reads such a value, or the result, gets
+// it back in the model's order; inputs are converted where they are first needed.
+Result<IRModule> convert_layout(IRModule module, const target::Target& target, const PassContext& context);
+
+// Constant weights of convolutions and matrix products take the layout that the loops want: columns (output channels)
+// in panels of a few vectors, zero-padded. The packing is an ordinary operator, which constant folding evaluates.
+Result<IRModule> pack_weights(IRModule module, const target::Target& target, const PassContext& context);
+
+// Drops bindings whose value nobody uses. Pure values only: impure calls stay.
+Result<IRModule> eliminate_dead_code(IRModule module, const PassContext& context);
+
+// Groups operators that become one kernel: private functions with the attribute "primitive", called from where the
+// operators stood.
+//
+// Two neighbouring groups merge when every use of the first's value is in the second and their kinds fit: elementwise,
+// broadcasting and cheap injective operators with each other; the same before a reduction; elementwise operators of the
+// same shape after a matrix product, convolution or reduction. One such anchor a group; at most `max_group` operators.
+// A group whose only use is another group can never close a cycle with it.
+Result<IRModule> fuse_ops(IRModule module, const PassContext& context);
+inline constexpr size_t max_group = 64;
+
+}  // namespace lathe::graph
