@@ -98,14 +98,19 @@ Executable::~Executable() {
   if (model_) lathe_close(model_);
 }
 
-Result<std::vector<ir::TensorData>> Executable::run(const std::vector<ir::TensorData>& inputs, int threads) const {
+namespace {
+
+Result<LatheContext*> new_context(LatheModel* model, int threads) {
   LatheContextOptions options{};
   options.size = sizeof(options);
   options.threads = threads;
   LatheContext* created = nullptr;
-  if (lathe_create_context(model_, &options, &created) != LATHE_OK) return runtime_failure("no context");
-  const std::unique_ptr<LatheContext, void (*)(LatheContext*)> context(created, lathe_destroy_context);
+  if (lathe_create_context(model, &options, &created) != LATHE_OK) return runtime_failure("no context");
+  return created;
+}
 
+Result<std::vector<ir::TensorData>> run_in(LatheContext* context, LatheModel* model,
+                                           const std::vector<ir::TensorData>& inputs) {
   std::vector<DLTensor> tensors(inputs.size());
   std::vector<const DLTensor*> pointers;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -117,13 +122,30 @@ Result<std::vector<ir::TensorData>> Executable::run(const std::vector<ir::Tensor
     t.shape = const_cast<int64_t*>(inputs[i]->shape.data());
     pointers.push_back(&t);
   }
-  std::vector<DLManagedTensor*> outputs(static_cast<size_t>(lathe_output_count(model_)), nullptr);
-  if (lathe_run(context.get(), pointers.data(), static_cast<int32_t>(pointers.size()), outputs.data(),
+  std::vector<DLManagedTensor*> outputs(static_cast<size_t>(lathe_output_count(model)), nullptr);
+  if (lathe_run(context, pointers.data(), static_cast<int32_t>(pointers.size()), outputs.data(),
                 static_cast<int32_t>(outputs.size())) != LATHE_OK)
     return runtime_failure("the model did not run");
   std::vector<ir::TensorData> results;
   for (DLManagedTensor* output : outputs) results.push_back(take(output));
   return results;
+}
+
+}  // namespace
+
+Result<std::vector<ir::TensorData>> Executable::run(const std::vector<ir::TensorData>& inputs, int threads) const {
+  const std::unique_ptr<LatheContext, void (*)(LatheContext*)> context(TRY(new_context(model_, threads)),
+                                                                       lathe_destroy_context);
+  return run_in(context.get(), model_, inputs);
+}
+
+Result<Session> Session::create(ExecutableRef executable, int threads) {
+  LatheContext* context = TRY(new_context(executable->model(), threads));
+  return Session(std::move(executable), context);
+}
+
+Result<std::vector<ir::TensorData>> Session::run(const std::vector<ir::TensorData>& inputs) {
+  return run_in(context_.get(), executable_->model(), inputs);
 }
 
 }  // namespace lathe::driver

@@ -26,6 +26,22 @@ class Executable {
 };
 using ExecutableRef = std::shared_ptr<const Executable>;
 
+// A context in which a model runs again and again; its memory is allocated once.
+class Session {
+ public:
+  // Threads 0: as the environment says.
+  static support::Result<Session> create(ExecutableRef executable, int threads = 0);
+  support::Result<std::vector<ir::TensorData>> run(const std::vector<ir::TensorData>& inputs);
+  // The runtime's handle, for the C interface.
+  LatheContext* context() const { return context_.get(); }
+
+ private:
+  Session(ExecutableRef executable, LatheContext* context)
+      : executable_(std::move(executable)), context_(context, lathe_destroy_context) {}
+  ExecutableRef executable_;
+  std::unique_ptr<LatheContext, void (*)(LatheContext*)> context_;
+};
+
 // The compiled model's kernels loaded into this process.
 support::Result<ExecutableRef> load(const CompiledModelRef& compiled);
 // A saved artifact.

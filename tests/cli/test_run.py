@@ -107,6 +107,15 @@ def test_answers_of_the_command_equal_the_package_s(lathe, lathe_cli, digits_art
         assert outputs["logits"].tobytes() == lathe.compile(paths.DIGITS_MODEL)(np.load(image)).tobytes()
 
 
+def test_a_profile_shares_the_time_out_among_kernels(lathe_cli, digits_artifact, image):
+    out = lathe_cli("run", digits_artifact, "--input", f"image={image}", "--repeat", "3", "--profile").out
+    table = out[out.index("kernel (node)") :].splitlines()[1:]
+    rows = [line.split() for line in table]
+    assert any("conv" in row[3] and "(" in row[4] for row in rows if len(row) > 4), out
+    assert all(int(row[2]) % 3 == 0 for row in rows), out
+    assert abs(sum(float(row[0].rstrip("%")) for row in rows) - 100) < 5, out
+
+
 def test_every_output_is_written_by_name(lathe_cli, tmp_path):
     model = MODELS["mlp"](batch=2)
     onnx.save(model, tmp_path / "model.onnx")

@@ -47,15 +47,52 @@ std::vector<ir::TensorData> read_inputs(const Options& o, LatheModel* model) {
   return inputs;
 }
 
+// Where the time of the runs went: a line for each kernel, or instruction between kernels, the slowest first.
+void print_profile(LatheContext* context) {
+  struct Line {
+    std::string name, node;
+    uint64_t calls = 0, nanoseconds = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Line> lines;
+  uint64_t total = 0;
+  for (int32_t i = 0; i < lathe_profile_count(context); ++i) {
+    LatheProfileEntry entry;
+    if (lathe_profile_entry(context, i, &entry) != LATHE_OK) continue;
+    Line& line = lines[{entry.name, entry.node}];
+    line.name = entry.name;
+    line.node = entry.node;
+    line.calls += entry.calls;
+    line.nanoseconds += entry.nanoseconds;
+    total += entry.nanoseconds;
+  }
+  std::vector<Line> sorted;
+  for (auto& [key, line] : lines)
+    if (line.calls) sorted.push_back(std::move(line));
+  std::sort(sorted.begin(), sorted.end(), [](const Line& a, const Line& b) { return a.nanoseconds > b.nanoseconds; });
+  std::printf("%6s %12s %8s  %s\n", "share", "us a call", "calls", "kernel (node)");
+  for (const Line& line : sorted)
+    std::printf("%5.1f%% %12.2f %8llu  %s%s\n",
+                100.0 * static_cast<double>(line.nanoseconds) / static_cast<double>(total),
+                static_cast<double>(line.nanoseconds) / 1e3 / static_cast<double>(line.calls),
+                static_cast<unsigned long long>(line.calls), line.name.c_str(),
+                line.node.empty() ? "" : (" (" + line.node + ")").c_str());
+}
+
 void run(const Options& o) {
   const driver::ExecutableRef executable = driver::open(o.artifact).value_or_throw();
   LatheModel* model = executable->model();
   const std::vector<ir::TensorData> inputs = read_inputs(o, model);
+  driver::Session session = driver::Session::create(executable, o.threads).value_or_throw();
   std::vector<ir::TensorData> outputs;
   std::vector<double> times;
+  // The first run touches memory for the first time; a profile is of the others.
+  if (o.profile) {
+    session.run(inputs).value_or_throw();
+    lathe_profile(session.context(), 1);
+  }
   for (int i = 0; i < std::max(1, o.repeat); ++i) {
     const auto start = std::chrono::steady_clock::now();
-    outputs = executable->run(inputs, o.threads).value_or_throw();
+    outputs = session.run(inputs).value_or_throw();
     times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   std::vector<std::pair<std::string, ir::TensorData>> named;
@@ -73,6 +110,7 @@ void run(const Options& o) {
     std::printf("time: minimum %.3f ms, median %.3f ms, maximum %.3f ms over %zu runs\n", times.front(),
                 times[times.size() / 2], times.back(), times.size());
   }
+  if (o.profile) print_profile(session.context());
 }
 
 }  // namespace
@@ -85,6 +123,7 @@ void add_run(CLI::App& app) {
   sub->add_option("-o,--output", o->output, "Where the outputs go: .npz, or .npy for a single one");
   sub->add_option("--threads", o->threads, "Threads (0: LATHE_NUM_THREADS, else what this process may use)");
   sub->add_option("--repeat", o->repeat, "Run this often and print times");
+  sub->add_flag("--profile", o->profile, "Print where the time of the runs goes, kernel by kernel");
   sub->footer("Example:\n  lathe run model.so --input x=image.npy -o out.npz");
   sub->callback([o] { run(*o); });
 }

@@ -144,7 +144,7 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     vectors = std::min<int64_t>(2, most);
     // Few rows: more vectors keep the additions busy.
     while (height && *height * vectors < 8 && vectors * 2 <= most && vectors < 8) vectors *= 2;
-    while (vectors > 1 && *width % (vectors * plan.lanes) != 0 && *width < 8 * vectors * plan.lanes) --vectors;
+    while (vectors > 1 && *width % (vectors * plan.lanes) != 0 && *width < 2 * vectors * plan.lanes) --vectors;
   }
   std::vector<int64_t> choices;
   for (int64_t v = 1; v <= 8; ++v)
@@ -195,8 +195,9 @@ Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& cont
     return Outcome(windows ? "it reads no windows of its input" : "it reads windows of its input");
   const TilePlan plan = TRY(plan_tile(schedule, context, rule, *found));
   TRY(register_tile(schedule, context, plan, around.epilogue));
-  for (const std::string& producer : around.before)
-    TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(producer))));
+  for (const std::vector<std::string>* list : {&around.before, &around.behind})
+    for (const std::string& other : *list)
+      TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
   return Outcome();
 }
 

@@ -71,8 +71,9 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   }
   plan.batch = spatial;
   TRY(register_tile(schedule, context, plan, around.epilogue));
-  for (const std::string& producer : around.before)
-    TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(producer))));
+  for (const std::vector<std::string>* list : {&around.before, &around.behind})
+    for (const std::string& other : *list)
+      TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
   return Outcome();
 }
 

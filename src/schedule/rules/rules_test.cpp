@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedule/analysis/access.h"
 #include "schedule/analysis/tree.h"
 #include "schedule/testing/random_program.h"
 #include "tir/testing/differential.h"
@@ -109,6 +110,31 @@ TEST(gemm, takes_bias_and_activation_into_the_tile) {
     for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{{14, 32, 3}, {28, 64, 2}, {17, 35, 4}, {5, 7, 9}})
       EXPECT_EQ(scheduled(testing::dense(int64(m), int64(n), int64(k)), machine(bits, registers)), "gemm")
           << last_remarks << bits << " bits, " << m << "x" << n << "x" << k;
+}
+
+// D = C * erf(C) of the product C.
+Function gated(int64_t m, int64_t n, int64_t k) {
+  Builder b;
+  const Buffer x = b.input("A", {int64(m), int64(k)}), w = b.input("B", {int64(k), int64(n)});
+  const Buffer d = b.output("D", {int64(m), int64(n)});
+  const Buffer c = b.inner("C", {int64(m), int64(n)}), e = b.inner("E", {int64(m), int64(n)});
+  b.sum("matmul", c, {{"k", int64(k)}},
+        [&](const std::vector<Expr>& i) { return load(x, {i[0], i[2]}) * load(w, {i[2], i[1]}); });
+  b.compute("erf", e, [&](const std::vector<Expr>& i) { return call(intrinsic::erf, load(c, i)); });
+  b.compute("gate", d, [&](const std::vector<Expr>& i) { return load(c, i) * load(e, i); });
+  return b.build();
+}
+
+TEST(gemm, keeps_a_costly_epilogue_in_the_tile) {
+  for (const auto& [m, n] : std::vector<std::array<int64_t, 2>>{{14, 32}, {17, 35}}) {
+    EXPECT_EQ(scheduled(gated(m, n, 3), machine(512, 32), 1e-5), "gemm") << last_remarks;
+    AnalyticDecider decider;
+    const Schedule done =
+        schedule_function(Schedule::create(gated(m, n, 3)).value_or_throw(), machine(512, 32), decider, {});
+    for (const Access& access : accesses(done.function().body))
+      if (access.block && access.block->name.rfind("gate", 0) == 0 && !access.writes)
+        EXPECT_EQ(access.buffer->scope, "register") << access.buffer->name << " of " << m << "x" << n;
+  }
 }
 
 TEST(gemm, sums_long_rows_in_parts) {

@@ -31,27 +31,25 @@ const Work* only_reduction(const std::vector<Work>& list, std::string& why) {
 
 Result<Surroundings> inline_around(Schedule& schedule, const std::string& reduction,
                                    support::function_ref<bool(const Work&)> keep) {
-  TRY(inline_producers(schedule, keep));
+  // What follows the reduction is computed once an element wherever it stands.
+  std::set<std::string> following;
+  bool after = false;
+  for (const Work& work : works(schedule.function())) {
+    if (after) following.insert(work.block().name);
+    after = after || work.block().name == reduction;
+  }
+  TRY(inline_producers(schedule, [&](const Work& work) { return !following.count(work.block().name) && keep(work); }));
   const std::vector<Work> list = works(schedule.function());
   const Work* work = find(list, reduction);
   Surroundings result;
   if (!work) return result;
-  bool after = false;
-  size_t behind = 0;
-  for (const Work& other : list) {
-    if (&other == work) {
-      after = true;
-      continue;
-    }
-    if (!after) {
-      result.before.push_back(other.block().name);
-      continue;
-    }
-    ++behind;
-    result.epilogue = other.block().name;
-  }
+  for (const Work& other : list)
+    if (&other != work) (&other < work ? result.before : result.behind).push_back(other.block().name);
   // With several blocks behind it the value is wanted in memory anyway.
-  if (behind > 1 || work->is_output) result.epilogue.clear();
+  if (result.behind.size() == 1 && !work->is_output) {
+    result.epilogue = result.behind[0];
+    result.behind.clear();
+  }
   return result;
 }
 

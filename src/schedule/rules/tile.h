@@ -29,10 +29,11 @@ Status register_tile(Schedule& schedule, const RuleContext& context, const TileP
 int64_t largest_divisor(int64_t extent, int64_t limit);
 
 // Inlines what can be inlined around the reduction: producers into it (except those `keep` names), the chain of
-// elementwise consumers into one block. Its name, or empty; a reason where the blocks do not have that form.
+// elementwise consumers into one block. What stays by itself is named, in program order.
 struct Surroundings {
-  std::string epilogue;
+  std::string epilogue;             // the one block behind the reduction, or empty
   std::vector<std::string> before;  // producers left as blocks of their own
+  std::vector<std::string> behind;  // consumers, where they are several
 };
 Result<Surroundings> inline_around(Schedule& schedule, const std::string& reduction,
                                    support::function_ref<bool(const Work&)> keep);

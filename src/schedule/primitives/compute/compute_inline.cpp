@@ -70,8 +70,9 @@ Result<std::vector<const Block*>> readers_of_part(const PrimFunc& function, cons
       return problem(fmt::format("it does not write all that {} reads of '{}'", reader, buffer->name));
     for (const Access& write : all) {
       if (write.buffer != buffer || !write.writes || write.block == &block) continue;
-      const auto theirs = region_of_access(write, shared);
-      if (!theirs || !apart(*theirs, *wanted))
+      const auto theirs = region_of_access(write, shared), all_of_theirs = region_of_access(write, {});
+      const bool never = all_of_theirs && its_own && apart(*all_of_theirs, *its_own);
+      if (!never && (!theirs || !apart(*theirs, *wanted)))
         return problem(fmt::format("'{}' is also written by {}", buffer->name,
                                    write.block ? name_of(*write.block) : "a statement outside blocks"));
     }
