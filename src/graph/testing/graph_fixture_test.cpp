@@ -191,7 +191,8 @@ void expect_text(const ir::Pass& pass, const char* test) {
     if (after.ok()) EXPECT_EQ(difference(module, *after, 1e-5), "");
     return after;
   };
-  EXPECT_EQ(script::testing::check_cases(compared, context(), test, dialects), "");
+  const std::string unexpected = script::testing::check_cases(compared, context(), test, dialects);
+  EXPECT_TRUE(unexpected.empty()) << unexpected;
 }
 
 std::string difference(const ir::IRModule& before, const ir::IRModule& after, double tolerance) {

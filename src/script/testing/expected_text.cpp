@@ -107,7 +107,9 @@ std::string check_cases(const ir::Pass& pass, const ir::PassContext& context, co
       problems += fmt::format("{}, case {} becomes\n{}instead of\n{}", file.string(), one.name, *after, one.expected);
     if (after.ok()) one.expected = *after;
   }
-  if (problems.empty() || support::read_environment().update_expected != "1") return problems;
+  if (problems.empty()) return {};
+  if (support::read_environment().update_expected != "1")
+    return problems + "where that is right, ./dev update-expected rewrites the file, for review with git diff\n";
   std::ofstream(file) << write_cases(*cases);
   return {};
 }

@@ -43,7 +43,8 @@ inline void expect_text(PassFunction pass, const char* test) {
       EXPECT_EQ(difference(ir::cast<PrimFunc>(function), after->find_as<PrimFunc>(name), 3, {{"n", 5}, {"m", 3}}), "");
     return after;
   };
-  EXPECT_EQ(script::testing::check_cases(compared, {}, test, dialects), "");
+  const std::string unexpected = script::testing::check_cases(compared, {}, test, dialects);
+  EXPECT_TRUE(unexpected.empty()) << unexpected;
 }
 
 // How many nodes of kind T there are.
