@@ -30,6 +30,7 @@ void FunctionReader::head(const Line& def) {
     const Arguments arguments(*this, *decorator);
     arguments.check(0, {"pure", "private", "check_well_formed", "name"});
     if (const Syntax* e = arguments.named("pure")) is_pure_ = boolean(*e, "pure");
+    if (const Syntax* e = arguments.named("private"); e && boolean(*e, "private")) attrs_.set("private", true);
   }
   const Lines symbols = script::declare_symbols(*this, def.body);
   declared_.insert(symbols.begin(), symbols.end());

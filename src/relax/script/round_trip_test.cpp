@@ -83,6 +83,19 @@ class Module:
   expect_round_trip(*module);
 }
 
+TEST(relax_script, the_decorator_makes_a_function_private) {
+  const Both dialects;
+  const auto is_private = [&](const std::string& arguments) {
+    const std::string text =
+        "@R.function" + arguments + "\ndef f(x: R.Tensor((2,), \"float32\")):\n    y = R.add(x, x)\n    return y\n";
+    const auto function = script::parse_function({"m.py", text}, dialects.all).value_or_throw();
+    return function->attrs.get_or("private", false);
+  };
+  EXPECT_TRUE(is_private("(private=True)"));
+  EXPECT_FALSE(is_private("(private=False)"));
+  EXPECT_FALSE(is_private(""));
+}
+
 TEST(relax_script, an_annotation_that_differs_is_refused) {
   const Both dialects;
   const auto result = script::parse({"m.py",
