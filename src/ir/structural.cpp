@@ -55,6 +55,25 @@ std::string show(const Value& value) {
 
 }  // namespace
 
+size_t EqualNodes::root(size_t member) {
+  while (parent_[member] != member) member = parent_[member] = parent_[parent_[member]];
+  return member;
+}
+
+size_t EqualNodes::member(std::unordered_map<const Node*, size_t>& side, const Node* n) {
+  const auto [at, added] = side.emplace(n, parent_.size());
+  if (added) parent_.push_back(at->second);
+  return root(at->second);
+}
+
+bool EqualNodes::together(const Node* left, const Node* right) {
+  const auto l = left_.find(left);
+  const auto r = right_.find(right);
+  return l != left_.end() && r != right_.end() && root(l->second) == root(r->second);
+}
+
+void EqualNodes::unite(const Node* left, const Node* right) { parent_[member(left_, left)] = member(right_, right); }
+
 bool Equality::differ(std::string what) {
   if (!difference_) {
     std::string path;
@@ -82,7 +101,15 @@ bool Equality::nodes(const NodeRef& a, const NodeRef& b) {
   if (!a || !b) return (!a && !b) || differ(a ? "present on the left only" : "present on the right only");
   const NodeClass& kind = a->node_class();
   if (&kind != &b->node_class()) return differ(std::string(kind.name) + " is not " + std::string(b->node_class().name));
-  if (!kind.has_identity) return kind.equal(*a, *b, *this);
+  if (!kind.has_identity) {
+    // Variables are paired once and for all, so what was equal stays equal. A node with one reference, compared with
+    // another such, is met once for each time that its parent is.
+    const bool shared = a->depth() > 1 && !(a->unique() && b->unique());
+    if (shared && equal_.together(a.get(), b.get())) return true;
+    if (!kind.equal(*a, *b, *this)) return false;
+    if (shared) equal_.unite(a.get(), b.get());
+    return true;
+  }
 
   const auto left = forward_.find(a.get());
   const auto right = backward_.find(b.get());
@@ -142,14 +169,30 @@ void StructuralHasher::node(const NodeRef& n) {
   if (!n) return word(0);
   const NodeClass& kind = n->node_class();
   if (!kind.has_identity) {
-    text(kind.name);
-    return kind.hash(*n, *this);
+    auto& kept = kept_[defining_ && !map_free_vars_];
+    const bool shared = n->depth() > 1 && !n->unique();
+    const auto found = shared ? kept.find(n.get()) : kept.end();
+    support::Hash128 hash;
+    if (found != kept.end()) {
+      hash = found->second;
+    } else {
+      const size_t numbered = numbers_.size();
+      const support::Hasher outer = std::exchange(hasher_, {});
+      text(kind.name);
+      kind.hash(*n, *this);
+      hash = std::exchange(hasher_, outer).finish();
+      // The first walk numbers variables and hashes what they are; from the second on it is their numbers alone.
+      if (shared && numbers_.size() == numbered) kept.emplace(n.get(), hash);
+    }
+    word(hash.high);
+    return word(hash.low);
   }
   if (const auto it = numbers_.find(n.get()); it != numbers_.end()) {
     word(it->second);
     return;
   }
   if (!defining_ && !map_free_vars_) {
+    free_.insert(n.get());
     word(reinterpret_cast<uintptr_t>(n.get()));
     return;
   }
@@ -158,6 +201,8 @@ void StructuralHasher::node(const NodeRef& n) {
   kind.hash(*n, *this);
   --defining_;
   numbers_.emplace(n.get(), 1 + numbers_.size());
+  if (free_.erase(n.get()))
+    for (auto& kept : kept_) kept.clear();
 }
 
 void StructuralHasher::value(const Value& v) {

@@ -2,9 +2,11 @@
 // variables and derived fields do not count.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/node.h"
@@ -20,7 +22,22 @@ enum class Role : uint8_t {
   ignore,  // outside equality: names, ids, derived facts
 };
 
-// One comparison of two programs; remembers which variables of the left are which of the right.
+// Which nodes of two programs were found equal: classes that grow, by union-find with path halving. A node on the left
+// is another member than the same node on the right.
+class EqualNodes {
+ public:
+  bool together(const Node* left, const Node* right);
+  void unite(const Node* left, const Node* right);
+
+ private:
+  size_t member(std::unordered_map<const Node*, size_t>& side, const Node* n);
+  size_t root(size_t member);
+  std::unordered_map<const Node*, size_t> left_, right_;
+  std::vector<size_t> parent_;
+};
+
+// One comparison of two programs; remembers which variables of the left are which of the right, and which shared nodes
+// were found equal: it takes time linear in distinct nodes, however often they are shared.
 class Equality {
  public:
   explicit Equality(bool map_free_vars) : map_free_vars_(map_free_vars) {}
@@ -42,10 +59,13 @@ class Equality {
   bool map_free_vars_;
   int defining_ = 0;
   std::unordered_map<const Node*, const Node*> forward_, backward_;
+  EqualNodes equal_;
   std::vector<std::string> path_;
   std::optional<std::string> difference_;
 };
 
+// One hash of a program. Each node without identity is hashed by itself, so that what a shared node gave is kept; how
+// nodes are shared does not count.
 class StructuralHasher {
  public:
   explicit StructuralHasher(bool map_free_vars) : map_free_vars_(map_free_vars) {}
@@ -61,6 +81,10 @@ class StructuralHasher {
   bool map_free_vars_;
   int defining_ = 0;
   std::unordered_map<const Node*, uint64_t> numbers_;
+  // Free variables met so far; one that is defined after all makes what was kept worthless.
+  std::unordered_set<const Node*> free_;
+  // Hashes of shared nodes: outside definitions, and inside, where free variables are numbered.
+  std::array<std::unordered_map<const Node*, support::Hash128>, 2> kept_;
   support::Hasher hasher_;
 };
 

@@ -17,15 +17,52 @@ void pre_order(const NodeRef& root, support::function_ref<bool(const NodeRef&)> 
 
 namespace {
 
+// Whether to remember what a walk made of a node. An expression such as x + x, repeated, holds few nodes and very many
+// paths to them, so a walk must not enter a shared node each time; the lowest levels are walked anew quicker than
+// looked up, and multiply the time by no more than a constant.
+bool worth_remembering(const Node& n) { return n.depth() > 4 && !n.unique(); }
+
+using NodeSet = std::unordered_set<const Node*>;
+
+// As post_order and pre_order, but a shared node is visited once (where it is small, perhaps more often).
+void post_order_once(const NodeRef& root, NodeSet& seen, detail::ChildVisitor visit) {
+  if (!root || (worth_remembering(*root) && !seen.insert(root.get()).second)) return;
+  root->node_class().for_each_child(*root, [&](const NodeRef& child) { post_order_once(child, seen, visit); });
+  visit(root);
+}
+void pre_order_once(const NodeRef& root, NodeSet& seen, support::function_ref<bool(const NodeRef&)> visit) {
+  if (!root || (worth_remembering(*root) && !seen.insert(root.get()).second) || !visit(root)) return;
+  root->node_class().for_each_child(*root, [&](const NodeRef& child) { pre_order_once(child, seen, visit); });
+}
+
+// What shared nodes became; keeps them alive, so that no other node gets the address of one.
+class Results {
+ public:
+  const NodeRef* find(const NodeRef& before) const {
+    const auto it = results_.find(before);
+    return it == results_.end() ? nullptr : &it->second;
+  }
+  NodeRef keep(NodeRef before, NodeRef after) { return results_[std::move(before)] = std::move(after); }
+
+ private:
+  std::unordered_map<NodeRef, NodeRef> results_;
+};
+
 class PostOrder : public Rewriter {
  public:
   explicit PostOrder(support::function_ref<NodeRef(NodeRef)> replace) : replace_(replace) {}
 
  protected:
-  NodeRef visit(NodeRef node) override { return replace_(descend(std::move(node))); }
+  NodeRef visit(NodeRef node) override {
+    if (node->node_class().family != ExprNode::family || !worth_remembering(*node))
+      return replace_(descend(std::move(node)));
+    if (const NodeRef* done = results_.find(node)) return *done;
+    return results_.keep(node, replace_(descend(node)));
+  }
 
  private:
   support::function_ref<NodeRef(NodeRef)> replace_;
+  Results results_;
 };
 
 // Nodes with identity (buffers) are rebuilt once, so that definition and uses stay one node.
@@ -35,26 +72,18 @@ class Substitute : public Rewriter {
 
  protected:
   NodeRef visit(NodeRef node) override {
-    if (node->node_class().has_identity) {
-      if (const auto it = done_.find(node.get()); it != done_.end()) return it->second;
-      NodeRef original = node;
-      NodeRef result;
-      if (const auto* var = node.as<VarNode>()) {
-        const auto it = map_.find(Var(var));
-        result = it == map_.end() ? original : NodeRef(it->second);
-      } else {
-        result = descend(std::move(node));
-      }
-      kept_.push_back(original);
-      return done_[original.get()] = result;
+    if (!node->node_class().has_identity && !worth_remembering(*node)) return descend(std::move(node));
+    if (const NodeRef* done = results_.find(node)) return *done;
+    if (const auto* var = node.as<VarNode>()) {
+      const auto it = map_.find(Var(var));
+      return it == map_.end() ? node : NodeRef(it->second);
     }
-    return descend(std::move(node));
+    return results_.keep(node, descend(node));
   }
 
  private:
   const VarMap& map_;
-  std::unordered_map<const Node*, NodeRef> done_;
-  std::vector<NodeRef> kept_;
+  Results results_;
 };
 
 }  // namespace
@@ -70,9 +99,9 @@ NodeRef substitute(const NodeRef& root, const VarMap& map) {
 
 std::vector<Var> free_vars(const NodeRef& root) {
   // A variable is bound once, by one node, so a first walk can collect all that are bound.
-  std::unordered_set<const Node*> bound, seen;
+  NodeSet bound, seen, walked;
   std::vector<Var> free;
-  post_order(root, [&](const NodeRef& n) {
+  post_order_once(root, walked, [&](const NodeRef& n) {
     if (const auto* let = n.as<Let>()) bound.insert(let->var.get());
     if (const auto* iter = n.as<IterVarNode>()) bound.insert(iter->var.get());
     if (const auto* combiner = n.as<CommReducerNode>()) {
@@ -85,7 +114,8 @@ std::vector<Var> free_vars(const NodeRef& root) {
         detail::each_child_in_value(value, [&](const NodeRef& v) { bound.insert(v.get()); });
       });
   });
-  post_order(root, [&](const NodeRef& n) {
+  walked.clear();
+  post_order_once(root, walked, [&](const NodeRef& n) {
     if (const auto* v = n.as<VarNode>(); v && !bound.count(v) && seen.insert(v).second) free.push_back(Var(v));
   });
   return free;
@@ -93,7 +123,8 @@ std::vector<Var> free_vars(const NodeRef& root) {
 
 bool uses_var(const NodeRef& root, const Var& var) {
   bool found = false;
-  pre_order(root, [&](const NodeRef& n) {
+  NodeSet walked;
+  pre_order_once(root, walked, [&](const NodeRef& n) {
     found = found || n.get() == static_cast<const Node*>(var.get());
     return !found;
   });

@@ -39,7 +39,8 @@ class Rewriter {
   }
 };
 
-// Rewrites bottom up: children first, then `replace` on the node.
+// Rewrites bottom up: children first, then `replace` on the node. An expression that is shared may be replaced once and
+// stay shared, so `replace` must depend on the node alone.
 NodeRef rewrite_post_order(const NodeRef& root, support::function_ref<NodeRef(NodeRef)> replace);
 template <class T>
 Ref<T> rewrite_post_order(const Ref<T>& root, support::function_ref<NodeRef(NodeRef)> replace) {
