@@ -228,6 +228,21 @@ TEST(elementwise, takes_chains_broadcasts_and_tails) {
   }
 }
 
+TEST(elementwise, does_not_grow_exponentially_where_values_are_wanted_twice) {
+  constexpr int levels = 40;
+  Builder b;
+  Buffer from = b.input("X", {int64(24)});
+  for (int level = 0; level < levels; ++level) {
+    const Buffer to =
+        level + 1 == levels ? b.output("Y", {int64(24)}) : b.inner("t" + std::to_string(level), {int64(24)});
+    b.compute("block" + std::to_string(level), to, [&](const std::vector<Expr>& i) {
+      return load(from, i) * testing::f32(0.25) + load(from, i) * testing::f32(0.25);
+    });
+    from = to;
+  }
+  EXPECT_EQ(scheduled(b.build(), machine(256, 16)), "elementwise");
+}
+
 TEST(elementwise, takes_symbolic_extents) {
   const Var n = ir::size_var("n");
   Builder b;

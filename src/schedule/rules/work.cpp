@@ -88,6 +88,43 @@ bool has_effects(const Block& block) {
   return found;
 }
 
+namespace {
+
+// Inlining multiplies what is computed where a consumer, or several, load the producer more than once: y = x + x,
+// repeated, doubles each time. Past this many nodes in a consumer the value goes through memory.
+constexpr int64_t largest_duplicate = 300;
+
+// The nodes of a block's body, counted each time they occur, and its loads of `buffer`; counting ends past `most`.
+struct Extent {
+  int64_t nodes = 0, loads = 0;
+};
+Extent extent_of(const Block& block, const Buffer& buffer, int64_t most) {
+  Extent extent;
+  pre_order(block.body, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    extent.loads += load && load->buffer == buffer;
+    return ++extent.nodes <= most;
+  });
+  return extent;
+}
+
+// Whether the producer's value is wanted several times, and inlining it would make a consumer too large.
+bool duplicates_too_much(const std::vector<Work>& list, const Work& producer) {
+  const std::vector<Buffer> written = buffers_written(producer.realize);
+  if (written.size() != 1) return false;
+  const int64_t size = extent_of(producer.block(), written[0], largest_duplicate).nodes;
+  int64_t loads = 0, largest = 0;
+  for (const Work& other : list) {
+    if (&other == &producer) continue;
+    const Extent extent = extent_of(other.block(), written[0], largest_duplicate);
+    loads += extent.loads;
+    if (extent.loads > 0) largest = std::max(largest, extent.nodes + extent.loads * size);
+  }
+  return loads > 1 && largest > largest_duplicate;
+}
+
+}  // namespace
+
 Status inline_producers(Schedule& schedule, support::function_ref<bool(const Work&)> keep) {
   // Each pass may make the next possible; the number of blocks bounds them.
   std::set<std::string> kept;
@@ -97,6 +134,10 @@ Status inline_producers(Schedule& schedule, support::function_ref<bool(const Wor
     for (const Work& work : list) {
       const std::string& name = work.block().name;
       if (work.is_output || work.reduces() || kept.count(name) || keep(work)) continue;
+      if (duplicates_too_much(list, work)) {
+        kept.insert(name);
+        continue;
+      }
       const BlockRV block = TRY(handle(schedule, work));
       Schedule attempt = schedule;
       const auto consumers = TRY(attempt.get_consumers(block));
