@@ -16,6 +16,7 @@ CHECKS = [
     "seeded_faults",
     "heavy_headers",
     "environment",
+    "diagnostic_codes",
     "words",
 ]
 

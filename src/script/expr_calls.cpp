@@ -35,7 +35,10 @@ const syntax::Expr* Arguments::named(std::string_view name) const {
   return nullptr;
 }
 const syntax::Expr* Arguments::find(size_t position, std::string_view name) const {
-  return position < positional.size() ? positional[position] : named(name);
+  const syntax::Expr* by_name = named(name);
+  if (position >= positional.size()) return by_name;
+  if (by_name) reader.fail(codes::wrong_arguments, *by_name, "'" + std::string(name) + "' is given twice");
+  return positional[position];
 }
 const syntax::Expr& Arguments::need(size_t position, std::string_view name) const {
   const syntax::Expr* found = find(position, name);

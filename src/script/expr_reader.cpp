@@ -66,14 +66,14 @@ Value ExprReader::number(const Syntax& e) {
   }
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data() + skip, text.data() + text.size(), value, base);
-  if (error == std::errc() && end == text.data() + text.size() && value <= uint64_t{1} << 63) {
+  if (end != text.data() + text.size() || error == std::errc::invalid_argument)
+    fail(codes::syntax, e, "'" + text + "' is no number");
+  if (error == std::errc() && value <= uint64_t{1} << 63) {
     // 2 ** 63 is kept for the literal of the smallest integer, -2 ** 63.
     if (value == uint64_t{1} << 63) fail(codes::number_too_large, e, text + " does not fit in 64 bits with a sign");
     return static_cast<int64_t>(value);
   }
-  if (error == std::errc::result_out_of_range || error == std::errc())
-    fail(codes::number_too_large, e, text + " does not fit in 64 bits with a sign");
-  fail(codes::syntax, e, "'" + text + "' is no number");
+  fail(codes::number_too_large, e, text + " does not fit in 64 bits with a sign");
 }
 
 Value ExprReader::name(const Syntax& e) {

@@ -194,6 +194,43 @@ def test_environment_finds_other_readers(house):
     assert [line.split(":")[0] for line in problems("environment", tree)] == ["src/tir/x.cpp"]
 
 
+CODES = """namespace lathe::tir::codes {
+inline constexpr support::Code bounds{"tir-bounds"};
+inline constexpr support::Code depth{"tir-depth"};
+}
+"""
+
+
+def test_diagnostic_codes_wants_a_test_for_each_code(house):
+    interface = "enum {\n  LATHE_OK = 0,\n  LATHE_TORN = 1,\n};\nenum { LATHE_TENSOR = 1 };\n"
+    tree = house({"src/tir/codes.h": CODES, "src/abi/lathe.h": interface, "src/tir/x.cpp": "codes::depth"})
+    assert problems("diagnostic_codes", tree) == [
+        "src/tir/codes.h: no test expects tir-bounds",
+        "src/tir/codes.h: no test expects tir-depth",
+        "src/abi/lathe.h: no test expects LATHE_TORN",
+    ]
+
+
+@pytest.mark.parametrize(
+    "test, tested",
+    [
+        ("src/graph/x_test.cpp", 'code == "tir-depth"'),
+        ("src/graph/x_test.cpp", "tir::codes::depth"),
+        ("src/tir/passes/x_test.cpp", "codes::depth"),
+        ("tests/cli/test_x.py", "'tir-depth: too deep'"),
+    ],
+)
+def test_diagnostic_codes_knows_how_tests_name_them(house, test, tested):
+    tree = house({"src/tir/codes.h": CODES, test: tested})
+    assert problems("diagnostic_codes", tree) == ["src/tir/codes.h: no test expects tir-bounds"]
+
+
+@pytest.mark.parametrize("test", ["codes::depth", "relax::codes::depth", '"tir-depths"', '"my-tir-depth"'])
+def test_diagnostic_codes_takes_nothing_else_for_a_test(house, test):
+    found = problems("diagnostic_codes", house({"src/tir/codes.h": CODES, "src/graph/x_test.cpp": test}))
+    assert "src/tir/codes.h: no test expects tir-depth" in found
+
+
 # In pieces, so that the check does not find them here.
 BAD_WORDS = ["// TO" + "DO: later", "# FIX" + "ME", "not " + "implemented", "/ho" + "me/me/x", '"/ro' + 'ot/x"']
 

@@ -298,6 +298,9 @@ TEST(values, refuse_what_they_are_not) {
   EXPECT_EQ(lathe_value_make_tensor(f32, 1, negative), nullptr);
   EXPECT_EQ(lathe_value_make_tensor(f32, 2, huge), nullptr);
   EXPECT_EQ(lathe_value_make_strings(2, huge), nullptr);
+  const int64_t no_machine_has[] = {int64_t{1} << 55};
+  EXPECT_EQ(lathe_value_make_tensor(f32, 1, no_machine_has), nullptr);
+  EXPECT_EQ(lathe_last_error()->code, LATHE_OUT_OF_MEMORY);
   const int64_t one[] = {1};
   const Value strings(lathe_value_make_strings(1, one));
   EXPECT_EQ(lathe_value_set_string(strings.get(), 1, "x", 1), LATHE_INVALID_ARGUMENT);
