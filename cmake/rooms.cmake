@@ -26,12 +26,13 @@ set(LATHE_ROOMS
   "driver: interchange tune library lower codegen runtime"
 )
 
-# Rooms above its own that a room's test binary links besides, as in "tir_test: codegen/null" (tests are exempt from
-# the layers). Tests run in the build folder.
+# Rooms above its own that a room's test binary or a fuzz target links besides, as in "tir_test: codegen/null" (both are
+# exempt from the layers). Tests run in the build folder.
 set(LATHE_TESTS_SEE
   "runtime_test: support"
   "script_test: tir"
   "relax_test: ops"
+  "text_fuzz: ops"
   "lower_test: runtime"
 )
 

@@ -23,7 +23,7 @@ def run_build(options):
 
 def run_test(options):
     if not options.filter:
-        return runner.run_parts(parts.TEST_PARTS)
+        return runner.run_parts(parts.TEST_PARTS, resume=not options.fresh)
     parts.build_everything()
     binaries = subprocess.run(
         ["ctest", "--test-dir", build.folder("dev"), "-N", "-R", options.filter], capture_output=True, text=True
@@ -36,15 +36,13 @@ def run_test(options):
 
 def run_check(options):
     if not options.full:
-        return runner.run_parts(parts.TEST_PARTS)
+        return runner.run_parts(parts.TEST_PARTS, resume=not options.fresh)
     chosen = [part for part in parts.CHECK_PARTS if not options.parts or part.name in options.parts]
     unknown = set(options.parts) - {part.name for part in chosen}
     if unknown:
         known = " ".join(part.name for part in parts.CHECK_PARTS)
         raise setup.SetupError(f"no part is named {' '.join(sorted(unknown))}; there are {known}")
-    if options.fresh:
-        runner.STATE.unlink(missing_ok=True)
-    return runner.run_parts(chosen, resume=True)
+    return runner.run_parts(chosen, resume=not options.fresh)
 
 
 def run_format(options):
@@ -91,16 +89,21 @@ def no_options(parser):
 
 def build_options(parser):
     parser.add_argument("targets", nargs="*", help="ninja targets, as tir_test; everything when none is named")
-    parser.add_argument("--preset", default="dev", help="dev, release, asan, tsan, fuzz or faults (default: dev)")
+    parser.add_argument("--preset", default="dev", help="dev, release, asan, tsan or faults (default: dev)")
 
 
 def filter_options(parser):
     parser.add_argument("filter", nargs="?", help="run the test binaries that match, else the Python tests that do")
 
 
+def test_options(parser):
+    filter_options(parser)
+    parser.add_argument("--fresh", action="store_true", help="run also what passed before on this same tree")
+
+
 def check_options(parser):
     parser.add_argument("--full", action="store_true", help="everything; without it, the same as ./dev test")
-    parser.add_argument("--fresh", action="store_true", help="forget what passed before on this same tree")
+    parser.add_argument("--fresh", action="store_true", help="run also what passed before on this same tree")
     listing = "; ".join(f"{part.name}: {part.says}" for part in parts.CHECK_PARTS)
     parser.add_argument("parts", nargs="*", help=f"run only these parts. {listing}")
 
@@ -111,7 +114,7 @@ def bench_options(parser):
 
 COMMANDS = [
     ("demo", run_demo, no_options, "the main job on real input: digits compiled, run and compared"),
-    ("test", run_test, filter_options, "build, then run all checks and tests"),
+    ("test", run_test, test_options, "build, then run all checks and tests"),
     ("build", run_build, build_options, "build everything, or the targets named"),
     ("check", run_check, check_options, "with --full: all that can be checked, in parts, resumable"),
     ("format", run_format, no_options, "format the C and C++ files"),

@@ -29,6 +29,7 @@ class Part:
     name: str
     run: Callable[[], None]
     says: str
+    always: bool = False  # also when it passed before: quick, and others rely on what it leaves
 
 
 def call(*command, **options):
@@ -106,19 +107,21 @@ def full_python_tests():
 
 
 def fuzz(seconds):
-    names = sorted(path.stem for path in ROOT.glob("src/**/*_fuzz.cpp"))
-    if not names:
+    sources = sorted(ROOT.glob("src/**/*_fuzz.cpp"))
+    if not sources:
         print("fuzz: no file *_fuzz.cpp in the tree")
         return
-    build.build("fuzz", ["fuzzers"])
-    targets = [build.folder("fuzz") / "bin" / name for name in names]
-    for target in targets:
-        seeds = sorted(ROOT.glob(f"src/**/{target.name}_seeds"))
+    build.build("asan", ["fuzzers"])
+    for source in sources:
+        target = build.folder("asan") / "bin" / source.stem
+        seeds, words = source.with_name(f"{source.stem}_seeds"), source.with_suffix(".dict")
         with tempfile.TemporaryDirectory() as corpus:
-            print(f"fuzz: {target.name}, {seconds} s", flush=True)
+            print(f"fuzz: {source.stem}, {seconds} s", flush=True)
             limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
-            limits += ["-print_final_stats=1", f"-artifact_prefix={build.folder('fuzz')}/{target.name}-"]
-            call(target, *limits, corpus, *seeds, env=environment(**SANITIZER_OPTIONS))
+            limits += ["-print_final_stats=1", f"-artifact_prefix={build.folder('asan')}/{source.stem}-"]
+            limits += [f"-dict={words}"] if words.exists() else []
+            folders = [corpus] + ([seeds] if seeds.exists() else [])
+            call(target, *limits, *folders, env=environment(**SANITIZER_OPTIONS))
 
 
 def fuzz_briefly():
@@ -161,18 +164,18 @@ def wheel():
 
 
 TEST_PARTS = [
-    Part("build", build_everything, "everything"),
-    Part("checks", checks, "format, layers, sizes, passes' tests, heavy headers"),
+    Part("build", build_everything, "everything", always=True),
+    Part("checks", checks, "format, layers, sizes, passes' tests, heavy headers, codes without a test", always=True),
     Part("unit", unit_tests, "every C++ test binary, through ctest"),
     Part("python", python_tests, "the Python and whole-system tests, through pytest"),
+    Part("sanitized", sanitized_readers, "C++ tests of the readers and the IR, address and undefined behaviour"),
+    Part("fuzz", fuzz_briefly, f"each fuzz target for {FUZZ_SECONDS_IN_TEST} seconds"),
 ]
 
 CHECK_PARTS = [
-    *TEST_PARTS[:3],
+    *[part for part in TEST_PARTS if part.name != "python"],
     Part("python-full", full_python_tests, "all Python tests, PyTorch as the reference at full size"),
     Part("proofs", proofs, "every simplifier rule proved anew"),
-    Part("sanitized", sanitized_readers, "C++ tests of the readers and the IR, address and undefined behaviour"),
-    Part("fuzz", fuzz_briefly, f"each fuzz target for {FUZZ_SECONDS_IN_TEST} seconds"),
     Part("sanitized-all", sanitized_everything, "all C++ tests, address and undefined behaviour"),
     Part("tsan", thread_sanitized, "runtime, code generation and driver under the thread sanitizer"),
     Part("fuzz-full", fuzz_fully, f"each fuzz target for {FUZZ_SECONDS_IN_CHECK} seconds"),

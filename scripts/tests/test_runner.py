@@ -43,3 +43,31 @@ def test_resuming_skips_what_passed_on_the_same_tree_only(log, monkeypatch):
     monkeypatch.setattr(runner, "tree_key", lambda: "another tree")
     runner.run_parts(parts, resume=True)
     assert log == ["a", "b", "b", "a", "b"]
+
+
+def test_parts_that_always_run_are_not_skipped(log):
+    parts = [Part("a", lambda: log.append("a"), "a part", always=True), part("b", log)]
+    runner.run_parts(parts, resume=True)
+    runner.run_parts(parts, resume=True)
+    assert log == ["a", "b", "a"]
+
+
+def test_another_environment_is_another_state(log, monkeypatch):
+    runner.run_parts([part("a", log)], resume=True)
+    monkeypatch.setenv("LATHE_NUM_THREADS", "3")
+    runner.run_parts([part("a", log)], resume=True)
+    assert log == ["a", "a"]
+
+
+def test_what_ran_while_the_tree_changed_is_not_remembered(log, monkeypatch):
+    changes = Part("a", lambda: monkeypatch.setattr(runner, "tree_key", lambda: "edited"), "a part")
+    runner.run_parts([changes, part("b", log)], resume=True)
+    runner.run_parts([part("a", log), part("b", log)], resume=True)
+    assert log == ["b", "a", "b"]
+
+
+def test_a_failure_is_not_hidden_by_an_earlier_success(log):
+    runner.run_parts([part("a", log)])
+    runner.run_parts([part("a", log, fails=True)])
+    assert runner.run_parts([part("a", log)], resume=True) is True
+    assert log == ["a", "a", "a"]
