@@ -29,6 +29,8 @@ set(LATHE_ROOMS
 # Rooms above its own that a room's test binary or a fuzz target links besides, as in "tir_test: codegen/null" (both are
 # exempt from the layers). Tests run in the build folder.
 set(LATHE_TESTS_SEE
+  "tir_test: driver"  # the order of the passes
+  "schedule_test: driver"
   "runtime_test: support"
   "script_test: tir"
   "relax_test: ops"

@@ -18,9 +18,7 @@ ir::Pass default_schedule(const target::Target& target) {
     for (const auto& [name, original] : before) {
       const auto scheduled = module.find_as<tir::PrimFunc>(name);
       if (!scheduled || scheduled.same_as(before.find_as<tir::PrimFunc>(name))) continue;
-      ir::IRModule alone;
-      alone.set(name, scheduled);
-      const support::Result<ir::IRModule> kernel = ir::run_passes(std::move(alone), kernel_rows(), {});
+      const support::Result<tir::Function> kernel = lower_to_kernel(scheduled);
       if (kernel.ok()) continue;
       context.remark("schedule_functions", name, "the schedule does not lower: " + kernel.diagnostics()[0].message);
       module.set(name, original);
@@ -78,6 +76,13 @@ std::vector<ir::PassRow> kernel_rows() {
       {"legalize_dtypes", tir::legalize_dtypes, {"lower_intrinsics"}},
       {"nest_parallel", tir::nest_parallel},
   };
+}
+
+support::Result<tir::Function> lower_to_kernel(const tir::Function& function) {
+  ir::IRModule module;
+  module.set("main", function);
+  module = TRY(ir::run_passes(std::move(module), kernel_rows(), {}));
+  return module.find_as<tir::PrimFunc>("main");
 }
 
 std::string_view stage_of(std::string_view row) {

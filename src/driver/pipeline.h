@@ -3,6 +3,7 @@
 
 #include "ir/pass.h"
 #include "target/target.h"
+#include "tir/stmt.h"
 
 namespace lathe::driver {
 
@@ -11,6 +12,8 @@ std::vector<ir::PassRow> pipeline(const target::Target& target);
 
 // Its last part: the rows that make kernels of scheduled tensor functions.
 std::vector<ir::PassRow> kernel_rows();
+// Runs them on one function.
+support::Result<tir::Function> lower_to_kernel(const tir::Function& function);
 
 // The stage that a row belongs to, for people: "graph", "tensor programs", "kernels", "code".
 std::string_view stage_of(std::string_view row);

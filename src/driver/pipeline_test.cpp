@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tir/testing/lowering_rows.h"
-
 namespace lathe::driver {
 namespace {
 
@@ -13,13 +11,6 @@ Names names(const std::vector<ir::PassRow>& rows) {
   Names result;
   for (const ir::PassRow& row : rows) result.push_back(row.name);
   return result;
-}
-
-// Rooms below test the passes one after the other, in an order of their own that must be this one.
-TEST(pipeline, is_the_order_that_rooms_below_test) {
-  EXPECT_EQ(names(kernel_rows()), names(tir::testing::lowering_rows()));
-  for (size_t i = 0; i < kernel_rows().size(); ++i)
-    EXPECT_EQ(kernel_rows()[i].after, tir::testing::lowering_rows()[i].after) << kernel_rows()[i].name;
 }
 
 TEST(pipeline, names_each_row_once_and_gives_it_a_stage) {

@@ -1,6 +1,6 @@
 #include "tir/verify.h"
 
-#include "tir/testing/lowering_rows.h"
+#include "driver/pipeline.h"
 #include "tir/testing/programs.h"
 #include "tir/testing/random_program.h"
 #include "tir/testing/run.h"
@@ -21,7 +21,7 @@ Function changed(const Function& f, support::function_ref<NodeRef(NodeRef)> chan
 TEST(verify, accepts_programs_at_every_level) {
   const Function f = matmul(size_var("m"), int64(5), int64(3), 4, ForKind::vectorized);
   EXPECT_EQ(support::render(verify(f)), "");
-  const auto kernel = lower_to_kernel(f);
+  const auto kernel = driver::lower_to_kernel(f);
   ASSERT_TRUE(kernel.ok());
   EXPECT_EQ(support::render(verify(*kernel, all_lowered())), "");
 }

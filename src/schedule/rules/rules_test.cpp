@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "driver/pipeline.h"
 #include "schedule/analysis/access.h"
 #include "schedule/analysis/tree.h"
 #include "schedule/testing/random_program.h"
 #include "tir/testing/differential.h"
-#include "tir/testing/lowering_rows.h"
 
 namespace lathe::schedule {
 namespace {
@@ -82,7 +82,7 @@ std::string scheduled(const Function& f, const target::Target& target, double to
   const auto replayed = trace->apply(again);
   if (!replayed) return show("replay: " + support::render(replayed.diagnostics()));
   if (const auto different = ir::first_difference(again.mod(), done.mod())) return show("replay: " + *different);
-  const auto kernel = tir::testing::lower_to_kernel(after);
+  const auto kernel = driver::lower_to_kernel(after);
   if (!kernel) return show("lowering: " + support::render(kernel.diagnostics()));
   if (symbols.empty()) {
     const std::string lowered = compare(f, *kernel, 9, tolerance, symbols);

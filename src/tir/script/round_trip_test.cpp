@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
+#include "driver/pipeline.h"
 #include "script/parse.h"
 #include "script/print.h"
 #include "tir/script/dialect.h"
 #include "tir/testing/differential.h"
-#include "tir/testing/lowering_rows.h"
 #include "tir/testing/programs.h"
 #include "tir/testing/random_program.h"
 
@@ -50,7 +50,7 @@ TEST(tir_script, lowered_programs_come_back) {
   ir::IRModule module;
   module.set("matmul", testing::matmul(size_var("m"), int64(7), int64(5), 4, ForKind::vectorized));
   module.set("stencil", testing::padded_stencil(9, ForKind::parallel));
-  for (const ir::PassRow& row : testing::lowering_rows()) {
+  for (const ir::PassRow& row : driver::kernel_rows()) {
     auto next = row.run(module, {});
     ASSERT_TRUE(next.ok()) << row.name;
     module = *next;
@@ -67,7 +67,7 @@ TEST(tir_script, random_programs_come_back_at_every_stage) {
     ir::IRModule module;
     module.set("main", testing::random_program(seed));
     expect_round_trip(module.find_as<PrimFunc>("main"));
-    for (const ir::PassRow& row : testing::lowering_rows()) {
+    for (const ir::PassRow& row : driver::kernel_rows()) {
       auto next = row.run(module, {});
       if (!next.ok()) break;
       module = *next;

@@ -1,21 +1,24 @@
-#include "tir/testing/lowering_rows.h"
-
+// The passes one after the other, in the order of the pipeline's page.
 #include <gtest/gtest.h>
 
+#include "driver/pipeline.h"
 #include "tir/testing/differential.h"
 #include "tir/testing/programs.h"
 #include "tir/testing/random_program.h"
 #include "tir/verify.h"
 
-namespace lathe::tir::testing {
+namespace lathe::tir {
 namespace {
+
+using driver::kernel_rows;
+using testing::difference;
 
 // Runs the rows one by one and compares after each.
 void expect_equal_after_each_row(const Function& f, const std::map<std::string, int64_t>& symbols = {}) {
   IRModule module;
   module.set("main", f);
   ASSERT_EQ(difference(f, f, 7, symbols), "");
-  for (const PassRow& row : lowering_rows()) {
+  for (const PassRow& row : kernel_rows()) {
     auto result = row.run(module, {});
     ASSERT_TRUE(result.ok()) << row.name << ": " << support::render(result.diagnostics());
     module = *result;
@@ -23,26 +26,26 @@ void expect_equal_after_each_row(const Function& f, const std::map<std::string, 
   }
 }
 
-TEST(lowering_rows, keep_the_meaning_of_a_tiled_matmul) {
+TEST(kernel_rows, keep_the_meaning_of_a_tiled_matmul) {
   for (const int64_t n : {1, 5, 16, 17})
     for (const ForKind kind : {ForKind::serial, ForKind::vectorized, ForKind::unrolled})
-      expect_equal_after_each_row(matmul(int64(3), int64(n), int64(4), 8, kind));
+      expect_equal_after_each_row(testing::matmul(int64(3), int64(n), int64(4), 8, kind));
 }
 
-TEST(lowering_rows, keep_the_meaning_for_symbolic_shapes) {
+TEST(kernel_rows, keep_the_meaning_for_symbolic_shapes) {
   const Var n = size_var("n"), m = size_var("m");
   for (const int64_t value : {0, 1, 7, 16})
-    expect_equal_after_each_row(matmul(m, n, int64(3), 4, ForKind::vectorized), {{"n", value}, {"m", 2}});
+    expect_equal_after_each_row(testing::matmul(m, n, int64(3), 4, ForKind::vectorized), {{"n", value}, {"m", 2}});
 }
 
-TEST(lowering_rows, keep_the_meaning_of_padding) {
+TEST(kernel_rows, keep_the_meaning_of_padding) {
   for (const int64_t n : {1, 2, 13, 70})
     for (const ForKind kind : {ForKind::serial, ForKind::vectorized, ForKind::parallel, ForKind::unrolled})
-      expect_equal_after_each_row(padded_stencil(n, kind));
+      expect_equal_after_each_row(testing::padded_stencil(n, kind));
 }
 
-TEST(lowering_rows, run_in_an_order_that_fits_their_declarations) {
-  EXPECT_TRUE(lower_to_kernel(padded_stencil(5, ForKind::vectorized)).ok());
+TEST(kernel_rows, run_in_an_order_that_fits_their_declarations) {
+  EXPECT_TRUE(driver::lower_to_kernel(testing::padded_stencil(5, ForKind::vectorized)).ok());
 }
 
 // What became of random programs: how many were run, and of those how many every row accepted.
@@ -50,10 +53,10 @@ struct Tally {
   int run = 0, invalid = 0, refused = 0, accepted = 0;
 };
 
-TEST(lowering_rows, keep_the_meaning_of_random_programs) {
+TEST(kernel_rows, keep_the_meaning_of_random_programs) {
   Tally tally;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
-    const Function f = random_program(seed);
+    const Function f = testing::random_program(seed);
     ++tally.run;
     const std::string invalid = difference(f, f, seed);
     if (!invalid.empty()) {
@@ -66,7 +69,7 @@ TEST(lowering_rows, keep_the_meaning_of_random_programs) {
     module.set("main", f);
     bool accepted = true;
     ir::RowsRun passes;
-    for (const PassRow& row : lowering_rows()) {
+    for (const PassRow& row : kernel_rows()) {
       auto result = row.run(module, {});
       if (!result.ok()) {
         accepted = false;
@@ -87,4 +90,4 @@ TEST(lowering_rows, keep_the_meaning_of_random_programs) {
 }
 
 }  // namespace
-}  // namespace lathe::tir::testing
+}  // namespace lathe::tir
