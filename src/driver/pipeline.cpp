@@ -42,6 +42,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target) {
       {"simplify_algebra", graph::simplify_algebra},
       {"fold_batch_norm", graph::fold_batch_norm},
       {"expand_composites", graph::expand_composites, {"fold_batch_norm"}},
+      {"check_shapes", graph::check_shapes, {"expand_composites"}},
       {"fold_constants", graph::fold_constants, {"expand_composites"}},
       {"eliminate_common_subexpressions", graph::eliminate_common_subexpressions},
       {"convert_layout", with_target(graph::convert_layout, target), {"fold_batch_norm"}},

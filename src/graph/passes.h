@@ -23,6 +23,10 @@ Result<IRModule> fold_batch_norm(IRModule module, const PassContext& context);
 // Replaces operators that mean other operators by what they mean.
 Result<IRModule> expand_composites(IRModule module, const PassContext& context);
 
+// Adds the checks of shapes that only the run can make: an extent that a type rule took to be equal to another, or to
+// broadcast, is compared before any kernel reads by it. Without them a wrong input would be read past its end.
+Result<IRModule> check_shapes(IRModule module, const PassContext& context);
+
 // Computes what depends on constants only, through the evaluator of the context, all of it in one call. Results are
 // folded when they are not larger by more than `largest_growth_bytes` than what they are computed from.
 Result<IRModule> fold_constants(IRModule module, const PassContext& context);

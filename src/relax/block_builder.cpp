@@ -1,6 +1,9 @@
 #include "relax/block_builder.h"
 
+#include <unordered_set>
+
 #include "ir/match.h"
+#include "ir/visit.h"
 #include "relax/call_tir.h"
 #include "relax/infer.h"
 
@@ -146,7 +149,15 @@ Result<Expr> BlockBuilder::call_te(const std::string& name, std::vector<Expr> ar
   const std::vector<te::Tensor> outputs = build(inputs);
   std::vector<StructInfo> infos;
   for (const te::Tensor& output : outputs) infos.push_back(tensor_info(output.shape(), output.dtype()));
-  const tir::Function function = te::create_prim_func(inputs, outputs);
+  // Every symbol is handed over: a kernel cannot ask a buffer for its extents.
+  std::vector<ir::Var> symbols;
+  std::unordered_set<const ir::Node*> seen;
+  for (const std::vector<te::Tensor>* tensors : {&std::as_const(inputs), &outputs})
+    for (const te::Tensor& tensor : *tensors)
+      for (const ir::Expr& extent : tensor.shape())
+        for (const ir::Var& symbol : ir::free_vars(extent))
+          if (seen.insert(symbol.get()).second) symbols.push_back(symbol);
+  const tir::Function function = te::create_prim_func(inputs, outputs, std::move(symbols));
   std::vector<ir::Expr> scalars;
   for (const ir::Var& param : function->params)
     if (!param->dtype.is_handle()) scalars.push_back(param);

@@ -57,6 +57,12 @@ bool different_extents(const ir::Expr& a, const ir::Expr& b) {
   const auto difference = ir::as_int(simplified(ir::sub(a, b)));
   return difference && *difference != 0;
 }
+bool may_be(const ir::Expr& actual, const ir::Expr& expected, Assumptions* assumptions) {
+  if (same_extent(actual, expected)) return true;
+  if (different_extents(actual, expected)) return false;
+  if (assumptions) assumptions->push_back({actual, expected});
+  return true;
+}
 bool same_shape(const Shape& a, const Shape& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same_extent);
 }
@@ -164,7 +170,28 @@ Result<std::vector<int64_t>> normalize_axes(const InferContext& c, const std::op
   return all;
 }
 
-Result<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
+namespace {
+
+// Assumes that `extent` is 1 or `out`.
+bool may_be_one_or(const ir::Expr& extent, const ir::Expr& out, Assumptions* assumptions) {
+  if (ir::is_int(extent, 1) || same_extent(extent, out)) return true;
+  if (ir::is_int(out, 1)) return may_be(extent, out, assumptions);
+  if (different_extents(extent, out) && ir::as_int(extent)) return false;
+  if (ir::as_int(extent)) return may_be(extent, out, assumptions);
+  if (assumptions) assumptions->push_back({extent, ir::select(ir::eq(extent, ir::int64(1)), ir::int64(1), out)});
+  return true;
+}
+
+}  // namespace
+
+bool broadcasts_to(const Shape& from, const Shape& to, Assumptions* assumptions) {
+  if (from.size() > to.size()) return false;
+  for (size_t d = 0; d < from.size(); ++d)
+    if (!may_be_one_or(from[d], to[to.size() - from.size() + d], assumptions)) return false;
+  return true;
+}
+
+Result<Shape> broadcast_shapes(const Shape& a, const Shape& b, Assumptions* assumptions) {
   const size_t rank = std::max(a.size(), b.size());
   Shape result(rank);
   for (size_t d = 0; d < rank; ++d) {  // from the last dimension on
@@ -180,12 +207,12 @@ Result<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
       out = x;
     else if (different_extents(x, y))
       return wrong(codes::cannot_broadcast, "cannot broadcast " + text_of(a) + " with " + text_of(b));
-    else if (ir::as_int(x))
-      out = x;  // the other is 1 or the same
-    else if (ir::as_int(y))
-      out = y;
-    else
-      out = ir::select(ir::eq(x, ir::int64(1)), y, x);
+    else {
+      // Both are 1 or the same.
+      out = ir::as_int(x) ? x : ir::as_int(y) ? y : ir::select(ir::eq(x, ir::int64(1)), y, x);
+      if (!ir::as_int(x) && ir::as_int(y)) may_be_one_or(x, out, assumptions);
+      if (!ir::as_int(y)) may_be_one_or(y, out, assumptions);
+    }
   }
   return result;
 }
@@ -199,7 +226,7 @@ Result<StructInfo> broadcast_arguments(const InferContext& c, DType dtype) {
     const TensorStructInfo* info = TRY(tensor_argument(c, i));
     rank = info->ndim < 0 || rank < 0 ? -1 : std::max(rank, info->ndim);
     known = known && info->shape;
-    if (known) shape = shape ? TRY(broadcast_shapes(*shape, *info->shape)) : *info->shape;
+    if (known) shape = shape ? TRY(broadcast_shapes(*shape, *info->shape, c.assumptions)) : *info->shape;
   }
   return known && shape ? tensor_info(*shape, dtype) : tensor_info_of_rank(rank, dtype);
 }

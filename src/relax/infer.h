@@ -24,6 +24,8 @@ support::Diagnostic wrong(support::Code code, std::string message);
 bool same_extent(const ir::Expr& a, const ir::Expr& b);
 bool different_extents(const ir::Expr& a, const ir::Expr& b);
 bool same_shape(const Shape& a, const Shape& b);
+// False where `actual` is known to differ from `expected`; where only the run can tell, it is assumed to be equal.
+bool may_be(const ir::Expr& actual, const ir::Expr& expected, Assumptions* assumptions);
 ir::Expr non_negative(ir::Expr extent);  // max(extent, 0), simplified
 ir::Expr simplified(const ir::Expr& extent);
 // The constant shape, or nothing where an extent is symbolic.
@@ -51,7 +53,9 @@ Result<int64_t> normalize_axis(const InferContext& c, int64_t axis, int64_t rank
 Result<std::vector<int64_t>> normalize_axes(const InferContext& c, const std::optional<std::vector<int64_t>>& axes,
                                             int64_t rank);
 // The common shape of two under NumPy's broadcasting: "cannot broadcast [8, 128] with [8, 64]".
-Result<Shape> broadcast_shapes(const Shape& a, const Shape& b);
+Result<Shape> broadcast_shapes(const Shape& a, const Shape& b, Assumptions* assumptions = nullptr);
+// Whether `from` broadcasts to `to` and leaves it as it is; false where it is known not to.
+bool broadcasts_to(const Shape& from, const Shape& to, Assumptions* assumptions);
 // The tensor info of all tensor arguments broadcast together, of `dtype`; of unknown shape where one is.
 Result<StructInfo> broadcast_arguments(const InferContext& c, DType dtype);
 // The shape without `axes`, or with 1 there.

@@ -28,12 +28,19 @@ struct Input {
   enum Sort : uint8_t { tensor, shape, scalar } sort = tensor;  // a ShapeExpr or PrimValue argument
 };
 
+// What a type rule took for true of symbolic extents: that `actual` is `expected` when the model runs.
+struct Assumption {
+  ir::Expr actual, expected;
+};
+using Assumptions = std::vector<Assumption>;
+
 // What a type rule sees: the arguments (each with struct info; null for an absent optional one) and the attributes.
 struct InferContext {
   const Operator& op;
   const std::vector<Expr>& args;
   const AttributesNode* attributes;
   std::span<const StructInfo> struct_info_args = {};
+  Assumptions* assumptions = nullptr;  // where the rule notes its own, if someone asks
 
   const TensorStructInfo* tensor(size_t i) const { return i < args.size() ? as_tensor(args[i]) : nullptr; }
   template <class T>

@@ -3,6 +3,7 @@
 #include "ir/visit.h"
 #include "lower/program/dlpack_type.h"
 #include "lower/program/scalars.h"
+#include "relax/infer.h"
 #include "support/mutation.h"
 
 namespace lathe::lower {
@@ -182,6 +183,7 @@ class ProgramBuilder {
 
   Result<std::monostate> step(const Binding& binding) {
     if (const auto* cast = binding.as<MatchCast>()) {
+      if (const auto* extents = cast->value.as<ShapeExpr>()) return check_extents(*cast, *extents, node_name(binding));
       const Registers from = TRY(values(cast->value));
       if (const auto* info = cast->struct_info.as<TensorStructInfo>(); info && info->shape && from.size() == 1) {
         for (size_t d = 0; d < info->shape->size(); ++d)
@@ -221,6 +223,28 @@ class ProgramBuilder {
       return call_runtime_kernel(bound, *call, std::get<RuntimeKernel>(op->meaning));
     return refuse(bound.value, op ? "the operator " + std::string(op->name) + " was not lowered"
                                   : "this value cannot be computed at run time");
+  }
+
+  // What type rules took for true of extents.
+  Result<std::monostate> check_extents(const MatchCast& cast, const ShapeExpr& extents, const std::string& node) {
+    const auto* wanted = cast.struct_info.as<ShapeStructInfo>();
+    if (!wanted || !wanted->values || wanted->values->size() != extents.values.size())
+      return refuse(cast.value, "a shape is matched with a value that is none of its rank");
+    for (size_t d = 0; d < extents.values.size(); ++d) {
+      const ir::Expr &actual = extents.values[d], &expected = (*wanted->values)[d];
+      // 1, or what it broadcasts to, which may be such a choice itself.
+      const auto* choice = expected.as<ir::Select>();
+      const ir::Expr& other = choice ? choice->false_value : expected;
+      const auto* inner = other.as<ir::Select>();
+      std::string left = text_of(actual), right = text_of(inner ? inner->false_value : other);
+      if (ir::as_int(actual)) std::swap(left, right);
+      const std::string text = "the shapes do not fit: " + left + " must be " + (choice ? "1 or " : "") + right;
+      const uint32_t same = function_.reg(ValueKind::scalar);
+      function_.emit(Opcode::scalar_equal, {same, TRY(scalars_.operand(actual)), TRY(scalars_.operand(expected))},
+                     node);
+      function_.emit(Opcode::assert_true, {same, program_.text(text)}, node);
+    }
+    return support::success();
   }
 
   // The elements of a tensor as scalars: variables met first are bound, other values are checked.

@@ -61,12 +61,11 @@ Expr gelu_tanh_of(const Expr& x) {
 Result<StructInfo> infer_prelu(const InferContext& c) {
   TRY(relax::check_dtype(c, 0, numeric));
   TRY(relax::check_same_dtype(c, 0, 1));
-  const StructInfo info = TRY(relax::broadcast_arguments(c, c.tensor(0)->dtype));
-  const auto &x = *c.tensor(0), &both = *info.as<relax::TensorStructInfo>();
-  if (x.shape && both.shape && !relax::same_shape(*x.shape, *both.shape))
+  const auto &x = *c.tensor(0), &slope = *c.tensor(1);
+  if (x.shape && slope.shape && !relax::broadcasts_to(*slope.shape, *x.shape, c.assumptions))
     return relax::wrong(relax::codes::cannot_broadcast,
-                        "cannot broadcast the slope " + relax::text_of(*c.tensor(1)) + " to " + relax::text_of(x));
-  return info;
+                        "cannot broadcast the slope " + relax::text_of(slope) + " to " + relax::text_of(x));
+  return c.args[0]->struct_info;
 }
 
 std::vector<te::Tensor> lower_prelu(const LowerContext& c) {

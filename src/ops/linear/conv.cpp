@@ -44,12 +44,12 @@ Result<ResolvedConv> resolve_conv(const InferContext& c, const TensorStructInfo&
                                                relax::text_of(r.kernel) + ": the ranks differ");
   const Expr& channels = (*x.shape)[r.layout.channel()];
   if (a.groups < 1) return relax::wrong(codes::wrong_attribute, "nn.conv has " + std::to_string(a.groups) + " groups");
-  if (relax::different_extents(channels, r.kernel[1] * a.groups))
+  if (!relax::may_be(channels, r.kernel[1] * a.groups, c.assumptions))
     return relax::wrong(codes::shape_mismatch,
                         "nn.conv of " + relax::text_of(x) + " with a kernel " + relax::text_of(r.kernel) + " in " +
                             std::to_string(a.groups) + " groups: the input has " + relax::text_of(channels) +
                             " channels, the kernel takes " + relax::text_of(r.kernel[1] * a.groups));
-  if (relax::different_extents(ir::floormod(r.kernel[0], ir::int64(a.groups)), ir::int64(0)))
+  if (!relax::may_be(ir::floormod(r.kernel[0], ir::int64(a.groups)), ir::int64(0), c.assumptions))
     return relax::wrong(codes::shape_mismatch, relax::text_of(r.kernel[0]) + " output channels of nn.conv cannot be " +
                                                    "divided into " + std::to_string(a.groups) + " groups");
   const Shape cells(r.kernel.begin() + 2, r.kernel.end());

@@ -45,13 +45,13 @@ Result<StructInfo> infer_matmul(const InferContext& c) {
   const Shape right = TRY(logical_b(c, *b.shape));
   const bool has_rows = a.ndim > 1, has_columns = right.size() > 1;
   const ir::Expr &k_left = a.shape->back(), &k_right = has_columns ? right[right.size() - 2] : right[0];
-  if (relax::different_extents(k_left, k_right))
+  if (!relax::may_be(k_left, k_right, c.assumptions))
     return relax::wrong(relax::codes::shape_mismatch,
                         "matmul of " + relax::text_of(a) + " with " + relax::text_of(right) + ": the inner extents " +
                             relax::text_of(k_left) + " and " + relax::text_of(k_right) + " differ");
   const Shape left_batch(a.shape->begin(), a.shape->end() - (has_rows ? 2 : 1));
   const Shape right_batch(right.begin(), right.end() - (has_columns ? 2 : 1));
-  Shape shape = TRY(relax::broadcast_shapes(left_batch, right_batch));
+  Shape shape = TRY(relax::broadcast_shapes(left_batch, right_batch, c.assumptions));
   if (has_rows) shape.push_back((*a.shape)[a.shape->size() - 2]);
   if (has_columns) shape.push_back(right.back());
   return relax::tensor_info(std::move(shape), dtype);

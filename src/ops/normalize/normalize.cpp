@@ -18,7 +18,7 @@ Result<StructInfo> infer_batch_norm(const InferContext& c) {
   for (size_t i = 1; i < 5; ++i) {
     TRY(relax::check_dtype(c, i, DTypeSet::floating));
     const TensorStructInfo& parameter = *c.tensor(i);
-    if (parameter.shape && (parameter.ndim != 1 || relax::different_extents((*parameter.shape)[0], channels)))
+    if (parameter.shape && (parameter.ndim != 1 || !relax::may_be((*parameter.shape)[0], channels, c.assumptions)))
       return relax::wrong(codes::shape_mismatch, "'" + std::string(c.op.inputs[i].name) + "' of nn.batch_norm is " +
                                                      relax::text_of(parameter) + ", but " + relax::text_of(x) +
                                                      " has " + relax::text_of(channels) + " channels");
@@ -63,9 +63,7 @@ Result<StructInfo> infer_layer_norm(const InferContext& c) {
     if (!c.args[i]) continue;
     TRY(relax::check_dtype(c, i, DTypeSet::floating));
     const TensorStructInfo& parameter = *c.tensor(i);
-    if (!parameter.shape) continue;
-    const auto both = relax::broadcast_shapes(*parameter.shape, normal);
-    if (!both.ok() || !relax::same_shape(*both, normal))
+    if (parameter.shape && !relax::broadcasts_to(*parameter.shape, normal, c.assumptions))
       return relax::wrong(codes::cannot_broadcast, "'" + std::string(c.op.inputs[i].name) + "' of nn.layer_norm is " +
                                                        relax::text_of(parameter) + ", which does not broadcast to " +
                                                        relax::text_of(normal));

@@ -46,12 +46,9 @@ std::vector<Tensor> lower_permute(const LowerContext& c) {
 Result<StructInfo> infer_broadcast_to(const InferContext& c) {
   const TensorStructInfo& x = *TRY(relax::tensor_argument(c, 0));
   const Shape shape = TRY(relax::shape_argument(c, 1));
-  if (x.shape) {
-    const auto both = relax::broadcast_shapes(*x.shape, shape);
-    if (!both.ok() || !relax::same_shape(*both, shape))
-      return relax::wrong(codes::cannot_broadcast,
-                          "cannot broadcast " + relax::text_of(*x.shape) + " to " + relax::text_of(shape));
-  }
+  if (x.shape && !relax::broadcasts_to(*x.shape, shape, c.assumptions))
+    return relax::wrong(codes::cannot_broadcast,
+                        "cannot broadcast " + relax::text_of(*x.shape) + " to " + relax::text_of(shape));
   return relax::tensor_info(shape, x.dtype);
 }
 

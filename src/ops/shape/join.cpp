@@ -44,7 +44,7 @@ Result<StructInfo> infer_concat(const InferContext& c) {
       const Expr& extent = (*tensors[k]->shape)[d];
       if (d == axis)
         shape[d] = shape[d] + extent;
-      else if (relax::different_extents(shape[d], extent))
+      else if (!relax::may_be(extent, shape[d], c.assumptions))
         return relax::wrong(codes::shape_mismatch, "concat of " + relax::text_of(first) + " with " +
                                                        relax::text_of(*tensors[k]) + " along axis " +
                                                        std::to_string(axis) + ": they differ in dimension " +
@@ -105,7 +105,7 @@ Result<Shape> parts_of(const InferContext& c, const TensorStructInfo& x, size_t 
       total += size;
       parts.push_back(ir::int64(size));
     }
-    if (relax::different_extents(extent, ir::int64(total)))
+    if (!relax::may_be(extent, ir::int64(total), c.assumptions))
       return relax::wrong(codes::shape_mismatch, "the parts of split add up to " + std::to_string(total) +
                                                      ", but axis " + std::to_string(axis) + " of " + relax::text_of(x) +
                                                      " has " + relax::text_of(extent));

@@ -27,12 +27,12 @@ Result<StructInfo> infer_reshape(const InferContext& c) {
     if (ir::is_int(known, 0))
       return relax::wrong(codes::shape_mismatch, "reshape of " + relax::text_of(x) + " to " + relax::text_of(shape) +
                                                      ": the open extent could be any");
-    if (relax::different_extents(ir::floormod(count, known), ir::int64(0)))
+    if (!relax::may_be(ir::floormod(count, known), ir::int64(0), c.assumptions))
       return relax::wrong(codes::shape_mismatch, "cannot reshape " + relax::text_of(x) + " to " +
                                                      relax::text_of(shape) + ": " + relax::text_of(count) +
                                                      " elements are not a multiple of " + relax::text_of(known));
     shape[*open] = relax::simplified(ir::floordiv(count, known));
-  } else if (relax::different_extents(count, known)) {
+  } else if (!relax::may_be(count, known, c.assumptions)) {
     return relax::wrong(codes::shape_mismatch, "cannot reshape " + relax::text_of(x) + " to " + relax::text_of(shape) +
                                                    ": " + relax::text_of(count) + " and " + relax::text_of(known) +
                                                    " elements");
@@ -99,7 +99,7 @@ Result<StructInfo> infer_squeeze(const InferContext& c) {
   for (size_t d = 0; d < x.shape->size(); ++d) {
     const Expr& extent = (*x.shape)[d];
     const bool named = std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
-    if (named && relax::different_extents(extent, ir::int64(1)))
+    if (named && !relax::may_be(extent, ir::int64(1), c.assumptions))
       return relax::wrong(codes::shape_mismatch, "axis " + std::to_string(d) + " of " + relax::text_of(x) +
                                                      " cannot be squeezed: its extent is " + relax::text_of(extent));
     if (given ? !named : !ir::is_int(extent, 1)) shape.push_back(extent);

@@ -88,6 +88,9 @@ class Evaluation {
 
   // Whether `value` is what `info` says.
   Status check(const StructInfo& info, const GraphValue& value, const std::string& what) {
+    if (const auto* shape = info.as<ShapeStructInfo>(); shape && shape->values && value.shape())
+      if (const auto wanted = TRY(extents(*shape->values)); wanted != *value.shape())
+        return Diagnostic{.code = codes::wrong_input, .message = what + " is not " + text_of(*shape->values)};
     const auto* tensor = info.as<TensorStructInfo>();
     if (!tensor) return support::success();
     const auto describe = [&](const std::string& actual) {
