@@ -1,0 +1,91 @@
+// Composites that importers share: what model formats have as one operator and Lathe as several, or as one tensor
+// program. Each emits into the builder and gives the result. Shapes of operands must be known, extents may be symbolic.
+// What does not fit throws a DiagnosticError, as the operators' type rules do.
+#pragma once
+
+#include "ops/rule.h"
+#include "relax/block_builder.h"
+
+namespace lathe::ops::build {
+
+using relax::BlockBuilder;
+using Value = relax::Expr;  // a tensor of the graph; Expr is a scalar
+
+// ---- plain steps ----
+Value cast(BlockBuilder& b, Value x, DType dtype);  // as it is when it has that type
+Value scalar(DType dtype, double value);
+Value reshape(BlockBuilder& b, Value x, Shape shape);
+const Shape& shape_of(const Value& x);
+DType dtype_of(const Value& x);
+// f of every element, the operands broadcast to `shape`; f says the result's type.
+using ElementFunction = std::function<Expr(const Indices& elements, const Indices& at)>;
+Value elementwise(BlockBuilder& b, std::vector<Value> operands, const Shape& shape, const ElementFunction& f,
+                  const std::string& name);
+// The mean over `axes`, kept with extent 1, and the mean square distance from it.
+Value mean(BlockBuilder& b, const Value& x, const Axes& axes);
+Value variance(BlockBuilder& b, const Value& x, const Value& mean, const Axes& axes);
+// The model fails when it runs unless the extents are equal.
+void expect_equal(BlockBuilder& b, const Expr& actual, const Expr& expected);
+
+// ---- by indices: negative ones count from the end; what lies outside is clamped to the nearest inside ----
+Expr index_into(const Expr& index, const Expr& extent);
+// out[i…] = x[i…] with i[axis] replaced by indices[i…].
+Value gather_elements(BlockBuilder& b, const Value& x, const Value& indices, int64_t axis);
+// The last dimension of `indices` (constant) holds the first coordinates of parts of x, after `batch_dims` shared ones.
+Value gather_nd(BlockBuilder& b, const Value& x, const Value& indices, int64_t batch_dims);
+
+enum class Combine : uint8_t { replace, add, multiply, minimum, maximum };
+// x with x[… indices[i…] …] combined with updates[i…], one after the other in row-major order.
+Value scatter_elements(BlockBuilder& b, const Value& x, const Value& indices, const Value& updates, int64_t axis,
+                       Combine combine);
+// x with the parts at `indices` (as in gather_nd) combined with `updates`.
+Value scatter_nd(BlockBuilder& b, const Value& x, const Value& indices, const Value& updates, Combine combine);
+
+// ---- along an axis ----
+struct Cumulation {
+  bool product = false;  // else a sum
+  bool exclusive = false, reverse = false;
+};
+// x is [outer, n, inner]; cumulated over n.
+Value cumulate(BlockBuilder& b, const Value& x, const Cumulation& how);
+// The `count` largest (or smallest) along the axis in order, and their int64 positions; of equals the first comes
+// first. NaN is larger than any number.
+std::pair<Value, Value> top_k(BlockBuilder& b, const Value& x, const Expr& count, int64_t axis, bool largest);
+
+// ---- sums of products ----
+// NumPy's einsum: "bij,bjk->bik", with ellipses; without an arrow the result has the letters met once, sorted.
+Value einsum(BlockBuilder& b, const std::vector<Value>& operands, std::string_view equation);
+
+struct TransposedConvolution {
+  Axes strides, dilations, pad_begin;  // one a spatial dimension
+  Shape out;                           // spatial extents of the result
+  int64_t groups = 1;
+};
+// The gradient of a convolution by its input: x [N, C, spatial…], kernel [C, M / groups, spatial…].
+Value conv_transpose(BlockBuilder& b, const Value& x, const Value& kernel, const TransposedConvolution& how);
+
+// ---- resampling ----
+enum class Interpolation : uint8_t { nearest, linear, cubic };
+enum class Coordinates : uint8_t {
+  half_pixel,
+  half_pixel_symmetric,
+  pytorch_half_pixel,
+  align_corners,
+  asymmetric,
+  crop_and_resize
+};
+enum class Nearest : uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
+struct Resampling {
+  Interpolation interpolation = Interpolation::nearest;
+  Coordinates coordinates = Coordinates::half_pixel;
+  Nearest nearest = Nearest::round_prefer_floor;
+  double cubic_a = -0.75;
+  bool exclude_outside = false, antialias = false;
+  double extrapolation = 0;  // of crop_and_resize
+};
+// x resampled along one axis to `extent` elements. `scale` is a float64 scalar; `range` a float64 pair, the part of the
+// axis (0 to 1) that crop_and_resize takes, else null.
+Value resample(BlockBuilder& b, const Value& x, int64_t axis, const Expr& extent, const Value& scale,
+               const Value& range, const Resampling& how);
+
+}  // namespace lathe::ops::build

@@ -1,0 +1,234 @@
+// Tensor programs whose steps follow each other: scattering, cumulation, selection of the largest. Each is a block over
+// what is independent, with plain loops inside.
+#include "ops/build.h"
+
+namespace lathe::ops::build {
+
+namespace {
+
+using Buffers = std::vector<ir::Buffer>;
+using Statement = std::function<tir::Stmt(const Indices&)>;
+
+tir::Stmt store(const ir::Buffer& buffer, Expr value, Indices at) {
+  return ir::make<tir::BufferStore>(buffer, std::move(value), std::move(at));
+}
+
+// Loops over `extents`, one inside the other, in row-major order.
+tir::Stmt loops_over(const Shape& extents, const Statement& body) {
+  std::vector<ir::Var> loops;
+  Indices at;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    loops.push_back(ir::var("s" + std::to_string(d)));
+    at.push_back(loops.back());
+  }
+  tir::Stmt nest = body(at);
+  for (size_t d = loops.size(); d-- > 0;)
+    nest = ir::make<tir::For>(loops[d], ir::int64(0), extents[d], tir::ForKind::serial, std::move(nest));
+  return nest;
+}
+
+// The region of one instance: the point along what the block iterates, all of the rest.
+tir::BufferRegion part_of_buffer(const ir::Buffer& buffer, const std::vector<std::optional<Expr>>& at) {
+  std::vector<ir::Range> ranges;
+  for (size_t d = 0; d < buffer->shape.size(); ++d)
+    ranges.push_back(d < at.size() && at[d] ? ir::Range{*at[d], ir::int64(1)}
+                                            : ir::Range{ir::int64(0), buffer->shape[d]});
+  return ir::make<tir::BufferRegionNode>(buffer, std::move(ranges));
+}
+
+// A block over `extents`; `body` gets its variables, `regions` its reads and writes.
+struct Regions {
+  std::vector<tir::BufferRegion> reads, writes;
+};
+tir::Stmt block_over(const Shape& extents, const std::string& name,
+                     const std::function<Regions(const Indices&)>& regions, const Statement& body) {
+  std::vector<ir::IterVar> iters;
+  std::vector<ir::Var> loops;
+  Indices values, at;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    loops.push_back(ir::var("i" + std::to_string(d)));
+    iters.push_back(ir::make<ir::IterVarNode>(ir::Range{ir::int64(0), extents[d]}, ir::var("v" + std::to_string(d)),
+                                              ir::IterType::spatial));
+    values.push_back(loops.back());
+    at.push_back(iters.back()->var);
+  }
+  Regions touched = regions(at);
+  auto block = ir::make<tir::Block>(iters, Buffers{}, std::vector<tir::MatchBufferRegion>{}, std::move(touched.reads),
+                                    std::move(touched.writes), name, tir::Stmt{}, body(at));
+  tir::Stmt nest = ir::make<tir::BlockRealize>(values, ir::boolean(true), block);
+  for (size_t d = loops.size(); d-- > 0;)
+    nest = ir::make<tir::For>(loops[d], ir::int64(0), extents[d], tir::ForKind::serial, std::move(nest));
+  return nest;
+}
+
+Expr combined(Combine combine, const Expr& old, const Expr& update) {
+  switch (combine) {
+    case Combine::replace:
+      return update;
+    case Combine::add:
+      return old + update;
+    case Combine::multiply:
+      return old * update;
+    case Combine::minimum:
+      return ir::min(old, update);
+    case Combine::maximum:
+      return ir::max(old, update);
+  }
+  support::unreachable("a way to combine without a case");
+}
+
+// A copy of x, then `updates` elements in order, each at the place that `target` gives.
+Value scatter(BlockBuilder& b, const Value& x, const Value& indices, const Value& updates, Combine combine,
+              const std::function<Indices(const ir::Buffer& indices, const Indices& update)>& target) {
+  const auto build = [&](const Buffers& in, const Buffers& out) {
+    const tir::Stmt copy = block_over(
+        in[0]->shape, "scatter_copy",
+        [&](const Indices& at) { return Regions{{tir::point_region(in[0], at)}, {tir::point_region(out[0], at)}}; },
+        [&](const Indices& at) { return store(out[0], ir::load(in[0], at), at); });
+    const tir::Stmt update = block_over(
+        {}, "scatter_update",
+        [&](const Indices&) {
+          return Regions{{part_of_buffer(in[1], {}), part_of_buffer(in[2], {}), part_of_buffer(out[0], {})},
+                         {part_of_buffer(out[0], {})}};
+        },
+        [&](const Indices&) {
+          return loops_over(in[2]->shape, [&](const Indices& i) {
+            const Indices to = target(in[1], i);
+            return store(out[0], combined(combine, ir::load(out[0], to), ir::load(in[2], i)), to);
+          });
+        });
+    return tir::seq({copy, update});
+  };
+  const auto tensors = [&](const std::vector<Tensor>& in) {
+    return te::extern_op({{shape_of(x), dtype_of(x)}}, in, build, "scatter");
+  };
+  return b.call_te("scatter", {x, indices, updates}, tensors).value_or_throw();
+}
+
+}  // namespace
+
+Value scatter_elements(BlockBuilder& b, const Value& x, const Value& indices, const Value& updates, int64_t axis,
+                       Combine combine) {
+  const Shape& own = shape_of(x);
+  for (size_t d = 0; d < own.size(); ++d) expect_equal(b, shape_of(updates)[d], shape_of(indices)[d]);
+  return scatter(b, x, indices, updates, combine, [&](const ir::Buffer& where, const Indices& i) {
+    Indices to = i;
+    // The other coordinates are those of the update, which the specification keeps within x.
+    for (size_t d = 0; d < to.size(); ++d)
+      to[d] = d == static_cast<size_t>(axis) ? index_into(ir::load(where, i), own[d]) : ir::min(to[d], own[d] - 1);
+    return to;
+  });
+}
+
+Value scatter_nd(BlockBuilder& b, const Value& x, const Value& indices, const Value& updates, Combine combine) {
+  const Shape &own = shape_of(x), &where = shape_of(indices);
+  const auto width = where.empty() ? std::nullopt : ir::as_int(where.back());
+  const size_t outer = where.empty() ? 0 : where.size() - 1;
+  if (!width || *width < 1 || static_cast<size_t>(*width) > own.size() ||
+      shape_of(updates).size() != outer + own.size() - static_cast<size_t>(*width))
+    throw support::DiagnosticError(
+        relax::wrong(codes::shape_mismatch, "cannot scatter " + relax::text_of(shape_of(updates)) + " into " +
+                                                relax::text_of(own) + " by the indices " + relax::text_of(where)));
+  for (size_t d = 0; d < shape_of(updates).size(); ++d)
+    expect_equal(b, shape_of(updates)[d], d < outer ? where[d] : own[d - outer + static_cast<size_t>(*width)]);
+  return scatter(b, x, indices, updates, combine, [&](const ir::Buffer& from, const Indices& i) {
+    Indices to;
+    for (int64_t k = 0; k < *width; ++k) {
+      Indices cell(i.begin(), i.begin() + static_cast<int64_t>(outer));
+      cell.push_back(ir::int64(k));
+      to.push_back(index_into(ir::load(from, std::move(cell)), own[static_cast<size_t>(k)]));
+    }
+    to.insert(to.end(), i.begin() + static_cast<int64_t>(outer), i.end());
+    return to;
+  });
+}
+
+Value cumulate(BlockBuilder& b, const Value& x, const Cumulation& how) {
+  const DType dtype = dtype_of(x);
+  const Shape shape = shape_of(x);  // [outer, n, inner]
+  const auto build = [&](const Buffers& in, const Buffers& out) {
+    const auto column = [](const ir::Buffer& buffer, const Indices& at) {
+      return part_of_buffer(buffer, {at[0], std::nullopt, at[1]});
+    };
+    return block_over(
+        {shape[0], shape[2]}, "cumulate",
+        [&](const Indices& at) { return Regions{{column(in[0], at), column(out[0], at)}, {column(out[0], at)}}; },
+        [&](const Indices& at) {
+          return loops_over({shape[1]}, [&](const Indices& step) {
+            const Expr &k = step[0], last = shape[1] - 1;
+            const Expr here = how.reverse ? last - k : k;
+            const Expr before = how.reverse ? ir::min(here + 1, last) : ir::max(here - 1, ir::int64(0));
+            const Expr so_far = ir::load(out[0], {at[0], before, at[1]});
+            const Expr next = ir::load(in[0], {at[0], how.exclusive ? before : here, at[1]});
+            const Expr more = how.product ? so_far * next : so_far + next;
+            const Expr first = how.exclusive ? ir::constant(dtype, how.product ? 1 : 0) : next;
+            return store(out[0], ir::if_then_else(ir::eq(k, ir::int64(0)), first, more), {at[0], here, at[1]});
+          });
+        });
+  };
+  const auto tensors = [&](const std::vector<Tensor>& in) {
+    return te::extern_op({{shape, dtype}}, in, build, "cumulate");
+  };
+  return b.call_te("cumulate", {x}, tensors).value_or_throw();
+}
+
+std::pair<Value, Value> top_k(BlockBuilder& b, const Value& x, const Expr& count, int64_t axis, bool largest) {
+  const DType dtype = dtype_of(x);
+  const Shape own = shape_of(x);
+  const auto d = static_cast<size_t>(axis);
+  Shape shape = own, rows = own;
+  shape[d] = count;
+  rows.erase(rows.begin() + axis);
+  const Expr extent = own[d];
+  expect_equal(b, ir::min(count, extent), count);
+  const auto better = [&](const Expr& a, const Expr& than) {
+    const Expr beats = largest ? a > than : a < than;
+    if (!dtype.is_floating()) return beats;
+    const Expr is_nan = ir::ne(a, a), other_is = ir::ne(than, than);
+    return largest ? ir::logical_or(beats, ir::logical_and(is_nan, ir::logical_not(other_is)))
+                   : ir::logical_or(beats, ir::logical_and(other_is, ir::logical_not(is_nan)));
+  };
+  const auto build = [&](const Buffers& in, const Buffers& out) {
+    const auto at_axis = [&](Indices row, const Expr& k) {
+      row.insert(row.begin() + axis, k);
+      return row;
+    };
+    const auto line = [&](const ir::Buffer& buffer, const Indices& row) {
+      std::vector<std::optional<Expr>> at(row.begin(), row.end());
+      at.insert(at.begin() + axis, std::nullopt);
+      return part_of_buffer(buffer, at);
+    };
+    return block_over(
+        rows, "top_k",
+        [&](const Indices& row) {
+          return Regions{{line(in[0], row), line(out[0], row), line(out[1], row)},
+                         {line(out[0], row), line(out[1], row)}};
+        },
+        [&](const Indices& row) {
+          // Insertion: the list of the best so far is kept in order, from its end a place is made for each element.
+          return loops_over({extent, count}, [&](const Indices& step) {
+            const Expr &j = step[0], r = count - 1 - step[1];
+            const Expr before = ir::max(r - 1, ir::int64(0));
+            const Expr element = ir::load(in[0], at_axis(row, j));
+            const Expr previous = ir::load(out[0], at_axis(row, before)), old = ir::load(out[0], at_axis(row, r));
+            const auto both = [&](const Expr& value, const Expr& index) {
+              return tir::seq({store(out[0], value, at_axis(row, r)), store(out[1], index, at_axis(row, r))});
+            };
+            const tir::Stmt shift = both(previous, ir::load(out[1], at_axis(row, before)));
+            const tir::Stmt insert = both(element, j);
+            const auto when = [](const Expr& condition, tir::Stmt then, tir::Stmt otherwise = {}) {
+              return tir::Stmt(ir::make<tir::IfThenElse>(condition, std::move(then), std::move(otherwise)));
+            };
+            const tir::Stmt at_end = when(r < j, when(better(element, old), insert), insert);
+            return when(r <= j, when(r > 0, when(better(element, previous), shift, at_end), at_end));
+          });
+        });
+  };
+  const auto tensors = [&](const std::vector<Tensor>& in) {
+    return te::extern_op({{shape, dtype}, {shape, DType::int64()}}, in, build, "top_k");
+  };
+  const Value both = b.call_te("top_k", {x}, tensors).value_or_throw();
+  return {b.tuple_item(both, 0), b.tuple_item(both, 1)};
+}
+
+}  // namespace lathe::ops::build
