@@ -23,6 +23,7 @@ namespace {
 // Functions inside each other; nodes converted in all, calls of functions expanded.
 constexpr int deepest_call = 32;
 constexpr int64_t most_nodes = 1'000'000;
+constexpr int64_t highest_rank = 64;  // as of the graph's inputs and of constants
 
 // The names that nodes of one graph or one call of a function see.
 struct Scope {
@@ -121,7 +122,9 @@ class GraphImport {
     for (const int index : order) {
       if (diagnostics_.size() >= most_diagnostics) return;
       const NodeProto& node = *nodes[static_cast<size_t>(index)];
-      const support::ModelNode place{model_.name, scope.prefix + node_name(node, index), printable(node.op_type())};
+      // A name grows with each call of a function around it; what is shown stays a line.
+      const support::ModelNode place{model_.name, printable(scope.prefix + node_name(node, index)),
+                                     printable(node.op_type())};
       try {
         if (++converted_ > most_nodes)
           throw DiagnosticError(refuse(codes::too_large, "the model has more than " + std::to_string(most_nodes) +
@@ -220,6 +223,9 @@ class GraphImport {
     const auto* info = relax::as_tensor(value.tensor);
     if (!value.tensor) return;
     if (!info || !info->shape) import.fail(codes::unsupported, "the shape of the result cannot be known");
+    if (info->ndim > highest_rank)
+      import.fail(codes::too_large, "the result would have " + std::to_string(info->ndim) + " dimensions; " +
+                                        std::to_string(highest_rank) + " is the most");
     std::vector<int64_t> known;
     for (const ir::Expr& extent : *info->shape) {
       if (!is_small(extent))

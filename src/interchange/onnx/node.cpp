@@ -1,6 +1,7 @@
 #include "interchange/onnx/node.h"
 
 #include "interchange/onnx/codes.h"
+#include "ops/build.h"
 #include "relax/tensor_to_shape.h"
 
 namespace lathe::onnx {
@@ -99,6 +100,21 @@ Integers NodeImport::integers(size_t i) {
   v.dims = dims;
   v.dtype = type;
   return *v.integers;
+}
+
+Integers NodeImport::integers(size_t i, int64_t count) {
+  if (known(i) || rank(i) != 1 || ir::as_int(shape(i)[0])) return integers(i);
+  const ir::Expr length = shape(i)[0];
+  ops::build::expect_equal(builder_, length, ir::int64(count));
+  const auto copy = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        {ir::int64(count)},
+        [&](const std::vector<ir::Expr>& at) {
+          return ir::if_then_else(at[0] < length, ir::cast(DType::int64(), in[0](at)), ir::int64(0));
+        },
+        in, "counted")};
+  };
+  return read_at_run_time(builder_.call_te("counted", {input(i)}, copy).value_or_throw(), count);
 }
 
 Integers NodeImport::read_at_run_time(const Expr& tensor, int64_t count) {

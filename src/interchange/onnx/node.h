@@ -53,6 +53,8 @@ class NodeImport {
   const Integers* known(size_t i);
   // Those of the input: known, or read from the tensor when the model runs. The count is always known.
   Integers integers(size_t i);
+  // The same of a vector that must have `count` elements, which the run checks where its length is not known.
+  Integers integers(size_t i, int64_t count);
   // Symbols for the elements of an integer tensor, bound when the model runs.
   Integers read_at_run_time(const Expr& tensor, int64_t count);
   // The model fails when it runs unless the scalar tensor is that integer.

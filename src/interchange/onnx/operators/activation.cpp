@@ -66,6 +66,18 @@ void thresholded_relu(NodeImport& c) {
   c.set(c.call(ops::where, {above, x, c.scalar(dtype, 0)}));
 }
 
+// x + bias below -lambd, x - bias above lambd, else 0; of integers in float64.
+void shrink(NodeImport& c) {
+  const double bias = c.attributes.number("bias", 0), lambd = c.attributes.number("lambd", 0.5);
+  const DType dtype = c.dtype(0), wide = dtype.is_floating() ? dtype : DType::float_(64);
+  const Expr x = c.cast(c.input(0), wide), zero = c.scalar(wide, 0);
+  const Expr below = c.call(ops::less, {x, c.scalar(wide, -lambd)}),
+             above = c.call(ops::greater, {x, c.scalar(wide, lambd)});
+  const Expr raised = c.call(ops::add, {x, c.scalar(wide, bias)}),
+             lowered = c.call(ops::subtract, {x, c.scalar(wide, bias)});
+  c.set(c.cast(c.call(ops::where, {below, raised, c.call(ops::where, {above, lowered, zero})}), dtype));
+}
+
 void swish(NodeImport& c) {
   const double alpha = c.attributes.number("alpha", 1);
   const Expr x = c.input(0);
@@ -119,6 +131,7 @@ const OperatorRow activation_rows[] = {
     {"Swish", {24}, 1, 1, 1, swish},
     {"Mish", {18, 22}, 1, 1, 1, mish},
     {"ThresholdedRelu", {10, 22}, 1, 1, 1, thresholded_relu},
+    {"Shrink", {9}, 1, 1, 1, shrink},
     {"Clip", {6, 11, 12, 13}, 1, 3, 1, clip},
 };
 

@@ -19,6 +19,18 @@ void unary(NodeImport& c) {
   c.set(c.call(op, {c.input(0)}));
 }
 
+// Of integers too, by the specification: through float64, truncated.
+void error_function(NodeImport& c) {
+  const DType dtype = c.dtype(0), wide = dtype.is_floating() ? dtype : DType::float_(64);
+  c.set(c.cast(c.call(ops::erf, {c.cast(c.input(0), wide)}), dtype));
+}
+
+void shift(NodeImport& c) {
+  const bool left = c.attributes.word("direction", {"", "LEFT", "RIGHT"}) == "LEFT";
+  if (!c.attributes.has("direction")) c.fail(codes::wrong_attribute, "the attribute 'direction' is missing");
+  c.set(c.call(left ? ops::left_shift : ops::right_shift, {c.input(0), c.input(1)}));
+}
+
 void reciprocal(NodeImport& c) {
   const Expr x = c.input(0);
   c.set(c.call(ops::divide, {c.scalar(c.dtype(0), 1), x}));
@@ -62,17 +74,38 @@ void mean(NodeImport& c) {
 
 using Operands = std::span<const ir::Expr>;
 
+using Checked = bool (*)(int64_t, int64_t, int64_t*);
+
+// Shapes are computed by these: a result that 64 bits do not hold is refused, as wrapping would make another shape.
+bool fold_checked(NodeImport& c, const IntegerFunction& f, Checked overflows, std::string_view what) {
+  if (c.dtype(0).is_bool() || c.attributes.has("axis")) return false;
+  return fold_elementwise(c, {}, [&](Operands x) {
+    int64_t value = 0;
+    const auto a = ir::as_int(x[0]), b = ir::as_int(x[1]);
+    if (a && b && overflows(*a, *b, &value))
+      c.fail(codes::too_large, std::string(what) + " of " + std::to_string(*a) + " and " + std::to_string(*b) +
+                                   " is more than 64 bits hold");
+    return f(x);
+  });
+}
+
 bool fold(NodeImport& c, const IntegerFunction& f) {
   return !c.dtype(0).is_bool() && !c.attributes.has("axis") && fold_elementwise(c, {}, f);
 }
 bool fold_add(NodeImport& c) {
-  return fold(c, [](Operands x) { return x[0] + x[1]; });
+  return fold_checked(
+      c, [](Operands x) { return std::optional(x[0] + x[1]); },
+      [](int64_t a, int64_t b, int64_t* r) { return __builtin_add_overflow(a, b, r); }, "the sum");
 }
 bool fold_sub(NodeImport& c) {
-  return fold(c, [](Operands x) { return x[0] - x[1]; });
+  return fold_checked(
+      c, [](Operands x) { return std::optional(x[0] - x[1]); },
+      [](int64_t a, int64_t b, int64_t* r) { return __builtin_sub_overflow(a, b, r); }, "the difference");
 }
 bool fold_mul(NodeImport& c) {
-  return fold(c, [](Operands x) { return x[0] * x[1]; });
+  return fold_checked(
+      c, [](Operands x) { return std::optional(x[0] * x[1]); },
+      [](int64_t a, int64_t b, int64_t* r) { return __builtin_mul_overflow(a, b, r); }, "the product");
 }
 bool fold_div(NodeImport& c) {
   return fold(c, [](Operands x) { return divide(x[0], x[1]); });
@@ -115,8 +148,16 @@ const OperatorRow rows[] = {
     {"Sin", {7, 22}, 1, 1, 1, unary<ops::sin>},
     {"Cos", {7, 22}, 1, 1, 1, unary<ops::cos>},
     {"Tan", {7, 22}, 1, 1, 1, unary<ops::tan>},
+    {"Acos", {7, 22}, 1, 1, 1, unary<ops::acos>},
+    {"Asin", {7, 22}, 1, 1, 1, unary<ops::asin>},
+    {"Atan", {7, 22}, 1, 1, 1, unary<ops::atan>},
+    {"Cosh", {9, 22}, 1, 1, 1, unary<ops::cosh>},
+    {"Sinh", {9, 22}, 1, 1, 1, unary<ops::sinh>},
+    {"Acosh", {9, 22}, 1, 1, 1, unary<ops::acosh>},
+    {"Asinh", {9, 22}, 1, 1, 1, unary<ops::asinh>},
+    {"Atanh", {9, 22}, 1, 1, 1, unary<ops::atanh>},
     {"Tanh", {6, 13}, 1, 1, 1, unary<ops::tanh>},
-    {"Erf", {9, 13}, 1, 1, 1, unary<ops::erf>},
+    {"Erf", {9, 13}, 1, 1, 1, error_function},
     {"Floor", {6, 13}, 1, 1, 1, unary<ops::floor>},
     {"Ceil", {6, 13}, 1, 1, 1, unary<ops::ceil>},
     {"Round", {11, 22}, 1, 1, 1, unary<ops::round>},
@@ -124,6 +165,11 @@ const OperatorRow rows[] = {
     {"Min", {6, 8, 12, 13}, 1, any_number, 1, variadic<ops::minimum>, fold_chain<ir::min>},
     {"Max", {6, 8, 12, 13}, 1, any_number, 1, variadic<ops::maximum>, fold_chain<ir::max>},
     {"Sum", {6, 8, 13}, 1, any_number, 1, variadic<ops::add>, fold_chain<ir::add>},
+    {"BitwiseAnd", {18}, 2, 2, 1, binary<ops::bitwise_and>},
+    {"BitwiseOr", {18}, 2, 2, 1, binary<ops::bitwise_or>},
+    {"BitwiseXor", {18}, 2, 2, 1, binary<ops::bitwise_xor>},
+    {"BitwiseNot", {18}, 1, 1, 1, unary<ops::bitwise_not>},
+    {"BitShift", {11}, 2, 2, 1, shift},
     {"Mean", {6, 8, 13}, 1, any_number, 1, mean},
 };
 

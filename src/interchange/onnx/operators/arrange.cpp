@@ -159,7 +159,7 @@ void expand(NodeImport& c) {
     if (const auto known = ir::as_int(extent); known && *known < 0)
       c.fail(codes::wrong_shape,
              "cannot expand to " + relax::text_of(wanted) + ": " + std::to_string(*known) + " is negative");
-  const Shape shape = relax::broadcast_shapes(c.shape(0), wanted).value_or_throw();
+  const Shape shape = relax::broadcast_shapes(c.shape(0), wanted).value_or_throw();  // broadcast_to checks at run time
   if (relax::same_shape(shape, c.shape(0)))
     c.set(x);
   else
@@ -168,14 +168,84 @@ void expand(NodeImport& c) {
 
 void tile(NodeImport& c) {
   const Expr x = c.input(0);
-  const Integers repeats = c.integers(1);
+  const Integers repeats = c.integers(1, c.rank(0));
   if (static_cast<int64_t>(repeats.size()) != c.rank(0))
     c.fail(codes::wrong_node,
            "Tile has " + std::to_string(repeats.size()) + " repeats for a tensor of rank " + std::to_string(c.rank(0)));
   for (const ir::Expr& each : repeats)
     if (const auto known = ir::as_int(each); known && (*known < 0 || *known > (int64_t{1} << 47)))
       c.fail(codes::wrong_node, "Tile repeats a dimension " + std::to_string(*known) + " times");
+  for (size_t d = 0; d < repeats.size(); ++d) {
+    const auto extent = ir::as_int(c.shape(0)[d]), times = ir::as_int(repeats[d]);
+    int64_t product = 0;
+    if (extent && times && __builtin_mul_overflow(*extent, *times, &product))
+      c.fail(codes::too_large, "Tile repeats " + std::to_string(*extent) + " elements " + std::to_string(*times) +
+                                   " times, more than 64 bits count");
+  }
   c.set(c.call(ops::tile, {x, shape_expr(repeats)}));
+}
+
+int64_t block_size(NodeImport& c) {
+  const int64_t size = c.attributes.integer("blocksize");
+  if (size < 1 || size > std::numeric_limits<int32_t>::max())
+    c.fail(codes::wrong_attribute, "the attribute 'blocksize' is " + std::to_string(size));
+  if (c.rank(0) != 4) c.fail(codes::wrong_node, "the input has " + std::to_string(c.rank(0)) + " dimensions, not 4");
+  return size;
+}
+
+Expr rearranged(NodeImport& c, Shape folded, std::vector<int64_t> axes, Shape shape) {
+  for (Shape* each : {&folded, &shape})
+    for (ir::Expr& extent : *each) extent = relax::simplified(extent);
+  const Expr parts = c.reshape(c.input(0), std::move(folded));
+  const Expr moved =
+      c.call(ops::permute_dims, {parts}, ir::make<ops::PermuteDimsAttributes>(std::optional(std::move(axes))));
+  return c.reshape(moved, std::move(shape));
+}
+
+// Channels become blocks of space: the block's place is the slower (DCR) or the faster part of the channel.
+void depth_to_space(NodeImport& c) {
+  const ir::Expr size = ir::int64(block_size(c));
+  const bool slower = c.version < 11 || c.attributes.word("mode", {"DCR", "CRD"}) == "DCR";
+  const Shape own = c.shape(0);
+  const ir::Expr depth = ir::floordiv(own[1], size * size);
+  const Shape out{own[0], depth, own[2] * size, own[3] * size};
+  if (slower)
+    c.set(rearranged(c, {own[0], size, size, depth, own[2], own[3]}, {0, 3, 4, 1, 5, 2}, out));
+  else
+    c.set(rearranged(c, {own[0], depth, size, size, own[2], own[3]}, {0, 1, 4, 2, 5, 3}, out));
+}
+
+void space_to_depth(NodeImport& c) {
+  const ir::Expr size = ir::int64(block_size(c));
+  const Shape own = c.shape(0);
+  const ir::Expr height = ir::floordiv(own[2], size), width = ir::floordiv(own[3], size);
+  c.set(rearranged(c, {own[0], own[1], height, size, width, size}, {0, 3, 5, 1, 2, 4},
+                   {own[0], own[1] * size * size, height, width}));
+}
+
+// Crops or pads the axes about their middle to the extents given.
+void center_crop_pad(NodeImport& c) {
+  const int64_t rank = c.rank(0);
+  std::vector<int64_t> axes;
+  if (const auto given = c.attributes.integers("axes"))
+    axes = c.axes(*given, rank);
+  else
+    for (int64_t d = 0; d < rank; ++d) axes.push_back(d);
+  const Integers wanted = c.integers(1);
+  if (wanted.size() != axes.size())
+    c.fail(codes::wrong_node, "CenterCropPad has " + std::to_string(wanted.size()) + " extents for " +
+                                  std::to_string(axes.size()) + " axes");
+  Integers before(static_cast<size_t>(rank), ir::int64(0)), after = before;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto d = static_cast<size_t>(axes[k]);
+    const ir::Expr own = c.shape(0)[d], more = wanted[k] - own, less = own - wanted[k], two = ir::int64(2);
+    // The odd element goes to the end where it is padded; a crop begins at half of what is left over.
+    const ir::Expr first = ir::select(more >= 0, ir::floordiv(more, two), ir::int64(0) - ir::floordiv(less, two));
+    before[d] = relax::simplified(first);
+    after[d] = relax::simplified(more - first);
+  }
+  c.set(c.call(ops::pad, {c.input(0), shape_expr(std::move(before)), shape_expr(std::move(after))},
+               ir::make<ops::PadAttributes>("constant")));
 }
 
 const OperatorRow arrange_rows[] = {
@@ -185,6 +255,9 @@ const OperatorRow arrange_rows[] = {
     {"Pad", {2, 11, 13, 18, 19, 21, 23, 24, 25}, 1, 4, 1, pad},
     {"Expand", {8, 13}, 2, 2, 1, expand},
     {"Tile", {6, 13}, 2, 2, 1, tile},
+    {"DepthToSpace", {1, 11, 13}, 1, 1, 1, depth_to_space},
+    {"SpaceToDepth", {1, 13}, 1, 1, 1, space_to_depth},
+    {"CenterCropPad", {18}, 2, 2, 1, center_crop_pad},
 };
 
 }  // namespace

@@ -180,6 +180,34 @@ void range(NodeImport& c) {
   c.set(c.builder().call_te("range", {ends[0], ends[2]}, element).value_or_throw());
 }
 
+// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), n the size, or one less where the window is not periodic.
+template <int kind>
+void window_function(NodeImport& c) {
+  constexpr double coefficients[][3] = {{0.42, 0.5, 0.08}, {25.0 / 46, 21.0 / 46, 0}, {0.5, 0.5, 0}};
+  const auto& a = coefficients[kind];
+  const DType dtype =
+      element_type(c.attributes.integer("output_datatype", 1), "the result", c.place()).value_or_throw();
+  const bool periodic = c.attributes.flag("periodic", true);
+  const Integers given = c.integers(0);
+  if (given.size() != 1) c.fail(codes::wrong_node, "the size of the window is not one number");
+  const ir::Expr size = relax::non_negative(given[0]);
+  const DType wide = DType::float_(64);
+  const auto make = [&](const std::vector<te::Tensor>&) {
+    return std::vector{te::compute(
+        {size},
+        [&](const std::vector<ir::Expr>& i) {
+          const ir::Expr count = ir::cast(wide, periodic ? size : ir::max(size - 1, ir::int64(1)));
+          const ir::Expr angle = ir::div(ir::cast(wide, i[0]) * ir::constant(wide, 6.283185307179586), count);
+          const auto cosine = [&](const ir::Expr& of) { return ir::call(ir::intrinsic::cos, of); };
+          ir::Expr value = ir::constant(wide, a[0]) - ir::constant(wide, a[1]) * cosine(angle);
+          if (a[2] != 0) value = value + ir::constant(wide, a[2]) * cosine(angle * ir::constant(wide, 2.0));
+          return ir::cast(dtype, value);
+        },
+        {}, "window_function")};
+  };
+  c.set(c.builder().call_te("window_function", {}, make).value_or_throw());
+}
+
 const OperatorRow create_rows[] = {
     {"Identity", {1, 13, 14, 16, 19, 21, 23, 24, 25}, 1, 1, 1, identity},
     {"Constant", {1, 9, 11, 12, 13, 19, 21, 23, 24, 25}, 0, 0, 1, constant},
@@ -188,6 +216,9 @@ const OperatorRow create_rows[] = {
     {"Size", {1, 13, 19, 21, 23, 24, 25}, 1, 1, 1, size_of},
     {"Dropout", {6, 7, 10, 12, 13, 22}, 1, 3, 2, dropout},
     {"Range", {11, 27}, 3, 3, 1, range, fold_range},
+    {"BlackmanWindow", {17}, 1, 1, 1, window_function<0>},
+    {"HammingWindow", {17}, 1, 1, 1, window_function<1>},
+    {"HannWindow", {17}, 1, 1, 1, window_function<2>},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/operators/tables.h"
 #include "interchange/onnx/operators/windows.h"
+#include "ops/build.h"
 
 namespace lathe::onnx::operators {
 
@@ -39,10 +40,15 @@ void gemm(NodeImport& c) {
   Expr y = scaled(c, c.call(ops::matmul, {a, b}, ir::make<ops::MatmulAttributes>()), alpha, "alpha");
   if (c.has(2) && beta != 0) {
     const Shape product = *relax::as_tensor(y)->shape;
-    y = c.call(ops::add, {y, scaled(c, c.input(2), beta, "beta")});
-    if (!relax::same_shape(*relax::as_tensor(y)->shape, product))
+    if (!relax::broadcasts_to(c.shape(2), product, nullptr))
       c.fail(codes::wrong_shape,
              "cannot broadcast C of " + relax::text_of(c.shape(2)) + " to " + relax::text_of(product));
+    Expr addend = scaled(c, c.input(2), beta, "beta");
+    // Symbolic extents might stretch the product instead.
+    if (const auto both = relax::broadcast_shapes(c.shape(2), product);
+        !both.ok() || !relax::same_shape(*both, product))
+      addend = c.call(ops::broadcast_to, {addend, ir::make<relax::ShapeExpr>(product)});
+    y = c.call(ops::add, {y, addend});
   }
   c.set(y);
 }
@@ -79,10 +85,77 @@ void conv(NodeImport& c) {
   c.set(y);
 }
 
+void einsum(NodeImport& c) {
+  std::vector<Expr> operands;
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    if (c.dtype(i) != c.dtype(0)) c.fail(codes::wrong_node, "the operands of Einsum have different types");
+    operands.push_back(c.input(i));
+  }
+  c.set(ops::build::einsum(c.builder(), operands, c.attributes.text("equation", "")));
+}
+
+// Extents are (extent - 1) * stride + output_padding + reach - pads; where `output_shape` gives them, the pads follow.
+void conv_transpose(NodeImport& c) {
+  ops::build::TransposedConvolution how;
+  how.groups = c.attributes.integer("group", 1);
+  const WindowAttributes w = read_windows(c, true, true);
+  const int64_t spatial = spatial_rank(c);
+  const auto ones = [&](const std::vector<int64_t>& given) {
+    return given.empty() ? std::vector<int64_t>(static_cast<size_t>(spatial), 1) : given;
+  };
+  const auto spatial_list = [&](std::string_view name) {
+    auto given = c.attributes.integers(name).value_or(std::vector<int64_t>{});
+    // Batch and channels may stand before.
+    if (static_cast<int64_t>(given.size()) == spatial + 2) given.erase(given.begin(), given.begin() + 2);
+    for (const int64_t each : given)
+      if (each < 0 || each > std::numeric_limits<int32_t>::max())
+        c.fail(codes::wrong_attribute,
+               "the attribute '" + std::string(name) + "' has the value " + std::to_string(each));
+    if (!given.empty() && static_cast<int64_t>(given.size()) != spatial)
+      c.fail(codes::wrong_attribute, "the attribute '" + std::string(name) + "' has " + std::to_string(given.size()) +
+                                         " values for " + std::to_string(spatial) + " spatial dimensions");
+    return given;
+  };
+  how.strides = ones(w.strides);
+  how.dilations = ones(w.dilations);
+  const auto more = spatial_list("output_padding"), wanted = spatial_list("output_shape");
+  if (c.rank(1) != c.rank(0))
+    c.fail(codes::wrong_node, "the input has " + std::to_string(c.rank(0)) + " dimensions, but the kernel has " +
+                                  std::to_string(c.rank(1)));
+  if (how.groups < 1 || how.groups > std::numeric_limits<int32_t>::max())
+    c.fail(codes::wrong_attribute, "the attribute 'group' is " + std::to_string(how.groups));
+  const Shape &own = c.shape(0), &kernel = c.shape(1);
+  for (int64_t d = 0; d < spatial; ++d) {
+    const auto at = static_cast<size_t>(d);
+    const ir::Expr reach = (kernel[at + 2] - 1) * how.dilations[at] + 1;
+    const ir::Expr full = (own[at + 2] - 1) * how.strides[at] + reach + (more.empty() ? 0 : more[at]);
+    if (!wanted.empty() || w.auto_pad.starts_with("SAME")) {
+      const ir::Expr out = wanted.empty() ? own[at + 2] * how.strides[at] : ir::int64(wanted[at]);
+      const auto total = ir::as_int(relax::non_negative(full - out));
+      if (!total) c.fail(codes::not_constant, "the pads of ConvTranspose must be known when compiling");
+      how.pad_begin.push_back(w.auto_pad == "SAME_UPPER" ? *total / 2 : *total - *total / 2);
+      if (w.auto_pad == "NOTSET") how.pad_begin.back() = *total - *total / 2;
+      how.out.push_back(relax::simplified(out));
+      continue;
+    }
+    const bool has_pads = !w.pads.empty() && w.auto_pad == "NOTSET";
+    how.pad_begin.push_back(has_pads ? w.pads[at] : 0);
+    const int64_t end = has_pads ? w.pads[at + static_cast<size_t>(spatial)] : 0;
+    how.out.push_back(relax::non_negative(full - how.pad_begin.back() - end));
+  }
+  Expr y = ops::build::conv_transpose(c.builder(), c.input(0), c.input(1), how);
+  if (c.has(2)) {
+    Shape column{c.shape(2).at(0)};
+    for (int64_t d = 0; d < spatial; ++d) column.push_back(ir::int64(1));
+    y = c.call(ops::add, {y, c.reshape(c.input(2), std::move(column))});
+  }
+  c.set(y);
+}
+
 const OperatorRow linear_rows[] = {
-    {"MatMul", {1, 9, 13}, 2, 2, 1, matmul},
-    {"Gemm", {6, 7, 9, 11, 13}, 2, 3, 1, gemm},
-    {"Conv", {1, 11, 22}, 2, 3, 1, conv},
+    {"MatMul", {1, 9, 13}, 2, 2, 1, matmul},    {"Gemm", {6, 7, 9, 11, 13}, 2, 3, 1, gemm},
+    {"Conv", {1, 11, 22}, 2, 3, 1, conv},       {"ConvTranspose", {1, 11, 22}, 2, 3, 1, conv_transpose},
+    {"Einsum", {12}, 1, any_number, 1, einsum},
 };
 
 }  // namespace

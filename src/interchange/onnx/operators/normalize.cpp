@@ -1,23 +1,13 @@
 // Normalisation and softmax.
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/operators/tables.h"
+#include "ops/build.h"
 
 namespace lathe::onnx::operators {
 
+namespace build = ops::build;
+
 namespace {
-
-relax::AttributesRef over(std::vector<int64_t> axes) {
-  return ir::make<ops::ReduceAttributes>(std::optional(std::move(axes)), true);
-}
-
-Expr mean_of(NodeImport& c, const Expr& x, const std::vector<int64_t>& axes) {
-  return c.call(ops::mean, {x}, over(axes));
-}
-// The mean square distance from `mean`.
-Expr variance_of(NodeImport& c, const Expr& x, const Expr& mean, const std::vector<int64_t>& axes) {
-  const Expr away = c.call(ops::subtract, {x, mean});
-  return mean_of(c, c.call(ops::multiply, {away, away}), axes);
-}
 
 // running * momentum + now * (1 - momentum), in the running value's type.
 Expr moved(NodeImport& c, const Expr& running, const Expr& now, double momentum) {
@@ -46,8 +36,8 @@ void batch_normalization(NodeImport& c) {
   if (training) {
     std::vector<int64_t> axes{0};
     for (int64_t d = 2; d < c.rank(0); ++d) axes.push_back(d);
-    const Expr batch_mean = mean_of(c, x, axes);
-    const Expr batch_variance = variance_of(c, x, batch_mean, axes);
+    const Expr batch_mean = build::mean(c.builder(), x, axes);
+    const Expr batch_variance = build::variance(c.builder(), x, batch_mean, axes);
     const Shape channels{c.shape(0)[1]};
     const Expr now_mean = c.reshape(batch_mean, channels), now_variance = c.reshape(batch_variance, channels);
     if (c.wants(1)) c.set(1, moved(c, mean, now_mean, momentum));
@@ -73,10 +63,10 @@ void layer_normalization(NodeImport& c) {
   c.set(c.call(ops::layer_norm, std::move(args), ir::make<ops::LayerNormAttributes>(axes, epsilon)));
   if (!c.wants(1) && !c.wants(2)) return;
   const Expr wide = c.cast(x, stash);
-  const Expr mean = mean_of(c, wide, axes);
+  const Expr mean = build::mean(c.builder(), wide, axes);
   if (c.wants(1)) c.set(1, mean);
   if (c.wants(2)) {
-    const Expr variance = variance_of(c, wide, mean, axes);
+    const Expr variance = build::variance(c.builder(), wide, mean, axes);
     const Expr spread = c.call(ops::sqrt, {c.call(ops::add, {variance, c.scalar(stash, epsilon)})});
     c.set(2, c.call(ops::divide, {c.scalar(stash, 1), spread}));
   }

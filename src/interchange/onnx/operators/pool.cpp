@@ -69,11 +69,51 @@ void global_pool(NodeImport& c) {
   c.set(c.call(op, {c.input(0)}, ir::make<ops::ReduceAttributes>(std::optional(axes), true)));
 }
 
+// (sum of |x|^p over the window)^(1/p): a convolution with ones, channel by channel.
+void lp_pool(NodeImport& c) {
+  const WindowAttributes w = read_windows(c, false, c.version >= 18);
+  const int64_t p = c.attributes.integer("p", 2);
+  if (p < 1) c.fail(codes::wrong_attribute, "the attribute 'p' is " + std::to_string(p));
+  if (c.version >= 18 && c.attributes.flag("ceil_mode", false))
+    c.fail(codes::unsupported, "LpPool with ceil_mode is not one that Lathe compiles");
+  const auto channels = ir::as_int(c.shape(0)[1]);
+  if (!channels) c.fail(codes::not_constant, "the number of channels must be known when compiling");
+  const DType dtype = c.dtype(0), wide = relax::accumulation_dtype(dtype);
+  const Expr x = c.call(ops::abs, {c.cast(c.input(0), wide)});
+  Shape kernel{ir::int64(*channels), ir::int64(1)};
+  for (const int64_t extent : w.kernel) kernel.push_back(ir::int64(extent));
+  const Expr ones = c.call(ops::full, {ir::make<relax::ShapeExpr>(std::move(kernel)), c.scalar(wide, 1)});
+  const Expr powers = c.call(ops::power, {x, c.scalar(wide, static_cast<double>(p))});
+  const Expr sums = c.call(ops::conv, {powers, ones}, attributes_with<ops::ConvAttributes>([&](ops::ConvAttributes& a) {
+                             a.strides = w.strides;
+                             a.padding = w.auto_pad == "NOTSET" ? w.pads : std::vector<int64_t>{};
+                             a.dilation = w.dilations;
+                             a.groups = *channels;
+                             a.auto_pad = w.auto_pad;
+                           }));
+  c.set(c.cast(c.call(ops::power, {sums, c.scalar(wide, 1 / static_cast<double>(p))}), dtype));
+}
+
+void global_lp_pool(NodeImport& c) {
+  spatial_rank(c);
+  const int64_t p = c.attributes.integer("p", 2);
+  if (p < 1) c.fail(codes::wrong_attribute, "the attribute 'p' is " + std::to_string(p));
+  std::vector<int64_t> axes;
+  for (int64_t d = 2; d < c.rank(0); ++d) axes.push_back(d);
+  const DType dtype = c.dtype(0), wide = relax::accumulation_dtype(dtype);
+  const Expr x = c.call(ops::abs, {c.cast(c.input(0), wide)});
+  const Expr powers = c.call(ops::power, {x, c.scalar(wide, static_cast<double>(p))});
+  const Expr sums = c.call(ops::sum, {powers}, ir::make<ops::ReduceAttributes>(std::optional(axes), true));
+  c.set(c.cast(c.call(ops::power, {sums, c.scalar(wide, 1 / static_cast<double>(p))}), dtype));
+}
+
 const OperatorRow pool_rows[] = {
     {"MaxPool", {1, 8, 10, 11, 12, 22}, 1, 1, 2, max_pool},
     {"AveragePool", {1, 7, 10, 11, 19, 22}, 1, 1, 1, average_pool},
     {"GlobalAveragePool", {1, 22}, 1, 1, 1, global_pool<ops::mean>},
     {"GlobalMaxPool", {1, 22}, 1, 1, 1, global_pool<ops::max>},
+    {"LpPool", {2, 11, 18, 22}, 1, 1, 1, lp_pool},
+    {"GlobalLpPool", {2, 22}, 1, 1, 1, global_lp_pool},
 };
 
 }  // namespace

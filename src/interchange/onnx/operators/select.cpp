@@ -3,6 +3,7 @@
 #include "interchange/onnx/integers.h"
 #include "interchange/onnx/operators/tables.h"
 #include "interchange/onnx/run_time_axes.h"
+#include "ops/build.h"
 
 namespace lathe::onnx::operators {
 
@@ -12,6 +13,47 @@ namespace {
 struct Ranges {
   Integers starts, ends, axes, steps;
 };
+
+// How many elements the vector `i` has, where that is known.
+std::optional<int64_t> known_count(NodeImport& c, size_t i) {
+  if (c.rank(i) != 1)
+    c.fail(codes::wrong_node,
+           "the input " + std::to_string(i) + " of Slice has " + std::to_string(c.rank(i)) + " dimensions, not 1");
+  return c.known(i) ? c.integer_dims(i)[0] : ir::as_int(c.shape(i)[0]);
+}
+
+// The integers of vectors some of whose lengths only the run tells: at most one for each dimension. What is missing up
+// to there is filled up by a range that is the whole of a dimension that does not exist.
+Ranges read_open_ranges(NodeImport& c) {
+  const int64_t rank = c.rank(0), outside = std::numeric_limits<int64_t>::max();
+  const int64_t fillers[] = {0, 0, outside, rank, 1};
+  std::optional<int64_t> count;
+  ir::Expr length;
+  for (size_t i = 1; i < c.input_count(); ++i) {
+    if (!c.has(i)) continue;
+    if (const auto known = known_count(c, i)) count = known;
+    const ir::Expr own = c.known(i) ? ir::int64(c.integer_dims(i)[0]) : c.shape(i)[0];
+    if (length) ops::build::expect_equal(c.builder(), own, length);
+    length = own;
+  }
+  if (!count) ops::build::expect_equal(c.builder(), relax::simplified(ir::min(length, ir::int64(rank))), length);
+  const auto read = [&](size_t i) -> Integers {
+    if (!c.has(i)) return {};
+    if (known_count(c, i)) return c.integers(i);
+    const ir::Expr own = c.shape(i)[0], filler = ir::int64(fillers[i]);
+    const int64_t most = count.value_or(rank);
+    const auto make = [&](const std::vector<te::Tensor>& in) {
+      return std::vector{te::compute(
+          {ir::int64(most)},
+          [&](const std::vector<ir::Expr>& at) {
+            return ir::if_then_else(at[0] < own, ir::cast(DType::int64(), in[0](at)), filler);
+          },
+          in, "filled_up")};
+    };
+    return c.read_at_run_time(c.builder().call_te("filled_up", {c.input(i)}, make).value_or_throw(), most);
+  };
+  return {read(1), read(2), read(3), read(4)};
+}
 
 Ranges read_ranges(NodeImport& c) {
   Ranges r;
@@ -27,7 +69,12 @@ Ranges read_ranges(NodeImport& c) {
   } else {
     if (c.input_count() < 3)
       c.fail(codes::wrong_node, "Slice takes 3 to 5 inputs, but the node has " + std::to_string(c.input_count()));
-    r = {c.integers(1), c.integers(2), c.has(3) ? c.integers(3) : Integers{}, c.has(4) ? c.integers(4) : Integers{}};
+    bool is_open = false;
+    for (size_t i = 1; i < c.input_count(); ++i) is_open = is_open || (c.has(i) && !known_count(c, i));
+    if (is_open)
+      r = read_open_ranges(c);
+    else
+      r = {c.integers(1), c.integers(2), c.has(3) ? c.integers(3) : Integers{}, c.has(4) ? c.integers(4) : Integers{}};
   }
   if (r.axes.empty())
     for (size_t d = 0; d < r.starts.size(); ++d) r.axes.push_back(ir::int64(static_cast<int64_t>(d)));

@@ -21,10 +21,18 @@ Table reduce();
 Table arrange();
 Table reshape();
 Table select();
+Table index();
+Table along();
+Table loss();
+Table quantize();
+Table resize();
+Table attention();
+Table statistics();
 
-inline std::array<Table, 12> tables() {
-  return {arithmetic(), activation(), comparison(), conversion(), create(),  linear(),
-          normalize(),  pool(),       reduce(),     arrange(),    reshape(), select()};
+inline std::array<Table, 19> tables() {
+  return {arithmetic(), activation(), comparison(), conversion(), create(),    linear(), normalize(),
+          pool(),       reduce(),     arrange(),    reshape(),    select(),    index(),  along(),
+          loss(),       quantize(),   resize(),     attention(),  statistics()};
 }
 
 }  // namespace lathe::onnx::operators

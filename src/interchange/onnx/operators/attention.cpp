@@ -1,0 +1,221 @@
+// Attention and what stands before it: scaled products with masks and caches, and rotary position embedding.
+#include "interchange/onnx/codes.h"
+#include "interchange/onnx/operators/tables.h"
+#include "ops/build.h"
+
+namespace lathe::onnx::operators {
+
+namespace build = ops::build;
+
+namespace {
+
+Expr with_axes_moved(NodeImport& c, const Expr& x, std::vector<int64_t> axes) {
+  return c.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(std::optional(std::move(axes))));
+}
+
+// [batch, sequence, heads * size] as [batch, heads, sequence, size].
+Expr split_heads(NodeImport& c, const Expr& x, int64_t heads) {
+  const Shape own = build::shape_of(x);
+  const Expr parts =
+      c.reshape(x, {own[0], own[1], ir::int64(heads), relax::simplified(ir::floordiv(own[2], ir::int64(heads)))});
+  return with_axes_moved(c, parts, {0, 2, 1, 3});
+}
+
+// Heads of keys and values stand for several heads of queries, which follow each other.
+Expr repeat_heads(NodeImport& c, const Expr& x, const ir::Expr& heads) {
+  const Shape own = build::shape_of(x);
+  if (relax::same_extent(own[1], heads)) return x;
+  const auto few = ir::as_int(own[1]), many = ir::as_int(heads);
+  if (!few || !many || *few < 1 || *many % *few != 0)
+    c.fail(codes::wrong_shape, relax::text_of(heads) + " heads of queries cannot share " + relax::text_of(own[1]) +
+                                   " heads of keys and values");
+  const int64_t times = *many / *few;
+  const auto make = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        {own[0], heads, own[2], own[3]},
+        [&](const std::vector<ir::Expr>& i) { return in[0]({i[0], ir::floordiv(i[1], ir::int64(times)), i[2], i[3]}); },
+        in, "repeat_heads")};
+  };
+  return c.builder().call_te("repeat_heads", {x}, make).value_or_throw();
+}
+
+// What is added to the scores: -inf where a query may not see a key.
+struct Visibility {
+  Expr mask;     // bool or float, broadcast to the scores' last dimensions; may be null
+  Expr lengths;  // int64, keys in use of each batch; may be null
+  bool is_causal = false;
+  ir::Expr past;  // keys before the first query
+};
+
+Expr masked(NodeImport& c, const Expr& scores, const Visibility& v) {
+  const Shape shape = build::shape_of(scores);
+  const DType dtype = build::dtype_of(scores);
+  std::vector<Expr> args{scores};
+  size_t mask_at = 0, lengths_at = 0;
+  if (v.mask) {
+    mask_at = args.size();
+    args.push_back(v.mask);
+  }
+  if (v.lengths) {
+    lengths_at = args.size();
+    args.push_back(v.lengths);
+  }
+  const auto make = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        shape,
+        [&](const std::vector<ir::Expr>& i) {
+          const ir::Expr hidden = ir::constant(dtype, -std::numeric_limits<double>::infinity());
+          ir::Expr score = in[0](i);
+          if (mask_at) {
+            const te::Tensor& mask = in[mask_at];
+            // A mask may be shorter than the keys; those beyond are hidden.
+            const ir::Expr length = mask.shape().back();
+            const bool is_short = !relax::same_extent(length, shape[3]) && !ir::is_int(length, 1);
+            std::vector<ir::Expr> at;
+            for (size_t d = 0; d < mask.ndim(); ++d) {
+              const size_t own = shape.size() - mask.ndim() + d;
+              const bool last = d + 1 == mask.ndim();
+              at.push_back(last && is_short ? ir::max(ir::min(i[own], length - 1), ir::int64(0))
+                                            : te::topi::broadcast_index(mask.shape()[d], shape[own], i[own]));
+            }
+            const ir::Expr given = mask(std::move(at));
+            const ir::Expr seen =
+                given->dtype.is_bool() ? ir::select(given, score, hidden) : score + ir::cast(dtype, given);
+            score = is_short ? ir::select(i[3] < length, seen, hidden) : seen;
+          }
+          if (v.is_causal) score = ir::select(i[3] <= i[2] + v.past, score, hidden);
+          if (lengths_at) score = ir::select(i[3] < ir::cast(DType::int64(), in[lengths_at]({i[0]})), score, hidden);
+          return score;
+        },
+        in, "attention_mask")};
+  };
+  return c.builder().call_te("attention_mask", std::move(args), make).value_or_throw();
+}
+
+Expr with_past(NodeImport& c, const Expr& now, size_t past) {
+  if (!c.has(past)) return now;
+  return c.call(ops::concat, {c.input(past), now}, ir::make<ops::AxisAttributes>(int64_t{2}));
+}
+
+void attention(NodeImport& c) {
+  const bool is_flat = c.rank(0) == 3;
+  const int64_t query_heads = c.attributes.integer("q_num_heads", 0), heads = c.attributes.integer("kv_num_heads", 0);
+  Visibility v;
+  v.is_causal = c.attributes.flag("is_causal", false);
+  const double softcap = c.attributes.number("softcap", 0);
+  const int64_t mode = c.attributes.integer("qk_matmul_output_mode", 0);
+  if (mode < 0 || mode > 3)
+    c.fail(codes::wrong_attribute, "the attribute 'qk_matmul_output_mode' is " + std::to_string(mode));
+  if ((!is_flat && c.rank(0) != 4) || c.rank(1) != c.rank(0) || c.rank(2) != c.rank(0))
+    c.fail(codes::wrong_node, "queries, keys and values all need 3 or all 4 dimensions");
+  if (is_flat && (query_heads < 1 || heads < 1))
+    c.fail(codes::wrong_attribute, "the attributes 'q_num_heads' and 'kv_num_heads' are needed for 3 dimensions");
+  Expr q = c.input(0), k = c.input(1), values = c.input(2);
+  const DType dtype = c.dtype(0);
+  if (is_flat) {
+    q = split_heads(c, q, query_heads);
+    k = split_heads(c, k, heads);
+    values = split_heads(c, values, heads);
+  }
+  k = with_past(c, k, 4);
+  values = with_past(c, values, 5);
+  if (c.wants(1)) c.set(1, k);
+  if (c.wants(2)) c.set(2, values);
+  v.past = c.has(4) ? c.shape(4)[2] : ir::int64(0);
+  if (c.has(3)) v.mask = c.input(3);
+  if (c.has(6)) v.lengths = c.input(6);
+
+  const Shape queries = build::shape_of(q);
+  k = repeat_heads(c, k, queries[1]);
+  values = repeat_heads(c, values, queries[1]);
+  double scale = c.attributes.number("scale", 0);
+  if (!c.attributes.has("scale")) {
+    const auto size = ir::as_int(queries[3]);
+    if (!size) c.fail(codes::not_constant, "the size of a head must be known when compiling, or the attribute 'scale'");
+    scale = 1 / std::sqrt(static_cast<double>(*size));
+  }
+  // Scores and their softmax are kept in float32 where the operands are narrower.
+  DType wide = relax::accumulation_dtype(dtype);
+  if (c.attributes.has("softmax_precision")) {
+    const DType asked =
+        element_type(c.attributes.integer("softmax_precision"), "the softmax", c.place()).value_or_throw();
+    if (asked.bits > wide.bits) wide = asked;
+  }
+  const auto plain = ir::make<ops::MatmulAttributes>();
+  Expr scores = c.call(ops::matmul, {c.cast(q, wide), c.cast(with_axes_moved(c, k, {0, 1, 3, 2}), wide)}, plain);
+  scores = c.call(ops::multiply, {scores, c.scalar(wide, scale)});
+  std::array<Expr, 4> stages;
+  stages[0] = scores;
+  if (softcap > 0) {
+    const Expr limit = c.scalar(wide, softcap);
+    scores = c.call(ops::multiply, {c.call(ops::tanh, {c.call(ops::divide, {scores, limit})}), limit});
+  }
+  stages[1] = scores;
+  if (v.mask || v.lengths || v.is_causal) scores = masked(c, scores, v);
+  stages[2] = scores;
+  const Expr shares = c.call(ops::softmax, {scores}, ir::make<ops::SoftmaxAttributes>(int64_t{3}));
+  stages[3] = shares;
+  Expr y = c.cast(c.call(ops::matmul, {shares, c.cast(values, wide)}, plain), dtype);
+  if (is_flat) {
+    const Shape made = build::shape_of(y);
+    y = c.reshape(with_axes_moved(c, y, {0, 2, 1, 3}), {made[0], made[2], relax::simplified(made[1] * made[3])});
+  }
+  c.set(0, y);
+  if (c.wants(3)) c.set(3, c.cast(stages[static_cast<size_t>(mode)], dtype));
+}
+
+// Pairs of elements turned by the angle of their position.
+void rotary_embedding(NodeImport& c) {
+  const bool interleaved = c.attributes.flag("interleaved", false), is_flat = c.rank(0) == 3;
+  const int64_t heads = c.attributes.integer("num_heads", 0), given = c.attributes.integer("rotary_embedding_dim", 0);
+  if (!is_flat && c.rank(0) != 4) c.fail(codes::wrong_node, "RotaryEmbedding takes 3 or 4 dimensions");
+  if (is_flat && heads < 1) c.fail(codes::wrong_attribute, "the attribute 'num_heads' is needed for 3 dimensions");
+  Expr x = c.input(0);
+  if (is_flat) x = split_heads(c, x, heads);
+  const Shape shape = build::shape_of(x);  // [batch, heads, sequence, size]
+  const ir::Expr turned = given > 0 ? ir::int64(given) : shape[3];
+  const ir::Expr half = relax::simplified(ir::floordiv(turned, ir::int64(2)));
+  const bool has_positions = c.has(3);
+  std::vector<Expr> args{x, c.input(1), c.input(2)};
+  if (has_positions) args.push_back(c.input(3));
+  for (const size_t i : {1, 2}) {
+    if (c.rank(i) != (has_positions ? 2 : 3))
+      c.fail(codes::wrong_node, "the input " + std::to_string(i) + " has " + std::to_string(c.rank(i)) + " dimensions");
+    build::expect_equal(c.builder(), c.shape(i).back(), half);
+  }
+  const DType dtype = c.dtype(0), wide = relax::accumulation_dtype(dtype);
+  const auto make = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        shape,
+        [&](const std::vector<ir::Expr>& i) {
+          const ir::Expr inside = ir::min(i[3], turned - 1);
+          const ir::Expr pair = interleaved ? ir::floordiv(inside, ir::int64(2)) : ir::floormod(inside, half);
+          const ir::Expr second =
+              interleaved ? ir::eq(ir::floormod(inside, ir::int64(2)), ir::int64(1)) : inside >= half;
+          const auto angle = [&](size_t cache) {
+            if (!has_positions) return ir::cast(wide, in[cache]({i[0], i[2], pair}));
+            const ir::Expr row = build::index_into(in[3]({i[0], i[2]}), in[cache].shape()[0]);
+            return ir::cast(wide, in[cache]({row, pair}));
+          };
+          const auto at = [&](const ir::Expr& place) { return ir::cast(wide, in[0]({i[0], i[1], i[2], place})); };
+          const ir::Expr a = at(interleaved ? pair * 2 : pair), b = at(interleaved ? pair * 2 + 1 : pair + half);
+          const ir::Expr real = angle(1) * a - angle(2) * b, imaginary = angle(2) * a + angle(1) * b;
+          return ir::select(i[3] < turned, ir::cast(dtype, ir::select(second, imaginary, real)), in[0](i));
+        },
+        in, "rotary_embedding")};
+  };
+  Expr y = c.builder().call_te("rotary_embedding", std::move(args), make).value_or_throw();
+  if (is_flat) y = c.reshape(with_axes_moved(c, y, {0, 2, 1, 3}), c.shape(0));
+  c.set(y);
+}
+
+const OperatorRow attention_rows[] = {
+    {"Attention", {23, 24}, 3, 7, 4, attention},
+    {"RotaryEmbedding", {23}, 3, 4, 1, rotary_embedding},
+};
+
+}  // namespace
+
+Table attention() { return attention_rows; }
+
+}  // namespace lathe::onnx::operators

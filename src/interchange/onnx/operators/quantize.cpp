@@ -1,0 +1,160 @@
+// Integers that stand for floats: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, and products of such.
+#include "interchange/onnx/codes.h"
+#include "interchange/onnx/operators/tables.h"
+#include "ops/build.h"
+
+namespace lathe::onnx::operators {
+
+namespace build = ops::build;
+
+namespace {
+
+// The scale or zero point seen at each element of x: one for all, one along `axis`, or one a block of it.
+Expr spread(NodeImport& c, const Expr& x, Expr parameter, int64_t axis, int64_t block) {
+  const Shape &own = build::shape_of(x), &given = build::shape_of(parameter);
+  if (given.empty()) return parameter;
+  if (given.size() == 1 && block == 0) {
+    if (ir::is_int(given[0], 1)) return c.reshape(parameter, {});
+    const int64_t at = c.axis(axis, static_cast<int64_t>(own.size()));
+    build::expect_equal(c.builder(), given[0], own[static_cast<size_t>(at)]);
+    Shape shape{given[0]};
+    for (size_t d = static_cast<size_t>(at) + 1; d < own.size(); ++d) shape.push_back(ir::int64(1));
+    return c.reshape(parameter, std::move(shape));
+  }
+  const auto at = static_cast<size_t>(c.axis(axis, static_cast<int64_t>(own.size())));
+  if (block < 1 || given.size() != own.size())
+    c.fail(codes::wrong_node, "scales of " + relax::text_of(given) + " in blocks of " + std::to_string(block) +
+                                  " do not fit " + relax::text_of(own));
+  for (size_t d = 0; d < own.size(); ++d)
+    build::expect_equal(c.builder(), given[d],
+                        d == at ? relax::simplified(ir::ceildiv(own[d], ir::int64(block))) : own[d]);
+  const auto make = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        own,
+        [&](std::vector<ir::Expr> i) {
+          i[at] = ir::floordiv(i[at], ir::int64(block));
+          return in[0](std::move(i));
+        },
+        in, "spread_blocks")};
+  };
+  return c.builder().call_te("spread_blocks", {std::move(parameter)}, make).value_or_throw();
+}
+
+struct Range {
+  double low, high;
+};
+Range range_of(NodeImport& c, DType dtype) {
+  if (!dtype.is_integer() || dtype.bits > 16)
+    c.fail(codes::unsupported, "quantization to " + dtype.str() + " is not one that Lathe compiles");
+  const double count = std::ldexp(1.0, dtype.bits);
+  return dtype.is_uint() ? Range{0, count - 1} : Range{-count / 2, count / 2 - 1};
+}
+
+// saturate(round(x / scale) + zero); all in float32, which holds these integers.
+Expr quantized(NodeImport& c, const Expr& x, const Expr& scale, const Expr& zero, DType dtype) {
+  const Range range = range_of(c, dtype);
+  const DType wide = DType::float32();
+  Expr y = c.call(ops::round, {c.call(ops::divide, {c.cast(x, wide), c.cast(scale, wide)})});
+  if (zero) y = c.call(ops::add, {y, c.cast(zero, wide)});
+  y = c.call(ops::clip, {y, c.scalar(wide, range.low), c.scalar(wide, range.high)});
+  return c.cast(y, dtype);
+}
+
+DType quantized_type(NodeImport& c, size_t zero_point) {
+  if (c.has(zero_point)) return c.dtype(zero_point);
+  const int64_t given = c.version >= 21 ? c.attributes.integer("output_dtype", 0) : 0;
+  return given == 0 ? DType::uint(8) : element_type(given, "the result", c.place()).value_or_throw();
+}
+
+struct Blocks {
+  int64_t axis, size;
+};
+Blocks read_blocks(NodeImport& c) {
+  return {c.version >= 13 ? c.attributes.integer("axis", 1) : 1,
+          c.version >= 21 ? c.attributes.integer("block_size", 0) : 0};
+}
+
+void quantize_linear(NodeImport& c) {
+  const Blocks blocks = read_blocks(c);
+  c.attributes.ignore("saturate");   // of 8-bit floats alone
+  c.attributes.ignore("precision");  // float32, whichever is asked for: more exact than the narrower
+  c.attributes.ignore("output_dtype");
+  const DType dtype = quantized_type(c, 2);
+  const Expr x = c.input(0), scale = spread(c, x, c.input(1), blocks.axis, blocks.size);
+  const Expr zero = c.has(2) ? spread(c, x, c.input(2), blocks.axis, blocks.size) : Expr{};
+  c.set(quantized(c, x, scale, zero, dtype));
+}
+
+// (x - zero) * scale, in the scale's type unless the node says another.
+void dequantize_linear(NodeImport& c) {
+  const Blocks blocks = read_blocks(c);
+  const int64_t given = c.version >= 23 ? c.attributes.integer("output_dtype", 0) : 0;
+  const DType dtype = given == 0 ? c.dtype(1) : element_type(given, "the result", c.place()).value_or_throw();
+  const Expr x = c.input(0);
+  const DType own = c.dtype(0), wide = DType::float32(), exact = own.is_integer() ? DType::int_(32) : wide;
+  Expr away = c.cast(x, exact);
+  if (c.has(2)) away = c.call(ops::subtract, {away, c.cast(spread(c, x, c.input(2), blocks.axis, blocks.size), exact)});
+  const Expr scale = c.cast(spread(c, x, c.input(1), blocks.axis, blocks.size), wide);
+  c.set(c.cast(c.call(ops::multiply, {c.cast(away, wide), scale}), dtype));
+}
+
+// To uint8, with the range of x and 0 as the scale.
+void dynamic_quantize_linear(NodeImport& c) {
+  const Expr x = c.input(0);
+  const DType wide = DType::float32();
+  const auto all = ir::make<ops::ReduceAttributes>(std::optional<std::vector<int64_t>>(), false);
+  const Expr zero = c.scalar(wide, 0);
+  const Expr low = c.call(ops::minimum, {c.call(ops::min, {x}, all), zero});
+  const Expr high = c.call(ops::maximum, {c.call(ops::max, {x}, all), zero});
+  const Expr scale = c.call(ops::divide, {c.call(ops::subtract, {high, low}), c.scalar(wide, 255)});
+  const Expr exact = c.call(ops::divide, {c.call(ops::subtract, {zero, low}), scale});
+  const Expr point =
+      c.cast(c.call(ops::clip, {c.call(ops::round, {exact}), zero, c.scalar(wide, 255)}), DType::uint(8));
+  c.set(0, quantized(c, x, scale, point, DType::uint(8)));
+  if (c.wants(1)) c.set(1, scale);
+  if (c.wants(2)) c.set(2, point);
+}
+
+// The operand as int32, less its zero point, which is one number or one along `axis`.
+Expr centred(NodeImport& c, size_t operand, size_t zero_point, int64_t axis) {
+  const Expr x = c.cast(c.input(operand), DType::int_(32));
+  if (!c.has(zero_point)) return x;
+  return c.call(ops::subtract, {x, c.cast(spread(c, x, c.input(zero_point), axis, 0), DType::int_(32))});
+}
+
+Expr integer_product(NodeImport& c, const Expr& a, const Expr& b) {
+  return c.call(ops::matmul, {a, b}, ir::make<ops::MatmulAttributes>());
+}
+
+// Rows of a, columns of b have their own zero points where these are vectors.
+int64_t row_axis(NodeImport& c, size_t operand) { return std::max<int64_t>(c.rank(operand) - 2, 0); }
+int64_t column_axis(NodeImport& c, size_t operand) { return c.rank(operand) - 1; }
+
+void matmul_integer(NodeImport& c) {
+  c.set(integer_product(c, centred(c, 0, 2, row_axis(c, 0)), centred(c, 1, 3, column_axis(c, 1))));
+}
+
+void qlinear_matmul(NodeImport& c) {
+  const Expr a = centred(c, 0, 2, row_axis(c, 0)), b = centred(c, 3, 5, column_axis(c, 3));
+  const DType wide = DType::float32();
+  const Expr product = c.cast(integer_product(c, a, b), wide);
+  const Expr a_scale = c.cast(spread(c, a, c.input(1), row_axis(c, 0), 0), wide);
+  const Expr b_scale = c.cast(spread(c, b, c.input(4), column_axis(c, 3), 0), wide);
+  const Expr real = c.call(ops::multiply, {c.call(ops::multiply, {product, a_scale}), b_scale});
+  c.set(quantized(c, real, spread(c, real, c.input(6), row_axis(c, 0), 0),
+                  spread(c, real, c.input(7), row_axis(c, 0), 0), c.dtype(7)));
+}
+
+const OperatorRow quantize_rows[] = {
+    {"QuantizeLinear", {10, 13, 19, 21, 23, 24, 25}, 2, 3, 1, quantize_linear},
+    {"DequantizeLinear", {10, 13, 19, 21, 23, 24, 25}, 2, 3, 1, dequantize_linear},
+    {"DynamicQuantizeLinear", {11}, 1, 1, 3, dynamic_quantize_linear},
+    {"MatMulInteger", {10}, 2, 4, 1, matmul_integer},
+    {"QLinearMatMul", {10, 21}, 8, 8, 1, qlinear_matmul},
+};
+
+}  // namespace
+
+Table quantize() { return quantize_rows; }
+
+}  // namespace lathe::onnx::operators
