@@ -9,9 +9,7 @@ from tests.operators.claimed import CLAIMED, CLAIMED_DTYPES
 
 # Node cases of claimed operators whose expected outputs only one implementation can give.
 RANDOM = "the expected mask is NumPy's random stream, which the specification does not fix"
-OLD = "the model imports opset 1; Lathe reads opsets 6 to 27"
 BEYOND = {
-    "test_not_2d": OLD, "test_not_3d": OLD, "test_not_4d": OLD,
     "test_training_dropout": RANDOM, "test_training_dropout_default": RANDOM,
     "test_training_dropout_mask": RANDOM, "test_training_dropout_default_mask": RANDOM,
 }  # fmt: skip

@@ -181,6 +181,7 @@ OWN = {
     "LogSoftmax": ("opsets before 13 flatten to two dimensions, there they do not", softmax(True)),
     "Cast": ("saturates and rounds through float32", cast),
     "Dropout": ("older opsets draw random numbers there", dropout),
+    "HardSwish": ("rounds 1/6 to float32", lambda s, x: x * np.clip(x / 6 + 0.5, 0, 1)),
     "Gemm": ("refuses integers with alpha and beta", gemm),
     "Min": ("refuses a single operand", extremum(np.minimum)),
     "Max": ("refuses a single operand", extremum(np.maximum)),

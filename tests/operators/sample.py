@@ -161,12 +161,15 @@ class Draw:
     def int64(self, values):
         return np.array(values, np.int64)
 
-    def sample(self, inputs, symbolic=True, **options):
-        """`symbolic`: about half of the samples have some dimensions symbolic; equal sizes share no name."""
+    def sample(self, inputs, symbolic=True, fixed=(), **options):
+        """`symbolic`: about half of the samples have some dimensions symbolic; equal sizes share no name.
+
+        `fixed` are inputs whose length decides the rank of the result: what has an unknown rank is not compiled.
+        """
         s = Sample(self.op, self.opset, inputs, **options)
         if symbolic and self.chance(0.5):
             for i, x in enumerate(inputs):
-                if x is None or i in s.constants:
+                if x is None or i in s.constants or i in fixed:
                     continue
                 for axis in range(x.ndim):
                     if self.chance(0.4):

@@ -15,7 +15,9 @@ def reshape(d):
         attributes["allowzero"] = 1
     elif 0 in shape:
         shape = [0] * x.ndim  # copies every size
-    return d.sample([x, d.int64(shape)], attributes=attributes, constants={1} if d.chance(0.8) else set())
+    return d.sample(
+        [x, d.int64(shape)], attributes=attributes, constants={1} if d.chance(0.8) else set(), fixed={1}
+    )
 
 
 def flatten(d):
@@ -111,7 +113,7 @@ def expand(d):
     x = d.array(d.broadcast(shape), d.dtype())
     own = [None] * (len(shape) - x.ndim) + list(x.shape)
     wanted = [1 if mine == size and d.chance(0.2) else size for mine, size in zip(own, shape, strict=True)]
-    return d.sample([x, d.int64(wanted)], constants={1} if d.chance(0.7) else set())
+    return d.sample([x, d.int64(wanted)], constants={1} if d.chance(0.7) else set(), fixed={1})
 
 
 def tile(d):

@@ -43,20 +43,8 @@ def run_samples(op, backend, seed, count):
         assert refused == 0
 
 
-# Operators some of whose samples Lathe still refuses or gets wrong, each with the reason. The list only shrinks.
-KNOWN = {
-    "Erf": "integer inputs, which the specification lists, are refused",
-    "PRelu": "operands whose symbolic dimensions are equal only at run time are refused",
-    "Gemm": "operands whose symbolic dimensions are equal only at run time are refused",
-    "LayerNormalization": "operands whose symbolic dimensions are equal only at run time are refused",
-    "Slice": "starts and ends that are inputs of the graph are refused for some attributes",
-}
-
-
 @pytest.mark.parametrize("op", CLAIMED)
 def test_operator(op, backend, seed, request):
-    if backend == "lathe" and op in KNOWN:
-        request.applymarker(pytest.mark.xfail(reason=KNOWN[op], strict=False))
     run_samples(op, backend, seed, request.config.getoption("--count") or FAST)
 
 
