@@ -1,6 +1,7 @@
 #include "driver/evaluate.h"
 
 #include "driver/executable.h"
+#include "driver/pipeline.h"
 
 namespace lathe::driver {
 
@@ -13,8 +14,10 @@ ir::Evaluator native_evaluator(const CompileOptions& options) {
     inner.compile_threads = threads;
     inner.cancelled = cancelled;
     inner.cache = cache;
-    // What is left after inlining the constants is computed, not folded again.
-    inner.disabled_passes = {"fold_constants", "fold_packing", "pack_weights", "fold_batch_norm"};
+    // What is left after inlining the constants is computed, not folded again: that would compile without end.
+    inner.disabled_passes = {"convert_layout", "pack_weights"};
+    for (const ir::PassRow& row : pipeline(inner.target))
+      if (std::string_view(row.name).starts_with("fold_")) inner.disabled_passes.insert(std::string(row.name));
     const CompiledModelRef compiled = TRY(compile(module, inner));
     const ExecutableRef executable = TRY(load(compiled));
     return executable->run(inputs);
