@@ -39,6 +39,8 @@ ir::IRModule sum_of(const std::vector<ir::Expr>& a, const std::vector<ir::Expr>&
   return g.finish(g.call(ops::add, {x, y}));
 }
 
+TEST(check_shapes, makes_of_programs_what_its_text_expects) { expect_text(check_shapes, __FILE__); }
+
 TEST(check_shapes, adds_nothing_where_the_rule_is_certain) {
   const ir::Expr n = ir::size_var("n");
   EXPECT_EQ(count_checks(checked(sum_of({n, ir::int64(3)}, {n, ir::int64(1)}))), 0);
