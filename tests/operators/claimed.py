@@ -7,6 +7,8 @@ CLAIMED = """
     BatchNormalization LayerNormalization Softmax LogSoftmax ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd
     ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare ArgMax ArgMin Reshape Flatten Transpose Concat Split
     Slice Gather Pad Expand Tile Squeeze Unsqueeze Shape Identity Dropout Constant ConstantOfShape
+    Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh BitwiseAnd BitwiseOr BitwiseXor BitwiseNot Celu Mish Softsign
+    ThresholdedRelu Hardmax GatherElements ScatterElements Trilu CumSum TopK DepthToSpace SpaceToDepth
 """.split()
 
 # Element types of those operators; strings, sequences and the types narrower than a byte or of 8-bit floats are not.

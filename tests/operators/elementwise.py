@@ -99,9 +99,19 @@ def dropout(d):
     return d.sample([x, ratio, training], constants={1, 2}, outputs=outputs)
 
 
+def hardmax(d):
+    x = d.array(d.shape(1, 4, zero=0), d.dtype())
+    return d.sample([x], attributes={"axis": d.axis(x.ndim, negative=d.opset >= 11)})
+
+
 GENERATORS = {
     **{op: unary() for op in ("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "HardSwish", "Neg", "Not", "Relu", "Round")},
     **{op: unary() for op in ("Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Tanh")},
+    **{op: unary() for op in ("Asinh", "Atan", "BitwiseNot", "Cosh", "Mish", "Sinh", "Softsign")},
+    **{op: unary(-0.9, 0.9) for op in ("Asin", "Acos", "Atanh")}, "Tan": unary(-1.2, 1.2), "Acosh": unary(1.2, 9),
+    "Celu": unary(attributes=optional_floats(alpha=(0.3, 2))),
+    "ThresholdedRelu": unary(attributes=optional_floats(alpha=(0.3, 2))), "Hardmax": hardmax,
+    **{op: binary() for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
     "Sqrt": unary(0, 9), "Log": unary(0.1, 9), "Reciprocal": unary(0.3, 5),
     "Elu": unary(attributes=optional_floats(alpha=(0.3, 2))),
     "LeakyRelu": unary(attributes=optional_floats(alpha=(0.01, 0.9))),

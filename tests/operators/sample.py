@@ -1,5 +1,6 @@
 """A sample: one node with its attributes and inputs at one opset, and the model made of it."""
 
+import functools
 from dataclasses import dataclass, field
 
 import ml_dtypes
@@ -33,6 +34,13 @@ def allowed_dtypes(op, opset, parameter):
             listed = [t.removeprefix("tensor(").removesuffix(")") for t in constraint.allowed_type_strs]
             return [name for name in DTYPES if name in listed]
     raise KeyError(f"{op} has no type parameter {parameter} at opset {opset}")
+
+
+@functools.cache
+def versions_of(op):
+    """The opsets from 7 on in which the operator's definition changed, and 7 where an older one holds there."""
+    every = [s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.name == op and s.domain == ""]
+    return tuple(sorted({max(version, 7) for version in every if version <= LAST_OPSET}))
 
 
 @dataclass
@@ -99,16 +107,7 @@ class Draw:
 
     def __init__(self, op, rng):
         self.op, self.rng = op, rng
-        first = min(
-            s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.name == op and s.domain == ""
-        )
-        versions = sorted({
-            max(s.since_version, 7)
-            for s in onnx.defs.get_all_schemas_with_history()
-            if s.name == op and s.domain == "" and s.since_version <= LAST_OPSET
-        })  # fmt: skip
-        if first < 7 and not any(v == 7 for v in versions):
-            versions.insert(0, 7)
+        versions = list(versions_of(op))
         starts = [*versions, LAST_OPSET + 1]
         chosen = int(rng.integers(len(versions)))
         self.opset = int(rng.integers(starts[chosen], starts[chosen + 1]))
@@ -130,7 +129,7 @@ class Draw:
     def size(self, zero=0.06):
         return 0 if self.chance(zero) else self.choice(self.SIZES)
 
-    def shape(self, low=0, high=5, zero=0.06, elements=6000):
+    def shape(self, low=0, high=6, zero=0.06, elements=6000):
         while True:
             shape = [self.size(zero) for _ in range(self.integer(low, high))]
             if np.prod(shape) <= elements:

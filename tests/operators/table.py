@@ -5,12 +5,12 @@ import zlib
 import numpy as np
 from onnx import helper
 
-from tests.operators import contraction, elementwise, reference, shaping
+from tests.operators import contraction, elementwise, indexing, reference, shaping
 from tests.operators.claimed import CLAIMED
 from tests.operators.sample import Draw
 from tests.support.backends import run_model
 
-GENERATORS = {**elementwise.GENERATORS, **contraction.GENERATORS, **shaping.GENERATORS}
+GENERATORS = {**elementwise.GENERATORS, **contraction.GENERATORS, **shaping.GENERATORS, **indexing.GENERATORS}
 assert set(GENERATORS) == set(CLAIMED), set(GENERATORS) ^ set(CLAIMED)
 
 

@@ -1,0 +1,127 @@
+"""Samples of the operators that read, write and order by position."""
+
+import numpy as np
+
+
+def of_chosen(d, data, axis, low, shape):
+    """Indices along an axis, some of them counted from the end."""
+    return d.rng.integers(low, data.shape[axis], shape).astype(d.choice([np.int32, np.int64]))
+
+
+def gather_elements(d):
+    x = d.array(d.shape(1, 4, zero=0, elements=800), d.dtype())
+    axis = d.axis(x.ndim)
+    shape = [d.integer(0, 5) if a == axis % x.ndim else d.integer(1, n) for a, n in enumerate(x.shape)]
+    return d.sample([x, of_chosen(d, x, axis, -x.shape[axis], shape)], attributes={"axis": axis}, symbolic=False)
+
+
+def scatter_elements(d):
+    x = d.array(d.shape(1, 4, zero=0, elements=800), d.dtype())
+    axis = d.axis(x.ndim) % x.ndim
+    shape = [d.integer(1, n) for n in x.shape]
+    # Without a reduction an element may be written once only.
+    order = np.argsort(d.rng.random([*shape[:axis], x.shape[axis], *shape[axis + 1 :]]), axis)
+    indices = np.take(order, np.arange(shape[axis]), axis)
+    attributes = {"axis": axis}
+    if d.opset >= 16 and x.dtype != np.bool_ and d.chance(0.4):
+        attributes["reduction"] = d.choice(["add", "mul"] + (["max", "min"] if d.opset >= 18 else []))
+    updates = d.array(shape, x.dtype)
+    return d.sample([x, indices.astype(np.int64), updates], attributes=attributes, symbolic=False)
+
+
+def trilu(d):
+    x = d.array(d.shape(2, 4), d.dtype())
+    attributes = {"upper": d.integer(0, 1)} if d.chance(0.7) else {}
+    k = d.int64(d.integer(-4, 4)) if d.chance(0.6) else None
+    return d.sample([x, k], attributes=attributes, constants={1} if d.chance(0.5) else set())
+
+
+def cumulative(d):
+    x = d.array(d.shape(1, 4, elements=800), d.dtype())
+    attributes = {name: d.integer(0, 1) for name in ("exclusive", "reverse") if d.chance(0.5)}
+    axis = np.array(d.axis(x.ndim), d.choice([np.int32, np.int64]))
+    return d.sample([x, axis], attributes=attributes, constants={1} if d.chance(0.5) else set(), terms=x.size)
+
+
+def top_k(d):
+    x = d.array(d.shape(1, 4, zero=0, elements=800), d.dtype())
+    x = d.rng.permutation(x.size).reshape(x.shape).astype(x.dtype) if x.size < 100 else x
+    axis = d.axis(x.ndim, negative=d.opset >= 11)
+    attributes = {"axis": axis}
+    if d.opset >= 11:
+        attributes["largest"] = d.integer(0, 1)
+    count = d.int64([d.integer(0, x.shape[axis])])
+    if d.opset < 10:
+        return d.sample([x], attributes=attributes | {"k": int(count[0])}, outputs=2)
+    return d.sample([x, count], attributes=attributes, constants={1} if d.chance(0.5) else set(), outputs=2)
+
+
+def depth_to_space(d):
+    block = d.integer(1, 3)
+    x = d.array([d.integer(0, 2), block * block * d.integer(1, 3), d.integer(1, 5), d.integer(1, 5)], d.dtype())
+    attributes = {"blocksize": block}
+    if d.opset >= 11 and d.chance(0.6):
+        attributes["mode"] = d.choice(["DCR", "CRD"])
+    return d.sample([x], attributes=attributes, symbolic=False)
+
+
+def space_to_depth(d):
+    block = d.integer(1, 3)
+    x = d.array([d.integer(1, 2), d.integer(1, 3), block * d.integer(1, 4), block * d.integer(1, 4)], d.dtype())
+    return d.sample([x], attributes={"blocksize": block}, symbolic=False)
+
+
+GENERATORS = {
+    "GatherElements": gather_elements, "ScatterElements": scatter_elements, "Trilu": trilu, "CumSum": cumulative,
+    "TopK": top_k, "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth,
+}  # fmt: skip
+
+
+# What they must answer, in NumPy.
+
+
+def scattered(s, x, indices, updates):
+    y = x.copy()
+    axis, how = s.attributes["axis"], s.attributes.get("reduction", "none")
+    combine = {
+        "none": lambda old, new: new, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
+    }[how]  # fmt: skip
+    for at in np.ndindex(indices.shape):
+        to = list(at)
+        to[axis] = int(indices[at])
+        y[tuple(to)] = combine(y[tuple(to)], updates[at])
+    return y
+
+
+def triangle(s, x, k=0):
+    return (np.triu if s.attributes.get("upper", 1) else np.tril)(x, int(k))
+
+
+def cumulated(s, x, axis):
+    axis = int(axis)
+    y = np.flip(x, axis) if s.attributes.get("reverse") else x
+    y = np.cumsum(y, axis, dtype=x.dtype)
+    if s.attributes.get("exclusive"):
+        zero = np.zeros_like(np.take(y, [0], axis)) if y.shape[axis] else np.take(y, [], axis)
+        y = np.concatenate([zero, np.take(y, np.arange(max(y.shape[axis] - 1, 0)), axis)], axis)
+    return np.flip(y, axis) if s.attributes.get("reverse") else y
+
+
+def largest(s, x, count=None):
+    axis = s.attributes["axis"]
+    count = int(s.attributes["k"] if count is None else count[0])
+    keys = x.astype(object) if x.dtype.kind in "iu" else x
+    order = np.argsort(-keys if s.attributes.get("largest", 1) else keys, axis, kind="stable")
+    places = np.take(order, np.arange(count), axis)
+    return [np.take_along_axis(x, places, axis), places.astype(np.int64)]
+
+
+OWN = {
+    "ScatterElements": ("knows few ranks", scattered),
+    "Trilu": ("raises on zero sizes", triangle),
+    "CumSum": ("does not keep the dtype of narrow integers", cumulated),
+    "TopK": ("orders equals by release", largest),
+    "GatherElements": ("loops over few ranks", lambda s, x, i: np.take_along_axis(
+        x[tuple(slice(None) if a == s.attributes["axis"] % x.ndim else slice(0, n) for a, n in enumerate(i.shape))],
+        i, s.attributes["axis"])),
+}  # fmt: skip
