@@ -269,7 +269,10 @@ def difference(sample, value, wanted):
     return f"{int(bad.sum())} of {bad.size} elements differ, the first at {list(index)}: {pair}"
 
 
-CANCELLING = {"Celu", "Mish", "Acos", "Acosh", "Sinh", "Asinh", "Elu", "Selu", "Softplus", "Gelu", "BatchNormalization", "LayerNormalization", "HardSigmoid", "HardSwish"}
+CANCELLING = {
+    "Celu", "Mish", "Acos", "Acosh", "Sinh", "Asinh", "Elu", "Selu", "Softplus", "Gelu", "BatchNormalization",
+    "LayerNormalization", "HardSigmoid", "HardSwish",
+}  # fmt: skip
 
 # Operators whose outputs are elements of their inputs: no rounding of their own.
 EXACT = {
