@@ -93,8 +93,8 @@ def scattered(s, x, indices, updates):
     return y
 
 
-def triangle(s, x, k=0):
-    return (np.triu if s.attributes.get("upper", 1) else np.tril)(x, int(k))
+def triangle(s, x, k=None):
+    return (np.triu if s.attributes.get("upper", 1) else np.tril)(x, 0 if k is None else int(k))
 
 
 def cumulated(s, x, axis):
@@ -110,7 +110,7 @@ def cumulated(s, x, axis):
 def largest(s, x, count=None):
     axis = s.attributes["axis"]
     count = int(s.attributes["k"] if count is None else count[0])
-    keys = x.astype(object) if x.dtype.kind in "iu" else x
+    keys = x.astype(np.int64) if x.dtype.kind in "iu" else x
     order = np.argsort(-keys if s.attributes.get("largest", 1) else keys, axis, kind="stable")
     places = np.take(order, np.arange(count), axis)
     return [np.take_along_axis(x, places, axis), places.astype(np.int64)]

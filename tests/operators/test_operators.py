@@ -97,7 +97,9 @@ def test_a_wrong_answer_is_noticed(op):
             continue
         changed = wanted.copy()
         position = wanted.size // 2
-        changed.flat[position] = not changed.flat[position] if op == "Less" else changed.flat[position] * 1.016 + 0.016
+        value = changed.flat[position]
+        nudged = value + 1 if wanted.dtype.kind in "iu" else value * 1.016 + 0.016
+        changed.flat[position] = not value if op == "Less" else nudged
         assert reference.difference(sample, wanted, wanted) is None
         assert reference.difference(sample, changed, wanted), str(sample)
         noticed += 1
