@@ -212,7 +212,8 @@ std::pair<Value, Value> top_k(BlockBuilder& b, const Value& x, const Expr& count
             const Expr element = ir::load(in[0], at_axis(row, j));
             const Expr previous = ir::load(out[0], at_axis(row, before)), old = ir::load(out[0], at_axis(row, r));
             const auto both = [&](const Expr& value, const Expr& index) {
-              return tir::seq({store(out[0], value, at_axis(row, r)), store(out[1], index, at_axis(row, r))});
+              // The value last: the conditions around read it.
+              return tir::seq({store(out[1], index, at_axis(row, r)), store(out[0], value, at_axis(row, r))});
             };
             const tir::Stmt shift = both(previous, ir::load(out[1], at_axis(row, before)));
             const tir::Stmt insert = both(element, j);
