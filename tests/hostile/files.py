@@ -55,6 +55,36 @@ def changed(change):
     return m
 
 
+# Models whose values are wanted twice by what follows, again and again: 2^40 paths lead through a hundred nodes.
+DOUBLINGS = 40
+
+
+def doubled_values(kind):
+    names = ["x"] + [f"a{i}" for i in range(1, DOUBLINGS)] + ["y"]
+    nodes = []
+    for before, after in zip(names, names[1:], strict=False):
+        nodes += [node(kind, [before, before], [f"{after}_b"]), node("Sigmoid", [f"{after}_b"], [after])]
+    return model(nodes)
+
+
+def doubled_sizes():
+    """n -> n + n * (n // 3), again and again, and last a tensor of that size."""
+    nodes = [node("Shape", ["x"], ["a0"], start=0, end=1)]
+    for i in range(DOUBLINGS):
+        nodes += [node("Div", [f"a{i}", "three"], [f"d{i}"]), node("Mul", [f"a{i}", f"d{i}"], [f"m{i}"])]
+        nodes += [node("Add", [f"m{i}", f"a{i}"], [f"a{i + 1}"])]
+    nodes += [node("Expand", ["one", f"a{DOUBLINGS}"], ["y"])]
+    three, one = weight("three", np.array([3])), weight("one", np.ones(1, np.float32))
+    return model(nodes, inputs=[("x", ["n", 4])], weights=[three, one])
+
+
+MODELS_THAT_DOUBLE = {
+    "sums": lambda: doubled_values("Add"),
+    "products": lambda: doubled_values("Mul"),
+    "sizes": doubled_sizes,
+}
+
+
 # Models. Name -> (function that makes a ModelProto, words of which the message must hold one).
 def _missing_initializer():
     return model([node("Add", ["x", "w"], ["y"])])

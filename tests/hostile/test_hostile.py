@@ -31,6 +31,14 @@ def test_model(lathe_cli, tmp_path, name):
     assert_refused(lathe_cli, path, tmp_path, files.MODELS_THAT_HARM[name][1])
 
 
+@pytest.mark.parametrize("name", files.MODELS_THAT_DOUBLE)
+def test_paths_that_double(lathe_cli, tmp_path, name):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(files.MODELS_THAT_DOUBLE[name]().SerializeToString())
+    outcome = compile_(lathe_cli, path, tmp_path)
+    assert outcome.code == 0, str(outcome)
+
+
 def test_unknown_operators_are_reported_all_at_once(lathe_cli, tmp_path):
     kinds = ("Frobnicate", "Defenestrate", "Relu")
     nodes = [files.node(k, [a], [b]) for k, a, b in zip(kinds, ("x", "a", "b"), ("a", "b", "y"), strict=True)]

@@ -15,6 +15,12 @@ struct NotVectorizable {
   std::string reason;
 };
 
+bool loads(const Expr& e) {
+  bool found = false;
+  post_order(e, [&](const NodeRef& n) { found |= n.is<BufferLoad>(); });
+  return found;
+}
+
 // One body in lanes. `mask` is the condition under which a lane is active: null, or a bool vector.
 class LaneStatements {
  public:
@@ -105,6 +111,9 @@ class LaneStatements {
     const Expr condition = lanes_of(n.condition);
     if (condition->dtype.is_scalar())
       return make<IfThenElse>(condition, run(n.then_case), n.else_case ? run(n.else_case) : Stmt());
+    // The stores under it may change what the condition reads: it is computed once, before them.
+    const Var held = loads(condition) ? var("active", condition->dtype) : Var();
+    const Expr active = held ? Expr(held) : condition;
     const Expr outer = mask_;
     const auto under = [&](const Expr& here, const Stmt& body) {
       mask_ = outer ? logical_and(outer, here) : here;
@@ -112,15 +121,10 @@ class LaneStatements {
       mask_ = outer;
       return result;
     };
-    std::vector<Stmt> cases{under(condition, n.then_case)};
-    if (n.else_case) {
-      // The first case may change what the condition reads.
-      bool loads = false;
-      post_order(condition, [&](const NodeRef& e) { loads |= e.is<BufferLoad>(); });
-      if (loads) throw NotVectorizable{"the condition of an if with two branches reads memory"};
-      cases.push_back(under(logical_not(condition), n.else_case));
-    }
-    return seq(std::move(cases));
+    std::vector<Stmt> cases{under(active, n.then_case)};
+    if (n.else_case) cases.push_back(under(logical_not(active), n.else_case));
+    const Stmt body = seq(std::move(cases));
+    return held ? Stmt(make<LetStmt>(held, condition, body)) : body;
   }
 
   // Memory of each lane's own: element i of lane k is element i * lanes + k.

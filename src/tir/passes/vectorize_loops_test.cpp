@@ -34,6 +34,27 @@ TEST(vectorize_loops, masks_what_a_guard_excludes) {
   EXPECT_EQ(difference(f, g, 3), "");
 }
 
+TEST(vectorize_loops, decides_once_what_a_condition_guards) {
+  // Which is the smaller, and where: the first store changes what the condition reads.
+  const DType f32 = DType::float32();
+  for (const bool other : {false, true}) {
+    const Buffer a = buffer("A", {int64(8)}, f32), least = buffer("L", {int64(8)}, f32);
+    const Buffer where = buffer("W", {int64(8)}, DType::int64());
+    const Var i = var("i"), j = var("j");
+    const auto at = [](const Buffer& to, const Expr& index, const Expr& value) {
+      return Stmt(make<BufferStore>(to, value, std::vector<Expr>{index}));
+    };
+    const Stmt no = other ? at(where, i, load(where, {i}) - 1) : Stmt();
+    const Stmt choose = make<IfThenElse>(lt(load(a, {int64(7) - i}), load(least, {i})),
+                                         seq({at(least, i, load(a, {int64(7) - i})), at(where, i, i)}), no);
+    const Stmt start = loop(j, int64(8), seq({at(least, j, load(a, {j})), at(where, j, int64(-1))}));
+    const Function f = prim_func({a, least, where}, seq({start, loop(i, int64(8), choose, ForKind::vectorized)}));
+    const Function g = lowered(f);
+    EXPECT_EQ(count<For>(g), 1);
+    EXPECT_EQ(difference(f, g, 3), "");
+  }
+}
+
 TEST(vectorize_loops, gathers_and_cuts_long_loops) {
   for (const int64_t n : {1, 2, 63, 65, 96, 97}) {
     const Function f = flat_loop(n, ForKind::vectorized, [&](const Buffer& a, const Expr& i) {
