@@ -70,12 +70,20 @@ std::string run_case(const fs::path& folder) {
   return "";
 }
 
+// Under a sanitizer, which takes ten times as long, one case in twelve.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr size_t step = 12;
+#else
+constexpr size_t step = 1;
+#endif
+
 TEST(BackendCases, what_is_imported_computes_what_the_suite_expects) {
   const std::vector<fs::path> folders = case_folders();
   ASSERT_GT(folders.size(), 1000u) << "the onnx package's backend data is not in .venv";
-  int passed = 0, unknown = 0, long_ones = 0;
+  size_t passed = 0, unknown = 0, long_ones = 0;
   std::string failures;
-  for (const fs::path& folder : folders) {
+  for (size_t i = 0; i < folders.size(); i += step) {
+    const fs::path& folder = folders[i];
     std::string why;
     try {
       why = run_case(folder);
@@ -91,10 +99,10 @@ TEST(BackendCases, what_is_imported_computes_what_the_suite_expects) {
     else
       failures += folder.filename().string() + ": " + why.substr(0, 400) + "\n";
   }
-  std::cout << passed << " of " << folders.size() << " cases pass, " << unknown << " are of unknown operators, "
+  std::cout << passed << " of " << folders.size() / step << " cases pass, " << unknown << " are of unknown operators, "
             << long_ones << " take too many steps\n"
             << failures;
-  EXPECT_GE(passed, 890);
+  EXPECT_GE(passed, 1200 / step);
 }
 
 }  // namespace
