@@ -34,6 +34,21 @@ TEST(verify, says_what_is_not_legal_at_a_stage) {
   EXPECT_EQ(first_code(f, {"compact_buffers"}), "");
 }
 
+TEST(verify, asks_nothing_of_blocks_without_instances) {
+  for (const int64_t n : {0, 1}) {
+    const Buffer a = buffer("A", {int64(n)}, DType::float32());
+    const Var i = var("i"), vi = var("vi");
+    Stmt sum = block("sum", {iter(vi, int64(n))}, {i},
+                     make<BufferStore>(a, load(a, {vi - 1}) + load(a, {vi}), std::vector<Expr>{vi}));
+    const Function f = prim_func({a}, root_block(loop(i, int64(n), sum)));
+    const Function lies = changed(f, [](NodeRef node) -> NodeRef {
+      const auto* b = node.as<Block>();
+      return b && b->name == "sum" ? NodeRef(with(*b, [](Block& copy) { copy.reads = copy.writes; })) : node;
+    });
+    EXPECT_EQ(first_code(lies), n == 0 ? "" : "tir-region-not-covered");
+  }
+}
+
 TEST(verify, rejects_mutated_programs) {
   const Function f = matmul(int64(2), int64(5), int64(3), 4, ForKind::serial);
   const auto with_store = [&](support::function_ref<void(BufferStore&)> mutate) {
