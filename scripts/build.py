@@ -20,17 +20,16 @@ def environment():
     return dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}")
 
 
-def configure(name, unity=True, preset=None, options=()):
-    """Makes the build folder `name` from `preset` (the one of that name) unless it is there.
+def configure(name):
+    """Makes the build folder of the preset `name` unless it is there.
 
-    `unity`: sources are compiled by eights, which makes a build from nothing several times quicker; after an edit its
-    eight are compiled anew.
+    Sources are compiled by eights, which makes a build from nothing several times quicker; after an edit its eight are
+    compiled anew.
     """
     if not is_empty(name):
         take_back_from_pip(folder(name))
         return
-    command = ["cmake", "--preset", preset or name, "-B", folder(name), "--log-level=WARNING"]
-    command += [*(["-DLATHE_UNITY=ON"] if unity else []), *options]
+    command = ["cmake", "--preset", name, "-B", folder(name), "--log-level=WARNING", "-DLATHE_UNITY=ON"]
     subprocess.run(command, cwd=ROOT, env=environment(), check=True, stdout=subprocess.DEVNULL)
 
 
@@ -43,8 +42,8 @@ def take_back_from_pip(path):
     subprocess.run(command, cwd=ROOT, env=environment(), check=True, stdout=subprocess.DEVNULL)
 
 
-def build(name="dev", targets=(), unity=True, preset=None):
-    configure(name, unity, preset)
+def build(name="dev", targets=()):
+    configure(name)
     subprocess.run(["ninja", "-C", folder(name), *targets], env=environment(), check=True)
 
 
