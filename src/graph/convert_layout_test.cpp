@@ -11,14 +11,9 @@ namespace {
 using namespace testing;  // NOLINT: the fixture's words
 using Names = std::vector<std::string>;
 
-// Vectors of four floats.
-support::Result<ir::IRModule> convert_for_four_lanes(ir::IRModule module, const ir::PassContext& context) {
-  target::Target target;
-  target.vector_bits = 128;
-  return convert_layout(std::move(module), target, context);
-}
 ir::IRModule converted(const ir::IRModule& module) {
-  return eliminate_dead_code(convert_for_four_lanes(module, context()).value_or_throw(), context()).value_or_throw();
+  return eliminate_dead_code(for_four_lanes(convert_layout)(module, context()).value_or_throw(), context())
+      .value_or_throw();
 }
 
 Names names(const std::string& spaced) {
@@ -35,7 +30,7 @@ Expr conv(Graph& g, const Expr& x, const Extents& kernel, const Extents& padding
   return g.call(ops::conv, {x, weights(kernel, 1)}, attributes);
 }
 
-TEST(convert_layout, makes_of_programs_what_its_text_expects) { expect_text(convert_for_four_lanes, __FILE__); }
+TEST(convert_layout, makes_of_programs_what_its_text_expects) { expect_text(for_four_lanes(convert_layout), __FILE__); }
 
 TEST(convert_layout, gives_a_convolution_channels_last_and_its_result_back) {
   Graph g;

@@ -11,14 +11,8 @@ namespace {
 using namespace testing;  // NOLINT: the fixture's words
 using Names = std::vector<std::string>;
 
-// Vectors of four floats.
-support::Result<ir::IRModule> pack_for_four_lanes(ir::IRModule module, const ir::PassContext& context) {
-  target::Target target;
-  target.vector_bits = 128;
-  return pack_weights(std::move(module), target, context);
-}
 ir::IRModule packed(const ir::IRModule& module) {
-  return fold_constants(pack_for_four_lanes(module, context()).value_or_throw(), context()).value_or_throw();
+  return fold_constants(for_four_lanes(pack_weights)(module, context()).value_or_throw(), context()).value_or_throw();
 }
 
 ir::IRModule product(int64_t k, int64_t n) {
@@ -39,7 +33,7 @@ const ir::TensorDataNode& weight_of(const ir::IRModule& module, std::string_view
   return *call->args[1].as<relax::Constant>()->data;
 }
 
-TEST(pack_weights, makes_of_programs_what_its_text_expects) { expect_text(pack_for_four_lanes, __FILE__); }
+TEST(pack_weights, makes_of_programs_what_its_text_expects) { expect_text(for_four_lanes(pack_weights), __FILE__); }
 
 TEST(pack_weights, puts_the_columns_of_a_product_in_padded_panels) {
   const auto before = product(3, 11);

@@ -4,6 +4,7 @@
 
 #include "ir/pass.h"
 #include "relax/block_builder.h"
+#include "target/target.h"
 
 namespace lathe::graph::testing {
 
@@ -44,6 +45,10 @@ const relax::Constant* constant_result(const ir::IRModule& module);
 
 // The context of passes in tests: constants are folded by the graph oracle.
 ir::PassContext context();
+
+// A pass that chooses by the target, for vectors of four floats.
+ir::Pass for_four_lanes(support::Result<ir::IRModule> (*pass)(ir::IRModule, const target::Target&,
+                                                              const ir::PassContext&));
 
 // The pass makes of the programs in x_test.txt what is expected there, and "main" computes the same; `test` is the
 // __FILE__ of x_test.cpp.

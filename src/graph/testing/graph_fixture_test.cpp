@@ -174,6 +174,15 @@ const relax::Constant* constant_result(const ir::IRModule& module) {
   return main_of(module)->body.as<SeqExpr>()->body.as<relax::Constant>();
 }
 
+ir::Pass for_four_lanes(support::Result<ir::IRModule> (*pass)(ir::IRModule, const target::Target&,
+                                                              const ir::PassContext&)) {
+  target::Target target;
+  target.vector_bits = 128;
+  return [pass, target](ir::IRModule module, const ir::PassContext& context) {
+    return pass(std::move(module), target, context);
+  };
+}
+
 ir::PassContext context() {
   ir::PassContext context;
   context.evaluate = [](const ir::IRModule& module, const std::string& function,
