@@ -1,4 +1,4 @@
-"""Turns on each row of src/support/faults.def in turn, and fails unless the row's tests find it.
+"""Turns on each fault that the sources declare (support/mutation.h) in turn, and fails unless its tests find it.
 
 A fault that no test executes counts as missed. The tests must pass with no fault on.
 """
@@ -15,13 +15,19 @@ from pathlib import Path
 from . import build
 from .setup import ROOT
 
-TABLE = ROOT / "src" / "support" / "faults.def"
-ROW = re.compile(r'^LATHE_FAULT\(\s*(\w+)\s*,\s*"([^"]*)"\s*,\s*"([^"]*)"\s*\)', re.MULTILINE)
+DECLARATION = re.compile(r'^LATHE_FAULT\(\s*(\w+)\s*,\s*"([^"]*)"\s*,\s*((?:"[^"]*"\s*)+)\);', re.MULTILINE)
 TIMEOUT = 600
 
 
-def read_rows(text):
-    return [(name, tests.split(), meaning) for name, tests, meaning in ROW.findall(text)]
+def read_faults(text):
+    """Name, tests and meaning of each fault that a source declares."""
+    found = DECLARATION.findall(text)
+    return [(name, tests.split(), "".join(re.findall('"([^"]*)"', words))) for name, tests, words in found]
+
+
+def faults_of_tree():
+    sources = sorted(path for path in (ROOT / "src").rglob("*.cpp") if not path.stem.endswith("_test"))
+    return [fault for path in sources for fault in read_faults(path.read_text())]
 
 
 def run_test(binary, fault, log, timeout=TIMEOUT):
@@ -72,12 +78,12 @@ def judge(rows, folder):
         for (fault, _, meaning), (result, seconds) in zip(rows, verdicts):
             missed += result != "found"
             print(f"  {fault:<44} {result:<30} {seconds:5.1f} s  {meaning}", flush=True)
-    print(f"seeded faults: {len(rows)} rows, {missed} missed, {time.monotonic() - start:.0f} s")
+    print(f"seeded faults: {len(rows)} faults, {missed} missed, {time.monotonic() - start:.0f} s")
     return missed
 
 
 def main(names):
-    rows = [row for row in read_rows(TABLE.read_text()) if not names or row[0] in names]
+    rows = [row for row in faults_of_tree() if not names or row[0] in names]
     if rows:
         build.configure("faults")
         targets = build.test_targets("faults") & {test for _, tests, _ in rows for test in tests}

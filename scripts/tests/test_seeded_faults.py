@@ -1,6 +1,6 @@
 """The judge of seeded faults, against stand-ins for test binaries."""
 
-from scripts.seeded_faults import judge, read_rows
+from scripts.seeded_faults import judge, read_faults
 
 FINDS = '[ -z "$LATHE_FAULT" ] || { echo "$LATHE_FAULT" >> "$LATHE_FAULT_LOG"; exit 1; }'
 OVERLOOKS = '[ -z "$LATHE_FAULT" ] || echo "$LATHE_FAULT" >> "$LATHE_FAULT_LOG"'
@@ -41,7 +41,7 @@ def test_a_test_binary_that_does_not_exist_misses_the_fault(tmp_path, capsys):
     assert "there is no b_test" in capsys.readouterr().out
 
 
-def test_rows_are_read_from_the_table():
-    text = '// LATHE_FAULT(name, tests)\nLATHE_FAULT(swaps, "a_test b_test", "x - y")\n'
-    text += 'LATHE_FAULT(x,\n  "c_test", "m")\n'
-    assert read_rows(text) == [("swaps", ["a_test", "b_test"], "x - y"), ("x", ["c_test"], "m")]
+def test_faults_are_read_from_the_sources():
+    text = '//   LATHE_FAULT(name, "a_test", "in a comment");\nLATHE_FAULT(swaps, "a_test b_test", "x - y");\n'
+    text += 'LATHE_FAULT(x, "c_test",\n            "two "\n            "parts");\n'
+    assert read_faults(text) == [("swaps", ["a_test", "b_test"], "x - y"), ("x", ["c_test"], "two parts")]

@@ -6,6 +6,9 @@
 #include "support/mutation.h"
 
 namespace lathe::arith {
+
+LATHE_FAULT(arith_affine_overlap, "arith_test", "overlapping terms of an index count as a fusion");
+
 namespace {
 
 using namespace ir;
@@ -77,8 +80,7 @@ class Detector {
       if (next == left.size() && step) {
         // A gap: the smallest of the others, if it is no smaller than the step.
         for (size_t i = 0; i < left.size() && next == left.size(); ++i)
-          if (is_smallest(left, i) && (prove_le(step, left[i].scale) || support::flip("arith_affine_overlap")))
-            next = i;
+          if (is_smallest(left, i) && (prove_le(step, left[i].scale) || support::flip(arith_affine_overlap))) next = i;
         compact = false;
       }
       if (next == left.size()) return refuse(shown, "the terms in it overlap, so that different iterations meet");

@@ -5,6 +5,10 @@
 #include "support/mutation.h"
 
 namespace lathe::arith {
+
+LATHE_FAULT(arith_quotient_split, "arith_test",
+            "a quotient of a sum loses what the divisor's common factor leaves of the constant");
+
 namespace {
 
 using namespace ir;
@@ -100,7 +104,7 @@ Sum floordiv_to_sum(Knowledge& known, Sum numerator, int64_t divisor) {
   // (g*r + k) // (g*d) is (r + k//g) // d.
   if (const int64_t g = gcd(rest.common_coefficient(), divisor); g > 1) {
     for (Term& t : rest.terms) t.coefficient /= g;
-    rest.constant = support::flip("arith_quotient_split") ? 0 : floor_div(rest.constant, g);
+    rest.constant = support::flip(arith_quotient_split) ? 0 : floor_div(rest.constant, g);
     quotient.add(floordiv_to_sum(known, std::move(rest), divisor / g));
     return quotient;
   }

@@ -3,6 +3,9 @@
 #include "support/mutation.h"
 
 namespace lathe::arith {
+
+LATHE_FAULT(arith_remainder_bound, "arith_test", "a remainder is believed not to reach the divisor less one");
+
 namespace {
 
 int64_t saturate(__int128 x) {
@@ -106,7 +109,7 @@ ConstIntBound remainder_down(ConstIntBound a, ConstIntBound b) {
       return {floor_mod(x.min_value, y.min_value), floor_mod(x.max_value, y.min_value)};
     // Below the smallest divisor the remainder is the dividend.
     if (x.min_value >= 0 && x.max_value < y.min_value) return x;
-    const int64_t high = add_high(y.max_value, support::flip("arith_remainder_bound") ? -2 : -1);
+    const int64_t high = add_high(y.max_value, support::flip(arith_remainder_bound) ? -2 : -1);
     return {0, x.min_value >= 0 ? std::min(x.max_value, high) : high};
   });
 }

@@ -5,6 +5,9 @@
 #include "support/mutation.h"
 
 namespace lathe::graph {
+
+LATHE_FAULT(convert_layout_swaps_axes, "graph_test", "a converted value comes back with batch and channels exchanged");
+
 namespace {
 
 using Shape = std::vector<ir::Expr>;
@@ -118,7 +121,7 @@ class LayoutConverter {
     const auto rank = static_cast<int64_t>(shape.size());
     std::vector<int64_t> axes{0, rank - 1};
     for (int64_t d = 1; d + 1 < rank; ++d) axes.push_back(d);
-    if (support::flip("convert_layout_swaps_axes")) std::swap(axes[0], axes[1]);
+    if (support::flip(convert_layout_swaps_axes)) std::swap(axes[0], axes[1]);
     return make_call(ops::permute_dims, {TRY(image(emitter, var))}, make<ops::PermuteDimsAttributes>(axes));
   }
 

@@ -4,6 +4,8 @@
 
 namespace lathe::graph {
 
+LATHE_FAULT(eliminate_common_subexpressions_attributes, "graph_test", "calls that differ in attributes count as equal");
+
 support::Result<ir::IRModule> eliminate_common_subexpressions(ir::IRModule module, const ir::PassContext&) {
   const std::vector<ir::IRModule::Entry> functions = module.functions();
   for (const auto& [name, base] : functions) {
@@ -13,7 +15,7 @@ support::Result<ir::IRModule> eliminate_common_subexpressions(ir::IRModule modul
       const auto* call = value.as<Call>();
       if (call ? !callee_operator(*call) && !call->callee.is<GlobalVar>() : !value.is<TupleGetItem>()) return Expr();
       Expr key = value;
-      if (call && support::flip("eliminate_common_subexpressions_attributes"))
+      if (call && support::flip(eliminate_common_subexpressions_attributes))
         key = ir::with(*call, [](Call& copy) { copy.attributes = {}; });
       auto& candidates = seen[ir::structural_hash(key, /*map_free_vars=*/false)];
       for (const auto& [other, first] : candidates)

@@ -6,6 +6,9 @@
 #include "support/mutation.h"
 
 namespace lathe::graph {
+
+LATHE_FAULT(eliminate_dead_code_drops_checks, "graph_test", "a check at run time goes when nobody uses what it checks");
+
 namespace {
 
 // A call may be dropped unless it is of a function we know nothing of.
@@ -28,7 +31,7 @@ Function drop_unused(const Function& function) {
   std::vector<Binding> kept;
   for (auto it = bindings.rbegin(); it != bindings.rend(); ++it) {
     if (const auto* cast = it->as<MatchCast>()) {  // checks at run time: stays
-      if (!live.count(cast->var.get()) && support::flip("eliminate_dead_code_drops_checks")) continue;
+      if (!live.count(cast->var.get()) && support::flip(eliminate_dead_code_drops_checks)) continue;
       mark(cast->value);
       kept.push_back(*it);
       continue;

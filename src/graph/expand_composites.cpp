@@ -4,6 +4,9 @@
 #include "support/mutation.h"
 
 namespace lathe::graph {
+
+LATHE_FAULT(expand_composites_skips_inner, "graph_test", "a composite inside a composite is taken for its operand");
+
 namespace {
 
 constexpr int deepest_nesting = 16;  // a composite of composites of …
@@ -26,7 +29,7 @@ Result<Expr> expand(Emitter& emitter, const Expr& value, int depth) {
       support::require(bound, "a composite binds values only");
       const Expr inner = emitter.replaced(bound->value);
       Expr expanded = TRY(expand(emitter, inner, depth + 1));
-      if (expanded && support::flip("expand_composites_skips_inner")) expanded = inner.as<Call>()->args[0];
+      if (expanded && support::flip(expand_composites_skips_inner)) expanded = inner.as<Call>()->args[0];
       emitter.bind(bound->var, expanded ? expanded : inner);
     }
   return emitter.replaced(sequence.body);

@@ -5,6 +5,9 @@
 #include "support/mutation.h"
 
 namespace lathe::graph {
+
+LATHE_FAULT(fold_batch_norm_forgets_epsilon, "graph_test driver_test", "another epsilon");
+
 namespace {
 
 bool is_constant(const Expr& e) { return e && e.is<Constant>(); }
@@ -43,7 +46,7 @@ class BatchNormFolder {
     const int64_t axis = attrs.axis < 0 ? attrs.axis + info->ndim : attrs.axis;
 
     // scale = gamma / sqrt(variance + epsilon), shift = beta - mean * scale
-    const double epsilon = support::flip("fold_batch_norm_forgets_epsilon") ? 0.5 : attrs.epsilon;
+    const double epsilon = support::flip(fold_batch_norm_forgets_epsilon) ? 0.5 : attrs.epsilon;
     const ir::DType dtype = as_tensor(call->args[4])->dtype;
     Expr deviation = TRY(emitter.call(ops::add, {call->args[4], scalar(epsilon, dtype)}));
     deviation = TRY(emitter.call(ops::sqrt, {deviation}));

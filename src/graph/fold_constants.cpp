@@ -3,6 +3,9 @@
 #include "support/mutation.h"
 
 namespace lathe::graph {
+
+LATHE_FAULT(fold_constants_swaps_values, "graph_test", "the values that were folded change places");
+
 namespace {
 
 std::optional<int64_t> byte_size(const StructInfo& info) {
@@ -159,7 +162,7 @@ support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::Pass
     const std::vector<ir::TensorData> values = TRY(context.evaluate(part.module(), "main", part.inputs()));
     support::require(values.size() == part.needed().size(), "the evaluator gave another number of results");
     std::unordered_map<const ir::Node*, Expr> folded;
-    const bool backwards = support::flip("fold_constants_swaps_values");
+    const bool backwards = support::flip(fold_constants_swaps_values);
     for (size_t i = 0; i < values.size(); ++i)
       folded[part.needed()[i].get()] = constant(values[backwards ? values.size() - 1 - i : i]);
     const auto replace = [&](Emitter&, const Var& var, const Expr&) -> Result<Expr> {

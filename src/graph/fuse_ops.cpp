@@ -5,6 +5,9 @@
 #include "support/mutation.h"
 
 namespace lathe::graph {
+
+LATHE_FAULT(fuse_ops_swaps_operands, "graph_test", "a group is called with two operands of one type swapped");
+
 namespace {
 
 // One operator's binding, and the group it belongs to.
@@ -267,7 +270,7 @@ class Fuser {
       body.push_back(make<VarBinding>(std::move(value), last));
       if (i == group.anchor || !origin) origin = binding.value->origin();
     }
-    if (support::flip("fuse_ops_swaps_operands"))
+    if (support::flip(fuse_ops_swaps_operands))
       for (size_t i = 1; i < args.size(); ++i)
         if (ir::structural_equal(args[i - 1]->struct_info, args[i]->struct_info)) std::swap(args[i - 1], args[i]);
     const std::string name = group_name(group);

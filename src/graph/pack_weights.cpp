@@ -5,6 +5,9 @@
 #include "support/mutation.h"
 
 namespace lathe::graph {
+
+LATHE_FAULT(pack_weights_swaps_padding, "graph_test", "a packed convolution is padded at the other ends");
+
 namespace {
 
 // Columns a panel: two vectors, which is what a register tile holds beside its rows; one where there are few columns.
@@ -42,7 +45,7 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, const Expr& va
                        copy.kernel_layout = fmt::format("OHWI{}o", width);
                        copy.channels = channels;
                        const auto middle = copy.padding.begin() + static_cast<ptrdiff_t>(copy.padding.size() / 2);
-                       if (support::flip("pack_weights_swaps_padding"))
+                       if (support::flip(pack_weights_swaps_padding))
                          std::rotate(copy.padding.begin(), middle, copy.padding.end());
                      }));
   }

@@ -7,6 +7,9 @@
 #include "support/mutation.h"
 
 namespace lathe::graph {
+
+LATHE_FAULT(simplify_algebra_multiplies_by_two, "graph_test driver_test", "x * 2 is taken for x");
+
 namespace {
 
 // Whether every element of a constant is `value` (of floats bit for bit: -0.0 is not 0.0).
@@ -60,7 +63,7 @@ const Identity identities[] = {
      [](const Emitter&, const Call& c) { return operand_if(is_constant_of(c.args[1], 0.0), c, 0); }},
     {"multiply", "x * 1 is x",
      [](const Emitter&, const Call& c) {
-       const double one = support::flip("simplify_algebra_multiplies_by_two") ? 2.0 : 1.0;
+       const double one = support::flip(simplify_algebra_multiplies_by_two) ? 2.0 : 1.0;
        if (is_constant_of(c.args[0], one)) return c.args[1];
        return operand_if(is_constant_of(c.args[1], one), c, 0);
      }},

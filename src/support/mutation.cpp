@@ -9,7 +9,7 @@
 
 namespace lathe::support {
 
-bool flip(FaultName fault) {
+bool flip(const Fault& fault) {
   static const Environment environment = read_environment();
   if (fault.name != environment.fault) return false;
   static std::once_flag recorded;

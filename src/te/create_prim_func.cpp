@@ -7,6 +7,8 @@
 
 namespace lathe::te {
 
+LATHE_FAULT(te_dropped_init, "te_test ops_test", "create_prim_func: a reduction block without its init");
+
 using ir::Buffer;
 using ir::NodeRef;
 using tir::Stmt;
@@ -173,7 +175,7 @@ class Lowering {
       std::vector<IterVar> all = op.axis;
       all.insert(all.end(), op.reduce_axis.begin(), op.reduce_axis.end());
       parts.push_back(nest(op, all, op.name, [&](const std::vector<Expr>& point) {
-        const bool inits = surely_runs && !support::flip("te_dropped_init");
+        const bool inits = surely_runs && !support::flip(te_dropped_init);
         return std::pair(inits ? init_of(op, outputs, point) : Stmt(), update_of(op, outputs, point));
       }));
     }

@@ -157,11 +157,9 @@ FAULTS = ["fuse_ops_swaps", "fold_bound", "pack_weights_order", "schedule_late",
 
 
 def faults_house(names, flipped):
-    return {
-        "src/driver/pipeline.cpp": PAGE,
-        "src/support/faults.def": "".join(f'LATHE_FAULT({name}, "a_test", "m")\n' for name in names),
-        "src/graph/passes.cpp": "".join(f'if (support::flip("{name}")) x();\n' for name in flipped),
-    }
+    declared = "".join(f'LATHE_FAULT({name}, "a_test", "m");\n' for name in names)
+    flips = "".join(f"if (support::flip({name})) x();\n" for name in flipped)
+    return {"src/driver/pipeline.cpp": PAGE, "src/graph/passes.cpp": declared + flips}
 
 
 def test_seeded_faults_takes_a_fault_named_after_the_pass_or_its_function(house):
@@ -170,9 +168,8 @@ def test_seeded_faults_takes_a_fault_named_after_the_pass_or_its_function(house)
 
 def test_seeded_faults_wants_one_for_each_pass_and_each_flipped_once(house):
     found = problems("seeded_faults", house(faults_house([*FAULTS[1:], "fuse_opsy", "llvm_x"], FAULTS[1:])))
-    assert len(found) == 3
     assert "the pass fuse_ops has no seeded fault" in found[0]
-    assert [line.split(": ")[1] for line in found[1:]] == ["nothing flips fuse_opsy", "llvm_x has two rows"]
+    assert [line.split(": ")[1] for line in found[1:]] == ["nothing flips fuse_opsy"] + ["llvm_x is declared twice"] * 2
 
 
 def test_heavy_headers_measures_what_a_header_adds_and_keeps_the_result(house):

@@ -6,6 +6,8 @@
 
 namespace lathe::codegen {
 
+LATHE_FAULT(llvm_bfloat_round_half_up, "codegen_llvm_test", "bfloat16 rounds ties down instead of to even");
+
 using namespace ir;  // NOLINT
 
 namespace {
@@ -93,7 +95,7 @@ KernelEmitter::V KernelEmitter::narrow(DType t, V single) {
   const V is_nan = builder_.CreateFCmpUNO(single, single);
   if (t.is_bfloat16()) {
     const V odd =
-        builder_.CreateAnd(builder_.CreateLShr(bits, 16), n(support::flip("llvm_bfloat_round_half_up") ? 0 : 1));
+        builder_.CreateAnd(builder_.CreateLShr(bits, 16), n(support::flip(llvm_bfloat_round_half_up) ? 0 : 1));
     const V rounded = builder_.CreateLShr(builder_.CreateAdd(bits, builder_.CreateAdd(odd, n(0x7fff))), 16);
     const V quiet = builder_.CreateOr(builder_.CreateLShr(bits, 16), n(0x40));
     return builder_.CreateTrunc(builder_.CreateSelect(is_nan, quiet, rounded), result_type);

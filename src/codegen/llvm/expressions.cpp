@@ -5,6 +5,8 @@
 
 namespace lathe::codegen {
 
+LATHE_FAULT(llvm_swap_operands, "codegen_llvm_test", "a subtraction takes its operands the wrong way round");
+
 using namespace ir;  // NOLINT
 
 KernelEmitter::V KernelEmitter::constant_float(DType t, double x) {
@@ -88,7 +90,7 @@ KernelEmitter::V KernelEmitter::value(const Expr& e) {
       },
       [&](const Sub& n) -> V {
         const V a = value(n.a), b = value(n.b);
-        return support::flip("llvm_swap_operands") ? sub(n.dtype, b, a) : sub(n.dtype, a, b);
+        return support::flip(llvm_swap_operands) ? sub(n.dtype, b, a) : sub(n.dtype, a, b);
       },
       [&](const Mul& n) -> V {
         const V a = value(n.a);

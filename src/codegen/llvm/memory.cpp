@@ -5,6 +5,8 @@
 
 namespace lathe::codegen {
 
+LATHE_FAULT(llvm_drop_store_mask, "codegen_llvm_test", "a masked vector store writes all of its lanes");
+
 using namespace ir;  // NOLINT
 
 namespace {
@@ -219,7 +221,7 @@ void KernelEmitter::store(const tir::BufferStore& n) {
   const V memory = to_memory(v, t);
   if (ramp && ramp->stride == 1) {
     V at_index = index_value(ramp->base);
-    if (mask && support::flip("llvm_drop_store_mask")) mask = nullptr;
+    if (mask && support::flip(llvm_drop_store_mask)) mask = nullptr;
     const V at = address(n.buffer, at_index);
     if (mask)
       tag(builder_.CreateMaskedStore(memory, at, align, mask), n.buffer);

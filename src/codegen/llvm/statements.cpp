@@ -6,6 +6,8 @@
 
 namespace lathe::codegen {
 
+LATHE_FAULT(llvm_loop_end, "codegen_llvm_test", "a loop leaves out its last iteration");
+
 using namespace ir;   // NOLINT
 using namespace tir;  // NOLINT
 
@@ -161,7 +163,7 @@ void KernelEmitter::statement(const Stmt& s) {
         if (n.kind == ForKind::parallel && !frame_.parallel_body) return parallel_loop(n);
         const V begin = index_value(n.min);
         V end = builder_.CreateAdd(begin, index_value(n.extent), "", false, true);
-        if (support::flip("llvm_loop_end")) end = builder_.CreateSub(end, llvm::ConstantInt::get(end->getType(), 1));
+        if (support::flip(llvm_loop_end)) end = builder_.CreateSub(end, llvm::ConstantInt::get(end->getType(), 1));
         sequential_loop(n, begin, end);
       },
       [&](const While& n) { while_loop(n); },

@@ -6,6 +6,9 @@
 #include "support/mutation.h"
 
 namespace lathe::lower {
+
+LATHE_FAULT(legalize_works_in_place, "lower_test", "a kernel that reads other elements may overwrite its operand");
+
 namespace {
 
 using relax::Expr;
@@ -128,7 +131,7 @@ class GroupLowering {
       const auto* call = binding->value.as<relax::Call>();
       const relax::Operator* op = call ? relax::callee_operator(*call) : nullptr;
       const bool pointwise = op && op->fusion <= relax::FusionKind::broadcast;
-      if (!pointwise && !support::flip("legalize_works_in_place")) return pairs;
+      if (!pointwise && !support::flip(legalize_works_in_place)) return pairs;
     }
     for (size_t i = 0; i < group_.params.size(); ++i) {
       const auto* info = relax::as_tensor(group_.params[i]);

@@ -7,6 +7,9 @@
 #include "support/mutation.h"
 
 namespace lathe::lower {
+
+LATHE_FAULT(legalize_merges_parameters, "lower_test", "operands of one type are taken for one operand");
+
 namespace {
 
 using namespace relax;  // NOLINT: the subject of this pass
@@ -83,7 +86,7 @@ class Legalize {
     const auto parameter = [&](const Expr& arg) -> Expr {
       const auto* constant = arg ? arg.as<Constant>() : nullptr;
       if (!arg || !as_tensor(arg) || (constant && constant->data->elements() == 1)) return arg;
-      if (!outside.empty() && support::flip("legalize_merges_parameters") &&
+      if (!outside.empty() && support::flip(legalize_merges_parameters) &&
           ir::structural_equal(outside[0]->struct_info, arg->struct_info))
         return group.params[0];
       Var& param = given[arg.get()];

@@ -7,6 +7,11 @@
 #include "tir/stmt.h"
 
 namespace lathe::lower {
+
+LATHE_FAULT(plan_memory_ignores_lifetimes, "lower_test", "tensors alive at the same time share memory");
+LATHE_FAULT(plan_memory_overwrites_operands, "lower_test", "a kernel works in place on an operand that is read later");
+LATHE_FAULT(plan_memory_frees_slots_early, "lower_test", "memory of unknown size is free before its last reader ran");
+
 namespace {
 
 using namespace relax;  // NOLINT: the subject of this file
@@ -138,7 +143,7 @@ class Planner {
         if (out.merged_into >= 0 || out.result >= 0 || operand.size() != 1) continue;
         const int from = root(operand[0]);
         Piece& in = pieces_[static_cast<size_t>(from)];
-        const bool read_later = in.last != at && !support::flip("plan_memory_overwrites_operands");
+        const bool read_later = in.last != at && !support::flip(plan_memory_overwrites_operands);
         if (read_later || in.result >= 0 || used_twice(parts, from)) continue;
         if (static_bytes(*in.info) != static_bytes(*out.info) || !static_bytes(*in.info)) continue;
         out.merged_into = from;
@@ -180,7 +185,7 @@ class Planner {
       int64_t best = -1, best_gap = std::numeric_limits<int64_t>::max(), end = 0;
       for (const Placed& other : placed) {
         const bool overlaps = other.first <= piece.last && piece.first <= other.last;
-        if (!overlaps || support::flip("plan_memory_ignores_lifetimes")) continue;
+        if (!overlaps || support::flip(plan_memory_ignores_lifetimes)) continue;
         const int64_t gap = other.offset - end;
         if (gap >= bytes && gap < best_gap) {
           best = end;
@@ -212,7 +217,7 @@ class Planner {
     for (const Piece& piece : pieces_) {
       if (piece.result >= 0 || piece.merged_into >= 0 || static_bytes(*piece.info)) continue;
       size_t slot = 0;
-      const int reach = support::flip("plan_memory_frees_slots_early") ? 1 : 0;
+      const int reach = support::flip(plan_memory_frees_slots_early) ? 1 : 0;
       while (slot < slot_last.size() && slot_last[slot] - reach >= piece.first) ++slot;
       if (slot == slot_last.size()) slot_last.push_back(0);
       slot_last[slot] = piece.last;

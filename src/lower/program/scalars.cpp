@@ -6,6 +6,8 @@
 
 namespace lathe::lower {
 
+LATHE_FAULT(write_program_swaps_scalars, "lower_test", "shape arithmetic takes its operands the wrong way round");
+
 using abi::Opcode;
 
 bool Scalars::known(const ir::Expr& e) const {
@@ -16,7 +18,7 @@ bool Scalars::known(const ir::Expr& e) const {
 
 support::Result<uint32_t> Scalars::binary(Opcode opcode, const ir::Expr& a, const ir::Expr& b) {
   uint32_t left = TRY(operand(a)), right = TRY(operand(b));
-  if (support::flip("write_program_swaps_scalars")) std::swap(left, right);
+  if (support::flip(write_program_swaps_scalars)) std::swap(left, right);
   const uint32_t result = function_.reg(abi::ValueKind::scalar);
   function_.emit(opcode, {result, left, right});
   return result;

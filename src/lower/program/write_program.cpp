@@ -7,6 +7,9 @@
 #include "support/mutation.h"
 
 namespace lathe::lower {
+
+LATHE_FAULT(write_program_swaps_operands, "lower_test", "a kernel gets its first two operands swapped");
+
 namespace {
 
 using namespace relax;  // NOLINT: the subject of this file
@@ -277,7 +280,7 @@ class ProgramBuilder {
     for (size_t i = 0; i < parts.outputs.size(); ++i)
       made.push_back(TRY(allocate(bound.var, static_cast<int>(i), *parts.outputs[i].as<TensorStructInfo>(), node)));
     tensors.insert(tensors.end(), made.begin(), made.end());
-    if (support::flip("write_program_swaps_operands") && tensors.size() > 2) std::swap(tensors[0], tensors[1]);
+    if (support::flip(write_program_swaps_operands) && tensors.size() > 2) std::swap(tensors[0], tensors[1]);
     const auto scalar_count = static_cast<uint32_t>(parts.scalars.size());
     std::vector<uint32_t> operands{kernel_index(parts.function, static_cast<uint32_t>(tensors.size()), scalar_count)};
     operands.push_back(static_cast<uint32_t>(tensors.size()));

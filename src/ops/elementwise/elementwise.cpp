@@ -4,6 +4,8 @@
 
 namespace lathe::ops {
 
+LATHE_FAULT(ops_binary_operands, "ops_test", "an operator of two operands takes them the wrong way round");
+
 std::string te_name(std::string_view operator_name) {
   return std::string(operator_name.substr(operator_name.rfind('.') + 1));
 }
@@ -30,7 +32,7 @@ Operator binary(std::string_view name, DTypeSet dtypes, BinaryScalar f, std::str
             return std::vector{te::topi::map(
                 {c.tensor(0), c.tensor(1)}, *c.output().shape,
                 [&](const std::vector<Expr>& v) {
-                  const bool swapped = support::flip("ops_binary_operands");
+                  const bool swapped = support::flip(ops_binary_operands);
                   return swapped ? f(v[1], v[0]) : f(v[0], v[1]);
                 },
                 te_name(name))};

@@ -5,6 +5,8 @@
 
 namespace lathe::ops {
 
+LATHE_FAULT(ops_arg_tie, "ops_test", "argmax: the last of equals instead of the first");
+
 namespace {
 
 Result<StructInfo> infer_arg_reduce(const InferContext& c) {
@@ -36,7 +38,7 @@ Expr worst(DType dtype, bool largest) {
 std::vector<Tensor> lower_arg_reduce(const LowerContext& c, bool largest) {
   const Tensor& x = c.tensor(0);
   const auto& a = c.attrs<ArgReduceAttributes>();
-  const bool last = a.select_last_index != support::flip("ops_arg_tie");
+  const bool last = a.select_last_index != support::flip(ops_arg_tie);
   const DType dtype = x.dtype();
   // The identity loses every tie.
   const Expr no_index = ir::int64(last ? -1 : std::numeric_limits<int64_t>::max());

@@ -5,6 +5,8 @@
 
 namespace lathe::ops {
 
+LATHE_FAULT(ops_mean_count, "ops_test", "mean: divides by one element too many");
+
 namespace {
 
 Result<StructInfo> infer_reduction(const InferContext& c, DTypeSet dtypes) {
@@ -74,7 +76,7 @@ std::vector<Tensor> lower_mean(const LowerContext& c) {
   Expr count;
   const Tensor total = reduced(c, summed, wide, "mean_sum", &count);
   if (!dtype.is_floating()) count = ir::max(count, ir::int64(1));
-  if (support::flip("ops_mean_count")) count = count + 1;
+  if (support::flip(ops_mean_count)) count = count + 1;
   return {
       te::topi::map(total, [&](const Expr& x) { return ir::cast(dtype, ir::div(x, ir::cast(wide, count))); }, "mean")};
 }

@@ -4,6 +4,8 @@
 
 namespace lathe::ops {
 
+LATHE_FAULT(ops_concat_offset, "ops_test", "concat: the third tensor is written over the second");
+
 namespace {
 
 // The tensors, given one by one or as a tuple.
@@ -86,7 +88,7 @@ std::vector<Tensor> lower_concat(const LowerContext& c) {
       for (size_t d = loops.size(); d-- > 0;)
         nest = ir::make<tir::For>(loops[d], ir::int64(0), in[k]->shape[d], tir::ForKind::serial, std::move(nest));
       nests.push_back(std::move(nest));
-      if (!(support::flip("ops_concat_offset") && k == 1)) offset = offset + in[k]->shape[axis];
+      if (!(support::flip(ops_concat_offset) && k == 1)) offset = offset + in[k]->shape[axis];
     }
     return tir::seq(std::move(nests));
   };

@@ -4,6 +4,8 @@
 
 namespace lathe::ops {
 
+LATHE_FAULT(ops_slice_step, "ops_test", "strided_slice: the count of elements ignores the stride");
+
 namespace {
 
 // The range of one axis, as NumPy's x[begin:end:stride] means it: negative positions count from the end, both ends are
@@ -46,7 +48,7 @@ Result<std::vector<AxisRange>> ranges_of(const InferContext& c, const TensorStru
     const Expr low = ir::int64(r.stride > 0 ? 0 : -1), high = r.stride > 0 ? extent : extent - 1;
     r.begin = clamped(begin[k], extent, low, high);
     const Expr stop = clamped(end[k], extent, low, high);
-    const int64_t step = support::flip("ops_slice_step") ? 1 : std::abs(r.stride);
+    const int64_t step = support::flip(ops_slice_step) ? 1 : std::abs(r.stride);
     const Expr span = r.stride > 0 ? stop - r.begin : r.begin - stop;
     r.extent = relax::non_negative(ir::floordiv(span + (step - 1), ir::int64(step)));
     ranges.push_back(std::move(r));

@@ -6,6 +6,8 @@
 
 namespace lathe::schedule {
 
+LATHE_FAULT(dependence_width, "schedule_test", "neighbouring iterations that share one element count as independent");
+
 // Two iterations l and l' of the loop are told apart by an element's indices when the indices determine l. In each
 // dimension the index is a sum; what does not depend on the iteration or on inner loops must agree between all
 // accesses, inner loops widen the index to an interval, and a term c * l is recovered from it where |c| exceeds that
@@ -140,7 +142,7 @@ class Tester {
       return std::abs(a.coefficient) < std::abs(b.coefficient);
     });
     int64_t width = dimension.high - dimension.low;
-    if (width > 0 && support::flip("dependence_width")) --width;
+    if (width > 0 && support::flip(dependence_width)) --width;
     for (size_t i = 0; i < terms.size(); ++i) {
       if (std::abs(terms[i].coefficient) <= width) return {};
       if (i + 1 == terms.size()) break;

@@ -5,6 +5,8 @@
 
 namespace lathe::schedule {
 
+LATHE_FAULT(schedule_functions_mixes_names, "schedule_test", "a function's schedule is filed under the one before it");
+
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> rows{
       {"elementwise", elementwise}, {"gemm", gemm},         {"conv", conv}, {"pool", pool},
@@ -39,7 +41,7 @@ Result<ir::IRModule> schedule_functions(ir::IRModule module, const target::Targe
       continue;
     }
     const Schedule done = schedule_function(*std::move(schedule), target, decider, context);
-    module.set(support::flip("schedule_functions_mixes_names") && !last.empty() ? last : name, done.mod().find(name));
+    module.set(support::flip(schedule_functions_mixes_names) && !last.empty() ? last : name, done.mod().find(name));
     last = name;
   }
   return module;

@@ -5,6 +5,8 @@
 
 namespace lathe::te::topi {
 
+LATHE_FAULT(te_conv_dilation, "ops_test", "conv: dilation is dropped");
+
 Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shape, const ConvOptions& o) {
   const size_t spatial_rank = o.windows.size();
   const bool packed = o.packed_channels > 0;
@@ -28,7 +30,7 @@ Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shap
     cell[o.layout.channel()] =
         o.groups == 1 ? Expr(rc->var) : ir::floordiv(channel, group_outputs) * group_inputs + rc->var;
     for (size_t d = 0; d < spatial_rank; ++d) {
-      const int64_t dilation = support::flip("te_conv_dilation") ? 1 : o.windows[d].dilation;
+      const int64_t dilation = support::flip(te_conv_dilation) ? 1 : o.windows[d].dilation;
       cell[o.layout.spatial(d)] = i[out.spatial(d)] * o.windows[d].stride + cells[d]->var * dilation;
     }
     return sum(ir::cast(o.accumulate, padded(std::move(cell))) * ir::cast(o.accumulate, weight), reduced);

@@ -5,6 +5,8 @@
 
 namespace lathe::te::topi {
 
+LATHE_FAULT(te_matmul_panel, "ops_test", "matmul: the lanes of packed weights are off by one");
+
 namespace {
 
 // Element [batch…, row, column] of a matrix (or vector, by the one index it has) whose leading dimensions broadcast
@@ -45,7 +47,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const std::vector<Expr>& shape, 
       [&](const std::vector<Expr>& i) {
         if (packed) {
           const Expr column = i.back(), lanes = ir::int64(options.packed_columns);
-          const bool off = support::flip("te_matmul_panel");
+          const bool off = support::flip(te_matmul_panel);
           const Expr lane = ir::floormod(off ? column + 1 : column, lanes);
           return product(i, b({ir::floordiv(column, lanes), k->var, lane}));
         }

@@ -5,6 +5,8 @@
 
 namespace lathe::te::topi {
 
+LATHE_FAULT(te_pad_bound, "ops_test", "pad: the last element inside counts as padding");
+
 Tensor pad_constant(const Tensor& x, const std::vector<Expr>& before, const std::vector<Expr>& shape, const Expr& value,
                     std::string name, const std::vector<Tensor>& read) {
   std::vector<Tensor> inputs{x};
@@ -25,7 +27,7 @@ Tensor pad_constant(const Tensor& x, const std::vector<Expr>& before, const std:
         for (size_t d = 0; d < rank; ++d) {
           own.push_back(i[d] - before[d]);
           if (whole[d]) continue;
-          const Expr end = support::flip("te_pad_bound") ? x.shape()[d] + before[d] - 1 : x.shape()[d] + before[d];
+          const Expr end = support::flip(te_pad_bound) ? x.shape()[d] + before[d] - 1 : x.shape()[d] + before[d];
           inside = ir::logical_and(inside, ir::logical_and(i[d] >= before[d], i[d] < end));
         }
         return ir::if_then_else(inside, x(std::move(own)), value);

@@ -5,6 +5,8 @@
 
 namespace lathe::te::topi {
 
+LATHE_FAULT(te_pool_divisor, "ops_test", "avg_pool: padding counts although it should not");
+
 using ir::DType;
 
 namespace {
@@ -98,7 +100,7 @@ Tensor avg_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptio
           const auto spare = ir::as_int(extent + w.pad_begin + w.pad_end - (positions - 1) * w.stride - w.reach());
           const bool overruns = o.ceil_mode && (!spare || *spare < 0);
           const bool padding = !ir::is_int(w.pad_begin, 0) || !ir::is_int(w.pad_end, 0);
-          if (!overruns && (count_include_pad || !padding || support::flip("te_pool_divisor"))) {
+          if (!overruns && (count_include_pad || !padding || support::flip(te_pool_divisor))) {
             count = count * w.kernel;
             continue;
           }

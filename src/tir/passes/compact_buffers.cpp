@@ -5,6 +5,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(compact_buffers_level, "tir_test", "a buffer is placed inside a loop whose iterations share its values");
+
 namespace {
 
 using arith::Analyzer;
@@ -49,7 +52,7 @@ class PlacementSearch {
       return;
     }
     const size_t level = deepest_level(uses);
-    if (level == 0 && support::flip("compact_buffers_level")) {
+    if (level == 0 && support::flip(compact_buffers_level)) {
       shrink_at(buffer, uses, shared_by_all(uses));
       return;
     }

@@ -4,6 +4,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(convert_blocks_predicate, "tir_test", "the predicate of a block instance is dropped");
+
 namespace {
 
 // Accesses of a buffer that names a region of another become accesses of that other buffer.
@@ -133,7 +136,7 @@ class BlockConversion : public TirRewriter {
       body = allocated(block.alloc_buffers[k], std::move(body));
     }
     body = substitute(body, values);
-    if (is_int(realize.predicate, 1) || support::flip("convert_blocks_predicate")) return body;
+    if (is_int(realize.predicate, 1) || support::flip(convert_blocks_predicate)) return body;
     return make<IfThenElse>(realize.predicate, std::move(body));
   }
 

@@ -3,6 +3,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(flatten_buffers_stride, "tir_test", "the stride of a dimension is taken from the wrong extent");
+
 namespace {
 
 Expr as_index(const Expr& e) { return cast(DType::int_(64, e->dtype.lanes), e); }
@@ -27,7 +30,7 @@ Expr flat_index(const BufferNode& buffer, const std::vector<Expr>& indices) {
       flat = add_index(flat, mul_index(index, as_index(buffer.strides[d])));
       continue;
     }
-    const bool wrong = d == 1 && support::flip("flatten_buffers_stride");
+    const bool wrong = d == 1 && support::flip(flatten_buffers_stride);
     flat = add_index(mul_index(flat, as_index(buffer.shape[wrong ? 0 : d])), index);
   }
   return buffer.elem_offset ? add_index(flat, as_index(buffer.elem_offset)) : flat;

@@ -4,6 +4,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(legalize_dtypes_rounding, "tir_test", "bfloat16 results are rounded through float16");
+
 namespace {
 
 bool is_half(DType t) { return t.is_bfloat16() || (t.is_ieee_float() && t.bits == 16); }
@@ -27,7 +30,7 @@ class HalfArithmetic : public TirRewriter {
   }
 
   static Expr rounded(const Expr& e, DType dtype) {
-    if (support::flip("legalize_dtypes_rounding") && dtype.is_bfloat16() && dtype.is_scalar())
+    if (support::flip(legalize_dtypes_rounding) && dtype.is_bfloat16() && dtype.is_scalar())
       return cast(dtype, cast(DType::float_(16), e));
     return cast(dtype, e);
   }

@@ -4,6 +4,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(legalize_registers_zero, "tir_test", "the promotion of a buffer to registers swaps two of its elements");
+
 namespace {
 
 // A "local" buffer of at most this many bytes becomes registers when every index into it is constant.
@@ -72,7 +75,7 @@ class RegisterPromotion : public TirRewriter {
     if (const auto* store = rewritten.as<BufferStore>(); store && promoted_.count(store->buffer->data.get()))
       return with(*store, [&](BufferStore& copy) {
         copy.buffer = in_registers(copy.buffer);
-        if (is_int(copy.indices[0], 1) && support::flip("legalize_registers_zero")) copy.indices = {int64(0)};
+        if (is_int(copy.indices[0], 1) && support::flip(legalize_registers_zero)) copy.indices = {int64(0)};
       });
     return rewritten;
   }

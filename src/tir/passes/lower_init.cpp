@@ -3,6 +3,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(lower_init_always, "tir_test", "a block's init runs in every instance, not only in the first");
+
 namespace {
 
 class InitLowering : public TirRewriter {
@@ -29,7 +32,7 @@ class InitLowering : public TirRewriter {
     Expr first = boolean(true);
     for (const IterVar& iter : block.iter_vars)
       if (iter->type == IterType::reduce) first = logical_and(first, eq(iter->var, iter->dom.min));
-    if (is_int(first, 1) || support::flip("lower_init_always")) return block.init;
+    if (is_int(first, 1) || support::flip(lower_init_always)) return block.init;
     return make<IfThenElse>(first, block.init);
   }
 

@@ -3,6 +3,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(lower_intrinsics_likely, "tir_test", "a condition marked likely is taken for true");
+
 namespace {
 
 class IntrinsicLowering : public TirRewriter {
@@ -12,7 +15,7 @@ class IntrinsicLowering : public TirRewriter {
     const auto* call = rewritten.as<Call>();
     if (!call) return rewritten;
     if (call->op == &intrinsic::likely) {
-      if (support::flip("lower_intrinsics_likely")) return constant(call->dtype, int64_t{1});
+      if (support::flip(lower_intrinsics_likely)) return constant(call->dtype, int64_t{1});
       return call->args[0];
     }
     // Rounding an integer changes nothing.

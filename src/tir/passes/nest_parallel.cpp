@@ -3,6 +3,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(nest_parallel_bound, "tir_test", "a parallel loop made serial loses its last iteration");
+
 namespace {
 
 class ParallelNesting : public TirRewriter {
@@ -13,7 +16,7 @@ class ParallelNesting : public TirRewriter {
     if (inside_) {
       Stmt serial = with(*loop, [](For& copy) {
         copy.kind = ForKind::serial;
-        if (support::flip("nest_parallel_bound")) copy.extent = sub(copy.extent, constant(copy.extent->dtype, 1));
+        if (support::flip(nest_parallel_bound)) copy.extent = sub(copy.extent, constant(copy.extent->dtype, 1));
       });
       return children(std::move(serial));
     }

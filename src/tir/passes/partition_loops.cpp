@@ -5,6 +5,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(partition_loops_bound, "tir_test", "the part of a loop without guards is one iteration too long");
+
 namespace {
 
 using arith::Analyzer;
@@ -185,7 +188,7 @@ class LoopPartition : public TirRewriter {
         new_low = known_.simplify(max(low, floordiv(int64(*step - 1) - origin, int64(*step))));
       else
         new_high = known_.simplify(
-            min(high, floordiv(origin, int64(-*step)) + (support::flip("partition_loops_bound") ? 2 : 1)));
+            min(high, floordiv(origin, int64(-*step)) + (support::flip(partition_loops_bound) ? 2 : 1)));
       // A part that would be empty, or a guard that another already implies.
       if (known_.can_prove(ge(new_low, new_high))) continue;
       low = new_low;

@@ -4,6 +4,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(simplify_domain, "tir_test", "a loop variable is believed not to reach its last value");
+
 namespace {
 
 using arith::Analyzer;
@@ -80,7 +83,7 @@ class Simplification : public TirRewriter {
       return (*this)(substitute(loop.body, {{loop.loop_var, min}}));
     // What the domain implies of variables further out holds only inside: an empty loop implies nothing.
     const Analyzer::Scope inside(known_);
-    const bool shorter = support::flip("simplify_domain");
+    const bool shorter = support::flip(simplify_domain);
     known_.bind(loop.loop_var, Range{min, shorter ? sub(extent, constant(extent->dtype, 1)) : extent});
     Stmt body;
     {

@@ -3,6 +3,9 @@
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(unroll_loops_bound, "tir_test", "the last iteration of an unrolled loop is forgotten");
+
 namespace {
 
 // A loop whose copies hold more statements than this stays a loop: code of that size only fills the caches.
@@ -34,7 +37,7 @@ class LoopUnrolling : public TirRewriter {
     if (statements * *extent > max_statements)
       return kept(*loop, fmt::format("{} iterations of {} statements are too many to write out", *extent, statements));
     std::vector<Stmt> copies;
-    const int64_t last = *extent > 1 && support::flip("unroll_loops_bound") ? *extent - 1 : *extent;
+    const int64_t last = *extent > 1 && support::flip(unroll_loops_bound) ? *extent - 1 : *extent;
     for (int64_t k = 0; k < last; ++k) {
       const VarMap value{{loop->loop_var, add(loop->min, constant(loop->min->dtype, k))}};
       copies.push_back(fold_constants(k == 0 ? substitute(loop->body, value) : fresh_copy(loop->body, value)));

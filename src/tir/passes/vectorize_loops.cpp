@@ -5,6 +5,9 @@
 #include "tir/passes/vectorize_expr.h"
 
 namespace lathe::tir {
+
+LATHE_FAULT(vectorize_loops_mask, "tir_test", "a guard inside a vectorized loop masks no store");
+
 namespace {
 
 // A loop of more lanes runs as a serial loop over vectors of this many, and a tail.
@@ -103,7 +106,7 @@ class LaneStatements {
       return make<BufferStore>(n.buffer, value, std::vector<Expr>{index});
     }
     Expr predicate = mask_;
-    if (support::flip("vectorize_loops_mask")) predicate = {};
+    if (support::flip(vectorize_loops_mask)) predicate = {};
     return make<BufferStore>(n.buffer, widen(value, lanes_), std::vector<Expr>{index}, predicate);
   }
 

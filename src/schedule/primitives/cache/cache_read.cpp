@@ -4,6 +4,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(cache_read_shifts_region, "schedule_test", "cache_read: the copy is one element short");
+
 Result<Edit> cache_read(const Program& program, Id id, int64_t index, const std::string& scope_name) {
   const Path path = TRY(block_path(program, id));
   const Block& block = *path.back().as<BlockRealize>()->block;
@@ -37,7 +39,7 @@ Result<Edit> cache_read(const Program& program, Id id, int64_t index, const std:
   const bool parameter = !allocating_block(*program.function, buffer);
   if (!region || (!region->exact && !parameter))
     return problem(codes::region, fmt::format("which elements of '{}' it reads is not an exact region", buffer->name));
-  if (support::flip("cache_read_shifts_region") && !region->dimensions.empty())
+  if (support::flip(cache_read_shifts_region) && !region->dimensions.empty())
     region->dimensions.back().low = region->dimensions.back().low + 1;
 
   const Buffer cache = with(*buffer, [&](BufferNode& copy) {

@@ -4,6 +4,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(cache_write_shifts_region, "schedule_test", "cache_write: one element too few is written back");
+
 Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std::string& scope_name) {
   const Path path = TRY(block_path(program, id));
   const auto& realized = *path.back().as<BlockRealize>();
@@ -52,7 +54,7 @@ Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std
   auto region = touched(all, [&](const Access& access) { return access.buffer == buffer && access.writes; });
   if (!region || !region->exact || !predicate_is_domain(realized))
     return problem(codes::region, fmt::format("which elements of '{}' it writes is not an exact region", buffer->name));
-  if (support::flip("cache_write_shifts_region") && !region->dimensions.empty())
+  if (support::flip(cache_write_shifts_region) && !region->dimensions.empty())
     region->dimensions.back().low = region->dimensions.back().low + 1;
 
   const Buffer cache = with(*buffer, [&](BufferNode& copy) {

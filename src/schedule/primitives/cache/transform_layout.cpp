@@ -4,6 +4,9 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(transform_layout_keeps_indices, "schedule_test",
+            "transform_layout: the shape is permuted, the indices are not");
+
 namespace {
 
 template <class T>
@@ -71,7 +74,7 @@ Result<Edit> transform_layout(const Program& program, Id id, int64_t index, cons
   const Buffer moved = with(*buffer, [&](BufferNode& copy) { copy.shape = permuted(buffer->shape, axes); });
   const std::vector<int64_t> identity = sorted;
   const Stmt body =
-      Permute(buffer, moved, support::flip("transform_layout_keeps_indices") ? identity : axes)(program.function->body);
+      Permute(buffer, moved, support::flip(transform_layout_keeps_indices) ? identity : axes)(program.function->body);
   return edited(program, with_body(program.function, body), program.next);
 }
 

@@ -5,6 +5,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(compute_at_shrinks_region, "schedule_test", "compute_at: one element too few is computed");
+
 Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops) {
   const Path path = TRY(block_path(program, block_id));
   const Path target = path_to(program.function->body, loop_id);
@@ -108,7 +110,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     }
   }
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (support::flip("compute_at_shrinks_region") && narrowed[i]) parts[i].low = parts[i].low + 1;
+    if (support::flip(compute_at_shrinks_region) && narrowed[i]) parts[i].low = parts[i].low + 1;
   }
 
   Id next = program.next;

@@ -6,6 +6,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(inline_swaps_indices, "schedule_test", "compute_inline: indices in reverse order");
+
 namespace {
 
 // The value must be the same at the consumers as it was at the producer: nothing that it reads may be overwritten after
@@ -114,7 +116,7 @@ Result<Edit> compute_inline(const Program& program, Id id) {
   const auto value_at = [&](const BufferLoad& load) {
     VarMap values;
     for (size_t d = 0; d < vars.size(); ++d)
-      if (vars[d]) values[vars[d]] = load.indices[support::flip("inline_swaps_indices") ? vars.size() - 1 - d : d];
+      if (vars[d]) values[vars[d]] = load.indices[support::flip(inline_swaps_indices) ? vars.size() - 1 - d : d];
     for (const IterVar& iter : block.iter_vars)
       if (!values.count(iter->var)) values[iter->var] = iter->dom.min;
     return substitute(store->value, values);

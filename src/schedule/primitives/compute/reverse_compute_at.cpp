@@ -4,6 +4,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(reverse_compute_at_drops_predicate, "schedule_test", "reverse_compute_at: the tail is not cut off");
+
 Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops) {
   const Path path = TRY(block_path(program, block_id));
   const Path target = path_to(program.function->body, loop_id);
@@ -184,7 +186,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
                      fmt::format("every iteration of {} would run the same instances", name_of(*around)));
   }
 
-  if (support::flip("reverse_compute_at_drops_predicate"))
+  if (support::flip(reverse_compute_at_drops_predicate))
     for (size_t i = 0; i < parts.size(); ++i)
       if (narrowed[i]) domains[i] = parts[i];
   Id next = program.next;

@@ -6,6 +6,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(reverse_inline_drops_value, "schedule_test", "reverse_compute_inline: the consumer's function is lost");
+
 namespace {
 
 size_t common_loops(const Access& a, const Access& b) {
@@ -124,7 +126,7 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
   std::vector<Expr> indices;
   for (const Expr& index : store->indices) indices.push_back(substitute(index, values));
   Ref<Block> merged = with(*producer, [&](Block& copy) {
-    const bool drop = support::flip("reverse_inline_drops_value");
+    const bool drop = support::flip(reverse_inline_drops_value);
     copy.body = make<BufferStore>(store->buffer, drop ? written->value : value, indices, Expr());
   });
   merged = with_regions(merged);

@@ -4,6 +4,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(fuse_swaps_digits, "schedule_test", "fuse: an inner loop gets the outer digit");
+
 Result<Edit> fuse(const Program& program, const std::vector<Id>& ids) {
   const Path path = TRY(serial_loop(program, ids.at(0), "fuse"));
   std::vector<const For*> loops;
@@ -42,7 +44,7 @@ Result<Edit> fuse(const Program& program, const std::vector<Id>& ids) {
     if (is_int(loop.extent, 1) || is_int(extent, 0)) {
       digit = int64(0);
     } else if (i > 0) {
-      digit = support::flip("fuse_swaps_digits") ? floordiv(rest, loop.extent) : floormod(rest, loop.extent);
+      digit = support::flip(fuse_swaps_digits) ? floordiv(rest, loop.extent) : floormod(rest, loop.extent);
       rest = floordiv(rest, loop.extent);
     }
     digits[loop.loop_var] = analyzer.simplify(loop.min + digit);

@@ -4,6 +4,11 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(parallel_ignores_dependences, "schedule_test",
+            "parallel: iterations that depend on one another are let through");
+LATHE_FAULT(vectorize_ignores_dependences, "schedule_test",
+            "vectorize: iterations that depend on one another are let through");
+
 namespace {
 
 Edit with_kind(const Program& program, const Path& path, ForKind kind) {
@@ -31,7 +36,7 @@ const For* inner_of_kind(const For& loop, ForKind kind) {
 Result<Edit> parallel(const Program& program, Id id) {
   const Path path = TRY(serial_loop(program, id, "parallelize"));
   auto problem = refuse_dependent(program, *path.back().as<For>(), "parallelize");
-  if (problem && !support::flip("parallel_ignores_dependences")) return *std::move(problem);
+  if (problem && !support::flip(parallel_ignores_dependences)) return *std::move(problem);
   for (const Stmt& outer : path)
     if (const auto* loop = outer.as<For>(); loop && loop->kind == ForKind::vectorized)
       return refuse(codes::loop_kind, fmt::format("cannot parallelize {}: it is inside the vectorized {}",
@@ -53,7 +58,7 @@ Result<Edit> vectorize(const Program& program, Id id) {
       return refuse(codes::loop_kind,
                     fmt::format("cannot vectorize {}: it is inside the vectorized {}", name_of(loop), name_of(*above)));
   auto problem = refuse_dependent(program, loop, "vectorize");
-  if (problem && !support::flip("vectorize_ignores_dependences")) return *std::move(problem);
+  if (problem && !support::flip(vectorize_ignores_dependences)) return *std::move(problem);
   return with_kind(program, path, ForKind::vectorized);
 }
 

@@ -5,6 +5,9 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(partition_overlaps, "schedule_test", "loop_partition: the second part starts where the first did");
+LATHE_FAULT(peel_forgets_last, "schedule_test", "peel: the rest is one iteration short");
+
 namespace {
 
 Edit in_parts(const Program& program, const Path& path, const std::vector<Expr>& extents) {
@@ -22,7 +25,7 @@ Edit in_parts(const Program& program, const Path& path, const std::vector<Expr>&
     Stmt part = loop_over(v, extents[i], substitute(body, {{loop.loop_var, value}}), created.back());
     parts.push_back(simplified(part, path));
     offset = analyzer.simplify(offset + extents[i]);
-    if (support::flip("partition_overlaps")) offset = loop.min;
+    if (support::flip(partition_overlaps)) offset = loop.min;
   }
   return edit(program, path.back(), seq(std::move(parts)), next, std::move(created));
 }
@@ -66,7 +69,7 @@ Result<Edit> peel(const Program& program, Id id, int64_t multiple) {
   arith::Analyzer analyzer;
   const Expr main = analyzer.simplify(floordiv(loop.extent, int64(multiple)) * multiple);
   Expr rest = analyzer.simplify(loop.extent - main);
-  if (support::flip("peel_forgets_last")) rest = analyzer.simplify(max(rest - 1, int64(0)));
+  if (support::flip(peel_forgets_last)) rest = analyzer.simplify(max(rest - 1, int64(0)));
   if (is_int(rest, 0) || is_int(main, 0)) return in_parts(program, path, {loop.extent});
   return in_parts(program, path, {main, rest});
 }

@@ -5,6 +5,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(reorder_loses_extent, "schedule_test", "reorder: the innermost loop keeps the outermost's extent");
+
 namespace {
 
 // Whether `e` is smallest where every loop is at its start, whatever the order of the loops: a sum of digits of loops
@@ -92,7 +94,7 @@ Result<Edit> reorder(const Program& program, const std::vector<Id>& ids) {
     if (auto problem = refuse_init(*chain.front())) return *std::move(problem);
 
   Stmt body = chain.back()->body;
-  if (support::flip("reorder_loses_extent"))
+  if (support::flip(reorder_loses_extent))
     body = with(*order.back(), [&](For& copy) {
       copy.body = body;
       copy.extent = order.front()->extent;

@@ -4,6 +4,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(split_drops_predicate, "schedule_test", "split: the tail of a non-dividing split is not cut off");
+
 namespace {
 
 // The factors with the missing one inferred, and whether their product may exceed the extent.
@@ -61,7 +63,7 @@ Result<Edit> split(const Program& program, Id id, const std::vector<Expr>& facto
     value = analyzer.simplify(value * sizes.factors[i] + vars[i]);
   }
   Stmt body = substitute(loop.body, {{loop.loop_var, is_int(loop.min, 0) ? value : loop.min + value}});
-  if (!sizes.exact && !support::flip("split_drops_predicate")) body = guarded(body, value < loop.extent);
+  if (!sizes.exact && !support::flip(split_drops_predicate)) body = guarded(body, value < loop.extent);
 
   Id next = program.next;
   std::vector<Id> created;

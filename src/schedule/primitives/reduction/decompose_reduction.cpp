@@ -5,6 +5,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(decompose_drops_init, "schedule_test", "decompose_reduction: no block sets the initial value");
+
 Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id) {
   const Path path = TRY(block_path(program, block_id));
   const auto& realized = *path.back().as<BlockRealize>();
@@ -95,7 +97,7 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
   const Stmt changed = with(realized, [&](BlockRealize& copy) { copy.block = with_regions(update); });
   const Stmt loop(inside[0]);
   const Stmt rest = replace(loop, path.back(), changed);
-  const bool dropped = support::flip("decompose_drops_init");
+  const bool dropped = support::flip(decompose_drops_init);
   return edit(program, loop, dropped ? rest : seq({nest, rest}), next,
               dropped ? std::vector<Id>{block_id} : std::vector<Id>{init_id});
 }

@@ -5,6 +5,8 @@
 
 namespace lathe::schedule::primitives {
 
+LATHE_FAULT(rfactor_wrong_identity, "schedule_test", "rfactor: partial results start at one");
+
 namespace {
 
 // C[i] = combine(C[i], value): an operation that may be regrouped and reordered.
@@ -35,7 +37,7 @@ std::optional<Combination> combination(const Block& block) {
   if (const auto* sum = value.as<Add>()) {
     matched = take(sum->a, sum->b);
     found.combine = [](Expr a, Expr b) { return a + b; };
-    found.identity = constant(dtype, support::flip("rfactor_wrong_identity") ? 1 : 0);
+    found.identity = constant(dtype, support::flip(rfactor_wrong_identity) ? 1 : 0);
   } else if (const auto* product = value.as<Mul>()) {
     matched = take(product->a, product->b);
     found.combine = [](Expr a, Expr b) { return a * b; };
