@@ -67,6 +67,9 @@ TEST(target, refuses_unknown_names_and_suggests_one) {
   EXPECT_EQ(code_of(parse_target("native -march=x")), "target-bad-option");
   EXPECT_EQ(code_of(parse_target("native -mattr=+avx,,+fma")), "target-bad-option");
   EXPECT_EQ(code_of(parse_target("missing-file.json")), "target-bad-file");
+  EXPECT_EQ(code_of(target_from_json(R"({"triple": "x86_64-linux-gnu", "colour": 1})")), "target-unknown-key");
+  EXPECT_EQ(code_of(target_from_json(R"({"triple": "x86_64-linux-gnu", "caches": [{"size": 1}]})")),
+            "target-unknown-key");
 }
 
 TEST(target, goes_through_json_and_back) {

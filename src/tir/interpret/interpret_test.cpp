@@ -87,5 +87,21 @@ TEST(interpret, refuses_wrong_arguments_and_endless_programs) {
   EXPECT_EQ(failure(prim_func({}, make<Evaluate>(raised)), {}), "tir-raised");
 }
 
+TEST(interpret, refuses_what_has_no_meaning_in_it) {
+  EXPECT_EQ(failure(prim_func({}, make<Evaluate>(call(DType::void_(), intrinsic::call_extern,
+                                                      {make<StringImm>(std::string("puts"))}))),
+                    {}),
+            "tir-not-interpretable");
+  const Buffer whole = buffer("A", {int64(4)}, DType::float32());
+  const Buffer plane = buffer("M", {int64(1), int64(4)}, DType::float32());
+  const Ref<Block> block =
+      make<Block>(std::vector<IterVar>{}, std::vector<Buffer>{},
+                  std::vector<MatchBufferRegion>{make<MatchBufferRegionNode>(
+                      plane, make<BufferRegionNode>(whole, std::vector<Range>{{int64(0), int64(4)}}))},
+                  std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, std::string("b"), Stmt{}, nop());
+  const Function f = prim_func({whole}, make<BlockRealize>(std::vector<Expr>{}, boolean(true), block));
+  EXPECT_EQ(failure(f, {TensorBuffer::zeros(DType::float32(), {4})}), "tir-match-buffer-rank");
+}
+
 }  // namespace
 }  // namespace lathe::tir
