@@ -50,7 +50,8 @@ def top_k(d):
     attributes = {"axis": axis}
     if d.opset >= 11:
         attributes["largest"] = d.integer(0, 1)
-    count = d.int64([d.integer(0, x.shape[axis])])
+    # The attribute must be positive; the input is taken to be zero at times, as an empty result is well defined.
+    count = d.int64([d.integer(1 if d.opset < 10 else 0, x.shape[axis])])
     if d.opset < 10:
         return d.sample([x], attributes=attributes | {"k": int(count[0])}, outputs=2)
     return d.sample([x, count], attributes=attributes, constants={1} if d.chance(0.5) else set(), outputs=2)

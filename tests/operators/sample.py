@@ -53,12 +53,14 @@ class Sample:
     outputs: int = 1
     symbolic: dict = field(default_factory=dict)  # (input, axis) -> name of a symbolic dimension
     terms: int = 1  # how many products or addends meet in one output element: widens the tolerance
+    dtype: np.dtype = None  # of the first input in the model, kept when the sample is widened
 
     def widened(self):
         """The same sample in float64. Attributes are float32 in the file, so they stay rounded to it."""
         inputs = [x.astype(np.float64) if x is not None and is_float(x.dtype) else x for x in self.inputs]
         single = {k: float(np.float32(v)) if isinstance(v, float) else v for k, v in self.attributes.items()}
-        return Sample(self.op, self.opset, inputs, single, self.constants, self.outputs)
+        dtype = self.inputs[0].dtype if self.inputs and self.inputs[0] is not None else None
+        return Sample(self.op, self.opset, inputs, single, self.constants, self.outputs, dtype=dtype)
 
     def model(self):
         names = [f"x{i}" if x is not None else "" for i, x in enumerate(self.inputs)]

@@ -15,6 +15,12 @@ std::vector<int64_t> constant_dims(const Expr& tensor) {
   return relax::constant_shape(*relax::as_tensor(tensor)->shape).value_or(std::vector<int64_t>{-1});
 }
 
+void expect_integers(NodeImport& c, size_t i) {
+  if (const DType type = c.dtype(i); type != DType::int64() && type != DType::int32())
+    c.fail(codes::wrong_node,
+           "the input " + std::to_string(i) + " is " + type.str() + ", but shapes and positions are int32 or int64");
+}
+
 }  // namespace
 
 bool is_small(const ir::Expr& e) {
@@ -86,14 +92,12 @@ std::vector<int64_t> NodeImport::integer_dims(size_t i) { return value(i).dims; 
 Integers NodeImport::integers(size_t i) {
   if (const Integers* already = known(i)) return *already;
   GraphValue& v = value(i);
-  const std::string which = "the input " + std::to_string(i);
+  expect_integers(*this, i);
   const DType type = dtype(i);
-  if (type != DType::int64() && type != DType::int32())
-    fail(codes::wrong_node, which + " is " + type.str() + ", but shapes and positions are int32 or int64");
   const std::vector<int64_t> dims = constant_dims(v.tensor);
   const std::optional<int64_t> bytes = dims == std::vector<int64_t>{-1} ? std::nullopt : checked_bytes(dims, type);
   if (!bytes || *bytes / type.element_bytes() > most_integers)
-    fail(codes::not_constant, which + " is " + relax::text_of(*relax::as_tensor(v.tensor)) +
+    fail(codes::not_constant, "the input " + std::to_string(i) + " is " + relax::text_of(*relax::as_tensor(v.tensor)) +
                                   ": the number of its elements must be known, and small, when compiling");
   // The value keeps the names, so that it is read once.
   v.integers = read_at_run_time(v.tensor, *bytes / type.element_bytes());
@@ -104,6 +108,7 @@ Integers NodeImport::integers(size_t i) {
 
 Integers NodeImport::integers(size_t i, int64_t count) {
   if (known(i) || rank(i) != 1 || ir::as_int(shape(i)[0])) return integers(i);
+  expect_integers(*this, i);
   const ir::Expr length = shape(i)[0];
   ops::build::expect_equal(builder_, length, ir::int64(count));
   const auto copy = [&](const std::vector<te::Tensor>& in) {

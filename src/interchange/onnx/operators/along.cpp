@@ -49,7 +49,7 @@ void top_k(NodeImport& c) {
   }
   if (c.version >= 10) {
     if (!c.has(1)) c.fail(codes::wrong_node, "the input 1 of TopK is missing");
-    const Integers given = c.integers(1);
+    const Integers given = c.integers(1, 1);
     if (given.size() != 1) c.fail(codes::wrong_node, "the count of TopK is not one number");
     count = given[0];
   } else {

@@ -114,6 +114,18 @@ TEST(TopK, in_order_and_the_first_of_equals_first) {
   expect_longs(least[1], {1, 4}, {0, 0, 1, 0});
 }
 
+TEST(TopK, of_a_count_whose_length_only_the_run_tells) {
+  ModelBuilder m(11);
+  m.input("x", {4}).input("k", {"n"}, Type::INT64).node("TopK", {"x", "k"}, {"y", "i"}).output("y").output("i");
+  const auto largest = m.run({floats({4}, {3, 1, 4, 2}), longs({1}, {2})});
+  expect_floats(largest[0], {2}, {4, 3});
+  expect_longs(largest[1], {2}, {2, 0});
+
+  ModelBuilder fraction(11);
+  fraction.input("x", {4}).input("k", {"n"}).node("TopK", {"x", "k"}, {"y", "i"}).output("y");
+  EXPECT_NE(fraction.refusal().find("the input 1 is float32"), std::string::npos) << fraction.refusal();
+}
+
 TEST(Slice, of_lengths_that_only_the_run_tells) {
   const auto sliced = [](const std::vector<Dim>& lengths, const std::vector<TensorData>& ranges) {
     ModelBuilder m(13);
