@@ -1,5 +1,6 @@
 #include "bindings.h"
 #include "driver/artifact/save.h"
+#include "driver/codes.h"
 #include "driver/compile.h"
 #include "driver/model_file.h"
 #include "driver/report/reproducer.h"
@@ -48,14 +49,6 @@ auto unlocked(driver::Reproducer& reproducer, Step&& step) {
   }
 }
 
-// Why a model compiled for another machine does not run on this one.
-support::Diagnostics cannot_run(const driver::CompiledModel& compiled,
-                                const support::Result<driver::ExecutableRef>& native) {
-  if (!native.ok()) return native.diagnostics();
-  return {{.code = {"runtime-wrong-target"},
-           .message = fmt::format("the target '{}' has no code that runs", compiled.target.kind)}};
-}
-
 std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArguments& arguments,
                                     const std::string& model, const std::string& content) {
   driver::Reproducer reproducer{.model = model,
@@ -68,8 +61,7 @@ std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArg
       return std::make_unique<Executable>(driver::Interpreted::make(module).value_or_throw());
     driver::CompiledModelRef compiled = driver::compile(module, options).value_or_throw();
     support::Result<driver::ExecutableRef> native = driver::load(compiled);
-    if (!native.ok() || options.target.kind != "llvm")
-      return std::make_unique<Executable>(compiled, driver::signature_of(module), cannot_run(*compiled, native));
+    if (!native.ok()) return std::make_unique<Executable>(compiled, driver::signature_of(module), native.diagnostics());
     return std::make_unique<Executable>(*native, std::move(compiled), arguments.threads);
   });
   throw_if_interrupted();
@@ -91,7 +83,7 @@ ir::IRModule read_bytes(const nb::bytes& content, const std::string& name, const
 
 void save(const Executable& executable, const std::string& path, const std::optional<std::string>& form) {
   if (!executable.compiled())
-    raise({support::Diagnostic{.code = {"driver-no-code"},
+    raise({support::Diagnostic{.code = driver::codes::no_code,
                                .message = executable.metadata()["target"] == "interp"
                                               ? "the target 'interp' runs in process and has nothing to save"
                                               : "a loaded artifact cannot be saved again; copy its file"}});

@@ -1,6 +1,7 @@
 #include <deque>
 
 #include "abi/lathe.h"
+#include "driver/codes.h"
 #include "executable.h"
 #include "tensors.h"
 
@@ -33,7 +34,7 @@ std::string describe(const Port& port) {
 }
 
 [[noreturn]] void wrong_input(const std::string& message) {
-  raise({support::Diagnostic{.code = {"runtime-input"}, .message = message}});
+  raise({support::Diagnostic{.code = driver::codes::input, .message = message}});
 }
 
 [[noreturn]] void raise_run_failure() {

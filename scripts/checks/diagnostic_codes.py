@@ -1,4 +1,4 @@
-"""Every diagnostic code that a folder's codes.h declares, and every failure of the C interface, is named by a test.
+"""Diagnostic codes are declared in codes.h alone; each, and every failure of the C interface, is named by a test.
 
 A test names a code by its text ("onnx-cycle"), or by its constant: `onnx::codes::cycle`, or `codes::cycle` in the
 folder of that codes.h.
@@ -11,6 +11,7 @@ from .tree import is_test
 INTERFACE = "src/abi/lathe.h"
 NAMESPACE = re.compile(r"^namespace (?:\w+::)*(\w+)::codes? \{", re.MULTILINE)
 CODE = re.compile(r'\bCode (\w+)\{"([\w-]+)"\}')
+INLINE = re.compile(r'(?:\.code = |\bCode(?: \w+)?)\{"([\w-]+)"')
 FAILURE = re.compile(r"^\s*(LATHE_[A-Z_]+) = [1-9]\d*\b", re.MULTILINE)
 
 
@@ -36,19 +37,25 @@ def failures_of(tree):
     return FAILURE.findall(text[text.find("LATHE_OK") :].split("}")[0])
 
 
+def declared_in(path, text):
+    """The codes of one codes.h, each with every way a test may name it."""
+    namespace = NAMESPACE.search(text)
+    for constant, code in CODE.findall(text):
+        spaces = [f"{namespace[1]}::{word}::{constant}" for word in ("code", "codes")] if namespace else []
+        yield code, {code, f"{path.parent}/{constant}", *spaces}
+
+
 def check(tree):
     named = named_by_tests(tree)
     problems = []
-    for path in tree.sources:
-        if path.name != "codes.h":
+    for path in tree.files:
+        if path.suffix not in (".cpp", ".h") or is_test(path) or "testing" in path.parts:
             continue
-        text = tree.text(path)
-        namespace = NAMESPACE.search(text)
-        for constant, code in CODE.findall(text):
-            names = {code, f"{path.parent}/{constant}"}
-            if namespace:
-                names |= {f"{namespace[1]}::{word}::{constant}" for word in ("code", "codes")}
-            if not names & named:
-                problems.append(f"{path}: no test expects {code}")
+        if path.name == "codes.h":
+            declared = declared_in(path, tree.text(path))
+            problems += [f"{path}: no test expects {code}" for code, names in declared if not names & named]
+        else:
+            inline = INLINE.findall(tree.text(path))
+            problems += [f"{path}: the code {code} belongs in its folder's codes.h" for code in inline]
     problems += [f"{INTERFACE}: no test expects {name}" for name in failures_of(tree) if name not in named]
     return problems

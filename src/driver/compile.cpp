@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "driver/codes.h"
 #include "driver/evaluate.h"
 #include "driver/pipeline.h"
 #include "driver/print.h"
@@ -66,7 +67,7 @@ class Compilation {
 
   Result<CompiledModelRef> run(ir::IRModule module) {
     if (const auto unknown = unknown_row(); !unknown.empty())
-      return support::Diagnostic{.code = {"driver-unknown-pass"},
+      return support::Diagnostic{.code = codes::unknown_pass,
                                  .message = "there is no pass '" + unknown + "'",
                                  .help = "`lathe opt --list` names them"};
     model_->module = TRY(ir::run_passes(std::move(module), rows_, context_, verify_module));

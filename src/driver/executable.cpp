@@ -3,6 +3,7 @@
 #include "abi/artifact.h"
 #include "codegen/llvm/jit.h"
 #include "driver/artifact/metadata.h"
+#include "driver/codes.h"
 #include "lower/program/dlpack_type.h"
 
 namespace lathe::driver {
@@ -11,7 +12,7 @@ using support::Result;
 
 support::Diagnostic runtime_failure(const std::string& what) {
   const LatheError* error = lathe_last_error();
-  support::Diagnostic d{.code = {"runtime"}, .message = what + ": " + (error ? error->message : "unknown failure")};
+  support::Diagnostic d{.code = codes::runtime, .message = what + ": " + (error ? error->message : "unknown failure")};
   if (error && error->node && *error->node) d.place = support::ModelNode{"", error->node, ""};
   return d;
 }

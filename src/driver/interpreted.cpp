@@ -1,5 +1,6 @@
 #include "driver/interpreted.h"
 
+#include "driver/codes.h"
 #include "graph/passes.h"
 #include "lower/legalize/legalize.h"
 #include "relax/interpret/evaluate.h"
@@ -37,7 +38,7 @@ Signature signature_of(const ir::IRModule& module) {
 Result<InterpretedRef> Interpreted::make(ir::IRModule module) {
   auto made = std::make_shared<Interpreted>();
   if (!module.find_as<relax::FunctionNode>("main"))
-    return support::Diagnostic{.code = {"driver-no-main"}, .message = "the module has no graph function 'main' to run"};
+    return support::Diagnostic{.code = codes::no_main, .message = "the module has no graph function 'main' to run"};
   made->signature_ = signature_of(module);
   made->module_ = std::move(module);
   return InterpretedRef(made);

@@ -1,5 +1,6 @@
 #include "driver/model_file.h"
 
+#include "driver/codes.h"
 #include "driver/script_file.h"
 #include "interchange/onnx/import.h"
 
@@ -17,7 +18,7 @@ Result<ir::IRModule> read_model(const std::string& path, const ReadOptions& opti
     if (!is_script(path)) return onnx::import_onnx(path, {.dims = options.dims});
     if (!options.dims.empty())
       return support::Diagnostic{
-          .code = {"driver-script-dims"},
+          .code = codes::script_dims,
           .message = fmt::format("the dimension '{}' cannot be fixed in a script: {} says its sizes itself",
                                  options.dims.begin()->first, path)};
     return read_script(path);

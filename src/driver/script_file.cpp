@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "driver/codes.h"
 #include "driver/verify_module.h"
 #include "ops/operators.h"
 #include "relax/script/dialect.h"
@@ -19,7 +20,7 @@ constexpr std::string_view magic = "lathe constants 1\n";
 using Constants = std::map<std::string, ir::TensorData>;
 
 support::Diagnostic unreadable(const std::string& path, const std::string& why) {
-  return support::Diagnostic{.code = {"driver-script-file"}, .message = path + ": " + why};
+  return support::Diagnostic{.code = codes::script_file, .message = path + ": " + why};
 }
 
 support::Result<std::string> read_file(const std::string& path) {

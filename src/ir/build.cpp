@@ -3,11 +3,13 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/codes.h"
+
 namespace lathe::ir {
 namespace {
 
 [[noreturn]] void refuse(std::string message) {
-  throw support::DiagnosticError(support::Diagnostic{.code = {"ir-dtype-mismatch"}, .message = std::move(message)});
+  throw support::DiagnosticError(support::Diagnostic{.code = codes::dtype_mismatch, .message = std::move(message)});
 }
 
 void check_same(const char* what, const Expr& a, const Expr& b) {

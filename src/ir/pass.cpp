@@ -1,5 +1,7 @@
 #include "ir/pass.h"
 
+#include "ir/codes.h"
+
 namespace lathe::ir {
 namespace {
 
@@ -31,7 +33,7 @@ support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>
       continue;
     }
     if (context.cancelled && context.cancelled())
-      return support::Diagnostic{.code = {"cancelled"}, .message = "stopped by the user before " + row.name};
+      return support::Diagnostic{.code = codes::cancelled, .message = "stopped by the user before " + row.name};
     const auto start = std::chrono::steady_clock::now();
     std::optional<support::Hash128> before;
     if (context.on_change) before = structural_hash(module);

@@ -108,7 +108,7 @@ TEST_F(Passes, stop_when_the_user_does) {
   context.cancelled = [&] { return ++asked > 1; };
   const auto result = run_passes({}, {row("a"), row("b")}, context);
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.diagnostics()[0].code, support::Code{"cancelled"});
+  EXPECT_EQ(result.diagnostics()[0].code, support::Code{"ir-cancelled"});
   EXPECT_EQ(log, "a ");
 }
 

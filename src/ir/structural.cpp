@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "ir/codes.h"
 #include "ir/fields.h"
 
 namespace lathe::ir {
@@ -35,7 +36,7 @@ bool map_value(Value& value, ChildMap map) {
 
 void refuse_depth() {
   throw support::DiagnosticError(
-      support::Diagnostic{.code = {"ir-too-deep"},
+      support::Diagnostic{.code = codes::too_deep,
                           .message = "the program is nested more than " + std::to_string(max_depth) + " levels deep",
                           .help = "bind intermediate results to names"});
 }

@@ -17,7 +17,7 @@ constexpr Knob all_knobs[] = {
 };
 
 constexpr std::array<DebugLevel, 5> ladder{{
-    {1, "one line for each stage, with its time"},
+    {1, "one line for each stage, with its time; the code of an error"},
     {2, "one line for each pass, and why a rule or a fusion declined"},
     {3, "the program after each stage that changed it"},
     {4, "the program after each pass that changed it, verified before and after"},

@@ -74,6 +74,26 @@ def test_diagnostics_have_code_and_message(lathe):
     assert "Frobnicate" in diagnostic.message and diagnostic.code
 
 
+def code_of(lathe, call):
+    with pytest.raises(lathe.Error) as caught:
+        call()
+    return caught.value.diagnostics[0].code
+
+
+def test_codes_of_what_the_package_refuses_by_itself(lathe, exe, tmp_path):
+    digits = paths.DIGITS_MODEL
+    assert code_of(lathe, lambda: lathe.compile(digits, disabled_passes=["polish"])) == "driver-unknown-pass"
+    assert code_of(lathe, lambda: exe(np.zeros((2, 8, 8), np.float32))) == "runtime-input"
+    assert code_of(lathe, lambda: lathe.load(tmp_path / "none.so")) == "runtime-failed"
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3]) for name in "xy")
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    script = lathe.import_onnx(onnx.helper.make_model(graph, ir_version=10)).script()
+    (tmp_path / "other.relax").write_text(script.replace("def main(", "def other("))
+    assert code_of(lathe, lambda: lathe.compile(tmp_path / "other.relax", target="interp")) == "driver-no-main"
+    elsewhere = lathe.compile(digits, target="null")
+    assert code_of(lathe, lambda: elsewhere(np.zeros((1, 1, 8, 8), np.float32))) == "codegen-unsupported-target"
+
+
 def test_an_error_is_an_exception_of_python_s_own_kind(lathe):
     assert issubclass(lathe.Error, Exception)
 

@@ -19,6 +19,9 @@ void add_doctor(CLI::App& app);
 void set_interrupted(bool (*interrupted)());
 bool is_interrupted();
 
+// The diagnostics' codes on standard error, where LATHE_DEBUG asks for anything.
+void show_codes(const support::Diagnostics& diagnostics);
+
 // "name=value" pairs of options such as --dim and --input, split at the first '='.
 std::pair<std::string, std::string> split_pair(const std::string& option, const std::string& text);
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& options);

@@ -1,4 +1,5 @@
 // lathe compile: a model file becomes an artifact, an object, or the text of a stage.
+#include "codes.h"
 #include "command.h"
 #include "driver/artifact/save.h"
 #include "driver/model_file.h"
@@ -49,7 +50,7 @@ void run(const Options& o) {
   options.target = target::parse_target(o.target).value_or_throw();
   if (options.target.kind == "interp")
     throw support::DiagnosticError(
-        support::Diagnostic{.code = {"tool-option"},
+        support::Diagnostic{.code = codes::option,
                             .message = "the target 'interp' runs in process and has nothing to save",
                             .help = "use `lathe verify`, or lathe.compile(model, target=\"interp\") in Python"});
   options.compile_threads = o.threads;

@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "driver/report/reproducer.h"
+#include "support/environment.h"
 #include "support/version.h"
 
 namespace {
@@ -39,12 +40,19 @@ int parse_and_run(int argc, const char* const* argv) {
 
 namespace lathe::tool {
 
+void show_codes(const support::Diagnostics& diagnostics) {
+  if (support::debug_level(support::read_environment()) == 0) return;
+  for (const support::Diagnostic& diagnostic : diagnostics)
+    std::fprintf(stderr, "  code: %s\n", std::string(diagnostic.code.name).c_str());
+}
+
 int run_command(int argc, const char* const* argv, bool (*interrupted)()) {
   set_interrupted(interrupted);
   try {
     return parse_and_run(argc, argv);
   } catch (const support::DiagnosticError& e) {
     std::fputs(e.what(), stderr);
+    show_codes(e.diagnostics);
     return user_error;
   } catch (const std::bad_alloc&) {
     std::fputs("there is not enough memory for this\n", stderr);

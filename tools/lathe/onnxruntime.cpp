@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "arrays/npy.h"
+#include "codes.h"
 #include "support/environment.h"
 
 namespace lathe::tool {
@@ -32,7 +33,7 @@ for i, array in enumerate(session.run(outputs, feeds)):
     numpy.save(f'{folder}/out_{i}.npy', array)
 )";
 
-Diagnostic absent(const std::string& why) { return {.code = {"verify-no-onnxruntime"}, .message = why}; }
+Diagnostic absent(const std::string& why) { return {.code = codes::no_onnxruntime, .message = why}; }
 
 class TemporaryFolder {
  public:

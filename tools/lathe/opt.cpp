@@ -1,4 +1,5 @@
 // lathe opt: runs named passes on a script or a model and prints the program.
+#include "codes.h"
 #include "command.h"
 #include "driver/evaluate.h"
 #include "driver/model_file.h"
@@ -25,7 +26,7 @@ std::vector<ir::PassRow> chosen_rows(const std::vector<ir::PassRow>& rows, const
   for (const std::string& name : names) {
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const ir::PassRow& r) { return r.name == name; });
     if (row == rows.end())
-      throw support::DiagnosticError(support::Diagnostic{.code = {"tool-option"},
+      throw support::DiagnosticError(support::Diagnostic{.code = codes::option,
                                                          .message = "there is no pass '" + name + "'",
                                                          .help = "`lathe opt --list` names them"});
     chosen.push_back(*row);
@@ -41,7 +42,7 @@ void run(const Options& o) {
   if (o.list) return list_passes(rows);
   if (o.file.empty())
     throw support::DiagnosticError(support::Diagnostic{
-        .code = {"tool-option"}, .message = "opt takes a file, or --list", .help = "see `lathe opt --help`"});
+        .code = codes::option, .message = "opt takes a file, or --list", .help = "see `lathe opt --help`"});
   const std::vector<ir::PassRow> chosen = chosen_rows(rows, o.passes);
   ir::IRModule module = driver::read_model(o.file, {parse_dims(o.dims)}).value_or_throw();
   ir::PassContext context;
@@ -57,7 +58,7 @@ void run(const Options& o) {
   file << text;
   if (!file.flush())
     throw support::DiagnosticError(
-        support::Diagnostic{.code = {"tool-option"}, .message = "'" + o.output + "' cannot be written"});
+        support::Diagnostic{.code = codes::option, .message = "'" + o.output + "' cannot be written"});
 }
 
 }  // namespace

@@ -2,13 +2,14 @@
 
 #include <charconv>
 
+#include "codes.h"
 #include "command.h"
 
 namespace lathe::tool {
 namespace {
 
 [[noreturn]] void refuse(std::string message) {
-  throw support::DiagnosticError(support::Diagnostic{.code = {"tool-option"}, .message = std::move(message)});
+  throw support::DiagnosticError(support::Diagnostic{.code = codes::option, .message = std::move(message)});
 }
 
 bool (*interrupted_by_caller)() = nullptr;

@@ -1,6 +1,7 @@
 // lathe run: a saved artifact runs on arrays from files.
 #include "abi/lathe.h"
 #include "arrays/npy.h"
+#include "codes.h"
 #include "command.h"
 #include "driver/executable.h"
 
@@ -15,7 +16,7 @@ struct Options {
 };
 
 [[noreturn]] void refuse(std::string message) {
-  throw support::DiagnosticError(support::Diagnostic{.code = {"tool-run"}, .message = std::move(message)});
+  throw support::DiagnosticError(support::Diagnostic{.code = codes::run, .message = std::move(message)});
 }
 
 std::string signature(const LatheValueInfo& info) {
@@ -32,7 +33,11 @@ std::vector<ir::TensorData> read_inputs(const Options& o, LatheModel* model) {
   for (const std::string& option : o.inputs) {
     const auto [name, path] = split_pair("--input", option);
     support::Result<ir::TensorData> array = read_npy(path);
-    if (!array.ok()) refuse("input '" + name + "': " + array.diagnostics()[0].message);
+    if (!array.ok()) {
+      support::Diagnostic unread = array.diagnostics()[0];
+      unread.message = "input '" + name + "': " + unread.message;
+      throw support::DiagnosticError(std::move(unread));
+    }
     given[name] = *array;
   }
   std::vector<ir::TensorData> inputs;

@@ -47,6 +47,7 @@ void against_onnxruntime(const Options& o, driver::Verification& verified) {
     const auto theirs = run_onnxruntime(o.python, o.model, trial);
     if (!theirs.ok()) {
       verified.report.remarks.push_back(theirs.diagnostics()[0].message);
+      show_codes(theirs.diagnostics());
       return;
     }
     for (size_t i = 0; i < trial.outputs.size(); ++i) {

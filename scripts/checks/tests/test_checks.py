@@ -228,6 +228,12 @@ def test_diagnostic_codes_takes_nothing_else_for_a_test(house, test):
     assert "src/tir/codes.h: no test expects tir-depth" in found
 
 
+@pytest.mark.parametrize("text", ['.code = {"x-y"}', 'Code{"x-y"}', 'constexpr Code x{"x-y"};'])
+def test_diagnostic_codes_wants_them_declared_in_codes_h(house, text):
+    tree = house({"tools/lathe/x.cpp": text, "src/tir/x_test.cpp": text, "src/tir/testing/x.cpp": text})
+    assert problems("diagnostic_codes", tree) == ["tools/lathe/x.cpp: the code x-y belongs in its folder's codes.h"]
+
+
 # In pieces, so that the check does not find them here.
 BAD_WORDS = ["// TO" + "DO: later", "# FIX" + "ME", "not " + "implemented", "/ho" + "me/me/x", '"/ro' + 'ot/x"']
 

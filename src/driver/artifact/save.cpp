@@ -7,6 +7,7 @@
 #include "codegen/emit/backends.h"
 #include "codegen/llvm/link.h"
 #include "driver/artifact/metadata.h"
+#include "driver/codes.h"
 #include "driver/script_file.h"
 
 namespace lathe::driver {
@@ -18,7 +19,7 @@ using support::Result;
 using support::Status;
 
 Diagnostic cannot_write(const std::string& path, const std::string& why) {
-  return {.code = {"driver-cannot-write"}, .message = fmt::format("'{}' cannot be written: {}", path, why)};
+  return {.code = codes::cannot_write, .message = fmt::format("'{}' cannot be written: {}", path, why)};
 }
 
 // The file appears whole or not at all: written beside its place under another name, then renamed.
@@ -64,7 +65,7 @@ std::string prefix_of(const std::string& path) {
 }
 
 Diagnostic no_code(const CompiledModel& model, const std::string& name) {
-  return {.code = {"driver-no-code"},
+  return {.code = codes::no_code,
           .message = fmt::format("the target '{}' gives no machine code to save as '{}'", model.target.kind, name),
           .help = "--emit listing, relax or tir write what there is"};
 }
@@ -175,7 +176,7 @@ Result<const Form*> form_of_path(const std::string& path) {
   for (const Form& form : forms())
     if (form.extension == extension) return &form;
   return Diagnostic{
-      .code = {"driver-unknown-form"},
+      .code = codes::unknown_form,
       .message = extension.empty()
                      ? fmt::format("'{}' has no extension that says what to write", path)
                      : fmt::format("the extension '{}' of '{}' says nothing of what to write", extension, path),
@@ -185,7 +186,7 @@ Result<const Form*> form_of_path(const std::string& path) {
 Result<const Form*> form_named(const std::string& name) {
   for (const Form& form : forms())
     if (form.name == name) return &form;
-  return Diagnostic{.code = {"driver-unknown-form"},
+  return Diagnostic{.code = codes::unknown_form,
                     .message = fmt::format("there is no form of output '{}'", name),
                     .help = "forms are " + names_of(&Form::name)};
 }

@@ -1,10 +1,12 @@
 #include "driver/verify/verify_model.h"
 
 #include "codegen/emit/kernel.h"
+#include "driver/codes.h"
 #include "driver/interpreted.h"
 #include "driver/pipeline.h"
 #include "driver/verify/sample.h"
 #include "graph/rewrite_bindings.h"
+#include "ir/codes.h"
 #include "relax/call_tir.h"
 #include "relax/interpret/evaluate.h"
 #include "tir/interpret/interpret.h"
@@ -45,7 +47,7 @@ Result<std::vector<TensorData>> random_inputs(const Signature& signature, const 
     const auto* info = input->struct_info.as<relax::TensorStructInfo>();
     if (!info || !info->shape)
       return support::Diagnostic{
-          .code = {"verify-unknown-shape"},
+          .code = codes::verify_unknown_shape,
           .message = "the input '" + input->name + "' has no known shape to make random values of"};
     std::vector<int64_t> shape;
     for (const ir::Expr& dim : *info->shape) {
@@ -201,7 +203,7 @@ class Verify {
       const OperatorCall& call = calls[c];
       report(fmt::format("operator {} of {}: {}", c + 1, calls.size(), call.name));
       if (options_.compile.cancelled && options_.compile.cancelled())
-        return support::Diagnostic{.code = {"cancelled"}, .message = "stopped by the user"};
+        return support::Diagnostic{.code = ir::codes::cancelled, .message = "stopped by the user"};
       std::vector<TensorData> args, outputs;
       for (const relax::Expr& arg : call.parts.args) {
         const auto* constant = arg.as<relax::Constant>();

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "ir/visit.h"
+#include "lower/codes.h"
 #include "support/mutation.h"
 
 namespace lathe::lower {
@@ -14,7 +15,7 @@ namespace {
 using relax::Expr;
 
 support::Diagnostic refuse(const relax::Expr& e, std::string message) {
-  support::Diagnostic d{.code = {"lower-no-loops"}, .message = std::move(message)};
+  support::Diagnostic d{.code = codes::no_loops, .message = std::move(message)};
   if (e->origin()) d.place = *e->origin();
   return d;
 }

@@ -2,6 +2,7 @@
 
 #include "ir/match.h"
 #include "ir/visit.h"
+#include "lower/codes.h"
 #include "support/mutation.h"
 
 namespace lathe::lower {
@@ -33,7 +34,7 @@ support::Result<uint32_t> Scalars::operand(const ir::Expr& e) {
       [&](const ir::VarNode& var) -> R {
         const auto it = registers_.find(&var);
         if (it != registers_.end()) return it->second;
-        return support::Diagnostic{.code = {"lower-unbound-dimension"},
+        return support::Diagnostic{.code = codes::unbound_dimension,
                                    .message = "the symbolic dimension '" + var.name + "' is not bound by any input"};
       },
       [&](const ir::Cast& cast) -> R { return operand(cast.value); },
@@ -61,7 +62,7 @@ support::Result<uint32_t> Scalars::operand(const ir::Expr& e) {
         return reg;
       },
       [&](const ir::ExprNode& other) -> R {
-        return support::Diagnostic{.code = {"lower-shape-arithmetic"},
+        return support::Diagnostic{.code = codes::shape_arithmetic,
                                    .message = "a shape may not be computed by " + std::string(other.node_class().name)};
       });
   if (result.ok()) computed_[e] = *result;

@@ -161,6 +161,7 @@ TEST(scalars, refuses_an_unbound_dimension_and_what_is_no_shape_arithmetic) {
   Scalars scalars(program, main);
   const auto unbound = scalars.operand(ir::size_var("n") + 1);
   ASSERT_FALSE(unbound.ok());
+  EXPECT_EQ(unbound.diagnostics().at(0).code.name, "lower-unbound-dimension");
   EXPECT_NE(unbound.diagnostics().at(0).message.find("'n' is not bound"), std::string::npos);
   EXPECT_FALSE(scalars.operand(ir::load(ir::buffer("b", {ir::int64(1)}, ir::DType::int64()), {ir::int64(0)})).ok());
 }

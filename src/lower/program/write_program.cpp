@@ -1,6 +1,7 @@
 #include "lower/program/write_program.h"
 
 #include "ir/visit.h"
+#include "lower/codes.h"
 #include "lower/program/dlpack_type.h"
 #include "lower/program/scalars.h"
 #include "relax/infer.h"
@@ -44,7 +45,7 @@ class ProgramBuilder {
   using Registers = std::vector<uint32_t>;
 
   static support::Diagnostic refuse(const ir::NodeRef& at, std::string message) {
-    support::Diagnostic d{.code = {"lower-program"}, .message = std::move(message)};
+    support::Diagnostic d{.code = codes::program, .message = std::move(message)};
     if (at && at->origin()) d.place = *at->origin();
     return d;
   }
@@ -403,7 +404,7 @@ class ProgramBuilder {
 support::Result<Program> write_program(const ir::IRModule& module, const std::string& main) {
   const auto function = module.find_as<relax::FunctionNode>(main);
   if (!function)
-    return support::Diagnostic{.code = {"lower-program"}, .message = "the module has no function '" + main + "'"};
+    return support::Diagnostic{.code = codes::program, .message = "the module has no function '" + main + "'"};
   return ProgramBuilder(module, function).run();
 }
 

@@ -242,6 +242,7 @@ TEST(write_program, refuses_what_was_not_lowered) {
   const auto message = [](const support::Result<Program>& result) {
     return result.ok() ? std::string() : result.diagnostics().at(0).message;
   };
+  EXPECT_EQ(write_program({}, "main").diagnostics().at(0).code.name, "lower-program");
   EXPECT_NE(message(write_program({}, "main")).find("no function 'main'"), std::string::npos);
   BlockBuilder builder;
   const Var x = relax_var("x", tensor_info(std::vector<int64_t>{3}, ir::DType::float32()));

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "codes.h"
 #include "support/std.h"
 
 namespace lathe::tool {
@@ -14,7 +15,7 @@ namespace {
 using support::Result;
 
 support::Diagnostic refuse(const std::string& path, const std::string& message) {
-  return support::Diagnostic{.code = {"tool-npy"}, .message = path + ": " + message};
+  return support::Diagnostic{.code = codes::npy, .message = path + ": " + message};
 }
 
 struct NamedType {

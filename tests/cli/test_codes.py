@@ -1,0 +1,48 @@
+"""The codes of what the command refuses by itself, as LATHE_DEBUG=1 shows them."""
+
+import numpy as np
+import pytest
+
+from tests.support import paths
+
+
+def code_of(lathe_cli, *arguments, exit_code=1):
+    outcome = lathe_cli.run(*arguments, env=paths.environment(LATHE_DEBUG="1"))
+    assert outcome.code == exit_code, str(outcome)
+    codes = [line.split()[1] for line in outcome.err.splitlines() if line.startswith("  code: ")]
+    assert len(codes) == 1, str(outcome)
+    return codes[0]
+
+
+def test_codes_are_not_shown_unasked(lathe_cli):
+    assert "code:" not in lathe_cli.fails("opt").err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("opt",), ("opt", "{model}", "-o", "{folder}/none/x"), ("compile", "{model}", "--dim", "batch", "-o", "x.so")],
+)
+def test_options(lathe_cli, tmp_path, arguments):
+    words = [word.format(model=paths.DIGITS_MODEL, folder=tmp_path) for word in arguments]
+    assert code_of(lathe_cli, *words) == "tool-option"
+
+
+def test_inputs_of_run(lathe_cli, digits_artifact, tmp_path):
+    assert code_of(lathe_cli, "run", digits_artifact) == "tool-run"
+    (tmp_path / "bad.npy").write_bytes(b"text")
+    assert code_of(lathe_cli, "run", digits_artifact, "--input", f"image={tmp_path / 'bad.npy'}") == "tool-npy"
+    np.save(tmp_path / "small.npy", np.zeros((1, 1, 8, 7), np.float32))
+    assert code_of(lathe_cli, "run", digits_artifact, "--input", f"image={tmp_path / 'small.npy'}") == "runtime-failed"
+
+
+def test_scripts(lathe_cli, tmp_path):
+    assert code_of(lathe_cli, "opt", tmp_path / "none.relax") == "driver-script-file"
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", tmp_path / "digits.relax")
+    taken = code_of(lathe_cli, "compile", tmp_path / "digits.relax", "--dim", "batch=1", "-o", tmp_path / "x.so")
+    assert taken == "driver-script-dims"
+
+
+def test_verify_without_a_python_to_ask(lathe_cli):
+    words = ["verify", paths.DIGITS_MODEL, "--python", "no-such-python"]
+    assert code_of(lathe_cli, *words, exit_code=0) == "verify-no-onnxruntime"
+    assert "there is no no-such-python" in lathe_cli(*words).out
