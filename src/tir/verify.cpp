@@ -246,13 +246,7 @@ class Verification {
   // What the body touches must be declared. Only a certain violation is an error: what cannot be decided is the
   // business of whoever relies on it.
   void declared_regions(const Block& block) {
-    // What never runs touches nothing, and anything could be proved of it.
-    bool runs = true;
-    for (const IterVar& iter : block.iter_vars) runs = runs && !is_int(iter->dom.extent, 0);
-    post_order(block.body, [&](const NodeRef& n) {
-      if (const auto* loop = n.as<For>()) runs = runs && !is_int(loop->extent, 0);
-    });
-    if (!runs) return;
+    if (!has_instances(block)) return;  // anything could be proved of its variables
     const Regions touched = infer_regions(block);
     arith::Analyzer known;
     for (const IterVar& iter : block.iter_vars) known.bind(iter->var, iter->dom);

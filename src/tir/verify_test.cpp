@@ -49,6 +49,30 @@ TEST(verify, asks_nothing_of_blocks_without_instances) {
   }
 }
 
+TEST(verify, asks_about_what_runs_beside_a_loop_that_does_not) {
+  for (const int64_t n : {0, 2}) {
+    const Buffer a = buffer("A", {int64(5)}, DType::float32()), b = buffer("B", {int64(5)}, DType::float32());
+    const Var i = var("i"), vi = var("vi"), j = var("j");
+    const Stmt store = make<BufferStore>(a, load(b, {vi}), std::vector<Expr>{vi});
+    const Stmt never = loop(j, int64(n), make<BufferStore>(a, load(b, {vi + j}), std::vector<Expr>{vi + j}));
+    const Function f =
+        prim_func({a, b}, root_block(loop(i, int64(4), block("both", {iter(vi, int64(4))}, {i}, seq({store, never})))));
+    const auto declaring = [&](support::function_ref<void(Block&)> change) {
+      return changed(f, [&](NodeRef node) -> NodeRef {
+        const auto* block = node.as<Block>();
+        return block && block->name == "both" ? NodeRef(with(*block, [&](Block& copy) { change(copy); })) : node;
+      });
+    };
+    // The element that each instance touches outside of the loop is all there is where the loop never runs.
+    const Function narrow = declaring([&](Block& copy) {
+      copy.reads = {point_region(b, {vi})};
+      copy.writes = {point_region(a, {vi})};
+    });
+    EXPECT_EQ(first_code(narrow), n == 0 ? "" : "tir-region-not-covered");
+    EXPECT_EQ(first_code(declaring([](Block& copy) { copy.reads.clear(); })), "tir-region-not-covered");
+  }
+}
+
 TEST(verify, rejects_mutated_programs) {
   const Function f = matmul(int64(2), int64(5), int64(3), 4, ForKind::serial);
   const auto with_store = [&](support::function_ref<void(BufferStore&)> mutate) {

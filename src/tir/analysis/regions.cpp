@@ -143,6 +143,7 @@ class RegionCollection {
     if (const auto* loop = node.as<For>()) {
       collect(loop->min);
       collect(loop->extent);
+      if (is_int(loop->extent, 0)) return;  // its body never runs
       domains[loop->loop_var.get()] = {loop->min, loop->extent};
       collect(loop->body);
       return;
@@ -234,6 +235,7 @@ class RegionCollection {
       values[realize.block->iter_vars[k]->var] = realize.iter_values[k];
     for (const Expr& value : realize.iter_values) collect(value);
     collect(realize.predicate);
+    if (!has_instances(*realize.block)) return;
     const auto declared = [&](std::vector<Access>& into, const std::vector<BufferRegion>& regions) {
       for (const BufferRegion& region : regions) {
         std::vector<std::optional<Interval>> box;
@@ -296,6 +298,11 @@ Regions access_regions(const Stmt& s) {
   RegionCollection collection;
   collection.collect(s);
   return {collection.regions(collection.reads), collection.regions(collection.writes)};
+}
+
+bool has_instances(const Block& block) {
+  return std::none_of(block.iter_vars.begin(), block.iter_vars.end(),
+                      [](const IterVar& iter) { return is_int(iter->dom.extent, 0); });
 }
 
 Regions infer_regions(const Block& block) {

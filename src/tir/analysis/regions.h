@@ -11,12 +11,16 @@ struct Regions {
 
 // What `s` reads and writes, one region a buffer, in order of first access. Variables bound inside `s` are widened to
 // their whole range; an index that cannot be bounded gives the whole dimension. Nested blocks count by their declared
-// regions. Buffers declared or allocated inside are left out.
+// regions. Buffers declared or allocated inside are left out, and so is what never runs: in
+// loops of extent 0, in nested blocks without instances.
 Regions access_regions(const Stmt& s);
 
 // What an instance of a block reads and writes, for its declaration. As in the vocabulary of TensorIR, what a
 // reduction's update reads of the element that its init writes is not a read.
 Regions infer_regions(const Block& block);
+
+// False where a variable of the block has no values at all, so that it never runs.
+bool has_instances(const Block& block);
 
 // The smallest and the largest value of `e` when each variable of `domains` runs over its range, as expressions of the
 // other variables; nothing where `e` is not monotone in a way that shows.
