@@ -13,10 +13,13 @@ using support::Diagnostic;
 using support::Result;
 using support::Status;
 
+class Proofs;  // schedule/analysis/proofs.h
+
 // A function whose loops and blocks all carry different ids, each below `next`.
 struct Program {
   Function function;
   Id next = 1;
+  Proofs* proofs = nullptr;  // of the schedule that it belongs to; null: nothing is kept
 };
 
 // Old id -> new id; 0 means gone. An id without an entry keeps its number.

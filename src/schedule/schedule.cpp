@@ -1,6 +1,6 @@
 #include "schedule/schedule.h"
 
-#include "schedule/analysis/access.h"
+#include "schedule/analysis/proofs.h"
 #include "schedule/analysis/tree.h"
 #include "schedule/codes.h"
 #include "schedule/instruction.h"
@@ -10,6 +10,7 @@ namespace lathe::schedule {
 
 Result<Schedule> Schedule::create(ir::IRModule module) {
   Schedule schedule;
+  schedule.proofs_ = std::make_shared<Proofs>();
   support::Diagnostics problems;
   for (const auto& [name, base] : std::vector(module.functions())) {
     const auto* function = base.as<PrimFunc>();
@@ -34,7 +35,9 @@ Result<Schedule> Schedule::create(Function function, const std::string& name) {
 
 const PrimFunc& Schedule::function() const { return *module_.find(working_on_).as<PrimFunc>(); }
 
-Program Schedule::program(const std::string& function) const { return {module_.find_as<PrimFunc>(function), next_}; }
+Program Schedule::program(const std::string& function) const {
+  return {module_.find_as<PrimFunc>(function), next_, proofs_.get()};
+}
 
 void Schedule::accept(const std::string& function, Edit edit) {
   next_ = edit.program.next;

@@ -22,6 +22,8 @@ class Schedule {
   Status work_on(const std::string& function);
   const std::string& func_working_on() const { return working_on_; }
   const PrimFunc& function() const;
+  // What was proved about the loops of this schedule and its copies so far.
+  Proofs* proofs() const { return proofs_.get(); }
 
   // What a handle names now; a diagnostic when it is gone.
   Result<Ref<For>> get(LoopRV loop) const;
@@ -104,6 +106,7 @@ class Schedule {
   Id next_ = 1;
   std::vector<Handle> handles_;
   Trace trace_;
+  std::shared_ptr<Proofs> proofs_;
 };
 
 }  // namespace lathe::schedule

@@ -74,6 +74,25 @@ TEST(schedule, refuses_a_block_that_does_not_declare_what_it_touches) {
       std::string::npos);
 }
 
+TEST(schedule, does_not_ask_a_block_to_declare_what_never_runs) {
+  for (const int64_t n : {0, 2}) {
+    testing::Builder b;
+    const Buffer x = b.input("X", {int64(4)}), y = b.output("Y", {int64(4)});
+    const Var i = ir::var("i"), vi = ir::var("vi"), j = ir::var("j");
+    const Stmt once = make<BufferStore>(y, load(x, {vi}), std::vector<Expr>{vi}, Expr());
+    const Stmt never =
+        make<For>(j, int64(0), int64(n), ForKind::serial,
+                  Stmt(make<BufferStore>(y, load(x, {vi + j + 1}), std::vector<Expr>{vi + j + 1}, Expr())));
+    const Ref<Block> block = make<Block>(
+        std::vector<IterVar>{make<IterVarNode>(Range{int64(0), int64(4)}, vi, IterType::spatial)},
+        std::vector<Buffer>{}, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{point_region(x, {vi})},
+        std::vector<BufferRegion>{point_region(y, {vi})}, std::string("both"), Stmt{}, seq({once, never}));
+    b.add(make<For>(i, int64(0), int64(4), ForKind::serial,
+                    Stmt(make<BlockRealize>(std::vector<Expr>{i}, boolean(true), block))));
+    EXPECT_EQ(Schedule::create(b.build()).ok(), n == 0) << n;
+  }
+}
+
 TEST(schedule, refuses_a_module_without_tensor_functions) {
   EXPECT_NE(complaint(Schedule::create(ir::IRModule())).find("no tensor function"), std::string::npos);
 }

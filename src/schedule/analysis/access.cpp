@@ -282,6 +282,9 @@ support::Diagnostics check_declared_regions(const PrimFunc& function) {
           std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), access.buffer) !=
               block->alloc_buffers.end())
         continue;
+      if (std::any_of(access.loops.begin(), access.loops.end(),
+                      [](const For* loop) { return is_int(loop->extent, 0); }))
+        continue;  // never touched
       bool covered = false;
       // A reduction reads what it writes.
       for (const auto* list : {&block->reads, &block->writes}) {

@@ -77,12 +77,37 @@ struct Dimension {
   int64_t low = 0, high = 0;  // of the inner part, constant included
 };
 
+// The largest value that the conjuncts of a predicate leave `sum`: a conjunct `e < c` whose e differs from it by a
+// constant. The tail of a split in a flattened index is cut off that way.
+std::optional<int64_t> largest_where(const Expr& predicate, const Linear& sum) {
+  std::optional<int64_t> largest;
+  for (const Expr& part : conjuncts(predicate)) {
+    const auto* less = part.as<LT>();
+    if (!less) continue;
+    Linear bound = linear(less->b - less->a);  // at least one
+    bound.add(sum);
+    if (bound.is_constant()) largest = std::min(largest.value_or(bound.constant), bound.constant - 1);
+  }
+  return largest;
+}
+
 class Tester {
  public:
-  explicit Tester(const For& loop) : loop_(loop) {}
+  Tester(const For& loop, Proofs* proofs) : loop_(loop), proofs_(proofs) {}
 
+  // Whether different iterations touch different elements; all accesses are to one buffer.
+  bool independent(const std::vector<const Access*>& list) const {
+    auto question = proofs_ ? question_of(loop_, list) : std::nullopt;
+    if (!question) return proved(list);
+    if (const auto known = proofs_->find(*question)) return *known;
+    const bool answer = proved(list);
+    proofs_->keep(*std::move(question), answer);
+    return answer;
+  }
+
+ private:
   // The index of one dimension in parts; nothing where it is not of this form.
-  std::optional<Dimension> parts(const Range& range, const Domains& inner) const {
+  std::optional<Dimension> parts(const Range& range, const Domains& inner, const Expr& predicate) const {
     const auto extent = as_int(range.extent);
     if (!extent) return std::nullopt;
     Dimension result;
@@ -95,7 +120,7 @@ class Tester {
     const auto width = constant_interval(moving, inner);
     if (!width) return std::nullopt;
     result.low = width->first;
-    result.high = width->second + *extent - 1;
+    result.high = std::min(width->second, largest_where(predicate, moving).value_or(width->second)) + *extent - 1;
     for (const Linear::Term& term : varying.terms) {
       const Digit digit = digit_of(term.atom);
       for (const auto& [operation, divisor] : digit.steps)
@@ -154,7 +179,7 @@ class Tester {
     return terms;
   }
 
-  bool independent(const std::vector<const Access*>& list) const {
+  bool proved(const std::vector<const Access*>& list) const {
     if (const auto extent = as_int(loop_.extent); extent && *extent <= 1) return true;
     const size_t rank = list[0]->region.size();
     std::vector<VaryingTerm> known;
@@ -162,7 +187,7 @@ class Tester {
       std::optional<Dimension> merged;
       for (size_t i = 0; i < list.size(); ++i) {
         if (list[i]->region.size() != rank) return false;
-        const auto part = parts(list[i]->region[d], domains_of(list[i]->loops));
+        const auto part = parts(list[i]->region[d], domains_of(list[i]->loops), list[i]->predicate);
         if (!part || (merged && !merge(*merged, *part))) {
           merged.reset();
           break;
@@ -188,8 +213,8 @@ class Tester {
     return false;
   }
 
- private:
   const For& loop_;
+  Proofs* proofs_;
 };
 
 bool allocated_in(const Stmt& root, const Buffer& buffer) {
@@ -255,12 +280,12 @@ std::optional<bool> runs_init(const BlockRealize& realize, const std::vector<con
   return all;
 }
 
-bool disjoint_across(const For& loop, const Buffer& buffer) {
+bool disjoint_across(const For& loop, const Buffer& buffer, Proofs* proofs) {
   const std::vector<Access> all = accesses(loop.body);
   std::vector<const Access*> list;
   for (const Access& access : all)
     if (access.buffer == buffer) list.push_back(&access);
-  return list.empty() || Tester(loop).independent(list);
+  return list.empty() || Tester(loop, proofs).independent(list);
 }
 
 bool private_to_iteration(const For& loop, const Buffer& buffer, const PrimFunc& function) {
@@ -287,7 +312,7 @@ bool private_to_iteration(const For& loop, const Buffer& buffer, const PrimFunc&
   return true;
 }
 
-std::vector<Carried> carried_by(const For& loop, const PrimFunc& function) {
+std::vector<Carried> carried_by(const For& loop, const PrimFunc& function, Proofs* proofs) {
   std::vector<Carried> found;
   const std::vector<Access> all = accesses(loop.body);
   std::vector<Buffer> written;
@@ -303,7 +328,7 @@ std::vector<Carried> carried_by(const For& loop, const PrimFunc& function) {
            nullptr,
            fmt::format("{} contains a call of '{}', whose effects are not known", name_of(loop), call->op->name)});
   });
-  const Tester tester(loop);
+  const Tester tester(loop, proofs);
   for (const Buffer& buffer : written) {
     std::vector<const Access*> list;
     bool opaque = false;

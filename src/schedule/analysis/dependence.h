@@ -1,7 +1,7 @@
 // Whether the iterations of a loop depend on one another.
 #pragma once
 
-#include "schedule/analysis/access.h"
+#include "schedule/analysis/proofs.h"
 
 namespace lathe::schedule {
 
@@ -15,15 +15,15 @@ struct Carried {
 
 // The dependences between different iterations of `loop` that could not be excluded; empty: every order, and any
 // number at once, gives the same result. A buffer whose values live inside one iteration does not count: `function`
-// says who else touches it.
-std::vector<Carried> carried_by(const For& loop, const PrimFunc& function);
+// says who else touches it. What is already in `proofs` is not proved again.
+std::vector<Carried> carried_by(const For& loop, const PrimFunc& function, Proofs* proofs);
 
 // Whether the loops around a reduction start at the minimum of its reduce axes, so that its init runs there; nothing
 // where that cannot be told.
 std::optional<bool> runs_init(const BlockRealize& realize, const std::vector<const For*>& loops);
 
 // Whether different iterations of `loop` touch different elements of `buffer`.
-bool disjoint_across(const For& loop, const Buffer& buffer);
+bool disjoint_across(const For& loop, const Buffer& buffer, Proofs* proofs);
 
 // Whether `buffer` is allocated by the function, touched only inside `loop`, and each iteration reads only what it
 // wrote before.

@@ -141,7 +141,7 @@ Stmt loop_over(const Var& v, Expr extent, Stmt body, Id id) {
 }
 
 std::optional<Diagnostic> refuse_dependent(const Program& program, const For& loop, std::string_view verb) {
-  const std::vector<Carried> carried = carried_by(loop, *program.function);
+  const std::vector<Carried> carried = carried_by(loop, *program.function, program.proofs);
   if (carried.empty()) return std::nullopt;
   Diagnostic problem =
       refuse(codes::dependence, fmt::format("cannot {} {}: {}", verb, name_of(loop), carried[0].reason));

@@ -280,7 +280,7 @@ Status parallelize_outer(Schedule& schedule, BlockRV block, int64_t work_an_inst
   int64_t iterations = 1;
   while (count < kept.size() && kept[count]->kind == ForKind::serial &&
          (count == 0 || kept[count - 1]->body.get() == kept[count].get()) &&
-         carried_by(*kept[count], schedule.function()).empty() && iterations < 64) {
+         carried_by(*kept[count], schedule.function(), schedule.proofs()).empty() && iterations < 64) {
     iterations *= std::max<int64_t>(as_int(kept[count]->extent).value_or(64), 1);
     ++count;
   }

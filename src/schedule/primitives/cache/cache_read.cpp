@@ -57,7 +57,7 @@ Result<Edit> cache_read(const Program& program, Id id, int64_t index, const std:
   const Path changed = path_to(body, scope->block->id);
   body = with_allocation(body, *changed.back().as<BlockRealize>(), cache);
   const Function after = with_body(program.function, body);
-  if (auto refused = refuse_parallel_above(after, where, "cache a block's reads")) return *std::move(refused);
+  if (auto refused = refuse_parallel_above(program, after, where, "cache a block's reads")) return *std::move(refused);
   return edited(program, after, next, {copy_id});
 }
 

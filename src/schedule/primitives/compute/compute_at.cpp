@@ -66,7 +66,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
       bool safe = write.order < own_order;
       for (const For* around : own_loops)
         if (safe && std::find(write.loops.begin(), write.loops.end(), around) != write.loops.end())
-          safe = disjoint_across(*around, buffer);
+          safe = disjoint_across(*around, buffer, program.proofs);
       if (!safe)
         return problem(codes::dependence, fmt::format("'{}', which it reads, is written again{}", buffer->name,
                                                       write.block ? " by " + name_of(*write.block) : ""));
@@ -129,7 +129,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   const Stmt changed = with(loop, [&](For& copy) { copy.body = seq(statements); });
   const Stmt body = replace_all(program.function->body, {{target.back(), changed}, {path.back(), nop()}});
   const Function after = with_body(program.function, body);
-  if (auto refused = refuse_parallel_above(after, target, "compute a block")) return *std::move(refused);
+  if (auto refused = refuse_parallel_above(program, after, target, "compute a block")) return *std::move(refused);
   return edited(program, after, next);
 }
 

@@ -12,9 +12,9 @@ namespace {
 
 // The value must be the same at the consumers as it was at the producer: nothing that it reads may be overwritten after
 // the producer ran.
-std::optional<Diagnostic> refuse_overwritten(const PrimFunc& function, const BlockRealize& realize) {
+std::optional<Diagnostic> refuse_overwritten(const Program& program, const BlockRealize& realize) {
   const Block& block = *realize.block;
-  const std::vector<Access> all = accesses(function.body);
+  const std::vector<Access> all = accesses(program.function->body);
   const Access* producer = nullptr;
   for (const Access& access : all)
     if (access.block == &block) producer = &access;
@@ -24,7 +24,7 @@ std::optional<Diagnostic> refuse_overwritten(const PrimFunc& function, const Blo
       bool safe = write.order < producer->order;
       for (size_t i = 0; safe && i < std::min(write.loops.size(), producer->loops.size()); ++i) {
         if (write.loops[i] != producer->loops[i]) break;
-        safe = disjoint_across(*write.loops[i], read);
+        safe = disjoint_across(*write.loops[i], read, program.proofs);
       }
       if (!safe)
         return refuse(codes::not_inlinable,
@@ -109,7 +109,7 @@ Result<Edit> compute_inline(const Program& program, Id id) {
     for (const Range& range : access.region)
       if (!is_int(range.extent, 1)) return problem(fmt::format("'{}' is read as a vector or region", buffer->name));
   }
-  if (auto overwritten = refuse_overwritten(*program.function, realize)) return *std::move(overwritten);
+  if (auto overwritten = refuse_overwritten(program, realize)) return *std::move(overwritten);
 
   std::vector<const Block*> readers;
   if (has_other_writers) readers = TRY(readers_of_part(*program.function, realize, buffer));

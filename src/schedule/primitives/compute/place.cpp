@@ -94,15 +94,7 @@ bool predicate_is_domain(const BlockRealize& realize) {
     inside.push_back(std::make_unique<arith::Analyzer::Constraint>(analyzer, realize.iter_values[i] < end));
     gaps.push_back(linear(end - realize.iter_values[i]));
   }
-  std::vector<Expr> conjuncts{realize.predicate};
-  while (!conjuncts.empty()) {
-    const Expr part = conjuncts.back();
-    conjuncts.pop_back();
-    if (const auto* both = part.as<And>()) {
-      conjuncts.push_back(both->a);
-      conjuncts.push_back(both->b);
-      continue;
-    }
+  for (const Expr& part : conjuncts(realize.predicate)) {
     bool implied = false;
     if (const auto* less = part.as<LT>()) {
       const Linear gap = linear(less->b - less->a);
@@ -177,13 +169,14 @@ Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, co
   return nest_over(block, region.dimensions, domains, where, false, next);
 }
 
-std::optional<Diagnostic> refuse_parallel_above(const Function& after, const Path& path, std::string_view verb) {
+std::optional<Diagnostic> refuse_parallel_above(const Program& before, const Function& after, const Path& path,
+                                                std::string_view verb) {
   for (const Stmt& s : path) {
     const auto* old = s.as<For>();
     if (!old || (old->kind != ForKind::parallel && old->kind != ForKind::vectorized)) continue;
     const For* loop = find_loop(*after, old->id);
     if (!loop) continue;
-    const std::vector<Carried> carried = carried_by(*loop, *after);
+    const std::vector<Carried> carried = carried_by(*loop, *after, before.proofs);
     if (!carried.empty())
       return refuse(codes::dependence, fmt::format("cannot {} inside {}, whose iterations run at once: {}", verb,
                                                    name_of(*loop), carried[0].reason));

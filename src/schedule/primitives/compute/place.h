@@ -36,7 +36,8 @@ Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, cons
 Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, const Region& region, const Path& where,
                Id& next, Id& block_id);
 
-// Why a loop on the path that runs at once no longer may, in the edited function.
-std::optional<Diagnostic> refuse_parallel_above(const Function& after, const Path& path, std::string_view verb);
+// Why a loop on the path that runs at once no longer may, in what the program is edited to.
+std::optional<Diagnostic> refuse_parallel_above(const Program& before, const Function& after, const Path& path,
+                                                std::string_view verb);
 
 }  // namespace lathe::schedule

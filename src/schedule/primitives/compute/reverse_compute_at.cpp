@@ -98,7 +98,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   // The values must be final where the block now runs: no other iteration of the loops around it touches them.
   for (const Buffer& buffer : produced)
     for (const For* around : moved_under)
-      if (!disjoint_across(*around, buffer))
+      if (!disjoint_across(*around, buffer, program.proofs))
         return problem(
             codes::dependence,
             fmt::format("could not show that '{}' is final after one iteration: other iterations of {} touch "
@@ -201,7 +201,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   const Stmt changed = with(loop, [&](For& copy) { copy.body = seq(statements); });
   const Stmt body = replace_all(program.function->body, {{target.back(), changed}, {path.back(), nop()}});
   const Function after = with_body(program.function, body);
-  if (auto refused = refuse_parallel_above(after, target, "compute a block")) return *std::move(refused);
+  if (auto refused = refuse_parallel_above(program, after, target, "compute a block")) return *std::move(refused);
   return edited(program, after, next);
 }
 

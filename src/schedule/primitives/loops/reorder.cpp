@@ -84,7 +84,7 @@ Result<Edit> reorder(const Program& program, const std::vector<Id>& ids) {
   for (size_t i = 0; i < chain.size(); ++i) {
     if (chain[i] == order[i] && std::equal(chain.begin(), chain.begin() + static_cast<ptrdiff_t>(i), order.begin()))
       continue;
-    for (const Carried& carried : carried_by(*chain[i], *program.function)) {
+    for (const Carried& carried : carried_by(*chain[i], *program.function, program.proofs)) {
       if (!carried.is_reduction())
         return refuse(codes::dependence, fmt::format("cannot reorder {}: {}", name_of(*chain[i]), carried.reason));
       reduces = true;

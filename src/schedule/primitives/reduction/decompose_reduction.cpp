@@ -63,21 +63,13 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
   }
   // Of a predicate, the conjuncts that speak of the init's loops only.
   Expr predicate = boolean(true);
-  std::vector<Expr> conjuncts{realized.predicate};
-  while (!conjuncts.empty()) {
-    const Expr part = conjuncts.back();
-    conjuncts.pop_back();
-    if (const auto* both = part.as<And>()) {
-      conjuncts.push_back(both->a);
-      conjuncts.push_back(both->b);
-      continue;
-    }
+  for (const Expr& part : conjuncts(realized.predicate)) {
     const bool other = std::any_of(inside.begin(), inside.end(), [&](const For* loop) {
       return !loop_vars.count(loop->loop_var) && uses_var(part, loop->loop_var);
     });
-    if (other || is_int(part, 1)) continue;
+    if (other) continue;
     const Expr mine = substitute(part, loop_vars);
-    predicate = is_int(predicate, 1) ? mine : logical_and(mine, predicate);
+    predicate = is_int(predicate, 1) ? mine : logical_and(predicate, mine);
   }
   const Id init_id = next++;
   Ref<Block> init = make<Block>(init_iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
