@@ -20,9 +20,6 @@ using support::Result;
 
 namespace {
 
-// Functions inside each other; nodes converted in all, calls of functions expanded.
-constexpr int deepest_call = 32;
-constexpr int64_t most_nodes = 1'000'000;
 constexpr int64_t highest_rank = 64;  // as of the graph's inputs and of constants
 
 // The names that nodes of one graph or one call of a function see.
@@ -43,6 +40,7 @@ class GraphImport {
     scope.opsets = TRY(read_opsets(model_));
     if (graph_.output().empty()) return refuse(codes::wrong_graph, "the graph has no outputs");
     TRY(check_operators(model_, functions_, scope.opsets));
+    TRY(check_expansion(model_, functions_));
     NodeList list = TRY(list_nodes());
     const std::vector<int> order = TRY(order_nodes(model_, list));
     GraphInputs inputs = TRY(read_inputs(model_, graph_, options_));
@@ -57,7 +55,7 @@ class GraphImport {
     for (const auto& output : graph_.output()) names.emplace_back(output.name());
     builder_.begin_function("main", std::move(params), {{"output_names", std::move(names)}});
     builder_.begin_dataflow();
-    convert_nodes(scope, list.nodes, order, 0);
+    convert_nodes(scope, list.nodes, order);
     if (!diagnostics_.empty()) return std::move(diagnostics_);
     finish(scope);
     return builder_.finish();
@@ -117,8 +115,7 @@ class GraphImport {
 
   // ---- nodes ----
 
-  void convert_nodes(Scope& scope, const std::vector<const NodeProto*>& nodes, const std::vector<int>& order,
-                     int depth) {
+  void convert_nodes(Scope& scope, const std::vector<const NodeProto*>& nodes, const std::vector<int>& order) {
     for (const int index : order) {
       if (diagnostics_.size() >= most_diagnostics) return;
       const NodeProto& node = *nodes[static_cast<size_t>(index)];
@@ -126,10 +123,7 @@ class GraphImport {
       const support::ModelNode place{model_.name, printable(scope.prefix + node_name(node, index)),
                                      printable(node.op_type())};
       try {
-        if (++converted_ > most_nodes)
-          throw DiagnosticError(refuse(codes::too_large, "the model has more than " + std::to_string(most_nodes) +
-                                                             " nodes once its functions are expanded"));
-        if (!convert(scope, node, place, depth)) fail_outputs(scope, node);
+        if (!convert(scope, node, place)) fail_outputs(scope, node);
       } catch (const DiagnosticError& error) {
         for (Diagnostic d : error.diagnostics) {
           if (std::holds_alternative<std::monostate>(d.place)) d.place = place;
@@ -160,7 +154,7 @@ class GraphImport {
   }
 
   // False: an input's node failed, and so this one cannot be converted.
-  bool convert(Scope& scope, const NodeProto& node, const support::ModelNode& place, int depth) {
+  bool convert(Scope& scope, const NodeProto& node, const support::ModelNode& place) {
     std::vector<GraphValue*> inputs;
     for (const std::string& name : node.input()) {
       GraphValue* value = name.empty() ? nullptr : &scope.values.at(name);
@@ -171,7 +165,7 @@ class GraphImport {
     NodeAttributes attributes(model_, node, scope.given, place);
     builder_.set_origin(std::make_shared<const support::Place>(place));
     if (const FunctionProto* function = functions_.find(node))
-      return call(scope, node, *function, inputs, attributes, place, depth);
+      return call(scope, node, *function, inputs, attributes, place);
 
     const OperatorRow& row = *find_operator(node.op_type());
     const int64_t opset = scope.opsets.at("");
@@ -243,13 +237,11 @@ class GraphImport {
   // ---- model-local functions ----
 
   bool call(Scope& outer, const NodeProto& node, const FunctionProto& function, const std::vector<GraphValue*>& inputs,
-            NodeAttributes& given, const support::ModelNode& place, int depth) {
+            NodeAttributes& given, const support::ModelNode& place) {
     const auto wrong = [&](support::Code code, const std::string& message) {
       throw DiagnosticError(Diagnostic{
           .code = code, .place = place, .message = "the function " + in_quotes(function.name()) + " " + message});
     };
-    if (depth >= deepest_call)
-      wrong(codes::too_deep, "calls functions more than " + std::to_string(deepest_call) + " deep, or calls itself");
     if (static_cast<int>(inputs.size()) > function.input_size())
       wrong(codes::wrong_node, "takes " + std::to_string(function.input_size()) + " inputs, but the node has " +
                                    std::to_string(inputs.size()));
@@ -288,7 +280,7 @@ class GraphImport {
         each = &rewritten.back();
       }
     }
-    convert_nodes(inner, list.nodes, order, depth + 1);
+    convert_nodes(inner, list.nodes, order);
     for (int i = 0; i < node.output_size(); ++i) {
       if (node.output(i).empty()) continue;
       const auto it = inner.values.find(function.output(i));
@@ -316,7 +308,6 @@ class GraphImport {
   const GraphProto& graph_;
   relax::BlockBuilder builder_;
   Diagnostics diagnostics_;
-  int64_t converted_ = 0;
 };
 
 }  // namespace

@@ -68,6 +68,28 @@ TEST(Functions, that_call_themselves_are_refused) {
   EXPECT_NE(text.find("'Loopy'"), std::string::npos) << text;
 }
 
+// 32 calls inside each other are let through, 33 are not, nor 32 beneath a function whose depth is known already.
+TEST(Functions, that_nest_too_deep_are_refused) {
+  const auto chain = [](int length, const std::string& called) {
+    ModelBuilder m;
+    for (int i = 0; i < length; ++i) {
+      auto& f = add_function(m, "F" + std::to_string(i), {"a"}, {"b"});
+      add_node(f, i == 0 ? "Relu" : "F" + std::to_string(i - 1), {"a"}, "b").set_domain(i == 0 ? "" : "local");
+    }
+    m.input("x", {2});
+    call(m, "F0", {"x"}, "y");
+    call(m, called, {"y"}, "z");
+    return m.output("z");
+  };
+  expect_floats(chain(32, "F31").run({floats({2}, {-1, 3})}).at(0), {2}, {0, 3});
+  EXPECT_NE(chain(33, "F32").refusal().find("onnx-too-deep"), std::string::npos);
+
+  ModelBuilder m = chain(32, "F31");
+  add_node(add_function(m, "Above", {"a"}, {"b"}), "F31", {"a"}, "b").set_domain("local");
+  call(m, "Above", {"z"}, "last");
+  EXPECT_NE(m.output("last").refusal().find("onnx-too-deep"), std::string::npos);
+}
+
 TEST(Functions, that_grow_exponentially_are_refused) {
   ModelBuilder m;
   for (int i = 0; i < 30; ++i) {

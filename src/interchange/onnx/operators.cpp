@@ -144,7 +144,69 @@ class OperatorCheck {
   std::vector<const FunctionProto*> called_;
 };
 
+// Functions inside each other; nodes in all, calls of functions expanded.
+constexpr int64_t deepest_call = 32;
+constexpr int64_t most_nodes = 1'000'000;
+
+class ExpansionCheck {
+ public:
+  ExpansionCheck(const Model& model, const LocalFunctions& functions) : model_(model), functions_(functions) {}
+
+  // A list of nodes with its calls expanded.
+  struct Size {
+    int64_t nodes = 0, depth = 0;
+  };
+  // `above`: the calls of functions around the list.
+  Size of(const google::protobuf::RepeatedPtrField<NodeProto>& nodes, int64_t above) {
+    Size size;
+    int index = 0;
+    for (const NodeProto& node : nodes) {
+      ++size.nodes;
+      if (const FunctionProto* function = functions_.find(node)) {
+        const support::Place place = support::ModelNode{model_.name, node_name(node, index), printable(node.op_type())};
+        const Size inner = of(*function, above + 1, place);
+        size.nodes += inner.nodes;
+        size.depth = std::max(size.depth, inner.depth + 1);
+      }
+      if (size.nodes > most_nodes)
+        throw support::DiagnosticError(Diagnostic{.code = codes::too_large,
+                                                  .place = model_.place(),
+                                                  .message = "the model has more than " + std::to_string(most_nodes) +
+                                                             " nodes once its functions are expanded"});
+      ++index;
+    }
+    return size;
+  }
+
+ private:
+  // Each function is counted once. One that calls itself has no size yet when it is met again, and gets too deep.
+  Size of(const FunctionProto& function, int64_t above, const support::Place& place) {
+    const auto known = sizes_.find(&function);
+    if (above + (known == sizes_.end() ? 0 : known->second.depth) > deepest_call)
+      throw support::DiagnosticError(Diagnostic{.code = codes::too_deep,
+                                                .place = place,
+                                                .message = "the function " + in_quotes(function.name()) +
+                                                           " calls functions more than " +
+                                                           std::to_string(deepest_call) + " deep, or calls itself"});
+    if (known != sizes_.end()) return known->second;
+    return sizes_[&function] = of(function.node(), above);
+  }
+
+  const Model& model_;
+  const LocalFunctions& functions_;
+  std::unordered_map<const FunctionProto*, Size> sizes_;
+};
+
 }  // namespace
+
+Status check_expansion(const Model& model, const LocalFunctions& functions) {
+  try {
+    ExpansionCheck(model, functions).of(model.proto->graph().node(), 0);
+  } catch (const support::DiagnosticError& error) {
+    return error.diagnostics;
+  }
+  return support::success();
+}
 
 Status check_operators(const Model& model, const LocalFunctions& functions, const Opsets& opsets) {
   OperatorCheck check(model, functions);

@@ -32,6 +32,10 @@ class LocalFunctions {
 // Diagnostics for every operator of the graph, and of the functions it calls, that Lathe does not know: one each.
 support::Status check_operators(const Model& model, const LocalFunctions& functions, const Opsets& opsets);
 
+// Refuses functions that call themselves or one another too deep, and those that expand to too many nodes, before any
+// is converted: a small file can hold calls that double thirty times.
+support::Status check_expansion(const Model& model, const LocalFunctions& functions);
+
 // A list of nodes, and the names that are there before them.
 struct NodeList {
   std::vector<const schema::NodeProto*> nodes;
