@@ -5,6 +5,13 @@
 
 namespace lathe::driver {
 
+std::set<std::string> rows_off_in_evaluation(const target::Target& target) {
+  std::set<std::string> off{"convert_layout", "pack_weights"};
+  for (const ir::PassRow& row : pipeline(target))
+    if (std::string_view(row.name).starts_with("fold_")) off.insert(row.name);
+  return off;
+}
+
 ir::Evaluator native_evaluator(const CompileOptions& options) {
   return [threads = options.compile_threads, cancelled = options.cancelled, cache = options.cache](
              const ir::IRModule& module, const std::string&,
@@ -14,10 +21,7 @@ ir::Evaluator native_evaluator(const CompileOptions& options) {
     inner.compile_threads = threads;
     inner.cancelled = cancelled;
     inner.cache = cache;
-    // What is left after inlining the constants is computed, not folded again: that would compile without end.
-    inner.disabled_passes = {"convert_layout", "pack_weights"};
-    for (const ir::PassRow& row : pipeline(inner.target))
-      if (std::string_view(row.name).starts_with("fold_")) inner.disabled_passes.insert(std::string(row.name));
+    inner.disabled_passes = rows_off_in_evaluation(inner.target);
     const CompiledModelRef compiled = TRY(compile(module, inner));
     const ExecutableRef executable = TRY(load(compiled));
     return executable->run(inputs);

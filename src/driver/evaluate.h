@@ -4,6 +4,13 @@
 #include "driver/compile.h"
 
 namespace lathe::driver {
+
+// The rows of the pipeline that are off when constants are computed: those that fold constants, whose names begin with
+// "fold_" (what is left after inlining is computed, not folded again: that would compile without end), and those that
+// only make more to fold.
+std::set<std::string> rows_off_in_evaluation(const target::Target& target);
+
 // Compiles with the options' threads, cache and cancellation, for this machine, with no folding of its own.
 ir::Evaluator native_evaluator(const CompileOptions& options);
+
 }  // namespace lathe::driver

@@ -1,0 +1,89 @@
+#include "driver/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include "driver/pipeline.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+#include "relax/block_builder.h"
+#include "relax/interpret/evaluate.h"
+
+namespace lathe::driver {
+namespace {
+
+using relax::Expr;
+
+Expr counting(std::vector<int64_t> shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  std::vector<float> values(static_cast<size_t>(count));
+  std::iota(values.begin(), values.end(), 1.0f);
+  return relax::constant(ir::tensor_of<float>(ir::DType::float32(), std::move(shape), values));
+}
+
+// A convolution and a product whose weights, as they stand or laid out anew, every row that folds has something of.
+ir::IRModule all_that_folds() {
+  relax::BlockBuilder builder;
+  const relax::Var x = relax::relax_var(
+      "x", relax::tensor_info({ir::int64(1), ir::int64(6), ir::int64(5), ir::int64(4)}, ir::DType::float32()));
+  const auto call = [&](const relax::Operator& op, std::vector<Expr> args, relax::AttributesRef attributes = {}) {
+    return builder.call(op, std::move(args), std::move(attributes)).value_or_throw();
+  };
+  builder.begin_function("main", {x});
+  builder.begin_dataflow();
+  const Expr kernel = call(ops::add, {counting({5, 6, 1, 1}), counting({5, 6, 1, 1})});
+  const Expr filtered = call(ops::conv, {x, kernel}, ir::make<ops::ConvAttributes>());  // [1, 5, 5, 4]
+  const Expr y =
+      builder.emit_output(call(ops::matmul, {filtered, counting({4, 9})}, ir::make<ops::MatmulAttributes>()));
+  builder.end_block();
+  builder.end_function(y);
+  return builder.finish();
+}
+
+// Which rows asked for constants to be computed, of those that are on.
+std::set<std::string> rows_that_evaluate(const target::Target& target, const std::set<std::string>& off) {
+  std::set<std::string> asked;
+  std::string running;
+  std::vector<ir::PassRow> rows = pipeline(target);
+  for (ir::PassRow& row : rows)
+    row.run = [&running, name = row.name, run = row.run](ir::IRModule module, const ir::PassContext& context) {
+      running = name;
+      return run(std::move(module), context);
+    };
+  ir::PassContext context;
+  context.disabled = off;
+  context.stop_after = "legalize";
+  context.evaluate = [&](const ir::IRModule& module, const std::string& function,
+                         const std::vector<ir::TensorData>& inputs) {
+    asked.insert(running);
+    return relax::evaluate(module, function, inputs);
+  };
+  ir::run_passes(all_that_folds(), rows, context).value_or_throw();
+  return asked;
+}
+
+TEST(rows_off_in_evaluation, are_all_that_evaluate) {
+  target::Target target;
+  target.vector_bits = 128;
+  const std::set<std::string> off = rows_off_in_evaluation(target);
+  // Each of them finds something to fold, alone and with the rest.
+  EXPECT_EQ(rows_that_evaluate(target, {}), (std::set<std::string>{"fold_constants", "fold_layout", "fold_packing"}));
+  for (const std::string& row : rows_that_evaluate(target, {})) EXPECT_TRUE(off.count(row)) << row;
+  EXPECT_EQ(rows_that_evaluate(target, off), std::set<std::string>{});
+}
+
+TEST(native_evaluator, computes_what_folding_would_fold_again) {
+  relax::BlockBuilder builder;
+  builder.begin_function("main", {});
+  builder.begin_dataflow();
+  const Expr sum = builder.call(ops::add, {counting({3}), counting({1})}).value_or_throw();
+  const Expr y = builder.emit_output(builder.call(ops::multiply, {sum, sum}).value_or_throw());
+  builder.end_block();
+  builder.end_function(y);
+  const auto outputs = native_evaluator({})(builder.finish(), "main", {}).value_or_throw();
+  ASSERT_EQ(outputs.size(), 1u);
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(ir::float_at(*outputs[0], i), static_cast<double>((i + 2) * (i + 2))) << i;
+}
+
+}  // namespace
+}  // namespace lathe::driver
