@@ -43,7 +43,8 @@ TEST(create_prim_func, gives_reductions_an_init_and_reduce_variables) {
   const Tensor a = placeholder({int64(4), int64(3)}, DType::float32(), "A");
   const Tensor b = placeholder({int64(3), int64(5)}, DType::float32(), "B");
   const Tensor c = topi::matmul(a, b, {int64(4), int64(5)}, {DType::float32(), DType::float32()});
-  const auto blocks = blocks_of(create_prim_func({a, b}, {c}));
+  const tir::Function f = create_prim_func({a, b}, {c});
+  const auto blocks = blocks_of(f);
   ASSERT_EQ(blocks.size(), 1u);
   ASSERT_EQ(blocks[0]->iter_vars.size(), 3u);
   EXPECT_EQ(blocks[0]->iter_vars[2]->type, ir::IterType::reduce);

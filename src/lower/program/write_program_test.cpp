@@ -35,11 +35,12 @@ int32_t interpret_kernel(const tir::Function& f, void* const* memory, const int6
     for (const ir::Expr& extent : buffer->shape)
       shape.push_back(ir::as_int(relax::simplified(ir::substitute(extent, known))).value());
     args.push_back(tir::TensorBuffer::zeros(buffer->dtype, shape));
-    std::memcpy(args.back().bytes.data(), memory[i], args.back().bytes.size());
+    if (!args.back().bytes.empty()) std::memcpy(args.back().bytes.data(), memory[i], args.back().bytes.size());
   }
   const std::vector<int64_t> given(scalars, scalars + (f->params.size() - buffers));
   if (!tir::interpret(f, args, given).ok()) return LATHE_KERNEL_FAILED;
-  for (size_t i = 0; i < buffers; ++i) std::memcpy(memory[i], args[i].bytes.data(), args[i].bytes.size());
+  for (size_t i = 0; i < buffers; ++i)
+    if (!args[i].bytes.empty()) std::memcpy(memory[i], args[i].bytes.data(), args[i].bytes.size());
   return 0;
 }
 template <size_t I>
