@@ -314,13 +314,16 @@ std::pair<Expr, Expr> ExprReader::unify(const Value& a, const Syntax& at_a, cons
       right = make<Cast>(x, right);
     return {left, right};
   }
-  if (x != y)
+  if (x != y) {
+    std::tie(left, right) = converted(left, right);
+    if (left->dtype == right->dtype) return {left, right};
     throw support::DiagnosticError(
         support::Diagnostic{.code = codes::dtype_mismatch,
                             .place = support::TextRange{context.tree.source, at_a.begin, std::max(at_a.end, at_b.end)},
                             .message = "operands of " + x.str() + " and " + y.str(),
                             .notes = {{range(at_b), "this is " + y.str()}},
                             .help = "convert one of them, as T." + x.str() + "(…)"});
+  }
   return {left, right};
 }
 

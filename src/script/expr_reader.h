@@ -64,6 +64,8 @@ class ExprReader {
   // A call or name of another dialect's namespace; nothing: not known either.
   virtual std::optional<ir::Value> other_path(const std::string& path, const Syntax& e);
   virtual std::optional<ir::Value> other_call(const Syntax& e);
+  // Operands of different dtypes as operands of one, where the dialect converts by itself; else as they are.
+  virtual std::pair<ir::Expr, ir::Expr> converted(ir::Expr a, ir::Expr b) { return {std::move(a), std::move(b)}; }
 
  private:
   ir::Value name(const Syntax& e);

@@ -1,0 +1,66 @@
+#include "te/loops/from_python.h"
+
+#include "te/codes.h"
+#include "te/loops/read_loops.h"
+
+namespace lathe::te {
+namespace {
+
+// x[i][j] as x[i, j], from the inside out: the tree's nodes come after their operands.
+void merge_subscripts(script::syntax::Tree& tree) {
+  using script::syntax::ExprKind;
+  using Syntax = script::syntax::Expr;
+  for (Syntax& e : tree.exprs) {
+    if (e.kind != ExprKind::subscript || e.items[0]->kind != ExprKind::subscript) continue;
+    const Syntax& inner = *e.items[0];
+    if (inner.items[0]->kind != ExprKind::name) continue;
+    Syntax both;
+    both.kind = ExprKind::tuple;
+    both.begin = inner.items[1]->begin;
+    both.end = e.items[1]->end;
+    for (const Syntax* index : {inner.items[1], e.items[1]}) {
+      both.depth = std::max(both.depth, index->depth + 1);
+      if (index->kind == ExprKind::tuple)
+        both.items.insert(both.items.end(), index->items.begin(), index->items.end());
+      else
+        both.items.push_back(index);
+    }
+    const Syntax* object = inner.items[0];
+    tree.exprs.push_back(std::move(both));
+    e.items = {object, &tree.exprs.back()};
+  }
+}
+
+const script::syntax::Stmt& only_function(const script::syntax::Tree& tree) {
+  const script::syntax::Stmt* found = nullptr;
+  for (const script::syntax::Stmt* s : tree.body)
+    if (s->kind == script::syntax::StmtKind::function && !std::exchange(found, s)) continue;
+  const bool alone = found && std::count_if(tree.body.begin(), tree.body.end(), [](const auto* s) {
+                                return s->kind == script::syntax::StmtKind::function;
+                              }) == 1;
+  if (!alone)
+    throw support::DiagnosticError(
+        support::Diagnostic{.code = codes::not_loops,
+                            .place = support::TextRange{tree.source, 0, 0},
+                            .message = found ? "the text has several functions" : "the text has no function"});
+  return *found;
+}
+
+}  // namespace
+
+support::Result<ir::IRModule> from_python(support::SourceText text, const std::vector<ParameterSpec>& parameters,
+                                          const script::ParseOptions& options) {
+  const auto source = std::make_shared<const support::SourceText>(std::move(text));
+  return support::catch_diagnostics([&]() -> support::Result<ir::IRModule> {
+    script::syntax::Tree tree = script::syntax::parse(source);
+    merge_subscripts(tree);
+    const script::syntax::Stmt& def = only_function(tree);
+    script::Context context{tree, options, LoopReader::builtins(), {}, {}, {}};
+    script::Scope scope;
+    ir::IRModule module;
+    module.set(def.name, LoopReader(context, scope).function(def, parameters));
+    return module;
+  });
+}
+
+}  // namespace lathe::te
