@@ -9,6 +9,7 @@ CLAIMED = """
     Slice Gather Pad Expand Tile Squeeze Unsqueeze Shape Identity Dropout Constant ConstantOfShape
     Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh BitwiseAnd BitwiseOr BitwiseXor BitwiseNot Celu Mish Softsign
     ThresholdedRelu Hardmax GatherElements ScatterElements Trilu CumSum TopK DepthToSpace SpaceToDepth
+    TensorScatter
 """.split()
 
 # Element types of those operators; strings, sequences and the types narrower than a byte or of 8-bit floats are not.

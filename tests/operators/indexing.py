@@ -29,6 +29,21 @@ def scatter_elements(d):
     return d.sample([x, indices.astype(np.int64), updates], attributes=attributes, symbolic=False)
 
 
+def tensor_scatter(d):
+    cache = d.array(d.shape(2, 5, elements=1500), d.dtype())
+    axis = d.integer(1, cache.ndim - 1)
+    length = d.integer(0, cache.shape[axis])
+    update = d.array([length if a == axis else n for a, n in enumerate(cache.shape)], cache.dtype)
+    mode = d.choice(["linear", "circular"])
+    last = cache.shape[axis] - length if mode == "linear" else 2 * cache.shape[axis]
+    starts = d.rng.integers(0, last + 1, cache.shape[:1]) if d.chance(0.8) else None
+    attributes = {"axis": axis - cache.ndim if d.chance(0.5) else axis, "mode": mode}
+    if cache.ndim > 2 and axis == cache.ndim - 2 and d.chance(0.5):
+        attributes = {}  # "linear" along this axis
+        starts = starts if mode == "linear" else None
+    return d.sample([cache, update, starts], attributes=attributes, constants={2} if d.chance(0.2) else set())
+
+
 def trilu(d):
     x = d.array(d.shape(2, 4), d.dtype())
     attributes = {"upper": d.integer(0, 1)} if d.chance(0.7) else {}
@@ -74,7 +89,7 @@ def space_to_depth(d):
 
 GENERATORS = {
     "GatherElements": gather_elements, "ScatterElements": scatter_elements, "Trilu": trilu, "CumSum": cumulative,
-    "TopK": top_k, "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth,
+    "TopK": top_k, "TensorScatter": tensor_scatter, "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth,
 }  # fmt: skip
 
 
@@ -91,6 +106,16 @@ def scattered(s, x, indices, updates):
         to = list(at)
         to[axis] = int(indices[at])
         y[tuple(to)] = combine(y[tuple(to)], updates[at])
+    return y
+
+
+def cache_written(s, cache, update, starts=None):
+    y, axis = cache.copy(), s.attributes.get("axis", -2)
+    starts = np.zeros(cache.shape[0], np.int64) if starts is None else starts
+    for batch, start in enumerate(starts):
+        places = start + np.arange(update.shape[axis])
+        places = places % max(cache.shape[axis], 1) if s.attributes.get("mode") == "circular" else places
+        np.moveaxis(y, axis, 1)[batch, places] = np.moveaxis(update, axis, 1)[batch]
     return y
 
 
@@ -119,6 +144,7 @@ def largest(s, x, count=None):
 
 OWN = {
     "ScatterElements": ("knows few ranks", scattered),
+    "TensorScatter": ("going round, it wraps the indices of all axes", cache_written),
     "Trilu": ("raises on zero sizes", triangle),
     "CumSum": ("does not keep the dtype of narrow integers", cumulated),
     "TopK": ("orders equals by release", largest),

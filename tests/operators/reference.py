@@ -311,5 +311,5 @@ EXACT = {
     "Identity", "Dropout", "Reshape", "Flatten", "Transpose", "Concat", "Split", "Slice", "Gather", "Pad", "Expand",
     "Tile", "Squeeze", "Unsqueeze", "Constant", "ConstantOfShape", "Where", "Min", "Max", "MaxPool", "GlobalMaxPool",
     "BitwiseNot", "Hardmax", "GatherElements", "Trilu", "TopK", "DepthToSpace", "SpaceToDepth", "ThresholdedRelu",
-    "ReduceMax", "ReduceMin", "Clip", "Relu", "Abs", "Neg", "Sign", "Floor", "Ceil", "Round",
+    "TensorScatter", "ReduceMax", "ReduceMin", "Clip", "Relu", "Abs", "Neg", "Sign", "Floor", "Ceil", "Round",
 }  # fmt: skip

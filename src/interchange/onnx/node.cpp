@@ -148,6 +148,10 @@ Expr NodeImport::call(const relax::Operator& op, std::vector<Expr> args, relax::
   return builder_.call(op, std::move(args), std::move(attributes)).value_or_throw();
 }
 
+Expr NodeImport::call(const relax::Operator& op, std::vector<Expr> args, const ir::Value::Map& attributes) {
+  return call(op, std::move(args), op.attributes->from_values(attributes).value_or_throw());
+}
+
 Expr NodeImport::cast(Expr x, DType dtype) {
   if (relax::as_tensor(x)->dtype == dtype) return x;
   return call(ops::astype, {std::move(x)}, ir::make<ops::AstypeAttributes>(dtype));

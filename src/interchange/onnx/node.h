@@ -66,6 +66,8 @@ class NodeImport {
 
   // ---- emitting ----
   Expr call(const relax::Operator& op, std::vector<Expr> args, relax::AttributesRef attributes = {});
+  // The same with the attributes by their names, for those that ops/attributes.h does not have: {{"axis", axis}}.
+  Expr call(const relax::Operator& op, std::vector<Expr> args, const ir::Value::Map& attributes);
   Expr cast(Expr x, DType dtype);  // as it is when it has that type
   // A scalar of that type.
   Expr scalar(DType dtype, double value);

@@ -1,5 +1,5 @@
-// Reading and writing by indices: GatherElements, GatherND, ScatterElements, ScatterND, OneHot; and what depends on an
-// element's place alone: Trilu, EyeLike, ReverseSequence, Hardmax.
+// Reading and writing by indices: GatherElements, GatherND, ScatterElements, ScatterND, TensorScatter, OneHot; and what
+// depends on an element's place alone: Trilu, EyeLike, ReverseSequence, Hardmax.
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/operators/tables.h"
 #include "ops/build.h"
@@ -56,6 +56,15 @@ void scatter_elements(NodeImport& c) {
 void scatter_nd(NodeImport& c) {
   check_updates(c);
   c.set(build::scatter_nd(c.builder(), c.input(0), c.input(1), c.input(2), read_combine(c)));
+}
+
+// New entries of a cache of keys or values.
+void tensor_scatter(NodeImport& c) {
+  std::vector<Expr> args{c.input(0), c.input(1)};
+  if (c.has(2)) args.push_back(c.input(2));
+  c.set(c.call(
+      ops::tensor_scatter, std::move(args),
+      {{"axis", c.attributes.integer("axis", -2)}, {"mode", c.attributes.word("mode", {"linear", "circular"})}}));
 }
 
 // values[1] where the new axis has the index, values[0] elsewhere; an index outside [-depth, depth) has none.
@@ -175,6 +184,7 @@ const OperatorRow index_rows[] = {
     {"Scatter", {9, 11}, 3, 3, 1, scatter_elements},
     {"ScatterElements", {11, 13, 16, 18}, 3, 3, 1, scatter_elements},
     {"ScatterND", {11, 13, 16, 18}, 3, 3, 1, scatter_nd},
+    {"TensorScatter", {24}, 2, 3, 1, tensor_scatter},
     {"OneHot", {9, 11}, 3, 3, 1, one_hot},
     {"Trilu", {14}, 1, 2, 1, trilu},
     {"EyeLike", {9, 22}, 1, 1, 1, eye_like},

@@ -64,6 +64,22 @@ TEST(ScatterND, writes_rows_and_points) {
       {3, 2}, {1, 2, 3, 34, 5, 6});
 }
 
+TEST(TensorScatter, appends_to_a_cache_and_goes_round) {
+  const TensorData cache = floats({2, 4, 1}, {1, 2, 3, 4, 5, 6, 7, 8}), update = floats({2, 2, 1}, {10, 20, 30, 40});
+  expect_floats(run_node(24, "TensorScatter", {cache, update})[0], {2, 4, 1}, {10, 20, 3, 4, 30, 40, 7, 8});
+  expect_floats(run_node(24, "TensorScatter", {cache, update, longs({2}, {2, 1})})[0], {2, 4, 1},
+                {1, 2, 10, 20, 5, 30, 40, 8});
+  expect_floats(
+      run_node(24, "TensorScatter", {cache, update, longs({2}, {3, 5})}, {{"mode", "circular"}, {"axis", 1}})[0],
+      {2, 4, 1}, {20, 2, 3, 10, 5, 30, 40, 8});
+}
+
+TEST(TensorScatter, along_the_batch_is_refused) {
+  ModelBuilder m(24);
+  m.input("x", {2, 3}).node("TensorScatter", {"x", "x"}, {"y"}, {{"axis", 0}}).output("y");
+  EXPECT_NE(m.refusal().find("along axis 0, which is the batch's"), std::string::npos) << m.refusal();
+}
+
 TEST(OneHot, along_any_axis_and_nothing_outside) {
   ModelBuilder m(11);
   m.input("i", {3}, Type::INT64).integers("depth", {}, {3}).weight("values", {2}, {-1, 2});
