@@ -6,7 +6,7 @@
 //   <the program expected, or "# refused: <code>: <message>">
 //
 // With LATHE_UPDATE_EXPECTED=1 (`./dev update-expected`) what becomes of each program is written into the file instead
-// of compared, for review with git diff.
+// of compared, for review with git diff; a new case is its first two lines.
 #pragma once
 
 #include "ir/pass.h"
