@@ -32,6 +32,10 @@ Result<IRModule> check_shapes(IRModule module, const PassContext& context);
 Result<IRModule> fold_constants(IRModule module, const PassContext& context);
 inline constexpr int64_t largest_growth_bytes = 1 << 20;
 
+// Zeros put around what a convolution or an average reads become padding of its own, so the padded tensor is never
+// stored: exporters write strided convolutions with "same" padding so.
+Result<IRModule> merge_padding(IRModule module, const PassContext& context);
+
 // Computes equal values once: the second of two equal pure calls becomes the first's variable.
 Result<IRModule> eliminate_common_subexpressions(IRModule module, const PassContext& context);
 
