@@ -3,20 +3,26 @@
 import numpy as np
 
 from tests.models import input_for
-from tests.support.backends import run_model
+from tests.support.backends import BACKENDS
 from tests.support.float64 import reference_outputs, relative_error
 
 SLACK = 1e-6
 
 
-def assert_accurate(backend, model, batch, reference=reference_outputs, describe=""):
+SEEDS = (11, 12)
+
+
+def one_by_one(model, all_feeds):
+    return [reference_outputs(model, feeds) for feeds in all_feeds]
+
+
+def assert_accurate(backend, model, batch, references=one_by_one, describe=""):
     """Runs two random inputs; both must be accurate, and the answers must differ by a tenth of the largest element."""
     answers = []
-    for seed in (11, 12):
-        feeds = input_for(model, batch, seed)
-        (wanted,) = reference(model, feeds)
-        (theirs,) = run_model("onnxruntime", model, feeds)
-        (ours,) = run_model(backend, model, feeds)
+    all_feeds = [input_for(model, batch, seed) for seed in SEEDS]
+    compiled, session = (BACKENDS[name](model) for name in (backend, "onnxruntime"))
+    for seed, feeds, (wanted,) in zip(SEEDS, all_feeds, references(model, all_feeds), strict=True):
+        (theirs,), (ours,) = session(feeds), compiled(feeds)
         assert ours.dtype == np.float32
         bound = 2 * relative_error(theirs, wanted) + SLACK
         error = relative_error(ours, wanted)

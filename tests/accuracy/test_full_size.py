@@ -4,19 +4,19 @@ PyTorch is in requirements-check.txt; LATHE_TORCH_PYTHON names another interpret
 """
 
 import os
-import subprocess
 import sys
 
-import numpy as np
 import onnx
 import pytest
 
-from tests.accuracy import torch_reference_path
 from tests.accuracy.measure import assert_accurate
 from tests.models import MODELS, input_for
+from tests.support.command import run_command
 from tests.support.float64 import reference_outputs, relative_error
+from tests.support.worker import Worker
 
 TORCH_PYTHON = os.environ.get("LATHE_TORCH_PYTHON", sys.executable)
+SECONDS = 600  # for one model
 
 FULL_SIZE = {
     "digits": dict(height=28, width=31),
@@ -30,33 +30,37 @@ FULL_SIZE = {
 pytestmark = pytest.mark.full
 
 
+@pytest.fixture(scope="module")
+def torch_worker():
+    found = run_command([TORCH_PYTHON, "-c", "import torch"], timeout=SECONDS)
+    assert found.code == 0, f"{TORCH_PYTHON} has no PyTorch, see requirements-check.txt\n{found}"
+    with Worker("tests.accuracy.torch_reference", interpreter=TORCH_PYTHON) as worker:
+        yield worker
+
+
 @pytest.fixture
-def torch_reference(tmp_path):
-    found = subprocess.run([TORCH_PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
-    assert found, f"{TORCH_PYTHON} has no PyTorch: see requirements-check.txt"
+def torch_references(torch_worker, tmp_path):
+    def references(model, all_feeds):
+        onnx.save(model, tmp_path / "model.onnx")
+        request = {"model": str(tmp_path / "model.onnx"), "feeds": all_feeds}
+        kind, outputs = torch_worker.ask(request, SECONDS)
+        assert kind == "ok", outputs
+        return outputs
 
-    def reference(model, feeds):
-        model_path, feeds_path, outputs_path = (tmp_path / name for name in ("m.onnx", "feeds.npz", "outputs.npz"))
-        onnx.save(model, model_path)
-        np.savez(feeds_path, **feeds)
-        command = [TORCH_PYTHON, torch_reference_path, model_path, feeds_path, outputs_path]
-        subprocess.run([str(part) for part in command], check=True)
-        with np.load(outputs_path) as outputs:
-            return [outputs[key] for key in outputs]
-
-    return reference
+    return references
 
 
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("name", FULL_SIZE)
-def test_full_size(backend, torch_reference, name, batch):
+def test_full_size(backend, torch_references, name, batch):
     model = MODELS[name](batch=batch, **FULL_SIZE[name])
-    assert_accurate(backend, model, batch, torch_reference, name)
+    assert_accurate(backend, model, batch, torch_references, name)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_two_references_agree(torch_reference, name):
+def test_the_two_references_agree(torch_references, name):
     """PyTorch and the reference evaluator, both in float64, at the small size."""
     model = MODELS[name](batch=2)
     feeds = input_for(model, 2, 5)
-    assert relative_error(torch_reference(model, feeds)[0], reference_outputs(model, feeds)[0]) < 1e-12
+    ((wanted,),) = torch_references(model, [feeds])
+    assert relative_error(wanted, reference_outputs(model, feeds)[0]) < 1e-12

@@ -1,15 +1,17 @@
-"""Evaluates a model in float64 with PyTorch: python torch_reference.py model.onnx feeds.npz outputs.npz
+"""Worker process: evaluates models in float64 with PyTorch. A request is {"model": path, "feeds": [{name: array}]}.
 
-A program of its own because PyTorch lives in another virtual environment than the compiler.
+A process of its own because PyTorch may live in another virtual environment than the compiler; one for many models,
+because importing it takes seconds. It has one thread: several wait for one another by spinning, which on a busy
+machine takes ten times as long.
 """
-
-import sys
 
 import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
 from onnx import helper, numpy_helper
+
+from tests.support.worker import serve
 
 
 def pad_uneven(x, pads, value):
@@ -73,13 +75,13 @@ OPERATORS = {
 }
 
 
-def evaluate(model, feeds):
-    def tensor(array):
-        array = np.array(array)
-        return torch.from_numpy(array.astype(np.float64) if array.dtype == np.float32 else array)
+def tensor(array):
+    array = np.array(array)
+    return torch.from_numpy(array.astype(np.float64) if array.dtype == np.float32 else array)
 
-    values = {name: tensor(array) for name, array in feeds.items()}
-    values.update((t.name, tensor(numpy_helper.to_array(t))) for t in model.graph.initializer)
+
+def evaluate(model, weights, feeds):
+    values = weights | {name: tensor(array) for name, array in feeds.items()}
     for node in model.graph.node:
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
         operands = [values[name] if name else None for name in node.input]
@@ -87,12 +89,14 @@ def evaluate(model, feeds):
     return [values[output.name].numpy() for output in model.graph.output]
 
 
-def main():
-    model_path, feeds_path, outputs_path = sys.argv[1:]
+def handle(request):
+    """The outputs for each of the feeds."""
+    model = onnx.load(request["model"])
+    weights = {t.name: tensor(numpy_helper.to_array(t)) for t in model.graph.initializer}
     with torch.no_grad():
-        outputs = evaluate(onnx.load(model_path), dict(np.load(feeds_path)))
-    np.savez(outputs_path, *outputs)
+        return [evaluate(model, weights, feeds) for feeds in request["feeds"]]
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    serve(handle)

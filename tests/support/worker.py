@@ -21,8 +21,8 @@ class WorkerFailed(Exception):
 
 
 class Worker:
-    def __init__(self, module, *arguments, env=None, memory=None, recycle_after=300):
-        self.command = [sys.executable, "-W", "ignore", "-m", module, *map(str, arguments)]
+    def __init__(self, module, *arguments, env=None, memory=None, recycle_after=300, interpreter=sys.executable):
+        self.command = [str(interpreter), "-W", "ignore", "-m", module, *map(str, arguments)]
         self.env = env or paths.environment()
         self.memory = memory
         self.recycle_after = recycle_after
