@@ -4,6 +4,10 @@
 
 namespace lathe::schedule {
 
+int64_t RandomDecider::decide(const DecisionPoint& point) {
+  return point.candidates[random_() % point.candidates.size()];
+}
+
 int64_t TableDecider::decide(const DecisionPoint& point) {
   for (const std::string& key : {point.subject + ":" + point.rule + "." + point.name, point.rule + "." + point.name}) {
     const auto it = answers_.find(key);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,16 @@ class Decider {
 class AnalyticDecider : public Decider {
  public:
   int64_t decide(const DecisionPoint& point) override { return point.preferred; }
+};
+
+// Answers at random, the same for the same seed.
+class RandomDecider : public Decider {
+ public:
+  explicit RandomDecider(uint64_t seed) : random_(seed) {}
+  int64_t decide(const DecisionPoint& point) override;
+
+ private:
+  std::mt19937_64 random_;
 };
 
 // Answers from a table keyed "rule.name" (or "subject:rule.name", which goes first), else as another decider does.

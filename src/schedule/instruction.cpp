@@ -34,6 +34,14 @@ T attribute_or(const Instruction& instruction, std::string_view name, T otherwis
   return value ? *value : otherwise;
 }
 
+// The numbers of a list; empty where there is none of that name.
+std::vector<int64_t> integers(const Instruction& instruction, std::string_view name) {
+  std::vector<int64_t> list;
+  for (const Argument& item : attribute_or(instruction, name, Argument::List{}))
+    if (const auto* value = item.get<int64_t>()) list.push_back(*value);
+  return list;
+}
+
 Result<Factor> factor(const Instruction& instruction, const Argument& argument) {
   if (std::holds_alternative<std::monostate>(argument.data)) return Factor();
   if (const auto* value = argument.get<int64_t>()) return Factor(*value);
@@ -77,6 +85,21 @@ bool on_loop(const Instruction& instruction) {
   return !instruction.inputs.empty() && instruction.inputs[0].get<LoopRV>();
 }
 
+// ["read", 0]
+Result<BufferIndex> buffer_index(const Instruction& instruction, size_t index) {
+  const auto list = TRY(input<Argument::List>(instruction, index));
+  const std::string* kind = list.size() == 2 ? list[0].get<std::string>() : nullptr;
+  const int64_t* number = kind ? list[1].get<int64_t>() : nullptr;
+  if (!number || (*kind != "read" && *kind != "write")) return wrong(instruction, "names no buffer");
+  return BufferIndex{*kind == "write", *number};
+}
+
+Result<IndexMap> index_map(const Instruction& instruction) {
+  const Argument* found = attribute(instruction, "index_map");
+  if (const IndexMap* map = found ? found->get<IndexMap>() : nullptr) return *map;
+  return wrong(instruction, "has no index map");
+}
+
 // Rows for methods of one shape.
 template <auto Method>
 Outputs on_one_loop(Schedule& s, const Instruction& i) {
@@ -111,12 +134,16 @@ const std::vector<InstructionKind> kinds{
      }},
     {"sample_categorical",
      [](Schedule& s, const Instruction& i) -> Outputs {
-       std::vector<int64_t> candidates;
-       for (const Argument& item : attribute_or(i, "candidates", Argument::List{}))
-         if (const auto* value = item.get<int64_t>()) candidates.push_back(*value);
-       return std::vector<Argument>{TRY(
-           s.sample_categorical(TRY(input<std::string>(i, 0)), candidates, attribute_or(i, "decision", int64_t{0})))};
+       return std::vector<Argument>{TRY(s.sample_categorical(TRY(input<std::string>(i, 0)), integers(i, "candidates"),
+                                                             attribute_or(i, "decision", int64_t{0})))};
      }},
+    {"sample_perfect_tile",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return outputs(
+           TRY(s.sample_perfect_tile(TRY(input<LoopRV>(i, 0)), attribute_or(i, "n", int64_t{0}),
+                                     attribute_or(i, "max_innermost_factor", int64_t{16}), integers(i, "decision"))));
+     },
+     true},
     {"get_block",
      [](Schedule& s, const Instruction& i) -> Outputs {
        return std::vector<Argument>{
@@ -144,6 +171,8 @@ const std::vector<InstructionKind> kinds{
        TRY(s.reorder(TRY(loops(i))));
        return std::vector<Argument>{};
      }},
+    {"merge",
+     [](Schedule& s, const Instruction& i) -> Outputs { return std::vector<Argument>{TRY(s.merge(TRY(loops(i))))}; }},
     {"loop_partition",
      [](Schedule& s, const Instruction& i) -> Outputs {
        return outputs(TRY(s.loop_partition(TRY(input<LoopRV>(i, 0)), TRY(factors(i)))));
@@ -162,18 +191,41 @@ const std::vector<InstructionKind> kinds{
     {"parallel", on_one_loop<&Schedule::parallel>},
     {"vectorize", on_one_loop<&Schedule::vectorize>},
     {"unroll", on_one_loop<&Schedule::unroll>},
+    {"bind",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.bind(TRY(input<LoopRV>(i, 0)), TRY(input<std::string>(i, 1))));
+       return std::vector<Argument>{};
+     }},
+    {"reorder_block_iter_var",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.reorder_block_iter_var(TRY(input<BlockRV>(i, 0)), integers(i, "new_order")));
+       return std::vector<Argument>{};
+     }},
+    {"blockize",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return std::vector<Argument>{
+           TRY(s.blockize(TRY(input<LoopRV>(i, 0)), attribute_or(i, "preserve_unit_iters", true)))};
+     }},
     {"compute_at", placed_at<&Schedule::compute_at>},
     {"reverse_compute_at", placed_at<&Schedule::reverse_compute_at>},
     {"compute_inline", on_one_block<&Schedule::compute_inline>},
     {"reverse_compute_inline", on_one_block<&Schedule::reverse_compute_inline>},
     {"cache_read", cached<&Schedule::cache_read>},
     {"cache_write", cached<&Schedule::cache_write>},
+    {"reindex",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return std::vector<Argument>{TRY(s.reindex(TRY(input<BlockRV>(i, 0)), TRY(buffer_index(i, 1))))};
+     }},
     {"transform_layout",
      [](Schedule& s, const Instruction& i) -> Outputs {
-       std::vector<int64_t> axes;
-       for (const Argument& item : attribute_or(i, "axes", Argument::List{}))
-         if (const auto* value = item.get<int64_t>()) axes.push_back(*value);
-       TRY(s.transform_layout(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), axes));
+       const Argument* pad = attribute(i, "pad_value");
+       TRY(s.transform_layout(TRY(input<BlockRV>(i, 0)), TRY(buffer_index(i, 1)), TRY(index_map(i)),
+                              pad ? value_of(*pad) : ir::Value()));
+       return std::vector<Argument>{};
+     }},
+    {"transform_block_layout",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.transform_block_layout(TRY(input<BlockRV>(i, 0)), TRY(index_map(i))));
        return std::vector<Argument>{};
      }},
     {"set_scope",

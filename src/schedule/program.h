@@ -22,6 +22,12 @@ struct Program {
   Proofs* proofs = nullptr;  // of the schedule that it belongs to; null: nothing is kept
 };
 
+// A buffer of a block: by its number among those that the block reads (its own results not counted) or writes.
+struct BufferIndex {
+  bool writes = false;
+  int64_t number = 0;
+};
+
 // Old id -> new id; 0 means gone. An id without an entry keeps its number.
 struct IdMap {
   std::unordered_map<Id, Id> changed;

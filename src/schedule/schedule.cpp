@@ -56,6 +56,11 @@ BlockRV Schedule::add_block(const std::string& function, Id id) {
   return {static_cast<uint32_t>(handles_.size() - 1)};
 }
 
+ExprRV Schedule::add_number(int64_t value) {
+  handles_.push_back({Handle::number, "", 0, value});
+  return {static_cast<uint32_t>(handles_.size() - 1)};
+}
+
 Result<const Schedule::Handle*> Schedule::find(uint32_t index, Handle::Kind kind, const char* what) const {
   if (index >= handles_.size() || handles_[index].kind != kind)
     return refuse(codes::gone, fmt::format("handle {} is no {} of this schedule", index, what));
@@ -65,20 +70,25 @@ Result<const Schedule::Handle*> Schedule::find(uint32_t index, Handle::Kind kind
   return &handles_[index];
 }
 
+Result<const Schedule::Handle*> Schedule::find(LoopRV loop) const { return find(loop.index, Handle::loop, "loop"); }
+Result<const Schedule::Handle*> Schedule::find(BlockRV block) const {
+  return find(block.index, Handle::block, "block");
+}
+
 void Schedule::record(const char* kind, std::vector<Argument> inputs,
                       std::vector<std::pair<std::string, Argument>> attributes, std::vector<Argument> outputs) {
   trace_.append({find_instruction_kind(kind), std::move(inputs), std::move(attributes), std::move(outputs)});
 }
 
 Result<Ref<For>> Schedule::get(LoopRV loop) const {
-  const Handle* handle = TRY(find(loop.index, Handle::loop, "loop"));
+  const Handle* handle = TRY(find(loop));
   const For* node = find_loop(*module_.find(handle->function).as<PrimFunc>(), handle->id);
   support::require(node, "a handle names a loop that is not in its function");
   return Ref<For>(node);
 }
 
 Result<Ref<Block>> Schedule::get(BlockRV block) const {
-  const Handle* handle = TRY(find(block.index, Handle::block, "block"));
+  const Handle* handle = TRY(find(block));
   const Block* node = find_block(*module_.find(handle->function).as<PrimFunc>(), handle->id);
   support::require(node, "a handle names a block that is not in its function");
   return Ref<Block>(node);
@@ -92,21 +102,6 @@ Status Schedule::work_on(const std::string& function) {
   working_on_ = function;
   record("work_on", {function}, {}, {});
   return support::success();
-}
-
-Result<ExprRV> Schedule::decide(Decider& decider, const DecisionPoint& point) {
-  return sample_categorical(point.rule + "." + point.name, point.candidates, decider.decide(point));
-}
-
-Result<ExprRV> Schedule::sample_categorical(std::string name, std::vector<int64_t> candidates, int64_t decision) {
-  if (std::find(candidates.begin(), candidates.end(), decision) == candidates.end())
-    return refuse(codes::bad_argument, fmt::format("decision {} of '{}' is not one of its candidates [{}]", decision,
-                                                   name, fmt::join(candidates, ", ")));
-  handles_.push_back({Handle::number, "", 0, decision});
-  const ExprRV value{static_cast<uint32_t>(handles_.size() - 1)};
-  Argument::List list(candidates.begin(), candidates.end());
-  record("sample_categorical", {name}, {{"candidates", list}, {"decision", decision}}, {value});
-  return value;
 }
 
 Result<int64_t> Schedule::number_of(const Factor& factor) const {
@@ -172,7 +167,7 @@ Result<BlockRV> Schedule::get_block(const std::string& name, const std::string& 
 }
 
 Result<std::vector<LoopRV>> Schedule::get_loops(BlockRV block) {
-  const Handle handle = *TRY(find(block.index, Handle::block, "block"));
+  const Handle handle = *TRY(find(block));
   std::vector<LoopRV> loops;
   for (const For* loop : loops_above(path_to(program(handle.function).function->body, handle.id)))
     loops.push_back(add_loop(handle.function, loop->id));
@@ -195,7 +190,7 @@ Result<std::vector<BlockRV>> Schedule::get_child_blocks(BlockRV block) { return 
 Result<std::vector<BlockRV>> Schedule::get_child_blocks(LoopRV loop) { return children(loop, "get_child_blocks"); }
 
 Result<std::vector<BlockRV>> Schedule::get_producers(BlockRV block) {
-  const Handle handle = *TRY(find(block.index, Handle::block, "block"));
+  const Handle handle = *TRY(find(block));
   std::vector<BlockRV> blocks;
   for (const Id id : neighbours(*program(handle.function).function, handle.id, true))
     blocks.push_back(add_block(handle.function, id));
@@ -204,7 +199,7 @@ Result<std::vector<BlockRV>> Schedule::get_producers(BlockRV block) {
 }
 
 Result<std::vector<BlockRV>> Schedule::get_consumers(BlockRV block) {
-  const Handle handle = *TRY(find(block.index, Handle::block, "block"));
+  const Handle handle = *TRY(find(block));
   std::vector<BlockRV> blocks;
   for (const Id id : neighbours(*program(handle.function).function, handle.id, false))
     blocks.push_back(add_block(handle.function, id));

@@ -35,6 +35,13 @@ class Schedule {
   // The same with the answer given.
   Result<ExprRV> sample_categorical(std::string name, std::vector<int64_t> candidates, int64_t decision);
 
+  // Factors whose product is the loop's extent, the innermost of at most `max_innermost_factor`: as decided, or as the
+  // decider answers, who is asked from the innermost out ("tile_2", "tile_1" of the rule).
+  Result<std::vector<ExprRV>> sample_perfect_tile(LoopRV loop, int64_t n, int64_t max_innermost_factor,
+                                                  const std::vector<int64_t>& decision);
+  Result<std::vector<ExprRV>> sample_perfect_tile(Decider& decider, const std::string& rule, LoopRV loop, int64_t n,
+                                                  int64_t max_innermost_factor = 16);
+
   // Looking around.
   Result<BlockRV> get_block(const std::string& name, const std::string& function = "");
   Result<std::vector<LoopRV>> get_loops(BlockRV block);          // outermost first
@@ -48,6 +55,8 @@ class Schedule {
   Result<std::vector<LoopRV>> split(LoopRV loop, const std::vector<Factor>& factors);
   Result<LoopRV> fuse(const std::vector<LoopRV>& loops);
   Status reorder(const std::vector<LoopRV>& loops);
+  // One loop instead of several that follow one another, with the loops that each alone is in.
+  Result<LoopRV> merge(const std::vector<LoopRV>& loops);
   // One loop after the other instead of one: of the given extents (one inferred), each with its own copy of the blocks.
   Result<std::vector<LoopRV>> loop_partition(LoopRV loop, const std::vector<Factor>& factors);
   // The largest multiple of `multiple` that fits, and the rest; also for an extent that is not known.
@@ -57,6 +66,8 @@ class Schedule {
   Status parallel(LoopRV loop);
   Status vectorize(LoopRV loop);
   Status unroll(LoopRV loop);
+  // The iterations become threads: "blockIdx.x" to "threadIdx.z", "vthread".
+  Status bind(LoopRV loop, const std::string& thread_axis);
 
   // Where a block runs. `preserve_unit_loops` keeps loops of extent 1.
   Status compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops = false);
@@ -67,9 +78,21 @@ class Schedule {
   // A copy of what the block reads (or writes) in another scope, made (or written back) by a new block.
   Result<BlockRV> cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope);
   Result<BlockRV> cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope);
-  // The axes of an intermediate in another order: axis i becomes what was axis axes[i].
-  Status transform_layout(BlockRV block, int64_t write_buffer_index, const std::vector<int64_t>& axes);
+  // Puts a buffer between that is indexed by the block's own variables; returns the block that copies.
+  Result<BlockRV> reindex(BlockRV block, BufferIndex buffer);
+  // The elements of an intermediate lie where the map says, which must be one to one. Gaps that it leaves hold
+  // `pad_value`, or nothing in particular where that is empty.
+  Status transform_layout(BlockRV block, BufferIndex buffer, const IndexMap& index_map,
+                          const ir::Value& pad_value = {});
+  // The block's instances by other variables, in new loops: the map must be one to one onto a box.
+  Status transform_block_layout(BlockRV block, const IndexMap& index_map);
   Status set_scope(BlockRV block, int64_t write_buffer_index, const std::string& scope);
+
+  // The block's variables in another order: variable i becomes what was new_order[i].
+  Status reorder_block_iter_var(BlockRV block, const std::vector<int64_t>& new_order);
+  // The loop, a nest around one block, becomes a block named after that block with "_o"; a reduction whose reduce loops
+  // are partly outside gives the new block its init. Unit loops around give variables only where they are preserved.
+  Result<BlockRV> blockize(LoopRV loop, bool preserve_unit_iters = true);
 
   // The block that sets the initial value, before `loop`; the reduction keeps its handle.
   Result<BlockRV> decompose_reduction(BlockRV block, LoopRV loop);
@@ -90,12 +113,16 @@ class Schedule {
   };
   Schedule() = default;
   Result<const Handle*> find(uint32_t index, Handle::Kind kind, const char* what) const;
+  Result<const Handle*> find(LoopRV loop) const;
+  Result<const Handle*> find(BlockRV block) const;
+  Result<int64_t> extent_to_tile(LoopRV loop, int64_t n, int64_t max_innermost_factor) const;
   Result<int64_t> number_of(const Factor& factor) const;
   Program program(const std::string& function) const;
   // Takes the edit over: the function, the fate of the handles.
   void accept(const std::string& function, Edit edit);
   LoopRV add_loop(const std::string& function, Id id);
   BlockRV add_block(const std::string& function, Id id);
+  ExprRV add_number(int64_t value);
   template <class Rv>
   Result<std::vector<BlockRV>> children(Rv parent, const char* instruction);
   void record(const char* kind, std::vector<Argument> inputs, std::vector<std::pair<std::string, Argument>> attributes,

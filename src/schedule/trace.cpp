@@ -41,6 +41,8 @@ std::string print(const Argument& argument) {
           return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
         } else if constexpr (std::is_same_v<T, std::string>)
           return quoted(v);
+        else if constexpr (std::is_same_v<T, IndexMap>)
+          return v.text();
         else {
           std::string list = "[";
           for (size_t i = 0; i < v.size(); ++i) list += (i ? ", " : "") + print(v[i]);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "schedule/decider.h"
-#include "schedule/program.h"
+#include "schedule/index_map.h"
 
 namespace lathe::schedule {
 
@@ -26,7 +26,8 @@ struct ExprRV {
 // An input or attribute of an instruction; empty prints as None.
 struct Argument {
   using List = std::vector<Argument>;
-  using Variant = std::variant<std::monostate, LoopRV, BlockRV, ExprRV, bool, int64_t, double, std::string, List>;
+  using Variant =
+      std::variant<std::monostate, LoopRV, BlockRV, ExprRV, bool, int64_t, double, std::string, IndexMap, List>;
   Argument() = default;
   template <class T>
     requires std::is_constructible_v<Variant, T>

@@ -128,12 +128,26 @@ class Reader {
       }
       return problem(fmt::format("'{}' is no number", text));
     }
+    const size_t start = at_;
     const std::string name = word();
     Argument value;
+    if (name == "lambda") return index_map(start);
     if (name == "None") return value;
     if (name == "True" || name == "False") return Argument(name == "True");
     if (handle(name, value)) return value;
     return problem("expected an argument");
+  }
+
+  // From "lambda" to the parenthesis that closes its results.
+  Result<Argument> index_map(size_t start) {
+    int open = 0;
+    for (bool inside = false; at_ < line_.size() && !(inside && open == 0); ++at_) {
+      if (line_[at_] == '(') ++open;
+      if (line_[at_] == ')') --open;
+      inside = inside || open > 0;
+      if (open < 0) return problem("expected '('");
+    }
+    return Argument(TRY(parse_index_map(line_.substr(start, at_ - start))));
   }
 
   std::string_view line_;

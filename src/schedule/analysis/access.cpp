@@ -65,9 +65,9 @@ class Collector {
       values_[realize.block->iter_vars[i]->var] = map(realize.iter_values[i]);
     for (const MatchBufferRegion& match : realize.block->match_buffers) aliases_[match->buffer] = match->source;
     if (realize.block->init) {
-      in_init_ = true;
+      const bool outside = std::exchange(in_init_, true);
       statement(realize.block->init);
-      in_init_ = false;
+      in_init_ = outside;
     }
     statement(realize.block->body);
     block_ = outer;
@@ -181,6 +181,16 @@ bool conflict(const Stmt& a, const Stmt& b) {
     for (const Access& y : of_b)
       if ((x.writes || y.writes) && x.buffer == y.buffer) return true;
   return false;
+}
+
+const Call* effect_in(const Stmt& root) {
+  const Call* found = nullptr;
+  each_statement(root, [&](const Stmt& s) {
+    const auto* evaluate = s.as<Evaluate>();
+    const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
+    if (call && !found && call->op->effect == Effect::updates && call->op != &intrinsic::prefetch) found = call;
+  });
+  return found;
 }
 
 Ref<Block> with_regions(const Ref<Block>& block) {
@@ -316,11 +326,12 @@ bool is_reduction(const Block& block) {
   };
   for (const Access& write : all) {
     if (!write.writes) continue;
-    if (!write.loops.empty() || write.opaque) return false;
+    if (write.opaque) return false;
     for (const Range& range : write.region)
       if (reduce_variable_in(range.min) || !is_int(range.extent, 1)) return false;
     for (const Access& other : all) {
       if (other.buffer != write.buffer) continue;
+      if (other.loops != write.loops) return false;
       for (size_t d = 0; d < write.region.size(); ++d)
         if (!same(other.region[d].min, write.region[d].min) || !is_int(other.region[d].extent, 1)) return false;
     }

@@ -33,6 +33,9 @@ std::vector<Buffer> buffers_written(const Stmt& root);
 // Whether one of the statements writes what the other touches.
 bool conflict(const Stmt& a, const Stmt& b);
 
+// A call in it whose effects are not known; null: none.
+const Call* effect_in(const Stmt& root);
+
 // A block with its declared reads and writes computed from its body and init.
 Ref<Block> with_regions(const Ref<Block>& block);
 
@@ -40,7 +43,7 @@ Ref<Block> with_regions(const Ref<Block>& block);
 support::Diagnostics check_declared_regions(const PrimFunc& function);
 
 // Whether the block's value is a reduction: it has reduce variables, and every element that it reads of a buffer it
-// writes is the element it writes, whose indices use spatial variables only.
+// writes is the element it writes, in the same loops, whose indices use spatial variables (and these loops) only.
 bool is_reduction(const Block& block);
 bool has_reduce_iters(const Block& block);
 

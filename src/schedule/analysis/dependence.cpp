@@ -230,7 +230,8 @@ bool allocated_in(const Stmt& root, const Buffer& buffer) {
 
 // Whether what a write touches, in one iteration of the loops that both are in, certainly covers a read.
 bool covers(const Access& write, const Access& read, arith::Analyzer& analyzer) {
-  if (!write.certain || write.predicate || write.region.size() != read.region.size()) return false;
+  // An init runs in the first instances only.
+  if (!write.certain || write.is_init || write.predicate || write.region.size() != read.region.size()) return false;
   size_t common = 0;
   while (common < write.loops.size() && common < read.loops.size() && write.loops[common] == read.loops[common])
     ++common;
@@ -319,15 +320,11 @@ std::vector<Carried> carried_by(const For& loop, const PrimFunc& function, Proof
   for (const Access& access : all)
     if (access.writes && std::find(written.begin(), written.end(), access.buffer) == written.end())
       written.push_back(access.buffer);
-  each_statement(loop.body, [&](const Stmt& s) {
-    const auto* evaluate = s.as<Evaluate>();
-    const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
-    if (call && call->op->effect == Effect::updates && call->op != &intrinsic::prefetch)
-      found.push_back(
-          {{},
-           nullptr,
-           fmt::format("{} contains a call of '{}', whose effects are not known", name_of(loop), call->op->name)});
-  });
+  if (const Call* call = effect_in(loop.body))
+    found.push_back(
+        {{},
+         nullptr,
+         fmt::format("{} contains a call of '{}', whose effects are not known", name_of(loop), call->op->name)});
   const Tester tester(loop, proofs);
   for (const Buffer& buffer : written) {
     std::vector<const Access*> list;

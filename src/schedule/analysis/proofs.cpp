@@ -1,7 +1,5 @@
 #include "schedule/analysis/proofs.h"
 
-#include <set>
-
 #include "support/mutation.h"
 
 namespace lathe::schedule {
@@ -77,14 +75,14 @@ class Writer {
     if (e->dtype.is_vector()) return false;
     if (const auto* v = e.as<VarNode>()) {
       const auto [it, first] = numbers_.try_emplace(v, numbers_.size());
-      text += fmt::format("v{}", it->second);
+      (text += 'v') += std::to_string(it->second);
       // Of a size more can be proved than of another variable.
-      if (first) text += fmt::format("{}{}", v->is_size ? 's' : 'i', v->dtype.str());
+      if (first) (text += v->is_size ? 's' : 'i') += v->dtype.str();
       text += ' ';
       return true;
     }
     if (const auto value = as_int(e)) {
-      text += fmt::format("{} ", *value);
+      (text += std::to_string(*value)) += ' ';
       return true;
     }
     const auto both = [&](char symbol, const auto* node) {
@@ -115,14 +113,21 @@ class Writer {
 std::optional<std::string> question_of(const For& loop, const std::vector<const Access*>& list) {
   Writer writer;
   if (!writer.loop(loop)) return std::nullopt;
-  std::set<std::string> different;
+  std::vector<std::pair<size_t, size_t>> different;  // accesses, as parts of the text
   for (const Access* access : list) {
     // How far a variable runs stands before the first access that names it.
     for (const For* inner : access->loops)
       if (!writer.loop(*inner)) return std::nullopt;
     const size_t start = writer.text.size();
     if (!writer.access(*access)) return std::nullopt;
-    if (!different.insert(writer.text.substr(start)).second) writer.text.resize(start);
+    const std::string_view text = writer.text;
+    const bool repeated = std::any_of(different.begin(), different.end(), [&](const auto& part) {
+      return text.substr(part.first, part.second) == text.substr(start);
+    });
+    if (repeated)
+      writer.text.resize(start);
+    else
+      different.emplace_back(start, text.size() - start);
   }
   return std::move(writer.text);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "schedule/codes.h"
-#include "schedule/program.h"
+#include "schedule/index_map.h"
 
 namespace lathe::schedule::primitives {
 
@@ -19,6 +19,14 @@ Result<Edit> add_unit_loop(const Program& program, Id block);
 Result<Edit> parallel(const Program& program, Id loop);
 Result<Edit> vectorize(const Program& program, Id loop);
 Result<Edit> unroll(const Program& program, Id loop);
+Result<Edit> bind(const Program& program, Id loop, const std::string& thread_axis);
+// Creates the one loop.
+Result<Edit> merge(const Program& program, const std::vector<Id>& loops);
+
+// primitives/blocks. blockize creates the block.
+Result<Edit> reorder_block_iter_var(const Program& program, Id block, const std::vector<int64_t>& order);
+Result<Edit> transform_block_layout(const Program& program, Id block, const IndexMap& map);
+Result<Edit> blockize(const Program& program, Id loop, bool preserve_unit_iters);
 
 // primitives/compute
 Result<Edit> compute_at(const Program& program, Id block, Id loop, bool preserve_unit_loops);
@@ -30,9 +38,11 @@ Result<Edit> reverse_compute_inline(const Program& program, Id block);
 Result<Edit> cache_read(const Program& program, Id block, int64_t read_buffer_index, const std::string& scope);
 Result<Edit> cache_write(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
 Result<Edit> set_scope(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
-// The buffer's axes in another order: axis i becomes what was axis axes[i].
-Result<Edit> transform_layout(const Program& program, Id block, int64_t write_buffer_index,
-                              const std::vector<int64_t>& axes);
+// Creates the block that copies.
+Result<Edit> reindex(const Program& program, Id block, BufferIndex buffer);
+// An empty value leaves gaps in the new layout as they are.
+Result<Edit> transform_layout(const Program& program, Id block, BufferIndex buffer, const IndexMap& map,
+                              const ir::Value& pad_value);
 
 // primitives/reduction. Creates the block of the initial values, or of the partial results.
 Result<Edit> decompose_reduction(const Program& program, Id block, Id loop);

@@ -27,7 +27,7 @@ class Walk {
       const std::string problem = step();
       if (!problem.empty()) return problem + "\n" + schedule_.trace().as_python();
     }
-    return {};
+    return replay();
   }
 
  private:
@@ -60,14 +60,69 @@ class Walk {
       accepted = result.ok();
       if (!accepted) refusal = result.diagnostics()[0].message;
     };
-    switch (pick(21)) {
+    switch (pick(38)) {
+      case 21:
+      case 22: {
+        static constexpr const char* axes[] = {"blockIdx.x", "threadIdx.x", "threadIdx.y", "vthread"};
+        record("bind", attempt.bind(loop, axes[pick(4)]));
+        break;
+      }
+      case 23:
+      case 24:
+        record("merge", attempt.merge({loop, other_loop}));
+        break;
+      case 25: {
+        std::vector<int64_t> order(attempt.get(block).value_or_throw()->iter_vars.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::shuffle(order.begin(), order.end(), random_);
+        record("reorder_block_iter_var", attempt.reorder_block_iter_var(block, order));
+        break;
+      }
+      case 26:
+        record("blockize", attempt.blockize(loop, pick(2)));
+        break;
+      case 27:
+      case 28: {
+        RandomDecider decider(random_());
+        const auto tile = attempt.sample_perfect_tile(decider, "walk", loop, static_cast<int64_t>(1 + pick(3)), factor);
+        record("sample_perfect_tile", tile);
+        if (tile) {
+          std::vector<Factor> factors(tile->begin(), tile->end());
+          if (auto parts = attempt.split(loop, factors); !parts) return {};
+        }
+        break;
+      }
       case 20: {
         std::vector<int64_t> axes{0, 1, 2};
         axes.resize(1 + pick(3));
         std::shuffle(axes.begin(), axes.end(), random_);
-        record("transform_layout", attempt.transform_layout(block, 0, axes));
+        record("transform_layout", attempt.transform_layout(block, {.writes = pick(2) == 0}, permutation(axes)));
         break;
       }
+      case 29:
+      case 30: {
+        static constexpr const char* maps[] = {"lambda i: (i // 2, i % 2)",
+                                               "lambda i: (i % 3, i // 3)",
+                                               "lambda i: (i * 2,)",
+                                               "lambda i, j: (i * 13 + j,)",
+                                               "lambda i, j: (j // 4, i, j % 4)",
+                                               "lambda i, j, k: (i, k, j)",
+                                               "lambda i, j, k: (i * 13 + j, k // 3, k % 3)"};
+        const ir::Value pad = pick(2) ? ir::Value(int64_t{7}) : ir::Value();
+        record("transform_layout", attempt.transform_layout(block, {.writes = pick(2) == 0},
+                                                            parse_index_map(maps[pick(7)]).value_or_throw(), pad));
+        break;
+      }
+      case 31: {
+        const std::string text = pick(2) ? fmt::format("lambda i, j: (j // {0}, i, j % {0})", factor)
+                                         : fmt::format("lambda i, j, k: (k // {0}, j, i, k % {0})", factor);
+        record("transform_block_layout", attempt.transform_block_layout(block, parse_index_map(text).value_or_throw()));
+        break;
+      }
+      case 32:
+      case 33:
+        record("reindex", attempt.reindex(block, {.writes = pick(2) == 0}));
+        break;
       case 0:
         record("split", attempt.split(loop, {Factor(), factor}));
         break;
@@ -108,9 +163,13 @@ class Walk {
         record("compute_at", attempt.compute_at(block, other_loop, pick(2)));
         break;
       case 11:
+      case 36:
+      case 37:
         record("compute_at", attempt.compute_at(block, others[0], pick(2)));
         break;
       case 12:
+      case 34:
+      case 35:
         record("reverse_compute_at", attempt.reverse_compute_at(block, other_loop, pick(2)));
         break;
       case 13:
@@ -152,6 +211,17 @@ class Walk {
     return difference.empty() ? "" : name + ": " + difference + "\n" + text(before) + text(schedule_.mod());
   }
 
+  // The printed trace makes the same program of the original.
+  std::string replay() const {
+    const std::string text = schedule_.trace().as_python();
+    const auto trace = parse_trace(text);
+    if (!trace) return "trace: " + support::render(trace.diagnostics()) + text;
+    Schedule again = Schedule::create(original_).value_or_throw();
+    if (const auto applied = trace->apply(again); !applied) return support::render(applied.diagnostics()) + text;
+    const auto difference = ir::first_difference(again.mod(), schedule_.mod());
+    return difference ? "replayed: " + *difference + "\n" + text : "";
+  }
+
   static std::string text(const ir::IRModule& module) {
     return tir::function_text(module.find_as<PrimFunc>("main")) + "\n";
   }
@@ -176,7 +246,7 @@ class Walk {
 
 TEST(primitives, keep_the_meaning_of_random_programs) {
   std::map<std::string, Count> counts;
-  for (uint64_t seed = 0; seed < 400; ++seed) {
+  for (uint64_t seed = 0; seed < 600; ++seed) {
     std::string problem;
     EXPECT_NO_THROW(problem = Walk(seed, counts).run(12)) << "seed " << seed;
     if (!problem.empty()) ADD_FAILURE() << "seed " << seed << "\n" << problem;

@@ -160,11 +160,171 @@ TEST(refusals, of_caches_and_scopes) {
             "cannot cache what block 'root' writes: it is the root block");
   EXPECT_EQ(reason(s.schedule.set_scope(s.block, 0, "local")),
             "'C' is a parameter of the function: its scope is given");
-  EXPECT_EQ(reason(s.schedule.transform_layout(s.block, 0, {1, 0})),
-            "cannot change the layout of 'C': it is a parameter of the function");
+}
+
+IndexMap map_of(const char* text) { return parse_index_map(text).value_or_throw(); }
+
+TEST(refusals, of_layouts) {
+  Start s = gemm();
+  const BufferIndex output{.writes = true};
+  const auto layout = [&](const char* map) {
+    return reason(s.schedule.transform_layout(s.block, output, map_of(map)));
+  };
+  EXPECT_EQ(layout("lambda i, j: (j, i)"), "cannot change the layout of 'C': it is a parameter of the function");
   ASSERT_TRUE(s.schedule.cache_write(s.block, 0, "local"));
-  EXPECT_EQ(reason(s.schedule.transform_layout(s.block, 0, {0, 0})),
-            "cannot change the layout of 'C_local': [0, 0] is no order of its 2 axes");
+  EXPECT_EQ(layout("lambda i: (i,)"),
+            "cannot change the layout of 'C_local': index map 'lambda i0: (i0,)' takes 1 indices where there are 2");
+  EXPECT_EQ(layout("lambda i, j: (i, i)"),
+            "cannot change the layout of 'C_local': index map 'lambda i0, i1: (i0, i0)' "
+            "is not affine: the indices are not independent: they use a part of 'i' "
+            "twice");
+  EXPECT_EQ(layout("lambda i, j: (i,)"),
+            "cannot change the layout of 'C_local': index map 'lambda i0, i1: (i0,)' takes "
+            "different indices to the same");
+  EXPECT_EQ(layout("lambda i, j: (i + 1, j)"),
+            "cannot change the layout of 'C_local': index map 'lambda i0, i1: (i0 + "
+            "1, i1)' has a result that does not start at 0");
+  EXPECT_EQ(layout("lambda i, j: (i * 3, j)"), "accepted");
+  EXPECT_EQ(reason(s.schedule.transform_layout(s.block, {.writes = true, .number = 3}, map_of("lambda i, j: (j, i)"))),
+            "block 'matmul' writes 1 buffers, there is no number 3");
+  EXPECT_EQ(reason(parse_index_map("lambda i, i: (i,)")),
+            "index map 'lambda i, i: (i,)', column 12: 'i' is named twice");
+  EXPECT_EQ(reason(parse_index_map("lambda i: (i // 0,)")),
+            "index map 'lambda i: (i // 0,)', column 18: a divisor is not a positive number");
+  for (const char* text :
+       {"", "lambda", "lambda i", "lambda i:", "lambda i: i", "lambda i: (i", "lambda i: (k,)", "lambda i: (i,) 1",
+        "lambda i: (i + )", "lambda i: (99999999999999999999,)", "lambda 4: (4,)"})
+    EXPECT_NE(reason(parse_index_map(text)), "accepted") << text;
+}
+
+TEST(refusals, of_instances_by_other_variables) {
+  Start s = gemm();
+  const auto transform = [&](const char* map) {
+    return reason(s.schedule.transform_block_layout(s.block, map_of(map)));
+  };
+  EXPECT_EQ(transform("lambda i, j, k: (i * 6 + j, k // 3, k % 3)"),
+            "cannot transform the instances of block 'matmul': index map 'lambda i0, i1, i2: (i0 * 6 + i1, i2 // 3, i2 "
+            "% 3)' leaves gaps");
+  EXPECT_EQ(transform("lambda i, j, k: (i, j * 4 + k)"),
+            "cannot transform the instances of block 'matmul': result 1 of index map 'lambda i0, i1, i2: (i0, i1 * 4 + "
+            "i2)' mixes spatial and reduce axes");
+  EXPECT_EQ(transform("lambda i, j, k: (k // 2, k % 2, i * 6 + j)"), "accepted");
+}
+
+TEST(refusals, of_indices_that_are_not_the_blocks_own) {
+  Start s(testing::conv2d({}), "conv");
+  EXPECT_EQ(reason(s.schedule.reindex(s.block, {.writes = false, .number = 0})), "accepted");
+  const BlockRV pad = s.schedule.get_block("pad").value_or_throw();
+  EXPECT_EQ(reason(s.schedule.reindex(pad, {.writes = false})),
+            "cannot reindex 'X' of block 'pad': it is touched under a condition, in loops, or at different indices");
+  const LoopRV rows = s.schedule.get_loops(s.block).value_or_throw()[2];
+  ASSERT_TRUE(s.schedule.split(rows, {Factor(), int64_t{3}}));
+  EXPECT_EQ(reason(s.schedule.reindex(s.block, {.writes = true})), "accepted") << "the tail is cut off exactly";
+}
+
+TEST(refusals, of_thread_axes) {
+  Start s = gemm();
+  EXPECT_EQ(reason(s.schedule.bind(s.loops[0], "threadIdx.w")),
+            "cannot bind loop 's0' to 'threadIdx.w': there is no such thread axis");
+  EXPECT_EQ(reason(s.schedule.bind(s.loops[2], "threadIdx.x")),
+            "cannot bind loop 'k': iterations of loop 'k' accumulate into the same element of 'C' (reduce axis 'vk' of "
+            "block 'matmul')");
+  EXPECT_EQ(reason(s.schedule.bind(s.loops[1], "threadIdx.x")), "accepted");
+  EXPECT_EQ(reason(s.schedule.bind(s.loops[1], "threadIdx.x")),
+            "cannot bind loop 's1': it is already bound to a thread axis");
+  EXPECT_EQ(reason(s.schedule.bind(s.loops[0], "threadIdx.x")),
+            "cannot bind loop 's0' to 'threadIdx.x': loop 's1' inside it is bound to that axis");
+  EXPECT_EQ(reason(s.schedule.parallel(s.loops[0])),
+            "cannot parallelize loop 's0': loop 's1' inside it is bound to a thread axis");
+  EXPECT_EQ(reason(s.schedule.vectorize(s.loops[0])),
+            "cannot vectorize loop 's0': loop 's1' inside it is bound to a thread axis");
+  EXPECT_EQ(reason(s.schedule.bind(s.loops[0], "blockIdx.x")), "accepted");
+
+  const Var n = ir::size_var("n");
+  Start unknown(testing::matmul(n, int64(4), int64(4)), "matmul");
+  EXPECT_EQ(reason(unknown.schedule.bind(unknown.loops[0], "threadIdx.x")),
+            "cannot bind loop 's0' to 'threadIdx.x': its extent is not a constant");
+  EXPECT_EQ(reason(unknown.schedule.bind(unknown.loops[0], "blockIdx.x")), "accepted");
+
+  // Two nests of other extents cannot be threads of one launch.
+  Start pair = dense("relu");
+  const std::vector<LoopRV> parts = pair.schedule.split(pair.loops[1], {int64_t{2}, Factor()}).value_or_throw();
+  const BlockRV bias = pair.schedule.get_block("bias_add").value_or_throw();
+  ASSERT_TRUE(pair.schedule.compute_at(bias, pair.loops[0]));
+  ASSERT_TRUE(pair.schedule.bind(pair.schedule.get_loops(bias).value_or_throw()[1], "threadIdx.x"));
+  ASSERT_TRUE(pair.schedule.bind(parts[0], "threadIdx.x"));
+  EXPECT_EQ(reason(pair.schedule.bind(pair.loops[0], "blockIdx.x")),
+            "cannot bind loop 'i' to 'blockIdx.x': loop 'ax_vj' and loop 'j_0' would be one axis of one launch, with "
+            "other extents");
+}
+
+TEST(refusals, of_copies_of_a_diagonal) {
+  Builder b;
+  const Buffer x = b.input("X", {int64(4)}), y = b.output("Y", {int64(4), int64(4)});
+  const Var i = ir::var("i"), vi = ir::var("vi");
+  const Ref<Block> block = make<Block>(
+      std::vector<IterVar>{make<IterVarNode>(Range{int64(0), int64(4)}, vi, IterType::spatial)}, std::vector<Buffer>{},
+      std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{point_region(x, {vi})},
+      std::vector<BufferRegion>{point_region(y, {vi, vi})}, std::string("diagonal"), Stmt{},
+      Stmt(make<BufferStore>(y, load(x, {vi}), std::vector<Expr>{vi, vi}, Expr())));
+  b.add(make<For>(i, int64(0), int64(4), ForKind::serial,
+                  Stmt(make<BlockRealize>(std::vector<Expr>{i}, boolean(true), block))));
+  Start s(b.build(), "diagonal");
+  EXPECT_EQ(reason(s.schedule.cache_write(s.block, 0, "local")),
+            "cannot cache what block 'diagonal' writes: which elements of 'Y' it writes is not an exact region");
+}
+
+TEST(refusals, of_merging) {
+  Start s = dense("matmul");
+  const auto loops_of = [&](const char* name) {
+    return s.schedule.get_loops(s.schedule.get_block(name).value_or_throw()).value_or_throw();
+  };
+  const std::vector<LoopRV> bias = loops_of("bias_add"), relu = loops_of("relu");
+  EXPECT_EQ(reason(s.schedule.merge({s.loops[0]})), "merge needs at least two loops");
+  EXPECT_EQ(reason(s.schedule.merge({s.loops[0], s.loops[1]})),
+            "cannot merge loop 's0': the loops do not follow one another");
+  EXPECT_EQ(reason(s.schedule.merge({s.loops[0], bias[1]})),
+            "cannot merge loop 'j' with loop 's0': they are not in equally many loops of their own");
+  EXPECT_EQ(reason(s.schedule.merge({s.loops[2], bias[0]})),
+            "cannot merge loop 'i' with loop 'k': they are not in equally many loops of their own");
+  EXPECT_EQ(reason(s.schedule.merge({s.loops[0], relu[0]})),
+            "cannot merge loop 'i': what it touches is touched between the loops");
+  EXPECT_EQ(reason(s.schedule.merge({bias[1], relu[1]})), "accepted");
+
+  // What a row of the second needs is written by a later row of the first.
+  Builder b;
+  const Buffer x = b.input("X", {int64(5)}), t = b.inner("T", {int64(5)}), y = b.output("Y", {int64(5)});
+  b.compute("first", t, [&](const std::vector<Expr>& i) { return load(x, i) + load(x, i); });
+  b.compute("second", y, [&](const std::vector<Expr>& i) { return load(t, {4 - i[0]}); });
+  Start mirrored(b.build(), "first");
+  const BlockRV second = mirrored.schedule.get_block("second").value_or_throw();
+  EXPECT_EQ(
+      reason(mirrored.schedule.merge({mirrored.loops[0], mirrored.schedule.get_loops(second).value_or_throw()[0]})),
+      "cannot merge loop 'i' with loop 'i': could not show that different iterations of loop 'i' touch different "
+      "elements of 'T'");
+}
+
+TEST(refusals, of_blocks_of_loops) {
+  Start s = gemm();
+  EXPECT_EQ(reason(s.schedule.reorder_block_iter_var(s.block, {0, 0, 1})),
+            "cannot reorder the variables of block 'matmul': [0, 0, 1] is no order of its 3");
+  const LoopRV fused = s.schedule.fuse({s.loops[1], s.loops[2]}).value_or_throw();
+  const std::vector<LoopRV> parts = s.schedule.split(fused, {Factor(), int64_t{2}}).value_or_throw();
+  EXPECT_EQ(reason(s.schedule.blockize(parts[1])),
+            "cannot make a block of loop 's1_k_fused_1': loop 's1_k_fused_0' drives both spatial and reduce axes of "
+            "block 'matmul'");
+  EXPECT_EQ(reason(s.schedule.blockize(parts[0])), "accepted");
+}
+
+TEST(refusals, of_tiles) {
+  Start s = gemm();
+  EXPECT_EQ(reason(s.schedule.sample_perfect_tile(s.loops[0], 2, 4, {4, 3})),
+            "decision [4, 3] is no 2 factors of loop 's0''s extent, the last of at most 4");
+  EXPECT_EQ(reason(s.schedule.sample_perfect_tile(s.loops[0], 2, 4, {1, 8})),
+            "decision [1, 8] is no 2 factors of loop 's0''s extent, the last of at most 4");
+  EXPECT_EQ(reason(s.schedule.sample_perfect_tile(s.loops[0], 0, 4, {})),
+            "cannot sample a tile of loop 's0': 0 factors");
+  EXPECT_EQ(reason(s.schedule.sample_perfect_tile(s.loops[0], 2, 4, {2, 4})), "accepted");
 }
 
 TEST(refusals, of_reductions) {

@@ -7,22 +7,6 @@ namespace lathe::schedule {
 
 namespace {
 
-std::string_view kind_name(ForKind kind) {
-  switch (kind) {
-    case ForKind::serial:
-      return "serial";
-    case ForKind::parallel:
-      return "parallel";
-    case ForKind::vectorized:
-      return "vectorized";
-    case ForKind::unrolled:
-      return "unrolled";
-    case ForKind::thread_binding:
-      return "bound to a thread axis";
-  }
-  return "?";
-}
-
 // Whether statements other than loops and sequences stand outside blocks.
 bool only_blocks(const Stmt& s) {
   if (const auto* loop = s.as<For>()) return only_blocks(loop->body);
@@ -80,6 +64,22 @@ class Simplify : public Rewriter {
 
 }  // namespace
 
+std::string_view kind_name(ForKind kind) {
+  switch (kind) {
+    case ForKind::serial:
+      return "serial";
+    case ForKind::parallel:
+      return "parallel";
+    case ForKind::vectorized:
+      return "vectorized";
+    case ForKind::unrolled:
+      return "unrolled";
+    case ForKind::thread_binding:
+      return "bound to a thread axis";
+  }
+  return "?";
+}
+
 Result<Path> serial_loop(const Program& program, Id loop, std::string_view verb) {
   Path path = path_to(program.function->body, loop);
   const For* node = path.empty() ? nullptr : path.back().as<For>();
@@ -94,6 +94,12 @@ Result<Path> block_path(const Program& program, Id block) {
   Path path = path_to(program.function->body, block);
   if (path.empty() || !path.back().is<BlockRealize>()) return refuse(codes::gone, "the block is not in the function");
   return path;
+}
+
+bool in_init(const Path& path) {
+  for (size_t i = 0; i + 1 < path.size(); ++i)
+    if (const auto* block = path[i].as<Block>(); block && block->init == path[i + 1]) return true;
+  return false;
 }
 
 Stmt guarded(const Stmt& body, const Expr& condition) {

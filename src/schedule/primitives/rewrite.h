@@ -8,10 +8,16 @@
 
 namespace lathe::schedule {
 
+// "parallel", "bound to a thread axis".
+std::string_view kind_name(ForKind kind);
+
 // The path to the loop; a diagnostic when it is not serial. `verb` is the primitive: "split".
 Result<Path> serial_loop(const Program& program, Id loop, std::string_view verb);
 // The path to the block's realize.
 Result<Path> block_path(const Program& program, Id block);
+
+// Whether the path leads through a block's init, which runs in the block's first instances only.
+bool in_init(const Path& path);
 
 // `body` run only where `condition` holds: the condition joins the predicates of its blocks.
 Stmt guarded(const Stmt& body, const Expr& condition);

@@ -409,11 +409,11 @@ Status tile_nest(Schedule& schedule, const TilePlan& plan, const std::string& ep
         for (size_t d = 0; d < rank; ++d)
           if (d != lane_dimension) axes.push_back(static_cast<int64_t>(d));
         axes.push_back(static_cast<int64_t>(lane_dimension));
-        TRY(schedule.transform_layout(row.block, 0, axes));
+        TRY(schedule.transform_layout(row.block, {.writes = true}, permutation(axes)));
         if (parts) {
           for (int64_t& a : axes) ++a;
           axes.insert(axes.begin(), 0);
-          TRY(schedule.transform_layout(*parts, 0, axes));
+          TRY(schedule.transform_layout(*parts, {.writes = true}, permutation(axes)));
         }
       }
       TRY(schedule.reverse_compute_at(out, tile));

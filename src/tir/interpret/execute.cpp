@@ -26,7 +26,8 @@ void Machine::loop(const For& loop) {
   const Value min = evaluate(loop.min);
   const int64_t extent = evaluate_int(loop.extent);
   std::vector<int64_t> order;
-  const bool any_order = loop.kind == ForKind::parallel || loop.kind == ForKind::vectorized;
+  const bool any_order =
+      loop.kind == ForKind::parallel || loop.kind == ForKind::vectorized || loop.kind == ForKind::thread_binding;
   if (any_order && options_.seed != 0 && extent > 1) {
     step();
     order.resize(static_cast<size_t>(std::min(extent, options_.max_steps)));

@@ -1,81 +1,122 @@
+// transform_layout: the elements of an intermediate lie elsewhere, by an index map that is one to one.
 #include "ir/visit.h"
+#include "schedule/index_map.h"
+#include "schedule/primitives/cache/buffers.h"
 #include "schedule/primitives/compute/inline.h"
 #include "support/mutation.h"
 
 namespace lathe::schedule::primitives {
 
 LATHE_FAULT(transform_layout_keeps_indices, "schedule_test",
-            "transform_layout: the shape is permuted, the indices are not");
+            "transform_layout: indices are permuted and split, and then those in front change places again");
 
 namespace {
 
-template <class T>
-std::vector<T> permuted(const std::vector<T>& list, const std::vector<int64_t>& axes) {
-  std::vector<T> result;
-  for (const int64_t axis : axes) result.push_back(list[static_cast<size_t>(axis)]);
-  return result;
-}
-
-class Permute : public Rewriter {
+class Relayout : public Rewriter {
  public:
-  Permute(const Buffer& from, const Buffer& to, const std::vector<int64_t>& axes) : from_(from), to_(to), axes_(axes) {}
+  Relayout(const Buffer& from, const Buffer& to, const IndexMap& map) : from_(from), to_(to), map_(map) {}
 
  protected:
   NodeRef visit(NodeRef node) override {
     if (node.get() == static_cast<const Node*>(from_.get())) return to_;
     if (node->node_class().has_identity) return node;
-    // The buffer's field is rewritten with the children, so what remains is the order of the indices.
+    if (const auto* loop = node.as<For>()) analyzer_.bind(loop->loop_var, Range{loop->min, loop->extent});
+    bool declares = false;
+    if (const auto* block = node.as<Block>()) {
+      for (const IterVar& iter : block->iter_vars) analyzer_.bind(iter->var, iter->dom);
+      for (const auto* list : {&block->reads, &block->writes})
+        for (const BufferRegion& region : *list) declares = declares || region->buffer == from_;
+    }
+    // The buffer's field is rewritten with the children, so what remains is the indices.
     node = descend(std::move(node));
     if (const auto* load = node.as<BufferLoad>(); load && load->buffer == to_)
-      return with(*load, [&](BufferLoad& copy) { copy.indices = permuted(load->indices, axes_); });
+      return with(*load, [&](BufferLoad& copy) { copy.indices = mapped(load->indices); });
     if (const auto* store = node.as<BufferStore>(); store && store->buffer == to_)
-      return with(*store, [&](BufferStore& copy) { copy.indices = permuted(store->indices, axes_); });
-    if (const auto* region = node.as<BufferRegionNode>(); region && region->buffer == to_)
-      return with(*region, [&](BufferRegionNode& copy) { copy.region = permuted(region->region, axes_); });
+      return with(*store, [&](BufferStore& copy) { copy.indices = mapped(store->indices); });
+    // What was a box need not be one any more.
+    if (declares) return with_regions(Ref<Block>(node.as<Block>()));
     return node;
   }
 
  private:
+  std::vector<Expr> mapped(const std::vector<Expr>& indices) {
+    std::vector<Expr> result = map_(indices);
+    for (Expr& e : result) e = analyzer_.simplify(e);
+    if (support::flip(transform_layout_keeps_indices) && result.size() > 1) std::swap(result[0], result[1]);
+    return result;
+  }
+
   const Buffer &from_, &to_;
-  const std::vector<int64_t>& axes_;
+  const IndexMap& map_;
+  arith::Analyzer analyzer_;
 };
+
+// Writes `value` to the elements of `to` that no element of the old layout became.
+Stmt padding(const Buffer& to, const IndexMap& map, const std::vector<Expr>& old_shape, const Image& image,
+             const std::vector<Expr>& outputs, const Expr& value, Id& next) {
+  arith::Analyzer analyzer;
+  std::vector<IterVar> iters;
+  for (size_t d = 0; d < outputs.size(); ++d) {
+    iters.push_back(make<IterVarNode>(Range{int64(0), to->shape[d]}, cast<VarNode>(outputs[d]), IterType::spatial));
+    analyzer.bind(iters[d]->var, iters[d]->dom);
+  }
+  Expr taken = boolean(true);
+  const auto require_that = [&](const Expr& condition) {
+    if (!analyzer.can_prove(condition)) taken = is_int(taken, 1) ? condition : logical_and(taken, condition);
+  };
+  for (size_t i = 0; i < old_shape.size(); ++i) {
+    require_that(image.preimages[i] >= 0);
+    require_that(image.preimages[i] < old_shape[i]);
+  }
+  const std::vector<Expr> again = map(image.preimages);
+  for (size_t d = 0; d < outputs.size(); ++d) require_that(eq(analyzer.simplify(again[d]), outputs[d]));
+  const Stmt store = make<IfThenElse>(logical_not(taken), make<BufferStore>(to, value, outputs, Expr()), Stmt());
+  const Ref<Block> block =
+      make<Block>(iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{},
+                  std::vector<BufferRegion>{}, to->name + "_pad", Stmt{}, store, Attributes(), next++);
+  std::vector<Var> loops;
+  std::vector<Expr> values;
+  for (size_t d = 0; d < outputs.size(); ++d) {
+    loops.push_back(var(fmt::format("ax{}", d)));
+    values.push_back(loops.back());
+  }
+  Stmt nest = realize(values, boolean(true), with_regions(block));
+  for (size_t d = loops.size(); d-- > 0;) nest = loop_over(loops[d], to->shape[d], nest, next++);
+  return nest;
+}
 
 }  // namespace
 
-Result<Edit> transform_layout(const Program& program, Id id, int64_t index, const std::vector<int64_t>& axes) {
+Result<Edit> transform_layout(const Program& program, Id id, BufferIndex which, const IndexMap& map,
+                              const ir::Value& pad_value) {
   const Path path = TRY(block_path(program, id));
-  const Block& block = *path.back().as<BlockRealize>()->block;
-  const std::vector<Buffer> written = buffers_written(path.back());
-  if (index < 0 || index >= static_cast<int64_t>(written.size()))
-    return refuse(codes::bad_argument,
-                  fmt::format("{} writes {} buffers, there is no number {}", name_of(block), written.size(), index));
-  const Buffer buffer = written[static_cast<size_t>(index)];
+  const Buffer buffer = TRY(buffer_of(path, which));
   const auto problem = [&](std::string why) {
     return refuse(codes::bad_argument, fmt::format("cannot change the layout of '{}': {}", buffer->name, why));
   };
-  if (!allocating_block(*program.function, buffer)) return problem("it is a parameter of the function");
-  std::vector<int64_t> sorted = axes;
-  std::sort(sorted.begin(), sorted.end());
-  for (size_t i = 0; i < sorted.size(); ++i)
-    if (sorted[i] != static_cast<int64_t>(i) || sorted.size() != buffer->shape.size())
-      return problem(fmt::format("[{}] is no order of its {} axes", fmt::join(axes, ", "), buffer->shape.size()));
-  if (axes.size() != buffer->shape.size())
-    return problem(fmt::format("[{}] is no order of its {} axes", fmt::join(axes, ", "), buffer->shape.size()));
-  for (const Access& access : accesses(program.function->body))
-    if (access.buffer == buffer && access.opaque) return problem("its address is taken");
-  bool vectors = !buffer->strides.empty();
-  post_order(program.function->body, [&](const NodeRef& n) {
-    const auto* load = n.as<BufferLoad>();
-    const auto* match = n.as<MatchBufferRegionNode>();
-    vectors = vectors || (load && load->buffer == buffer && load->dtype.lanes != buffer->dtype.lanes) ||
-              (match && match->source->buffer == buffer);
+  if (auto refused = refuse_fixed(*program.function, buffer, "change the layout of")) return *std::move(refused);
+  std::vector<Expr> outputs;
+  for (size_t d = 0; d < map.to.size(); ++d) outputs.push_back(var(fmt::format("v{}", d)));
+  const auto found = image_of(map, buffer->shape, outputs);
+  if (!found.ok()) return problem(found.diagnostics()[0].message);
+  const Image& image = *found;
+  if (buffer->scope == "register" && !image.whole) return problem("registers are not padded");
+
+  const Buffer moved = with(*buffer, [&](BufferNode& copy) {
+    copy.shape = image.extents;
+    copy.axis_separators.clear();
   });
-  if (vectors) return problem("it is read in vectors, through a view, or has strides");
-  const Buffer moved = with(*buffer, [&](BufferNode& copy) { copy.shape = permuted(buffer->shape, axes); });
-  const std::vector<int64_t> identity = sorted;
-  const Stmt body =
-      Permute(buffer, moved, support::flip(transform_layout_keeps_indices) ? identity : axes)(program.function->body);
-  return edited(program, with_body(program.function, body), program.next);
+  Stmt body = Relayout(buffer, moved, map)(program.function->body);
+  Id next = program.next;
+  if (!pad_value.empty() && !image.whole) {
+    const Expr value = TRY(constant_of(pad_value, buffer->dtype));
+    const Stmt pad = padding(moved, map, buffer->shape, image, outputs, value, next);
+    const Path to_scope = path_to(body, allocating_block(*program.function, buffer)->id);
+    const auto& realized = *to_scope.back().as<BlockRealize>();
+    const Ref<Block> padded = with(*realized.block, [&](Block& copy) { copy.body = seq({pad, copy.body}); });
+    body = replace(body, to_scope.back(), with(realized, [&](BlockRealize& copy) { copy.block = padded; }));
+  }
+  return edited(program, with_body(program.function, body), next);
 }
 
 }  // namespace lathe::schedule::primitives

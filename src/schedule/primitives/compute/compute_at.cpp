@@ -18,7 +18,8 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   };
   if (target.empty() || !target.back().is<For>()) return problem(codes::gone, "the loop is not in the function");
   const For& loop = *target.back().as<For>();
-  if (scope_of(path) != scope_of(target)) return problem(codes::not_nested, "they are in different scopes");
+  if (scope_of(path) != scope_of(target) || in_init(path) || in_init(target))
+    return problem(codes::not_nested, "they are in different scopes");
   if (!path_to(Stmt(&loop), block_id).empty())
     return problem(codes::not_nested, "the block is already inside the loop");
   if (!predicate_is_domain(realized))

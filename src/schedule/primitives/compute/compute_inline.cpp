@@ -100,12 +100,21 @@ Result<Edit> compute_inline(const Program& program, Id id) {
   };
   if (!allocating_block(*program.function, buffer))
     return problem(fmt::format("'{}' is an output of the function", buffer->name));
+  // What it reads must be known where its value goes.
+  if (in_init(path)) return problem("it is in an init");
+  const BlockRealize* scope = scope_of(path);
+  const auto outside = [&](const Access& access) {
+    return access.block && scope && path_to(scope->block->body, access.block->id).empty();
+  };
   bool has_other_writers = false;
   for (const Access& access : accesses(program.function->body)) {
     if (access.buffer != buffer) continue;
     has_other_writers = has_other_writers || (access.writes && access.block != &block);
     if (access.opaque) return problem(fmt::format("the address of '{}' is taken", buffer->name));
     if (!access.writes && access.block == &block) return problem("it reads what it writes");
+    if (outside(access))
+      return problem(fmt::format("{}, which touches '{}', is not inside {}", name_of(*access.block), buffer->name,
+                                 name_of(*scope->block)));
     for (const Range& range : access.region)
       if (!is_int(range.extent, 1)) return problem(fmt::format("'{}' is read as a vector or region", buffer->name));
   }

@@ -1,5 +1,6 @@
 #include "schedule/primitives/compute/place.h"
 
+#include "arith/affine.h"
 #include "ir/visit.h"
 
 namespace lathe::schedule {
@@ -14,6 +15,29 @@ std::optional<Expr> extreme(const Expr& a, const Expr& b, bool smaller) {
   if (analyzer.can_prove(a <= b)) return smaller ? a : b;
   if (analyzer.can_prove(b <= a)) return smaller ? b : a;
   return std::nullopt;
+}
+
+// Whether an access meets every element of a box whose every dimension it covers: B[i, i] does not, B[f // 4, f % 4]
+// does where the extent is a multiple of 4.
+bool takes_all(const Access& access, const std::vector<const For*>& loops, const std::vector<Interval>& box) {
+  const bool shared = std::any_of(loops.begin(), loops.end(), [&](const For* loop) {
+    return std::count_if(access.region.begin(), access.region.end(),
+                         [&](const Range& range) { return uses_var(range.min, loop->loop_var); }) > 1;
+  });
+  if (!shared) return true;
+  arith::Analyzer analyzer;
+  arith::Domain domain;
+  std::vector<Expr> indices;
+  for (const For* loop : loops) domain.emplace_back(loop->loop_var, Range{loop->min, loop->extent});
+  for (const Range& range : access.region) {
+    if (!is_int(range.extent, 1)) return false;
+    indices.push_back(range.min);
+  }
+  const auto map = arith::detect_affine(indices, domain, Expr(), analyzer);
+  if (!map.ok() || !map->surjective) return false;
+  for (size_t d = 0; d < box.size(); ++d)
+    if (!analyzer.can_prove_equal(map->extents[d], box[d].high - box[d].low + 1)) return false;
+  return true;
 }
 
 }  // namespace
@@ -37,6 +61,7 @@ std::optional<Region> touched(const std::vector<Access>& list, support::function
       if (!low || !high) return std::nullopt;
       region.dimensions.push_back({low->low, high->high});
     }
+    if (region.exact) region.exact = takes_all(access, loops, region.dimensions);
     if (!hull) {
       hull = std::move(region);
       continue;
@@ -101,6 +126,26 @@ bool predicate_is_domain(const BlockRealize& realize) {
       for (const Linear& own : gaps) implied = implied || own == gap;
     }
     if (!implied && !analyzer.can_prove(part)) return false;
+  }
+  return true;
+}
+
+bool runs_whole_domain(const BlockRealize& realize, const std::vector<const For*>& loops) {
+  arith::Analyzer analyzer;
+  arith::Domain domain;
+  for (const For* loop : loops) {
+    if (is_int(loop->extent, 0)) return false;
+    domain.emplace_back(loop->loop_var, Range{loop->min, loop->extent});
+    analyzer.bind(loop->loop_var, domain.back().second);
+  }
+  const Expr predicate = is_int(realize.predicate, 1) ? Expr() : realize.predicate;
+  const auto map = arith::detect_affine(realize.iter_values, domain, predicate, analyzer);
+  if (!map.ok() || !map->bijective()) return false;
+  for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+    const Range& wanted = realize.block->iter_vars[i]->dom;
+    if (!analyzer.can_prove_equal(map->extents[i], wanted.extent) ||
+        !analyzer.can_prove_equal(map->indices[i].base, wanted.min))
+      return false;
   }
   return true;
 }
@@ -173,7 +218,7 @@ std::optional<Diagnostic> refuse_parallel_above(const Program& before, const Fun
                                                 std::string_view verb) {
   for (const Stmt& s : path) {
     const auto* old = s.as<For>();
-    if (!old || (old->kind != ForKind::parallel && old->kind != ForKind::vectorized)) continue;
+    if (!old || old->kind == ForKind::serial || old->kind == ForKind::unrolled) continue;
     const For* loop = find_loop(*after, old->id);
     if (!loop) continue;
     const std::vector<Carried> carried = carried_by(*loop, *after, before.proofs);

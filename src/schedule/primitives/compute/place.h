@@ -26,6 +26,9 @@ bool holds(const Region& outer, const Region& inner);
 // outside of the variables' domains.
 bool predicate_is_domain(const BlockRealize& realize);
 
+// Whether the loops (all that its values depend on in its scope) run every instance of the block's domain, each once.
+bool runs_whole_domain(const BlockRealize& realize, const std::vector<const For*>& loops);
+
 // The block run for the values of its variables in `parts` (one interval a variable), in loops named after its
 // variables; instances outside `domains` (one a variable) are cut off by a predicate where they cannot be excluded.
 // Spatial loops come first. Loops of one iteration are left out unless `keep_unit_loops`.

@@ -82,6 +82,9 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
   }
   if (!producer) return problem(why);
   const BufferStore* written = TRY(single_store(*producer, "inline into"));
+  const Path to_producer = path_to(program.function->body, producer->id);
+  if (scope_of(path) != scope_of(to_producer) || in_init(path) || in_init(to_producer))
+    return problem(fmt::format("{} is in another scope", name_of(*producer)));
 
   // Its index must determine the block's variables, over all of the buffer.
   std::vector<Var> vars;

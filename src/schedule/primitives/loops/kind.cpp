@@ -37,10 +37,15 @@ Result<Edit> parallel(const Program& program, Id id) {
   const Path path = TRY(serial_loop(program, id, "parallelize"));
   auto problem = refuse_dependent(program, *path.back().as<For>(), "parallelize");
   if (problem && !support::flip(parallel_ignores_dependences)) return *std::move(problem);
-  for (const Stmt& outer : path)
-    if (const auto* loop = outer.as<For>(); loop && loop->kind == ForKind::vectorized)
-      return refuse(codes::loop_kind, fmt::format("cannot parallelize {}: it is inside the vectorized {}",
-                                                  name_of(*path.back().as<For>()), name_of(*loop)));
+  const For& loop = *path.back().as<For>();
+  for (const Stmt& s : path)
+    if (const auto* outer = s.as<For>();
+        outer && (outer->kind == ForKind::vectorized || outer->kind == ForKind::thread_binding))
+      return refuse(codes::loop_kind, fmt::format("cannot parallelize {}: it is inside {}, which is {}", name_of(loop),
+                                                  name_of(*outer), kind_name(outer->kind)));
+  if (const For* inner = inner_of_kind(loop, ForKind::thread_binding))
+    return refuse(codes::loop_kind, fmt::format("cannot parallelize {}: {} inside it is {}", name_of(loop),
+                                                name_of(*inner), kind_name(inner->kind)));
   return with_kind(program, path, ForKind::parallel);
 }
 
@@ -48,11 +53,10 @@ Result<Edit> vectorize(const Program& program, Id id) {
   const Path path = TRY(serial_loop(program, id, "vectorize"));
   const For& loop = *path.back().as<For>();
   if (auto problem = refuse_extent(loop, "vectorize")) return *std::move(problem);
-  for (const ForKind kind : {ForKind::vectorized, ForKind::parallel})
+  for (const ForKind kind : {ForKind::vectorized, ForKind::parallel, ForKind::thread_binding})
     if (const For* inner = inner_of_kind(loop, kind))
-      return refuse(codes::loop_kind,
-                    fmt::format("cannot vectorize {}: {} inside it is {}", name_of(loop), name_of(*inner),
-                                kind == ForKind::parallel ? "parallel" : "vectorized"));
+      return refuse(codes::loop_kind, fmt::format("cannot vectorize {}: {} inside it is {}", name_of(loop),
+                                                  name_of(*inner), kind_name(kind)));
   for (const Stmt& outer : path)
     if (const auto* above = outer.as<For>(); above && above->kind == ForKind::vectorized)
       return refuse(codes::loop_kind,

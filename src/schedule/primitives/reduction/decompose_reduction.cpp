@@ -77,10 +77,14 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
                                 substitute(block->init, iter_vars), Attributes(), init_id);
   Stmt nest = realize(values, predicate, with_regions(init));
   for (size_t i = needed.size(); i-- > 0;)
-    nest = make<For>(cast<VarNode>(loop_vars[needed[i]->loop_var]), needed[i]->min,
-                     substitute(needed[i]->extent, loop_vars),
-                     needed[i]->kind == ForKind::parallel ? ForKind::serial : needed[i]->kind, nest, IterVar(),
-                     Attributes(), next++);
+    nest = with(*needed[i], [&](For& copy) {
+      copy.loop_var = cast<VarNode>(loop_vars[copy.loop_var]);
+      copy.extent = substitute(copy.extent, loop_vars);
+      if (copy.kind == ForKind::parallel) copy.kind = ForKind::serial;
+      copy.body = nest;
+      copy.annotations = {};
+      copy.id = next++;
+    });
 
   Ref<Block> update = with(*block, [&](Block& copy) {
     copy.name += "_update";

@@ -1,0 +1,48 @@
+#include "schedule/primitives/cache/buffers.h"
+
+#include "ir/visit.h"
+#include "schedule/primitives/compute/inline.h"
+
+namespace lathe::schedule {
+
+Result<Buffer> buffer_of(const Path& path, BufferIndex which) {
+  const Block& block = *path.back().as<BlockRealize>()->block;
+  std::vector<Buffer> list = buffers_written(path.back());
+  if (!which.writes) {
+    const std::vector<Buffer> own = std::exchange(list, buffers_read(path.back()));
+    for (const Buffer& buffer : own) std::erase(list, buffer);
+  }
+  if (which.number < 0 || which.number >= static_cast<int64_t>(list.size()))
+    return refuse(codes::bad_argument, fmt::format("{} {} {} buffers, there is no number {}", name_of(block),
+                                                   which.writes ? "writes" : "reads", list.size(), which.number));
+  return list[static_cast<size_t>(which.number)];
+}
+
+std::optional<Diagnostic> refuse_fixed(const PrimFunc& function, const Buffer& buffer, std::string_view verb) {
+  const auto problem = [&](std::string_view why) {
+    return refuse(codes::bad_argument, fmt::format("cannot {} '{}': {}", verb, buffer->name, why));
+  };
+  if (!allocating_block(function, buffer)) return problem("it is a parameter of the function");
+  for (const Access& access : accesses(function.body))
+    if (access.buffer == buffer && access.opaque) return problem("its address is taken");
+  bool seen = !buffer->strides.empty();
+  post_order(function.body, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    const auto* store = n.as<BufferStore>();
+    const auto* match = n.as<MatchBufferRegionNode>();
+    seen = seen || (load && load->buffer == buffer && load->dtype.lanes != buffer->dtype.lanes) ||
+           (store && store->buffer == buffer && store->value->dtype.lanes != buffer->dtype.lanes) ||
+           (match && match->source->buffer == buffer);
+  });
+  if (seen) return problem("it is read in vectors, through a view, or has strides");
+  return std::nullopt;
+}
+
+Result<Expr> constant_of(const ir::Value& value, DType dtype) {
+  if (const auto* integer = std::get_if<int64_t>(&value.data)) return constant(dtype, *integer);
+  if (const auto* number = std::get_if<double>(&value.data); number && dtype.is_floating())
+    return constant(dtype, *number);
+  return refuse(codes::bad_argument, fmt::format("the value is no number of type {}", dtype.str()));
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,18 @@
+// What the primitives that change a buffer share: which buffer of a block is meant, and whether it may change.
+#pragma once
+
+#include "schedule/analysis/access.h"
+#include "schedule/primitives/rewrite.h"
+
+namespace lathe::schedule {
+
+// The buffer of that number among those that the block at the path's end reads (its own results not counted) or writes.
+Result<Buffer> buffer_of(const Path& path, BufferIndex which);
+
+// Why the buffer's shape and elements are not the schedule's to change: it is a parameter, or is seen as memory.
+std::optional<Diagnostic> refuse_fixed(const PrimFunc& function, const Buffer& buffer, std::string_view verb);
+
+// A number as a constant of the buffer's type.
+Result<Expr> constant_of(const ir::Value& value, DType dtype);
+
+}  // namespace lathe::schedule

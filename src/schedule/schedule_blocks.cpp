@@ -1,0 +1,128 @@
+// The methods of Schedule that change blocks and buffers: copies, layouts, annotations (schedule_primitives.cpp has the
+// others).
+#include "ir/build.h"
+#include "schedule/primitives/primitives.h"
+#include "schedule/schedule.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+// An annotation's value as a trace can hold it.
+Argument argument(const ir::Value& value) {
+  return std::visit(
+      [](const auto& v) -> Argument {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, int64_t> || std::is_same_v<T, double> ||
+                      std::is_same_v<T, std::string>)
+          return v;
+        else
+          return {};
+      },
+      value.data);
+}
+
+Argument argument(BufferIndex buffer) { return Argument::List{buffer.writes ? "write" : "read", buffer.number}; }
+
+}  // namespace
+
+Result<BlockRV> Schedule::cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope) {
+  const Handle handle = *TRY(find(block));
+  Edit edit = TRY(primitives::cache_read(program(handle.function), handle.id, read_buffer_index, scope));
+  const Id created = edit.created.at(0);
+  accept(handle.function, std::move(edit));
+  const BlockRV copy = add_block(handle.function, created);
+  record("cache_read", {block, read_buffer_index, scope}, {}, {copy});
+  return copy;
+}
+
+Result<BlockRV> Schedule::cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope) {
+  const Handle handle = *TRY(find(block));
+  Edit edit = TRY(primitives::cache_write(program(handle.function), handle.id, write_buffer_index, scope));
+  const Id created = edit.created.at(0);
+  accept(handle.function, std::move(edit));
+  const BlockRV copy = add_block(handle.function, created);
+  record("cache_write", {block, write_buffer_index, scope}, {}, {copy});
+  return copy;
+}
+
+Result<BlockRV> Schedule::reindex(BlockRV block, BufferIndex buffer) {
+  const Handle handle = *TRY(find(block));
+  Edit edit = TRY(primitives::reindex(program(handle.function), handle.id, buffer));
+  const Id created = edit.created.at(0);
+  accept(handle.function, std::move(edit));
+  const BlockRV copy = add_block(handle.function, created);
+  record("reindex", {block, argument(buffer)}, {}, {copy});
+  return copy;
+}
+
+Status Schedule::transform_layout(BlockRV block, BufferIndex buffer, const IndexMap& index_map,
+                                  const ir::Value& pad_value) {
+  const Handle handle = *TRY(find(block));
+  accept(handle.function,
+         TRY(primitives::transform_layout(program(handle.function), handle.id, buffer, index_map, pad_value)));
+  record("transform_layout", {block, argument(buffer)}, {{"index_map", index_map}, {"pad_value", argument(pad_value)}},
+         {});
+  return support::success();
+}
+
+Status Schedule::transform_block_layout(BlockRV block, const IndexMap& index_map) {
+  const Handle handle = *TRY(find(block));
+  accept(handle.function, TRY(primitives::transform_block_layout(program(handle.function), handle.id, index_map)));
+  record("transform_block_layout", {block}, {{"index_map", index_map}}, {});
+  return support::success();
+}
+
+Status Schedule::set_scope(BlockRV block, int64_t write_buffer_index, const std::string& scope) {
+  const Handle handle = *TRY(find(block));
+  accept(handle.function, TRY(primitives::set_scope(program(handle.function), handle.id, write_buffer_index, scope)));
+  record("set_scope", {block, write_buffer_index, scope}, {}, {});
+  return support::success();
+}
+
+Status Schedule::reorder_block_iter_var(BlockRV block, const std::vector<int64_t>& new_order) {
+  const Handle handle = *TRY(find(block));
+  accept(handle.function, TRY(primitives::reorder_block_iter_var(program(handle.function), handle.id, new_order)));
+  record("reorder_block_iter_var", {block}, {{"new_order", Argument::List(new_order.begin(), new_order.end())}}, {});
+  return support::success();
+}
+
+Result<BlockRV> Schedule::blockize(LoopRV loop, bool preserve_unit_iters) {
+  const Handle handle = *TRY(find(loop));
+  Edit edit = TRY(primitives::blockize(program(handle.function), handle.id, preserve_unit_iters));
+  const Id created = edit.created.at(0);
+  accept(handle.function, std::move(edit));
+  const BlockRV outer = add_block(handle.function, created);
+  record("blockize", {loop}, {{"preserve_unit_iters", preserve_unit_iters}}, {outer});
+  return outer;
+}
+
+Status Schedule::annotate(LoopRV loop, const std::string& key, ir::Value value) {
+  const Handle handle = *TRY(find(loop));
+  accept(handle.function, TRY(primitives::annotate(program(handle.function), handle.id, key, value)));
+  record("annotate", {loop, key, argument(value)}, {}, {});
+  return support::success();
+}
+
+Status Schedule::annotate(BlockRV block, const std::string& key, ir::Value value) {
+  const Handle handle = *TRY(find(block));
+  accept(handle.function, TRY(primitives::annotate(program(handle.function), handle.id, key, value)));
+  record("annotate", {block, key, argument(value)}, {}, {});
+  return support::success();
+}
+
+Status Schedule::unannotate(LoopRV loop, const std::string& key) {
+  const Handle handle = *TRY(find(loop));
+  accept(handle.function, TRY(primitives::annotate(program(handle.function), handle.id, key, {})));
+  record("unannotate", {loop, key}, {}, {});
+  return support::success();
+}
+
+Status Schedule::unannotate(BlockRV block, const std::string& key) {
+  const Handle handle = *TRY(find(block));
+  accept(handle.function, TRY(primitives::annotate(program(handle.function), handle.id, key, {})));
+  record("unannotate", {block, key}, {}, {});
+  return support::success();
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,91 @@
+// The methods of Schedule that take decisions and record them.
+#include "schedule/analysis/tree.h"
+#include "schedule/codes.h"
+#include "schedule/schedule.h"
+
+namespace lathe::schedule {
+
+Result<ExprRV> Schedule::decide(Decider& decider, const DecisionPoint& point) {
+  return sample_categorical(point.rule + "." + point.name, point.candidates, decider.decide(point));
+}
+
+Result<ExprRV> Schedule::sample_categorical(std::string name, std::vector<int64_t> candidates, int64_t decision) {
+  if (std::find(candidates.begin(), candidates.end(), decision) == candidates.end())
+    return refuse(codes::bad_argument, fmt::format("decision {} of '{}' is not one of its candidates [{}]", decision,
+                                                   name, fmt::join(candidates, ", ")));
+  const ExprRV value = add_number(decision);
+  Argument::List list(candidates.begin(), candidates.end());
+  record("sample_categorical", {name}, {{"candidates", list}, {"decision", decision}}, {value});
+  return value;
+}
+
+namespace {
+
+std::vector<int64_t> divisors(int64_t n) {
+  std::vector<int64_t> found;
+  for (int64_t d = 1; d * d <= n; ++d) {
+    if (n % d != 0) continue;
+    found.push_back(d);
+    if (d != n / d) found.push_back(n / d);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+Result<int64_t> Schedule::extent_to_tile(LoopRV loop, int64_t n, int64_t max_innermost_factor) const {
+  const Ref<For> node = TRY(get(loop));
+  const auto problem = [&](std::string why) {
+    return refuse(codes::bad_argument, fmt::format("cannot sample a tile of {}: {}", name_of(*node), why));
+  };
+  const auto extent = as_int(node->extent);
+  if (!extent) return problem("its extent is not a constant");
+  if (*extent < 1) return problem(fmt::format("its extent is {}", *extent));
+  if (n < 1) return problem(fmt::format("{} factors", n));
+  if (max_innermost_factor < 1) return problem(fmt::format("max_innermost_factor is {}", max_innermost_factor));
+  return *extent;
+}
+
+Result<std::vector<ExprRV>> Schedule::sample_perfect_tile(Decider& decider, const std::string& rule, LoopRV loop,
+                                                          int64_t n, int64_t max_innermost_factor) {
+  int64_t rest = TRY(extent_to_tile(loop, n, max_innermost_factor));
+  const std::string subject = TRY(get(loop))->loop_var->name;
+  // From the innermost out; the outermost takes what is left.
+  std::vector<int64_t> decision(static_cast<size_t>(n), 1);
+  for (size_t i = decision.size(); i-- > 1;) {
+    std::vector<int64_t> candidates = divisors(rest);
+    if (i + 1 == decision.size()) std::erase_if(candidates, [&](int64_t d) { return d > max_innermost_factor; });
+    const int64_t preferred = i + 1 == decision.size() ? candidates.back() : 1;
+    decision[i] = decider.decide({rule, fmt::format("tile_{}", i), subject, candidates, preferred});
+    if (std::find(candidates.begin(), candidates.end(), decision[i]) == candidates.end()) decision[i] = preferred;
+    rest /= decision[i];
+  }
+  decision[0] = rest;
+  // One factor is the extent itself, whatever the largest that was wished for.
+  return sample_perfect_tile(loop, n, n == 1 ? std::max(rest, max_innermost_factor) : max_innermost_factor, decision);
+}
+
+Result<std::vector<ExprRV>> Schedule::sample_perfect_tile(LoopRV loop, int64_t n, int64_t max_innermost_factor,
+                                                          const std::vector<int64_t>& decision) {
+  int64_t rest = TRY(extent_to_tile(loop, n, max_innermost_factor));
+  bool fits = static_cast<int64_t>(decision.size()) == n;
+  for (const int64_t factor : decision) {
+    fits = fits && factor > 0 && rest % factor == 0;
+    if (fits) rest /= factor;
+  }
+  if (!fits || rest != 1 || decision.back() > max_innermost_factor)
+    return refuse(codes::bad_argument,
+                  fmt::format("decision [{}] is no {} factors of {}'s extent, the last of at most {}",
+                              fmt::join(decision, ", "), n, name_of(*TRY(get(loop))), max_innermost_factor));
+  std::vector<ExprRV> factors;
+  for (const int64_t factor : decision) factors.push_back(add_number(factor));
+  record("sample_perfect_tile", {loop},
+         {{"n", n},
+          {"max_innermost_factor", max_innermost_factor},
+          {"decision", Argument::List(decision.begin(), decision.end())}},
+         {factors.begin(), factors.end()});
+  return factors;
+}
+
+}  // namespace lathe::schedule
