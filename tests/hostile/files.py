@@ -1,5 +1,6 @@
 """Generators of hostile model files. Each writes into a folder of its own and returns the path to give the compiler."""
 
+import functools
 import os
 import struct
 
@@ -297,6 +298,7 @@ MILLION = 1_000_000
 # ValueInfoProto.type = 2, TypeProto.sequence_type = 4, its elem_type = 1.
 
 
+@functools.cache
 def nested_graphs():
     """A million graphs, each an attribute of a node of the one around it."""
     return field(7, nested([1, 5, 6], MILLION))
