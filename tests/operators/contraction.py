@@ -22,8 +22,9 @@ def gemm(d):
     trans_a, trans_b = d.integer(0, 1), d.integer(0, 1)
     a, b = [k, m] if trans_a else [m, k], [n, k] if trans_b else [k, n]
     attributes = {"transA": trans_a, "transB": trans_b}
-    if np.dtype(dtype).kind not in "iu":
-        attributes |= {"alpha": 0.75, "beta": 1.5}
+    # Of integers whole factors; of floats some that are exact in every dtype, and some in none.
+    factors = [2.0, 3.0] if np.dtype(dtype).kind in "iu" else d.choice([[0.75, 1.5], [-0.3, 1.1]])
+    attributes |= {name: value for name, value in zip(("alpha", "beta"), factors, strict=True) if d.chance(0.8)}
     c = None if d.opset >= 11 and d.chance(0.3) else d.array(d.choice([[m, n], [n], [1, n], [m, 1], []]), dtype)
     constants = {1, 2} if d.chance(0.5) and c is not None else set()
     return d.sample(

@@ -262,14 +262,14 @@ ULPS = {"Exp": 4, "Log": 4, "Pow": 16, "Gelu": 16, "Softmax": 8, "LogSoftmax": 1
 def rounded_on_the_way(sample):
     """What rounding intermediate values costs where they are larger than the output, in epsilons of the dtype.
 
-    Gemm adds alpha * S and beta * C, which may cancel. Each rounding is off by half an epsilon of its value: S and
-    alpha * S are rounded, so is beta * C. (alpha and beta are exact in every dtype; the sum has its own units.)
+    Gemm adds alpha * S and beta * C, which may cancel. Each rounding is off by half an epsilon of its value: alpha, S
+    and alpha * S are rounded, so are beta and beta * C. (The sum of both is counted in units of the output.)
     """
     if sample.op != "Gemm":
         return 0
     wide = sample.widened()
     product, addend = gemm_addends(wide, *wide.inputs)
-    return np.abs(product) + np.abs(addend) / 2
+    return 1.5 * np.abs(product) + np.abs(addend)
 
 
 def difference(sample, value, wanted):
