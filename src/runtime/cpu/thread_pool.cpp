@@ -117,11 +117,16 @@ void pin(pthread_t thread, int32_t index) {
 #endif
 }
 
+// Calls generated code, which has no type before it for the sanitizer of calls to read.
+[[clang::no_sanitize("function")]] void run_body(const Region& region, int64_t begin, int64_t end) {
+  region.body(region.closure, begin, end);
+}
+
 void run_part(const Region& region, int32_t parts, int32_t index) {
   const Part part = part_of(region.extent, parts, index);
   FloatModeScope mode(region.float_control);
   is_in_region = true;
-  region.body(region.closure, part.begin, part.end);
+  run_body(region, part.begin, part.end);
   is_in_region = false;
 }
 
@@ -215,7 +220,7 @@ void run_region(const Region& region) {
   int32_t parts = part_count(region.extent, region.grain, region.threads);
   if (parts <= 1 || is_in_region || pool.forking.load(std::memory_order_relaxed) != 0 ||
       pool.busy.exchange(1, std::memory_order_acquire) != 0) {
-    region.body(region.closure, 0, region.extent);
+    run_body(region, 0, region.extent);
     return;
   }
   parts = ensure_workers(parts - 1) + 1;
