@@ -194,11 +194,11 @@ struct BufferNode : Node {
   std::vector<int64_t> axis_separators;
   static constexpr auto fields() {
     return std::tuple{field("name", &BufferNode::name, Role::ignore),
-                      field("data", &BufferNode::data),
+                      optional_field("data", &BufferNode::data),
                       field("dtype", &BufferNode::dtype),
                       field("shape", &BufferNode::shape),
                       field("strides", &BufferNode::strides),
-                      field("elem_offset", &BufferNode::elem_offset),
+                      optional_field("elem_offset", &BufferNode::elem_offset),
                       field("scope", &BufferNode::scope),
                       field("data_alignment", &BufferNode::data_alignment),
                       field("offset_factor", &BufferNode::offset_factor),
@@ -216,7 +216,7 @@ struct BufferLoad : ExprNode {
   Expr predicate;  // null: every lane
   static constexpr auto fields() {
     return std::tuple{field("buffer", &BufferLoad::buffer), field("indices", &BufferLoad::indices),
-                      field("predicate", &BufferLoad::predicate)};
+                      optional_field("predicate", &BufferLoad::predicate)};
   }
   void derive() {
     dtype = buffer->dtype;
@@ -280,7 +280,7 @@ struct Reduce : ExprNode {
   std::vector<Expr> init;  // empty: the combiner's identity
   static constexpr auto fields() {
     return std::tuple{field("combiner", &Reduce::combiner),       field("axis", &Reduce::axis),
-                      field("sources", &Reduce::sources),         field("condition", &Reduce::condition),
+                      field("sources", &Reduce::sources),         optional_field("condition", &Reduce::condition),
                       field("value_index", &Reduce::value_index), field("init", &Reduce::init)};
   }
   void derive() { dtype = sources.at(static_cast<size_t>(value_index))->dtype; }

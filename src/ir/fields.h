@@ -10,6 +10,9 @@
 // pairs of these.
 #pragma once
 
+#include <array>
+#include <limits>
+#include <span>
 #include <tuple>
 
 #include "ir/structural.h"
@@ -22,10 +25,16 @@ struct Field {
   std::string_view name;
   M C::* member;
   Role role;
+  bool may_be_null;
 };
 template <class C, class M>
 constexpr Field<C, M> field(std::string_view name, M C::* member, Role role = Role::use) {
-  return {name, member, role};
+  return {name, member, role, false};
+}
+// A handle that may be null.
+template <class C, class M>
+constexpr Field<C, M> optional_field(std::string_view name, M C::* member, Role role = Role::use) {
+  return {name, member, role, true};
 }
 
 namespace detail {
@@ -236,6 +245,7 @@ Value to_value(const M& value) {
 }
 
 void refuse_depth();
+const Value& nothing_given();
 
 // Sets what is derived from the fields: class, depth, dtype.
 template <class T>
@@ -249,6 +259,122 @@ void seal(T& node) {
   if (node.depth_ > max_depth) refuse_depth();
   if constexpr (requires { node.derive(); }) node.derive();
 }
+
+// ---- from values: what `NodeClass::construct` derives from ----
+
+// Where a value goes, for messages.
+struct FieldPlace {
+  std::string_view kind, field;
+};
+[[noreturn]] void refuse_field(FieldPlace place, std::string_view expected, const Value& found);
+
+// The value as what a leaf or handle holds; a refusal names the field.
+bool bool_from(FieldPlace place, const Value& value);
+int64_t integer_from(FieldPlace place, const Value& value, int64_t least, int64_t most);
+double float_from(FieldPlace place, const Value& value);
+std::string string_from(FieldPlace place, const Value& value);
+DType dtype_from(FieldPlace place, const Value& value);
+// A node of that family, or of that kind where it is named; a number becomes a constant where expressions stand.
+NodeRef node_from(FieldPlace place, const Value& value, std::string_view family, const NodeClass* kind);
+
+template <class M>
+void from_value(FieldPlace place, const Value& value, M& into) {
+  if constexpr (is_ref<M>) {
+    using T = typename M::node_type;
+    const NodeClass* kind = nullptr;
+    std::string_view family;
+    if constexpr (HasFields<T>)
+      kind = &node_class_of<T>();
+    else if constexpr (!std::is_same_v<T, Node>)
+      family = T::family;
+    into = narrow<T>(node_from(place, value, family, kind));
+  } else if constexpr (std::is_same_v<M, Value>) {
+    into = value;
+  } else if (value.empty()) {
+    return;  // the default
+  } else if constexpr (is_vector<M>) {
+    const auto* list = value.get<Value::List>();
+    if (!list) refuse_field(place, "a list", value);
+    into.clear();
+    for (const Value& item : *list) {
+      typename M::value_type made{};
+      from_value(place, item, made);
+      into.push_back(std::move(made));
+    }
+  } else if constexpr (is_optional<M>) {
+    from_value(place, value, into.emplace());
+  } else if constexpr (is_pair<M>) {
+    const auto* list = value.get<Value::List>();
+    if (!list || list->size() != 2) refuse_field(place, "pairs", value);
+    from_value(place, (*list)[0], into.first);
+    from_value(place, (*list)[1], into.second);
+  } else if constexpr (std::is_same_v<M, Attributes>) {
+    const auto* map = value.get<Value::Map>();
+    if (!map) refuse_field(place, "a dict", value);
+    into.entries() = *map;
+  } else if constexpr (HasFields<M>) {
+    const auto* map = value.get<Value::Map>();
+    if (!map) refuse_field(place, "its parts by name", value);
+    each_field<M>([&](const auto& f) {
+      const auto found = map->find(std::string(f.name));
+      const Value part = found == map->end() ? Value() : found->second;
+      if (!(f.may_be_null && part.empty())) from_value(place, part, into.*f.member);
+    });
+  } else if constexpr (std::is_same_v<M, bool>) {
+    into = bool_from(place, value);
+  } else if constexpr (std::is_same_v<M, std::string>) {
+    into = string_from(place, value);
+  } else if constexpr (std::is_same_v<M, DType>) {
+    into = dtype_from(place, value);
+  } else if constexpr (std::is_floating_point_v<M>) {
+    into = static_cast<M>(float_from(place, value));
+  } else if constexpr (std::is_enum_v<M>) {
+    into = static_cast<M>(integer_from(place, value, 0, 255));
+  } else if constexpr (std::is_integral_v<M>) {
+    constexpr int64_t most = std::numeric_limits<int64_t>::max();
+    into = static_cast<M>(integer_from(place, value, std::is_signed_v<M> ? -most - 1 : 0, most));
+  } else if constexpr (requires { row_named(into, std::string_view()); }) {
+    const std::string name = string_from(place, value);
+    into = row_named(into, name);
+    if (!into) refuse_field(place, "the name of a row that exists", value);
+  } else {
+    refuse_field(place, "what only the compiler makes", value);
+  }
+}
+
+// What cannot be told from one field alone: operands of one dtype, lanes that a dtype can count, ….
+void check_made(const Node& node);
+
+template <class T>
+NodeRef construct_from(std::span<const Value> values) {
+  T* node = new T;
+  Ref<T> handle(node);
+  node->class_ = &node_class_of<T>();
+  size_t index = 0;
+  each_field<T>([&](const auto& f) {
+    const Value& value = index < values.size() ? values[index] : nothing_given();
+    ++index;
+    if (!(f.may_be_null && value.empty())) from_value(FieldPlace{T::kind_name, f.name}, value, node->*f.member);
+  });
+  check_made(*node);
+  seal(*node);
+  return handle;
+}
+
+template <class T>
+Value field_value_of(const Node& node, size_t index) {
+  Value value;
+  size_t at = 0;
+  each_field<T>([&](const auto& f) {
+    if (at++ == index) value = to_value(static_cast<const T&>(node).*f.member);
+  });
+  return value;
+}
+
+// The names of T's fields.
+template <class T>
+inline constexpr auto field_names_of = std::apply(
+    [](const auto&... fields) { return std::array<std::string_view, sizeof...(fields)>{fields.name...}; }, T::fields());
 
 template <class T>
 NodeRef map_children_of(NodeRef handle, ChildMap map) {
@@ -320,6 +446,9 @@ const NodeClass& node_class_of() {
             detail::each_field<T>(
                 [&](const auto& f) { visit(f.name, detail::to_value(static_cast<const T&>(n).*f.member)); });
           },
+      .field_names = detail::field_names_of<T>,
+      .field_value = &detail::field_value_of<T>,
+      .construct = &detail::construct_from<T>,
       .has_identity = detail::identity_of<T>(),
   };
   return node_class;

@@ -29,5 +29,7 @@ namespace intrinsic {
 
 // The row with that name, or null.
 const Intrinsic* find_intrinsic(std::string_view name);
+// The same, as fields that hold a row are read (ir/fields.h).
+inline const Intrinsic* row_named(const Intrinsic*, std::string_view name) { return find_intrinsic(name); }
 
 }  // namespace lathe::ir

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -115,6 +117,12 @@ struct NodeClass {
   void (*hash)(const Node&, StructuralHasher&);
   // Field names and values, in declaration order.
   void (*visit_fields)(const Node&, support::function_ref<void(std::string_view, const Value&)>);
+  std::span<const std::string_view> field_names;
+  // The value of field number `index`.
+  Value (*field_value)(const Node&, size_t index);
+  // A new node from the values of its fields, in declaration order; an empty value, or none, leaves the default. A
+  // DiagnosticError ("ir-field") says which field took what it cannot hold.
+  NodeRef (*construct)(std::span<const Value>);
   bool has_identity;  // compared by binding, not by content: variables and buffers
 };
 

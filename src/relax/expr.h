@@ -41,7 +41,7 @@ struct PrimStructInfo : StructInfoNode {
   DType dtype;
   ir::Expr value;  // may be null
   static constexpr auto fields() {
-    return std::tuple{field("dtype", &PrimStructInfo::dtype), field("value", &PrimStructInfo::value)};
+    return std::tuple{field("dtype", &PrimStructInfo::dtype), optional_field("value", &PrimStructInfo::value)};
   }
 };
 
@@ -85,8 +85,8 @@ struct FuncStructInfo : StructInfoNode {
   StructInfo result;
   bool pure = true;
   static constexpr auto fields() {
-    return std::tuple{field("params", &FuncStructInfo::params, Role::define), field("result", &FuncStructInfo::result),
-                      field("pure", &FuncStructInfo::pure)};
+    return std::tuple{field("params", &FuncStructInfo::params, Role::define),
+                      optional_field("result", &FuncStructInfo::result), field("pure", &FuncStructInfo::pure)};
   }
 };
 
@@ -106,7 +106,7 @@ struct VarNode : ExprNode {
   std::string name;
   bool is_dataflow = false;
   static constexpr auto fields() {
-    return std::tuple{field("name", &VarNode::name, Role::ignore), field("struct_info", &VarNode::struct_info),
+    return std::tuple{field("name", &VarNode::name, Role::ignore), optional_field("struct_info", &VarNode::struct_info),
                       field("is_dataflow", &VarNode::is_dataflow)};
   }
 };
@@ -203,7 +203,8 @@ struct Call : ExprNode {
   std::vector<StructInfo> struct_info_args;
   static constexpr auto fields() {
     return std::tuple{field("callee", &Call::callee), field("args", &Call::args),
-                      field("attributes", &Call::attributes), field("struct_info_args", &Call::struct_info_args)};
+                      optional_field("attributes", &Call::attributes),
+                      field("struct_info_args", &Call::struct_info_args)};
   }
 };
 
@@ -319,7 +320,7 @@ struct FunctionNode : ir::FunctionNode {
   bool is_pure = true;
   static constexpr auto fields() {
     return std::tuple{field("params", &FunctionNode::params, Role::define), field("body", &FunctionNode::body),
-                      field("ret_struct_info", &FunctionNode::ret_struct_info),
+                      optional_field("ret_struct_info", &FunctionNode::ret_struct_info),
                       field("is_pure", &FunctionNode::is_pure), field("attrs", &FunctionNode::attrs)};
   }
 };

@@ -63,7 +63,7 @@ struct BufferStore : StmtNode {
   Expr predicate;  // null: every lane
   static constexpr auto fields() {
     return std::tuple{field("buffer", &BufferStore::buffer), field("value", &BufferStore::value),
-                      field("indices", &BufferStore::indices), field("predicate", &BufferStore::predicate)};
+                      field("indices", &BufferStore::indices), optional_field("predicate", &BufferStore::predicate)};
   }
 };
 
@@ -122,7 +122,7 @@ struct IfThenElse : StmtNode {
   Stmt then_case, else_case;  // else_case may be null
   static constexpr auto fields() {
     return std::tuple{field("condition", &IfThenElse::condition), field("then_case", &IfThenElse::then_case),
-                      field("else_case", &IfThenElse::else_case)};
+                      optional_field("else_case", &IfThenElse::else_case)};
   }
 };
 
@@ -157,7 +157,7 @@ struct For : StmtNode {
                       field("extent", &For::extent),
                       field("kind", &For::kind),
                       field("body", &For::body),
-                      field("thread_binding", &For::thread_binding),
+                      optional_field("thread_binding", &For::thread_binding),
                       field("annotations", &For::annotations),
                       field("id", &For::id, Role::ignore)};
   }
@@ -219,7 +219,7 @@ struct Block : StmtNode {
                       field("reads", &Block::reads),
                       field("writes", &Block::writes),
                       field("name", &Block::name),
-                      field("init", &Block::init),
+                      optional_field("init", &Block::init),
                       field("body", &Block::body),
                       field("annotations", &Block::annotations),
                       field("id", &Block::id, Role::ignore)};
