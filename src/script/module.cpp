@@ -20,9 +20,7 @@ struct Found {
 class ModuleReader {
  public:
   ModuleReader(syntax::Tree& tree, Dialects dialects, const ParseOptions& options)
-      : dialects_(dialects), context_{tree, options, {}, {}, {}, {}}, reader_(context_, scope_) {
-    context_.aliases = {{"T", "tir"}, {"R", "relax"}, {"I", "ir"}};
-  }
+      : dialects_(dialects), context_{tree, options, options.aliases, {}, {}, {}}, reader_(context_, scope_) {}
 
   Result<ir::IRModule> run() {
     collect(context_.tree.body, false);
@@ -164,7 +162,7 @@ Result<ir::IRModule> parse(support::SourceText text, Dialects dialects, const Pa
   const auto source = std::make_shared<const support::SourceText>(std::move(text));
   return support::catch_diagnostics([&]() -> Result<ir::IRModule> {
     check_version(source);
-    syntax::Tree tree = syntax::parse(source);
+    syntax::Tree tree = syntax::parse(source, options.indented);
     return ModuleReader(tree, dialects, options).run();
   });
 }

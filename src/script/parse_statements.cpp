@@ -3,14 +3,14 @@
 
 namespace lathe::script::syntax {
 
-Tree parse(const Source& source) {
+Tree parse(const Source& source, bool indented) {
   constexpr size_t largest = size_t{1} << 30;
   if (source->text.size() > largest)
     fail(codes::too_deep, source, 0, 0,
          "the text has " + std::to_string(source->text.size()) + " bytes, more than 1 GiB");
   Tree tree;
   tree.source = source;
-  Parser(tree, tokenize(source, 0, static_cast<uint32_t>(source->text.size()))).file();
+  Parser(tree, tokenize(source, 0, static_cast<uint32_t>(source->text.size()), false, indented)).file();
   return tree;
 }
 

@@ -32,6 +32,9 @@ class Scope {
 
 struct ParseOptions {
   HostLanguage* host = nullptr;  // null: the text comes from a file
+  // Names that stand for a dialect ("T": "tir") or for another module before the text imports any.
+  std::unordered_map<std::string, std::string> aliases = {{"T", "tir"}, {"R", "relax"}, {"I", "ir"}};
+  bool indented = false;  // the text was cut out of a suite: its first line says how deep it stands
   // The data of a constant by its content name; null when it is not known.
   std::function<ir::TensorData(const std::string&)> constants;
 };

@@ -102,8 +102,9 @@ struct Tree {
 // Brackets, operators and suites nest no deeper than this.
 inline constexpr uint32_t max_nesting = 500;
 
-// The tree of a whole text. A DiagnosticError says what is not Python, or not of scripts.
-Tree parse(const Source& source);
+// The tree of a whole text; with `indented`, of one that stands as deep as its first line. A DiagnosticError says what
+// is not Python, or not of scripts.
+Tree parse(const Source& source, bool indented = false);
 // The expression in bytes [begin, end) of the tree's source (the inside of a string literal).
 const Expr& parse_expression(Tree& tree, uint32_t begin, uint32_t end);
 

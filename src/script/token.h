@@ -21,8 +21,10 @@ struct Token {
 };
 
 // The tokens of bytes [begin, end) of the source. With `expression`, the text is one expression: line breaks and
-// indentation mean nothing. A DiagnosticError says what is no token.
-std::vector<Token> tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression = false);
+// indentation mean nothing; with `indented`, lines stand as deep as the first one. A DiagnosticError says what is no
+// token.
+std::vector<Token> tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression = false,
+                            bool indented = false);
 
 [[noreturn]] void fail(support::Code code, const Source& source, uint32_t begin, uint32_t end, std::string message,
                        std::string help = "");

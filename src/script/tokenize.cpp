@@ -14,10 +14,10 @@ void fail(support::Code code, const Source& source, uint32_t begin, uint32_t end
 
 namespace {
 
-bool letter(char c) {
+bool token_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<uint8_t>(c) >= 0x80;
 }
-bool digit(char c) { return c >= '0' && c <= '9'; }
+bool token_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Longest first.
 constexpr std::array<std::string_view, 44> symbols = {
@@ -28,8 +28,14 @@ constexpr std::array<std::string_view, 3> more_symbols = {".", ";", "="};
 
 class Tokenizer {
  public:
-  Tokenizer(const Source& source, uint32_t begin, uint32_t end, bool expression)
-      : source_(source), text_(source->text), at_(begin), begin_(begin), end_(end), expression_(expression) {}
+  Tokenizer(const Source& source, uint32_t begin, uint32_t end, bool expression, bool indented)
+      : source_(source),
+        text_(source->text),
+        at_(begin),
+        begin_(begin),
+        end_(end),
+        expression_(expression),
+        takes_first_depth_(indented) {}
 
   std::vector<Token> run() {
     if (begin_ == 0 && text_.substr(0, 3) == "\xef\xbb\xbf") at_ = 3;
@@ -95,11 +101,12 @@ class Tokenizer {
         ++at_;
         continue;
       }
+      if (std::exchange(takes_first_depth_, false)) indents_ = {column};
       if (column > indents_.back()) {
         indents_.push_back(column);
         push(TokenKind::indent, start, at_);
       }
-      for (; column < indents_.back(); indents_.pop_back()) push(TokenKind::dedent, start, at_);
+      for (; column < indents_.back() && indents_.size() > 1; indents_.pop_back()) push(TokenKind::dedent, start, at_);
       if (column != indents_.back())
         fail(codes::syntax, source_, start, at_, "this line's indentation matches no line above it");
       return true;
@@ -110,10 +117,10 @@ class Tokenizer {
   void token() {
     const uint32_t start = at_;
     const char c = text_[at_];
-    if (digit(c) || (c == '.' && digit(peek(1)))) return number();
+    if (token_digit(c) || (c == '.' && token_digit(peek(1)))) return number();
     if (c == '"' || c == '\'') return string(start, "");
-    if (letter(c)) {
-      while (at_ < end_ && (letter(text_[at_]) || digit(text_[at_]))) ++at_;
+    if (token_letter(c)) {
+      while (at_ < end_ && (token_letter(text_[at_]) || token_digit(text_[at_]))) ++at_;
       const std::string name(text_.substr(start, at_ - start));
       if ((peek() == '"' || peek() == '\'') && is_prefix(name)) return string(start, name);
       return push(TokenKind::name, start, at_, name);
@@ -155,25 +162,26 @@ class Tokenizer {
   void number() {
     const uint32_t start = at_;
     const auto digits = [&] {
-      while (digit(peek()) || peek() == '_') ++at_;
+      while (token_digit(peek()) || peek() == '_') ++at_;
     };
     if (peek() == '0' && (peek(1) | 32) >= 'a' &&
         ((peek(1) | 32) == 'x' || (peek(1) | 32) == 'o' || (peek(1) | 32) == 'b')) {
       at_ += 2;
-      while (digit(peek()) || (letter(peek()) && static_cast<uint8_t>(peek()) < 0x80)) ++at_;
+      while (token_digit(peek()) || (token_letter(peek()) && static_cast<uint8_t>(peek()) < 0x80)) ++at_;
     } else {
       digits();
       if (peek() == '.') {
         ++at_;
         digits();
       }
-      if ((peek() | 32) == 'e' && (digit(peek(1)) || ((peek(1) == '+' || peek(1) == '-') && digit(peek(2))))) {
+      if ((peek() | 32) == 'e' &&
+          (token_digit(peek(1)) || ((peek(1) == '+' || peek(1) == '-') && token_digit(peek(2))))) {
         at_ += 2;
         digits();
       }
       if ((peek() | 32) == 'j') fail(codes::not_in_scripts, source_, start, at_ + 1, "scripts have no complex numbers");
     }
-    if (letter(peek())) fail(codes::syntax, source_, start, at_ + 1, "a number runs into a name");
+    if (token_letter(peek())) fail(codes::syntax, source_, start, at_ + 1, "a number runs into a name");
     std::string text(text_.substr(start, at_ - start));
     std::erase(text, '_');
     push(TokenKind::number, start, at_, std::move(text));
@@ -281,7 +289,7 @@ class Tokenizer {
     uint32_t value = 0;
     for (int i = 0; i < count; ++i) {
       const char c = peek();
-      const int d = digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+      const int d = token_digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
       if (d < 0)
         fail(codes::syntax, source_, start, at_,
              "an escape takes " + std::to_string(count) + " hexadecimal digits here");
@@ -305,7 +313,7 @@ class Tokenizer {
   Source source_;
   std::string_view text_;
   uint32_t at_, begin_, end_;
-  bool expression_;
+  bool expression_, takes_first_depth_;
   std::vector<uint32_t> brackets_;
   std::vector<uint32_t> indents_{0};
   std::vector<Token> tokens_;
@@ -313,8 +321,8 @@ class Tokenizer {
 
 }  // namespace
 
-std::vector<Token> tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression) {
-  return Tokenizer(source, begin, end, expression).run();
+std::vector<Token> tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression, bool indented) {
+  return Tokenizer(source, begin, end, expression, indented).run();
 }
 
 }  // namespace lathe::script
