@@ -13,4 +13,12 @@ std::string print(const ir::IRModule& module) {
   return script::print(module, {}, dialects);
 }
 
+std::string print_node(const ir::NodeRef& node, const std::string& name) {
+  const auto graph = relax::script_dialect(ops::default_operators());
+  const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
+  if (node && node->node_class().family == ir::FunctionNode::family)
+    return script::print_function(name, ir::detail::narrow<ir::FunctionNode>(node), {}, dialects);
+  return script::print(node, {}, dialects);
+}
+
 }  // namespace lathe::driver
