@@ -1,14 +1,37 @@
-#include "bindings.h"
 #include "driver/model_file.h"
 #include "driver/print.h"
 #include "ir/structural.h"
+#include "nodes.h"
 #include "relax/expr.h"
 #include "tir/stmt.h"
 
 namespace lathe::python {
+namespace {
+
+void set_function(ir::IRModule& module, const std::string& name, nb::handle function) {
+  const ir::NodeRef node = node_of(function);
+  if (!node || node->node_class().family != ir::FunctionNode::family) throw nb::type_error("a module holds functions");
+  module.set(name, ir::detail::narrow<ir::FunctionNode>(node));
+}
+
+}  // namespace
 
 void bind_ir(nb::module_& m) {
   nb::class_<ir::IRModule>(m, "IRModule", "A program: graph functions and tensor programs by name.")
+      .def(
+          "__init__",
+          [](ir::IRModule* self, const nb::dict& functions) {
+            ir::IRModule module;
+            for (const auto& [name, function] : functions)
+              set_function(module, nb::cast<std::string>(nb::str(name)), function);
+            new (self) ir::IRModule(std::move(module));
+          },
+          nb::arg("functions") = nb::dict())
+      .def("_find", [](const ir::IRModule& module, const std::string& name) { return node_object(module.find(name)); })
+      .def("_set", set_function)
+      .def("_erase", [](ir::IRModule& module, const std::string& name) { return module.erase(name); })
+      .def("_copy", [](const ir::IRModule& module) { return ir::IRModule(module); })
+      .def_prop_ro("attrs", [](const ir::IRModule& module) { return value_object(module.attrs.entries()); })
       .def(
           "script", [](const ir::IRModule& module) { return driver::print(module); },
           "The program's text: parsed again, it is the same program.")
@@ -27,6 +50,7 @@ void bind_ir(nb::module_& m) {
       .def(
           "first_difference", [](const ir::IRModule& a, const ir::IRModule& b) { return ir::first_difference(a, b); },
           nb::arg("other"), "Where the programs first differ, or None.")
+      .def("structural_hash", [](const ir::IRModule& module) { return ir::structural_hash(module).low; })
       .def("__len__", &ir::IRModule::size)
       .def("__repr__", [](const ir::IRModule& module) {
         std::string names;

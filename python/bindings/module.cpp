@@ -5,8 +5,13 @@ NB_MODULE(_lathe, m) {
   nb::set_leak_warnings(false);
   m.attr("__version__") = lathe::support::version;
   lathe::python::bind_errors(m);
+  lathe::python::bind_nodes(m);
   lathe::python::bind_ir(m);
+  lathe::python::bind_script(m);
+  lathe::python::bind_schedule(m);
+  lathe::python::bind_te(m);
   lathe::python::bind_driver(m);
   lathe::python::bind_runtime(m);
+  lathe::python::bind_functions(m);
   lathe::python::bind_tool(m);
 }

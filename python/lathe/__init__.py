@@ -6,12 +6,21 @@
     y = lathe.load("model.so")(x)
 """
 
+from . import ir, script, target, te, testing, tir
+from . import runtime, runtime as nd
 from ._lathe import Diagnostic, Executable, IRModule, __version__
 from .compiler import compile, import_onnx, load
-from .errors import CompileError, Error, InputError, InternalError, ModelError, RunError, ScriptError
+from .errors import (
+    CompileError, Error, InputError, InternalError, ModelError, RunError, ScheduleError, ScriptError,
+)  # fmt: skip
+from .runtime import build, cpu, device
 from .session import InferenceSession, SessionOptions
+
+TVMError = Error
 
 __all__ = [
     "CompileError", "Diagnostic", "Error", "Executable", "IRModule", "InferenceSession", "InputError", "InternalError",
-    "ModelError", "RunError", "ScriptError", "SessionOptions", "__version__", "compile", "import_onnx", "load",
+    "ModelError", "RunError", "ScheduleError", "ScriptError", "SessionOptions", "TVMError", "__version__", "build",
+    "compile", "cpu", "device", "import_onnx", "ir", "load", "nd", "runtime", "script", "target", "te", "testing",
+    "tir",
 ]  # fmt: skip

@@ -65,10 +65,4 @@ def _save(self, path, form=None):
     _lathe.save(self, os.fsdecode(os.fspath(path)), form)
 
 
-def _show(self):
-    """Prints the program's text."""
-    print(self.script())
-
-
 Executable.save = _save
-IRModule.show = _show

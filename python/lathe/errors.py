@@ -29,6 +29,10 @@ class RunError(Error):
     """A compiled model could not be opened, or failed while it ran."""
 
 
+class ScheduleError(Error):
+    """A primitive cannot be applied, for the reason it gives; the program stays as it was."""
+
+
 class InternalError(Error):
     """A failure of Lathe itself; the text says where the reproducer lies."""
 
@@ -39,6 +43,7 @@ _KINDS = (
     ("relax-cannot-interpret", RunError),
     ("relax", ModelError),
     ("script", ScriptError),
+    ("schedule", ScheduleError),
     ("runtime-input", InputError),
     ("runtime", RunError),
 )

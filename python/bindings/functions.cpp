@@ -1,0 +1,102 @@
+#include "driver/functions.h"
+
+#include <deque>
+
+#include "nodes.h"
+#include "support/environment.h"
+#include "tensors.h"
+
+namespace lathe::python {
+namespace {
+
+using driver::Argument;
+using driver::BuiltFunctions;
+using Built = driver::BuiltFunctionsRef;
+
+// The arguments of one call and what keeps them alive.
+struct Given {
+  std::deque<InputTensor> tensors;
+  std::vector<Argument> arguments;
+};
+
+void take(Given& given, const nb::tuple& objects) {
+  for (nb::handle object : objects) {
+    PyObject* const p = object.ptr();
+    if (PyBool_Check(p) || PyLong_Check(p)) {
+      given.arguments.emplace_back(nb::cast<int64_t>(object));
+    } else if (PyFloat_Check(p)) {
+      given.arguments.emplace_back(PyFloat_AsDouble(p));
+    } else {
+      const std::string name = "argument " + std::to_string(given.arguments.size());
+      given.arguments.emplace_back(&given.tensors.emplace_back(object, name.c_str()).tensor());
+    }
+  }
+}
+
+Built build(const ir::IRModule& module, const std::string& target, const std::vector<std::string>& disabled_passes) {
+  driver::CompileOptions options;
+  options.target = target::parse_target(target).value_or_throw();
+  options.disabled_passes.insert(disabled_passes.begin(), disabled_passes.end());
+  options.cancelled = is_interrupted;
+  const auto built = [&] {
+    const nb::gil_scoped_release unlocked;
+    return BuiltFunctions::build(module, options);
+  }();
+  throw_if_interrupted();
+  return unwrap(built);
+}
+
+nb::object call(const Built& built, const std::string& name, const nb::tuple& objects, int threads) {
+  Given given;
+  take(given, objects);
+  const auto status = [&] {
+    const nb::gil_scoped_release unlocked;
+    return built->call(name, given.arguments, threads);
+  }();
+  unwrap(status);
+  return nb::none();
+}
+
+std::vector<double> time_calls(const Built& built, const std::string& name, const nb::tuple& objects, int number,
+                               int repeat, double min_repeat_seconds, int64_t flush_bytes, int threads) {
+  Given given;
+  take(given, objects);
+  const auto seconds = [&] {
+    const nb::gil_scoped_release unlocked;
+    return built->time(name, given.arguments, {number, repeat, threads, min_repeat_seconds, flush_bytes});
+  }();
+  return unwrap(seconds);
+}
+
+nb::list signatures(const Built& built) {
+  nb::list rows;
+  for (const driver::FunctionSignature& signature : built->signatures()) {
+    nb::list parameters;
+    for (size_t i = 0; i < signature.declared->params.size(); ++i)
+      parameters.append(driver::describe_parameter(signature, i));
+    rows.append(nb::make_tuple(signature.name, parameters));
+  }
+  return rows;
+}
+
+}  // namespace
+
+void bind_functions(nb::module_& m) {
+  nb::class_<Built>(m, "BuiltFunctions", "Compiled tensor functions; lathe.runtime.Module is what users see.")
+      .def("call", call, nb::arg("name"), nb::arg("arguments"), nb::arg("threads"))
+      .def("time", time_calls, nb::arg("name"), nb::arg("arguments"), nb::arg("number"), nb::arg("repeat"),
+           nb::arg("min_repeat_seconds"), nb::arg("flush_bytes"), nb::arg("threads"))
+      .def(
+          "source", [](const Built& built, const std::string& form) { return unwrap(built->source(form)); },
+          nb::arg("form"))
+      .def(
+          "save", [](const Built& built, const std::string& path) { unwrap(built->save(path)); }, nb::arg("path"))
+      .def_prop_ro("signatures", signatures, "Each function's name, and its parameters in words.");
+  m.def("build_functions", build, nb::arg("module"), nb::arg("target"), nb::arg("disabled_passes"),
+        "Compiles a module of tensor functions.");
+  m.def(
+      "open_functions", [](const std::string& path) { return unwrap(BuiltFunctions::open(path)); }, nb::arg("path"),
+      "A library that was saved.");
+}
+
+}  // namespace lathe::python

@@ -1,0 +1,28 @@
+// Nodes of the IRs across the border: one Python class a kind, its attributes derived from the kind's fields.
+#pragma once
+
+#include "bindings.h"
+#include "ir/build.h"
+#include "ir/function.h"
+
+namespace lathe::python {
+
+// The node as an object of the Python class of its kind; None for a null handle.
+nb::object node_object(const ir::NodeRef& node);
+// The node in an object of such a class, or null.
+ir::NodeRef node_of(nb::handle object);
+
+// Values as Python has them: None, numbers, strings, dtypes by their names, lists, dicts, nodes.
+nb::object value_object(const ir::Value& value);
+// The value of an object; nothing where it has no value in programs.
+std::optional<ir::Value> value_of(nb::handle object);
+// The same; a TypeError where it has none.
+ir::Value value_or_throw(nb::handle object);
+
+// An expression of an object: a node, or a number as a constant of `dtype` (numbers alone: int64 and float32).
+ir::Expr expr_of(nb::handle object, std::optional<ir::DType> dtype = std::nullopt);
+std::vector<ir::Expr> exprs_of(nb::handle objects);
+
+ir::DType dtype_named(const std::string& name);
+
+}  // namespace lathe::python

@@ -1,0 +1,127 @@
+#include "nodes.h"
+#include "schedule/instruction.h"
+
+namespace lathe::python {
+namespace {
+
+using schedule::Argument;
+using schedule::BlockRV;
+using schedule::ExprRV;
+using schedule::Instruction;
+using schedule::LoopRV;
+using schedule::Schedule;
+
+// Handles cross as pairs of a kind and a number: ("loop", 3). lathe/tir/schedule.py makes objects of them.
+nb::object object_of(const Argument& argument) {
+  const auto handle = [](const char* kind, uint32_t index) { return nb::object(nb::make_tuple(kind, index)); };
+  return std::visit(
+      [&](const auto& v) -> nb::object {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, LoopRV>)
+          return handle("loop", v.index);
+        else if constexpr (std::is_same_v<T, BlockRV>)
+          return handle("block", v.index);
+        else if constexpr (std::is_same_v<T, ExprRV>)
+          return handle("expr", v.index);
+        else if constexpr (std::is_same_v<T, std::monostate>)
+          return nb::none();
+        else if constexpr (std::is_same_v<T, Argument::List>) {
+          nb::list items;
+          for (const Argument& item : v) items.append(object_of(item));
+          return nb::object(items);
+        } else
+          return nb::cast(v);
+      },
+      argument.data);
+}
+
+Argument argument_of(nb::handle object) {
+  if (object.is_none()) return {};
+  if (PyTuple_Check(object.ptr()) && nb::len(object) == 2 && nb::isinstance<nb::str>(object[0])) {
+    const auto kind = nb::cast<std::string>(nb::object(object[0]));
+    const auto index = nb::cast<uint32_t>(nb::object(object[1]));
+    if (kind == "loop") return LoopRV{index};
+    if (kind == "block") return BlockRV{index};
+    if (kind == "expr") return ExprRV{index};
+  }
+  if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
+    Argument::List list;
+    for (nb::handle item : object) list.push_back(argument_of(item));
+    return list;
+  }
+  const ir::Value value = value_or_throw(object);
+  if (const auto* x = value.get<bool>()) return *x;
+  if (const auto* x = value.get<int64_t>()) return *x;
+  if (const auto* x = value.get<double>()) return *x;
+  if (const auto* x = value.get<std::string>()) return *x;
+  if (const auto* node = value.get<ir::NodeRef>())
+    if (const auto* imm = node->as<ir::IntImm>()) return imm->value;
+  throw nb::type_error("a schedule takes numbers, strings, lists and its own loops and blocks");
+}
+
+nb::list objects_of(const std::vector<Argument>& arguments) {
+  nb::list list;
+  for (const Argument& argument : arguments) list.append(object_of(argument));
+  return list;
+}
+
+nb::dict instruction_object(const Instruction& instruction) {
+  nb::dict row;
+  row["kind"] = std::string(instruction.kind->name);
+  row["inputs"] = objects_of(instruction.inputs);
+  nb::dict attributes;
+  for (const auto& [name, value] : instruction.attributes) attributes[nb::cast(name)] = object_of(value);
+  row["attrs"] = attributes;
+  row["outputs"] = objects_of(instruction.outputs);
+  return row;
+}
+
+nb::object run_instruction(Schedule& schedule, const std::string& name, const nb::list& inputs,
+                           const nb::dict& attributes) {
+  const schedule::InstructionKind* kind = schedule::find_instruction_kind(name);
+  if (!kind) throw nb::attribute_error(("a schedule has no primitive '" + name + "'").c_str());
+  Instruction instruction{.kind = kind, .inputs = {}, .attributes = {}, .outputs = {}};
+  for (nb::handle input : inputs) instruction.inputs.push_back(argument_of(input));
+  for (const auto& [key, value] : attributes)
+    instruction.attributes.emplace_back(nb::cast<std::string>(key), argument_of(value));
+  const nb::list outputs = objects_of(unwrap(kind->run(schedule, instruction)));
+  if (kind->returns_list) return outputs;
+  return outputs.size() == 0 ? nb::none() : nb::object(outputs[0]);
+}
+
+nb::object statement_of(const Schedule& schedule, const std::string& kind, uint32_t index) {
+  if (kind == "loop") return node_object(unwrap(schedule.get(LoopRV{index})));
+  if (kind == "block") return node_object(unwrap(schedule.get(BlockRV{index})));
+  return node_object(ir::int64(unwrap(schedule.get(ExprRV{index}))));
+}
+
+}  // namespace
+
+void bind_schedule(nb::module_& m) {
+  nb::class_<Schedule>(m, "ScheduleState", "A module under transformation; lathe.tir.Schedule is what users see.")
+      .def_static(
+          "create", [](const ir::IRModule& module) { return unwrap(Schedule::create(module)); }, nb::arg("module"))
+      .def("copy", [](const Schedule& schedule) { return Schedule(schedule); })
+      .def_prop_ro("mod", [](const Schedule& schedule) { return schedule.mod(); })
+      .def_prop_ro("func_working_on", &Schedule::func_working_on)
+      .def("run", run_instruction, nb::arg("kind"), nb::arg("inputs"), nb::arg("attributes"))
+      .def("get", statement_of, nb::arg("kind"), nb::arg("index"))
+      .def("trace_text", [](const Schedule& schedule) { return schedule.trace().as_python(); })
+      .def("instructions", [](const Schedule& schedule) {
+        nb::list rows;
+        for (const Instruction& instruction : schedule.trace().instructions())
+          rows.append(instruction_object(instruction));
+        return rows;
+      });
+  m.def("instruction_kinds", [] {
+    nb::list names;
+    for (const schedule::InstructionKind& kind : schedule::instruction_kinds()) names.append(std::string(kind.name));
+    return names;
+  });
+  m.def(
+      "replay_trace",
+      [](Schedule& schedule, const std::string& text) { unwrap(unwrap(schedule::parse_trace(text)).apply(schedule)); },
+      nb::arg("schedule"), nb::arg("text"), "Does what a printed trace says, on another schedule.");
+}
+
+}  // namespace lathe::python

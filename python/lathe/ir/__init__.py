@@ -1,0 +1,31 @@
+"""What both IRs share: modules, nodes, structural equality."""
+
+from . import module as _module
+from .module import GlobalVarMap, as_module
+from .node import (
+    NODE_CLASSES,
+    BaseFunc,
+    Comparison,
+    ForKind,
+    IRModule,
+    Node,
+    PrimExpr,
+    Range,
+    Stmt,
+    as_expr,
+)
+from .structural import (
+    assert_structural_equal,
+    get_first_structural_mismatch,
+    structural_equal,
+    structural_hash,
+)
+
+GlobalVar = NODE_CLASSES["expr", "GlobalVar"]
+module = _module
+
+__all__ = [
+    "NODE_CLASSES", "BaseFunc", "Comparison", "ForKind", "GlobalVar", "GlobalVarMap", "IRModule", "Node", "PrimExpr",
+    "Range", "Stmt", "as_expr", "as_module", "assert_structural_equal", "get_first_structural_mismatch", "module",
+    "structural_equal", "structural_hash",
+]  # fmt: skip

@@ -1,0 +1,93 @@
+"""What Python adds to IRModule: functions by name, changes, text."""
+
+from ..errors import Error
+from .node import NODE_CLASSES, BaseFunc, IRModule, show_text
+
+GlobalVar = NODE_CLASSES["expr", "GlobalVar"]
+
+
+class GlobalVarMap(dict):
+    """Functions by their GlobalVar; a name finds them too."""
+
+    def __init__(self, module):
+        super().__init__((GlobalVar(name), module._find(name)) for name in module.functions)
+        self._module = module
+
+    def __getitem__(self, key):
+        return self._module[key]
+
+    def __contains__(self, key):
+        return _name(key) in self._module.functions
+
+
+def _name(key):
+    return key if isinstance(key, str) else key.name
+
+
+def _get(self, key):
+    found = self._find(_name(key))
+    if found is None:
+        raise KeyError(f"the module has no function '{_name(key)}', only {', '.join(self.functions) or 'nothing'}")
+    return found
+
+
+def _get_global_var(self, name):
+    """The name of a function as the IR has it."""
+    _get(self, name)
+    return GlobalVar(name)
+
+
+def _update(self, other):
+    """Takes over another module's functions, or those of a dict."""
+    names = other.functions if isinstance(other, IRModule) else other
+    for key in list(names):
+        self._set(_name(key), other[key])
+
+
+def _from_expr(function, name=None):
+    """A module of one function, called `name` or as its attribute global_symbol says, or main."""
+    return IRModule({name or function.attrs.get("global_symbol") or "main": function})
+
+
+def _show(self, *args, **options):
+    """Prints the program's text, in colours where the output is a terminal or a notebook."""
+    show_text(self.script())
+
+
+def as_module(thing, what="a module"):
+    """A module as it is; a function as a module of its own."""
+    if isinstance(thing, IRModule):
+        return thing
+    if isinstance(thing, BaseFunc):
+        return _from_expr(thing)
+    if hasattr(thing, "mod") and isinstance(thing.mod, IRModule):
+        return thing.mod
+    raise TypeError(f"{what} is an IRModule or a function, not {type(thing).__name__}")
+
+
+_script = IRModule.script
+
+
+def _text(self, **options):
+    """The program's text: parsed again, it is the same program."""
+    return _script(self)
+
+
+IRModule.script = _text
+IRModule.__str__ = _script
+IRModule.__getitem__ = _get
+IRModule.__setitem__ = lambda self, key, function: self._set(_name(key), function)
+IRModule.__delitem__ = lambda self, key: self._erase(_name(key))
+IRModule.__contains__ = lambda self, key: _name(key) in self.functions
+IRModule.__iter__ = lambda self: iter([GlobalVar(name) for name in self.functions])
+IRModule.items = lambda self: [(GlobalVar(name), self._find(name)) for name in self.functions]
+IRModule.functions_items = IRModule.items
+IRModule.get_global_var = _get_global_var
+IRModule.get_global_vars = lambda self: [GlobalVar(name) for name in self.functions]
+IRModule.update_func = lambda self, var, function: self._set(_name(var), function)
+IRModule.update = _update
+IRModule.clone = IRModule._copy
+IRModule.from_expr = staticmethod(_from_expr)
+IRModule.show = _show
+
+__all__ = ["Error", "GlobalVar", "GlobalVarMap", "IRModule", "as_module"]

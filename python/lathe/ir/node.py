@@ -1,0 +1,439 @@
+"""The classes of nodes: one a kind, made from what the C++ declarations say of each kind's fields."""
+
+import enum
+
+from .. import _lathe
+from .._lathe import IRModule, Node
+
+
+class ForKind(enum.IntEnum):
+    """How the iterations of a loop run."""
+
+    SERIAL = 0
+    PARALLEL = 1
+    VECTORIZED = 2
+    UNROLLED = 3
+    THREAD_BINDING = 4
+
+
+class Range:
+    """The half-open interval from `min` of length `extent`. Range(n) begins at 0; Range(begin, end) has both bounds."""
+
+    def __init__(self, begin, end=None):
+        if end is None:
+            begin, end = 0, begin
+        self.min = as_expr(begin)
+        self.extent = as_expr(end) - self.min
+
+    @classmethod
+    def from_min_extent(cls, min_value, extent):
+        """The interval of that length from `min_value`."""
+        made = cls.__new__(cls)
+        made.min, made.extent = as_expr(min_value), as_expr(extent)
+        return made
+
+    def __lathe_value__(self):
+        return {"min": self.min, "extent": self.extent}
+
+    def __repr__(self):
+        return f"Range(min={self.min!r}, extent={self.extent!r})"
+
+
+class _Printed(Node):
+    """What all nodes share: text, and the course's ways to show it."""
+
+    def script(self, *, name=None, **options):
+        """The node as text. `name` is a function's; other options of other printers are accepted."""
+        return self._text(name or _name_of(self))
+
+    def show(self, *args, **options):
+        """Prints the text, in colours where the output is a terminal or a notebook."""
+        show_text(self.script(**{key: value for key, value in options.items() if key == "name"}))
+
+    def __str__(self):
+        return self._text(_name_of(self))
+
+    def __repr__(self):
+        return self._text(_name_of(self))
+
+    def __eq__(self, other):
+        return isinstance(other, Node) and self.same_as(other)
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = Node.__hash__
+
+
+def _name_of(node):
+    name = node.attrs.get("global_symbol") if isinstance(node, BaseFunc) else None
+    return name if isinstance(name, str) and name else "main"
+
+
+class PrimExpr(_Printed):
+    """A scalar expression. Operators build expressions; numbers take the other operand's type."""
+
+    @property
+    def dtype(self):
+        """The type's name, as "float32"."""
+        return _lathe.node_dtype(self)
+
+    def astype(self, dtype, span=None):
+        """The value converted."""
+        return _evaluate("T.cast(a, t)", a=self, t=str(dtype)) if str(dtype) != self.dtype else self
+
+    def __add__(self, other):
+        return binary("+", self, other)
+
+    def __radd__(self, other):
+        return binary("+", other, self)
+
+    def __sub__(self, other):
+        return binary("-", self, other)
+
+    def __rsub__(self, other):
+        return binary("-", other, self)
+
+    def __mul__(self, other):
+        return binary("*", self, other)
+
+    def __rmul__(self, other):
+        return binary("*", other, self)
+
+    def __truediv__(self, other):
+        return binary("/", self, other)
+
+    def __rtruediv__(self, other):
+        return binary("/", other, self)
+
+    def __floordiv__(self, other):
+        return binary("//", self, other)
+
+    def __rfloordiv__(self, other):
+        return binary("//", other, self)
+
+    def __mod__(self, other):
+        return binary("%", self, other)
+
+    def __rmod__(self, other):
+        return binary("%", other, self)
+
+    def __pow__(self, other):
+        return binary("**", self, other)
+
+    def __lshift__(self, other):
+        return binary("<<", self, other)
+
+    def __rshift__(self, other):
+        return binary(">>", self, other)
+
+    def __and__(self, other):
+        return binary("&", self, other)
+
+    def __or__(self, other):
+        return binary("|", self, other)
+
+    def __xor__(self, other):
+        return binary("^", self, other)
+
+    def __invert__(self):
+        return _evaluate("not a" if self.dtype == "bool" else "~a", a=self)
+
+    def __neg__(self):
+        return _evaluate("-a", a=self)
+
+    def __lt__(self, other):
+        return binary("<", self, other)
+
+    def __le__(self, other):
+        return binary("<=", self, other)
+
+    def __gt__(self, other):
+        return binary(">", self, other)
+
+    def __ge__(self, other):
+        return binary(">=", self, other)
+
+    def __eq__(self, other):
+        return Comparison("==", self, other) if _is_operand(other) else NotImplemented
+
+    def __ne__(self, other):
+        return Comparison("!=", self, other) if _is_operand(other) else NotImplemented
+
+    __hash__ = Node.__hash__
+
+    def equal(self, other, span=None):
+        """The expression self == other."""
+        return binary("==", self, other)
+
+    def __bool__(self):
+        raise ValueError(
+            f"`{self}` is known only when the program runs, so Python cannot branch on it; "
+            "use T.if_then_else, T.Select, T.And, T.Or or T.Not"
+        )
+
+
+class Comparison:
+    """a == b of expressions: as a condition of Python, whether both are one node; in a program, the expression."""
+
+    def __init__(self, operator, a, b):
+        self.operator, self.a, self.b = operator, a, b
+
+    def __lathe_value__(self):
+        return binary(self.operator, self.a, self.b)
+
+    asobject = __lathe_value__
+
+    def __bool__(self):
+        same = isinstance(self.b, Node) and self.a.same_as(self.b)
+        return same if self.operator == "==" else not same
+
+    def __repr__(self):
+        return repr(self.asobject())
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.asobject(), name)
+
+
+class Stmt(_Printed):
+    """A statement of a tensor function."""
+
+
+class BaseFunc(_Printed):
+    """A function of a module."""
+
+    def with_attr(self, key_or_dict, value=None):
+        """The function with an attribute set, or several given as a dict."""
+        changes = dict(key_or_dict) if isinstance(key_or_dict, dict) else {key_or_dict: value}
+        return self._with(attrs={**self.attrs, **changes})
+
+    def without_attr(self, key):
+        """The function without an attribute."""
+        return self._with(attrs={name: value for name, value in self.attrs.items() if name != key})
+
+
+_FAMILIES = {"expr": PrimExpr, "stmt": Stmt, "function": BaseFunc}
+_OPERANDS = (int, float, PrimExpr, Comparison)
+NODE_CLASSES = {}  # by (family, kind)
+
+
+def _is_operand(thing):
+    return isinstance(thing, _OPERANDS) or hasattr(thing, "__lathe_value__")
+
+
+def _evaluate(text, **names):
+    return _lathe.evaluate_script(text, names)
+
+
+def as_expr(value, dtype=None):
+    """A number as a constant; an expression as it is."""
+    return _lathe.expr(value, None if dtype is None else str(dtype))
+
+
+def _is_float(dtype):
+    return dtype.startswith(("float", "bfloat"))
+
+
+def binary(operator, a, b):
+    """`a operator b`. An integer beside a float is converted, as Python does it."""
+    if not (_is_operand(a) and _is_operand(b)):
+        return NotImplemented
+    left, right = getattr(a, "dtype", None), getattr(b, "dtype", None)
+    if isinstance(left, str) and isinstance(right, str) and _is_float(left) != _is_float(right):
+        if _is_float(left) and right.startswith(("int", "uint", "bool")):
+            b = _evaluate("T.cast(a, t)", a=b, t=left)
+        elif left.startswith(("int", "uint", "bool")):
+            a = _evaluate("T.cast(a, t)", a=a, t=right)
+    if operator == "/" and isinstance(left, str) and isinstance(right, str) and not _is_float(left + right):
+        raise TypeError(f"'/' of {left} does not say how to round: use // to round down, or tir.truncdiv")
+    return simplified(_evaluate(f"a {operator} b", a=a, b=b))
+
+
+def simplified(value):
+    """The expression with its constants folded."""
+    return _lathe.fold_constants(value) if isinstance(value, PrimExpr) else value
+
+
+def show_text(text):
+    """Prints a program, coloured for a terminal or a notebook where Pygments is there."""
+    import sys
+
+    in_notebook = "ipykernel" in sys.modules
+    if in_notebook or sys.stdout.isatty():
+        try:
+            from pygments import highlight
+            from pygments.formatters import HtmlFormatter, TerminalFormatter
+            from pygments.lexers import PythonLexer
+        except ImportError:
+            pass
+        else:
+            if in_notebook:
+                from IPython.display import HTML, display
+
+                display(HTML(highlight(text, PythonLexer(), HtmlFormatter(noclasses=True))))
+                return
+            text = highlight(text, PythonLexer(), TerminalFormatter())
+    print(text)
+
+
+# ---- classes ----
+
+# Fields that Python shows or takes under other names than the declaration's, and orders of arguments that the field's
+# users know. What is not here is as declared.
+_ARGUMENTS = {
+    "Block": ("iter_vars", "reads", "writes", "name", "body", "init", "alloc_buffers", "match_buffers", "annotations"),
+    "PrimFunc": ("params", "body", "ret_type", "buffer_map", "attrs"),
+    "IterVar": ("dom", "var", "type", "thread_tag"),
+    "For": ("loop_var", "min", "extent", "kind", "body", "thread_binding", "annotations"),
+}
+_ALIASES = {
+    "Block": {"name_hint": "name"},
+    "Var": {"name_hint": "name"},
+    "GlobalVar": {"name_hint": "name"},
+    "IterVar": {"iter_type": "type"},
+    "Reduce": {"source": "sources"},
+    "Allocate": {"dtype": "dtype"},
+    "Broadcast": {},
+}
+_BUILT = ("expr", "stmt", "buffer", "iter_var", "comm_reducer", "buffer_region", "match_buffer", "function")
+_RANGES = {("IterVar", "dom"), ("BufferRegion", "region")}
+
+
+def _as_range(value):
+    if isinstance(value, list):
+        return [_as_range(item) for item in value]
+    if not value or value["min"] is None:
+        return None
+    return Range.from_min_extent(value["min"], value["extent"])
+
+
+def _reader(kind, field, index):
+    if (kind, field) in _RANGES:
+        return lambda self: _as_range(_lathe.node_field(self, index))
+    if (kind, field) == ("PrimFunc", "buffer_map"):
+        return lambda self: dict(_lathe.node_field(self, index))
+    if (kind, field) == ("For", "kind"):
+        return lambda self: ForKind(_lathe.node_field(self, index))
+    return lambda self: _lathe.node_field(self, index)
+
+
+def _constructor(number, kind, fields):
+    order = _ARGUMENTS.get(kind, fields)
+    aliases = _ALIASES.get(kind, {})
+
+    def __init__(self, *args, **named):
+        if len(args) > len(order):
+            raise TypeError(f"{kind} takes {len(order)} arguments ({', '.join(order)}), {len(args)} are given")
+        given = dict(zip(order, args))
+        for key, value in named.items():
+            key = aliases.get(key, key)
+            if key == "span":
+                continue
+            if key not in fields:
+                raise TypeError(f"{kind} has no field '{key}'; it has {', '.join(fields)}")
+            if key in given:
+                raise TypeError(f"{kind}: '{key}' is given twice")
+            given[key] = value
+        prepare = _PREPARE.get(kind)
+        if prepare:
+            prepare(given)
+        Node.__init__(self, number, [given.get(field) for field in fields])
+
+    return __init__
+
+
+def _prepare_buffer_map(given):
+    buffer_map = given.get("buffer_map")
+    if isinstance(buffer_map, dict):
+        given["buffer_map"] = list(buffer_map.items())
+
+
+def _prepare_loop(given):
+    variable = given.get("loop_var")
+    if isinstance(variable, PrimExpr):
+        for bound in ("min", "extent"):
+            if isinstance(given.get(bound), int):
+                given[bound] = as_expr(given[bound], variable.dtype)
+
+
+def _prepare_dtype(given):
+    if given.get("dtype") is not None:
+        given["dtype"] = str(given["dtype"])
+
+
+def _prepare_var(given):
+    given.setdefault("dtype", "int32")
+    _prepare_dtype(given)
+
+
+def _prepare_realize(given):
+    if given.get("predicate") is None:
+        given["predicate"] = True
+
+
+def _prepare_axis(given):
+    if isinstance(given.get("var"), str):
+        extent = given["dom"].extent if isinstance(given.get("dom"), Range) else None
+        given["var"] = NODE_CLASSES["expr", "Var"](given["var"], extent.dtype if extent is not None else "int64")
+    if isinstance(given.get("dom"), (int, tuple)):
+        bounds = given["dom"] if isinstance(given["dom"], tuple) else (given["dom"],)
+        given["dom"] = Range(*bounds)
+
+
+_PREPARE = {
+    "PrimFunc": _prepare_buffer_map,
+    "For": _prepare_loop,
+    "Var": _prepare_var,
+    "Cast": _prepare_dtype,
+    "IntImm": _prepare_dtype,
+    "FloatImm": _prepare_dtype,
+    "Call": _prepare_dtype,
+    "BlockRealize": _prepare_realize,
+    "IterVar": _prepare_axis,
+}
+
+
+def _with(self, **changes):
+    """A copy with some fields changed."""
+    fields = type(self)._fields
+    values = [changes.get(name, _lathe.node_field(self, index)) for index, name in enumerate(fields)]
+    made = type(self).__new__(type(self))
+    Node.__init__(made, type(self)._number, values)
+    return made
+
+
+def _make_classes():
+    for number, (kind, family, fields) in enumerate(_lathe.node_kinds()):
+        base = _FAMILIES.get(family, _Printed)
+        namespace = {
+            "__doc__": f"{kind}({', '.join(_ARGUMENTS.get(kind, fields))})",
+            "__module__": "lathe.relax" if family.startswith(("relax", "struct", "binding")) else "lathe.tir",
+            "_fields": tuple(fields),
+            "_number": number,
+            "_with": _with,
+        }
+        for index, field in enumerate(fields):
+            namespace[field] = property(_reader(kind, field, index), doc=f"The field '{field}'.")
+        for alias, field in _ALIASES.get(kind, {}).items():
+            namespace[alias] = namespace[field]
+        if family in _BUILT and kind != "Function":
+            namespace["__init__"] = _constructor(number, kind, fields)
+        else:
+            namespace["__init__"] = _not_built
+        made = type(kind, (base,), namespace)
+        NODE_CLASSES[family, kind] = made
+        _lathe.register_node_class(number, made)
+
+
+def _not_built(self, *args, **named):
+    raise TypeError(f"{type(self).__name__} is not built from Python; programs come from scripts and importers")
+
+
+import enum  # noqa: E402
+
+
+_make_classes()
+
+__all__ = ["BaseFunc", "ForKind", "IRModule", "NODE_CLASSES", "Node", "PrimExpr", "Range", "Stmt", "as_expr"]

@@ -1,0 +1,11 @@
+"""What runs: devices, arrays, compiled tensor functions."""
+
+from .array import Device, NDArray, Tensor, array, cpu, device, empty, from_dlpack
+from .module import BenchmarkResult, Function, Module, build, load_module
+
+tensor = array
+
+__all__ = [
+    "BenchmarkResult", "Device", "Function", "Module", "NDArray", "Tensor", "array", "build", "cpu", "device", "empty",
+    "from_dlpack", "load_module", "tensor",
+]  # fmt: skip

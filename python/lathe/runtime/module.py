@@ -1,0 +1,141 @@
+"""Compiled tensor functions: built, called in destination-passing style, timed, saved."""
+
+import math
+import os
+import statistics
+
+from .. import _lathe
+from ..errors import CompileError
+from ..ir.module import as_module
+from .array import NDArray
+
+
+def _target_name(target):
+    """The target as the compiler names it; the vocabulary calls this machine "llvm"."""
+    if target is None:
+        return "native"
+    kind = target if isinstance(target, str) else getattr(target, "name", None) or str(target)
+    return "native" if kind.split()[0] == "llvm" and "-mcpu" not in kind and "-mtriple" not in kind else kind
+
+
+def build(mod, target=None, *, disabled_passes=()):
+    """Compiles tensor functions: a PrimFunc, an IRModule of them, or a Schedule. The result is called by name.
+
+    target: None or "llvm" for this machine; else as `lathe compile --target` takes it.
+    """
+    module = as_module(mod, "what is built")
+    return Module(_lathe.build_functions(module, _target_name(target), list(disabled_passes)))
+
+
+def load_module(path):
+    """What export_library wrote."""
+    return Module(_lathe.open_functions(os.fspath(path)))
+
+
+def _plain(argument):
+    return argument._data if isinstance(argument, NDArray) else argument
+
+
+class Module:
+    """Compiled tensor functions. module["main"](a, b, out) runs one; tensors are NumPy's, NDArrays, or have DLPack."""
+
+    def __init__(self, functions):
+        self._functions = functions
+        self._names = [name for name, _ in functions.signatures]
+        self.entry_name = "main" if "main" in self._names else self._names[0]
+
+    def __getitem__(self, name):
+        return self.get_function(name)
+
+    def get_function(self, name, query_imports=False):
+        """The function of that name."""
+        if name not in self._names:
+            raise AttributeError(f"the module has no function '{name}', only {', '.join(self._names)}")
+        return Function(self._functions, name)
+
+    def implements_function(self, name, query_imports=False):
+        """Whether there is a function of that name."""
+        return name in self._names
+
+    def __contains__(self, name):
+        return name in self._names
+
+    def __call__(self, *arguments):
+        return self[self.entry_name](*arguments)
+
+    @property
+    def mod(self):
+        """The module itself, as an executable's."""
+        return self
+
+    def jit(self, *args, **options):
+        """The module itself: it runs in this process already."""
+        return self
+
+    @property
+    def imported_modules(self):
+        """Modules of other devices: none."""
+        return []
+
+    imports = imported_modules
+
+    def get_source(self, fmt="ll"):
+        """The code as text: "ll" (LLVM IR), "s" or "asm" (assembly), "tir" (what it is generated from)."""
+        return self._functions.source(fmt or "ll")
+
+    inspect_source = get_source
+
+    def export_library(self, path, **options):
+        """Writes a shared library that load_module opens, here or in another process."""
+        path = os.fspath(path)
+        if not path.endswith(".so"):
+            raise CompileError(f"a library is written as a .so file, not as '{os.path.basename(path)}'")
+        self._functions.save(path)
+
+    def time_evaluator(self, func_name, dev=None, number=10, repeat=1, min_repeat_ms=0, limit_zero_time_iterations=100,
+                       cooldown_interval_ms=0, repeats_to_cooldown=1, cache_flush_bytes=0, f_preproc=""):  # fmt: skip
+        """A callable that runs the function with its arguments and gives the times: `repeat` figures, each of `number`
+        runs, or of as many as last for `min_repeat_ms`."""
+        self.get_function(func_name)
+        if number < 1 or repeat < 1:
+            raise ValueError(f"number and repeat are at least 1, not {number} and {repeat}")
+
+        def evaluate(*arguments):
+            seconds = self._functions.time(
+                func_name, tuple(map(_plain, arguments)), number, repeat, min_repeat_ms / 1000, cache_flush_bytes, 0
+            )
+            return BenchmarkResult(seconds)
+
+        return evaluate
+
+    def __repr__(self):
+        return f"Module({', '.join(self._names)})"
+
+
+class Function:
+    """One compiled function: called with its tensors in order, the last of which it usually fills."""
+
+    def __init__(self, functions, name):
+        self._functions, self.name = functions, name
+
+    def __call__(self, *arguments):
+        self._functions.call(self.name, tuple(map(_plain, arguments)), 0)
+
+    def __repr__(self):
+        parameters = dict(self._functions.signatures)[self.name]
+        return f"Function({self.name}: {', '.join(parameters)})"
+
+
+class BenchmarkResult:
+    """Times of a function in seconds a run."""
+
+    def __init__(self, results):
+        self.results = tuple(results)
+        self.mean = statistics.fmean(results)
+        self.median = statistics.median(results)
+        self.min, self.max = min(results), max(results)
+        self.std = math.sqrt(statistics.pvariance(results))
+
+    def __repr__(self):
+        figures = ((name, getattr(self, name)) for name in ("mean", "median", "min", "max", "std"))
+        return "BenchmarkResult(" + ", ".join(f"{name}={value * 1e3:.4f} ms" for name, value in figures) + ")"

@@ -1,0 +1,34 @@
+"""The namespace I of modules.
+
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(...): ...
+"""
+
+import inspect
+
+from . import source as _source
+
+
+def ir_module(mod=None, check_well_formed=True):
+    """Reads the decorated class's text as a module, and gives it as an IRModule."""
+    frame = _source.caller(1)
+
+    def decorate(cls):
+        if not inspect.isclass(cls):
+            raise TypeError(f"I.ir_module decorates a class, not {type(cls).__name__}")
+        return _source.parse_class(cls, frame, check_well_formed)
+
+    return decorate(mod) if mod is not None else decorate
+
+
+def module_attrs(attrs):
+    """Attributes of a module; the parser reads them from its text."""
+
+
+def GlobalVar(name):
+    """The name of a function of the module."""
+    from ..ir import GlobalVar as made
+
+    return made(name)

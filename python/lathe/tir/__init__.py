@@ -1,0 +1,29 @@
+"""Tensor programs: their nodes, scalar functions, and the schedule."""
+
+from ..ir.node import NODE_CLASSES, BaseFunc, ForKind, PrimExpr, Range, Stmt
+from . import buffer as _buffer
+from . import op, stmt_functor
+from .buffer import decl_buffer
+from .op import all, any, const, convert, indexdiv, indexmod, power  # noqa: A004
+
+globals().update(
+    (kind, made) for (family, kind), made in NODE_CLASSES.items()
+    if family in ("expr", "stmt", "buffer", "iter_var", "comm_reducer", "buffer_region", "match_buffer")
+    or kind == "PrimFunc"
+)  # fmt: skip
+globals().update((name, made) for name, made in op.FUNCTIONS.items() if name[0].islower() or name not in globals())
+
+
+def SizeVar(name, dtype="int32"):  # noqa: N802 - the vocabulary's name
+    """A variable that is known to be at least zero."""
+    return Var(name, dtype, True)  # noqa: F821
+
+
+from .schedule import BlockRV, LoopRV, Schedule, ScheduleError, Trace  # noqa: E402
+
+schedule = __import__("sys").modules[__name__ + ".schedule"]
+
+__all__ = [
+    "BaseFunc", "BlockRV", "ForKind", "LoopRV", "PrimExpr", "Range", "Schedule", "ScheduleError", "SizeVar", "Stmt",
+    "Trace", "all", "any", "const", "convert", "decl_buffer", "indexdiv", "indexmod", "op", "power", "stmt_functor",
+]  # fmt: skip

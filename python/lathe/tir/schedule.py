@@ -1,0 +1,409 @@
+"""Schedule: a program transformed step by step, each step proved to keep its meaning.
+
+The primitives are rows of the C++ table; PRIMITIVES says how their arguments are named in Python. A primitive that C++
+has and this table lacks can be called too, with its arguments as they stand in a trace.
+"""
+
+import difflib
+import inspect
+import json
+
+from .. import _lathe
+from ..errors import ScheduleError
+from ..ir.module import as_module
+from ..ir.node import BaseFunc, show_text
+
+
+class _Handle:
+    """A loop, block or number of a schedule and of its copies."""
+
+    kind = ""
+
+    def __init__(self, index, owner):
+        self.index, self._owner = index, owner
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.index == other.index and self._owner is other._owner
+
+    def __hash__(self):
+        return hash((self.kind, self.index))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.kind[0]}{self.index})"
+
+
+class LoopRV(_Handle):
+    """A loop of a schedule."""
+
+    kind = "loop"
+
+
+class BlockRV(_Handle):
+    """A block of a schedule."""
+
+    kind = "block"
+
+
+class ExprRV(_Handle):
+    """A number of a schedule, decided by sampling."""
+
+    kind = "expr"
+
+
+SBlockRV = BlockRV
+_HANDLES = {made.kind: made for made in (LoopRV, BlockRV, ExprRV)}
+
+# The vocabulary's signatures. `block`, `loop` and `block_or_loop` are handles (or a block's name); names before the bar
+# are positional in the trace's instruction, those after it are its named attributes.
+PRIMITIVES = {
+    "get_block": "name | func_name=None",
+    "get_loops": "block",
+    "get_child_blocks": "block_or_loop",
+    "get_producers": "block",
+    "get_consumers": "block",
+    "get_output_blocks": "scope_block",
+    "sample_categorical": "| candidates, probs, decision=None",
+    "sample_perfect_tile": "loop | n, max_innermost_factor=16, decision=None",
+    "sample_partitioned_tile": "loop | n, partition_pos=0, innerpart_factor=1, decision=None",
+    "sample_compute_location": "block | decision=None",
+    "merge": "*loops",
+    "fuse": "*loops | preserve_unit_iters=True",
+    "split": "loop | factors, preserve_unit_iters=True, disable_predication=False",
+    "loop_partition": "loop | factors, preserve_unit_iters=True",
+    "peel": "loop, multiple",
+    "reorder": "*ordered_loops",
+    "reorder_block_iter_var": "block | new_order",
+    "add_unit_loop": "block_or_loop",
+    "parallel": "loop",
+    "vectorize": "loop",
+    "bind": "loop, thread_axis",
+    "unroll": "loop",
+    "cache_read": "block, read_buffer_index, storage_scope | consumer_blocks=None",
+    "cache_write": "block, write_buffer_index, storage_scope | consumer_blocks=None",
+    "reindex_cache_read": "block, read_buffer_index, storage_scope | index_map",
+    "reindex_cache_write": "block, write_buffer_index, storage_scope | index_map",
+    "cache_inplace": "block, read_buffer_index, storage_scope",
+    "cache_index": "block, storage_scope | cse_thresh=0",
+    "reindex": "block, buffer",
+    "read_at": "loop, block, read_buffer_index, storage_scope",
+    "write_at": "loop, block, write_buffer_index, storage_scope",
+    "compute_at": "block, loop | preserve_unit_loops=False, index=-1",
+    "reverse_compute_at": "block, loop | preserve_unit_loops=False, index=-1",
+    "compute_inline": "block",
+    "reverse_compute_inline": "block",
+    "decompose_reduction": "block, loop",
+    "rfactor": "loop | factor_axis",
+    "storage_align": "block, buffer_index | axis, factor, offset",
+    "set_scope": "block, buffer_index, storage_scope",
+    "unsafe_set_dtype": "block, buffer_index, dtype",
+    "blockize": "target | preserve_unit_iters=True",
+    "tensorize": "block_or_loop, tensor_intrin | preserve_unit_iters=True",
+    "annotate": "block_or_loop, ann_key, ann_val",
+    "unannotate": "block_or_loop, ann_key",
+    "transform_layout": "block, buffer | index_map, pad_value=None, assume_injective_transform=False",
+    "transform_block_layout": "block | index_map",
+    "set_axis_separator": "block, buffer | axis_separators",
+    "decompose_padding": "block, loop",
+    "can_decompose_padding": "block, loop",
+    "pad_einsum": "block | padding",
+    "rolling_buffer": "block, write_buffer_index",
+    "enter_postproc": "",
+    "unsafe_hide_buffer_access": "block, buf_type, buf_index_array",
+    "annotate_buffer_access": "block, buffer_index, buf_type | gen_new_ranges",
+}
+
+# Options that the vocabulary has and that mean nothing else here when they have these values.
+_NEUTRAL = {
+    "preserve_unit_iters": True, "disable_predication": False, "consumer_blocks": None, "index": -1,
+    "preserve_unit_loops": False, "func_name": None, "decision": None, "pad_value": None,
+    "assume_injective_transform": False,
+}  # fmt: skip
+_LOOPS = ("loop",)
+_BLOCKS = ("block", "scope_block")
+
+
+class Schedule:
+    """A module under transformation.
+
+    mod: an IRModule or a PrimFunc. Loops and blocks are handles, or for blocks names; a primitive that cannot be shown
+    to keep the program's meaning raises ScheduleError with the reason, and leaves the program as it was.
+    """
+
+    def __init__(self, mod, *, seed=None, debug_mask="none", error_render_level="detail", enable_check=True):
+        if not enable_check:
+            raise ScheduleError("schedules are always proved here: enable_check=False is not to be had yet")
+        self._state = _lathe.ScheduleState.create(as_module(mod, "what a schedule works on"))
+        self._owner = object()
+        self._random = 1 if seed is None else int(seed)
+        self._is_function = isinstance(mod, BaseFunc)
+
+    # ---- state ----
+
+    @property
+    def mod(self):
+        """The module as it is now."""
+        return self._state.mod
+
+    @property
+    def trace(self):
+        """What was done, instruction by instruction."""
+        return Trace(self._state.instructions(), self._state.trace_text())
+
+    @property
+    def func_working_on(self):
+        """The name of the function that get_block looks in."""
+        return self._state.func_working_on
+
+    def work_on(self, func_name):
+        """Lets get_block look in that function."""
+        self._run("work_on", [func_name], {})
+
+    def copy(self):
+        """A schedule of its own from here on; handles are good for both."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made._state = self._state.copy()
+        return made
+
+    def seed(self, seed):
+        """Sets where the random numbers begin."""
+        self._random = int(seed)
+
+    def fork_seed(self):
+        """A seed for another schedule, different at each call."""
+        self._random = (self._random * 6364136223846793005 + 1442695040888963407) % 2**63
+        return self._random >> 1
+
+    def get(self, rand_var):
+        """The loop, block or number that a handle stands for."""
+        if not isinstance(rand_var, _Handle):
+            raise TypeError(f"a handle of this schedule is expected, not {type(rand_var).__name__}")
+        return self._state.get(*self._plain(rand_var))
+
+    get_sref = get
+
+    def show(self, *args, **options):
+        """Prints the program, and the trace that led to it."""
+        show_text(self.mod.script() + "\n" + str(self.trace))
+
+    def __repr__(self):
+        return f"Schedule({', '.join(self.mod.functions)})"
+
+    # ---- running primitives ----
+
+    def _plain(self, value):
+        if isinstance(value, _Handle):
+            if value._owner is not self._owner:
+                raise ScheduleError(f"{value!r} belongs to another schedule")
+            return (value.kind, value.index)
+        if isinstance(value, (list, tuple)):
+            return [self._plain(item) for item in value]
+        return value
+
+    def _handles(self, value):
+        if isinstance(value, list):
+            return [self._handles(item) for item in value]
+        if isinstance(value, tuple) and len(value) == 2 and value[0] in _HANDLES:
+            return _HANDLES[value[0]](value[1], self._owner)
+        return value
+
+    def _run(self, name, inputs, attributes):
+        return self._handles(
+            self._state.run(
+                name, [self._plain(item) for item in inputs], {key: self._plain(v) for key, v in attributes.items()}
+            )
+        )
+
+    def _block(self, block, what="block"):
+        if isinstance(block, str):
+            return self.get_block(block)
+        if not isinstance(block, BlockRV):
+            raise TypeError(f"{what} is a block or the name of one, not {type(block).__name__}")
+        return block
+
+    def _checked(self, parameter, value):
+        if parameter in _BLOCKS:
+            return self._block(value, parameter)
+        if parameter in _LOOPS and not isinstance(value, LoopRV):
+            raise TypeError(f"{parameter} is a loop of get_loops, not {type(value).__name__}")
+        if parameter in ("block_or_loop", "target") and isinstance(value, str):
+            return self._block(value)
+        if parameter in ("block_or_loop", "target") and not isinstance(value, (LoopRV, BlockRV, list, tuple)):
+            raise TypeError(f"{parameter} is a loop or a block, not {type(value).__name__}")
+        return value
+
+    def _buffer_index(self, primitive, block, buffer):
+        """A buffer's number among the reads or writes; it is given by number, name, node or (kind, number)."""
+        if isinstance(buffer, int):
+            return buffer
+        node = self.get(block)
+        kind = "writes" if primitive in _BY_WRITES else "reads"
+        if isinstance(buffer, tuple):
+            kind, number = f"{buffer[0]}s".replace("ss", "s"), buffer[1]
+            return number if (kind == "writes") == (primitive in _BY_WRITES) else (kind, number)
+        name = buffer if isinstance(buffer, str) else buffer.name
+        regions = getattr(node, kind)
+        for number, region in enumerate(regions):
+            if region.buffer.name == name:
+                return number
+        known = ", ".join(region.buffer.name for region in regions)
+        raise ScheduleError(f"block '{node.name}' {kind[:-1]}s no buffer '{name}', only {known or 'nothing'}")
+
+    # ---- where Python's form differs from the instruction's ----
+
+    def sample_categorical(self, candidates, probs, decision=None):
+        """One of `candidates`, drawn with these probabilities; `decision` is the index of the one to take."""
+        if len(candidates) != len(probs) or not candidates:
+            raise ScheduleError(f"{len(candidates)} candidates with {len(probs)} probabilities")
+        if decision is None:
+            draw, decision = self.fork_seed() / 2**62 * sum(probs), 0
+            for decision, probability in enumerate(probs):
+                draw -= probability
+                if draw < 0:
+                    break
+        if not 0 <= decision < len(candidates):
+            raise ScheduleError(f"the decision {decision} is no index of {len(candidates)} candidates")
+        values = [int(value) for value in candidates]
+        return self._run("sample_categorical", ["choice"], {"candidates": values, "decision": values[decision]})
+
+    def __getattr__(self, name):
+        if not name.startswith("_") and name in _lathe.instruction_kinds():
+            return lambda *inputs, **attributes: self._run(name, inputs, attributes)
+        if name in PRIMITIVES:
+            raise AttributeError(f"the primitive '{name}' is not there yet")
+        known = [member for member in dir(type(self)) if not member.startswith("_")]
+        near = difflib.get_close_matches(name, known, 1)
+        raise AttributeError(f"a schedule has no '{name}'" + (f"; the nearest name is '{near[0]}'" if near else ""))
+
+
+_BY_WRITES = {"cache_write", "reindex_cache_write", "set_scope", "write_at", "storage_align", "unsafe_set_dtype",
+              "rolling_buffer", "transform_layout", "set_axis_separator"}  # fmt: skip
+_BUFFERS = ("read_buffer_index", "write_buffer_index", "buffer_index", "buffer")
+
+
+def _parameters(row):
+    """The row's parameters, and the number of those that are inputs of the instruction."""
+    before, _, after = row.partition("|")
+    parameters, inputs = [], 0
+    for part, is_input in ((before, True), (after, False)):
+        for text in filter(None, (item.strip() for item in part.split(","))):
+            name, _, default = text.partition("=")
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            if name.startswith("*"):
+                kind = inspect.Parameter.VAR_POSITIONAL
+            elif parameters and parameters[-1].kind in (
+                inspect.Parameter.VAR_POSITIONAL,
+                inspect.Parameter.KEYWORD_ONLY,
+            ):
+                kind = inspect.Parameter.KEYWORD_ONLY
+            value = json.loads(default.lower().replace("none", "null")) if default else inspect.Parameter.empty
+            parameters.append(inspect.Parameter(name.strip("*"), kind, default=value))
+            inputs += is_input
+    return parameters, inputs
+
+
+def _method(primitive, row):
+    parameters, input_count = _parameters(row)
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    signature = inspect.Signature([own, *parameters])
+
+    def method(self, *args, **named):
+        if primitive not in _lathe.instruction_kinds():
+            known = [name for name in PRIMITIVES if name in _lathe.instruction_kinds()]
+            near = difflib.get_close_matches(primitive, known, 1, 0.0)[0]
+            raise NotImplementedError(f"the primitive '{primitive}' is not there yet; the nearest that is: '{near}'")
+        bound = signature.bind(self, *args, **named)
+        bound.apply_defaults()
+        inputs, attributes, block = [], {}, None
+        for number, parameter in enumerate(parameters):
+            value = bound.arguments[parameter.name]
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                inputs.extend(self._checked("loop", item) for item in value)
+                continue
+            value = self._checked(parameter.name, value)
+            if parameter.name == "block":
+                block = value
+            if parameter.name in _BUFFERS and block is not None:
+                value = self._buffer_index(primitive, block, value)
+            if number < input_count:
+                inputs.append(value)
+            elif not (parameter.name in _NEUTRAL and value == _NEUTRAL[parameter.name]):
+                attributes[parameter.name] = value
+        _refuse_unknown_options(primitive, attributes)
+        return self._run(primitive, inputs, attributes)
+
+    method.__name__ = method.__qualname__ = primitive
+    method.__signature__ = signature
+    method.__doc__ = f"{primitive}{inspect.Signature(parameters)}"
+    return method
+
+
+# Options that a primitive of C++ does not look at: asking for them is refused, not ignored.
+_NOT_YET = {
+    ("split", "disable_predication"), ("split", "preserve_unit_iters"), ("fuse", "preserve_unit_iters"),
+    ("loop_partition", "preserve_unit_iters"), ("cache_read", "consumer_blocks"), ("cache_write", "consumer_blocks"),
+    ("compute_at", "index"), ("reverse_compute_at", "index"),
+}  # fmt: skip
+
+
+def _refuse_unknown_options(primitive, attributes):
+    for name in attributes:
+        if (primitive, name) in _NOT_YET:
+            raise ScheduleError(f"{primitive} takes no other {name} than {_NEUTRAL[name]} yet")
+
+
+for _primitive, _row in PRIMITIVES.items():
+    if _primitive not in vars(Schedule):
+        setattr(Schedule, _primitive, _method(_primitive, _row))
+
+
+class Trace:
+    """What was done to a schedule."""
+
+    def __init__(self, instructions, text):
+        self._instructions, self._text = instructions, text
+
+    @property
+    def insts(self):
+        """The instructions: dicts of kind, inputs, attrs and outputs."""
+        return list(self._instructions)
+
+    @property
+    def decisions(self):
+        """What sampling instructions drew, by the number of the instruction."""
+        rows = enumerate(self._instructions)
+        return {number: row["attrs"]["decision"] for number, row in rows if "decision" in row["attrs"]}
+
+    def as_python(self, remove_postproc=False):
+        """One statement a line; Trace.from_python reads them."""
+        return [line for line in self._text.splitlines() if line]
+
+    def as_json(self, remove_postproc=False):
+        """The trace as lists and dicts that JSON can hold."""
+        return json.loads(json.dumps(self._instructions))
+
+    def apply_to_schedule(self, sch, remove_postproc=False, decision_provider=None):
+        """Does it all again on another schedule."""
+        if decision_provider is not None:
+            raise ScheduleError("decisions are those of the trace; change its text to change them")
+        _lathe.replay_trace(sch._state, self._text)
+
+    @classmethod
+    def from_python(cls, lines):
+        """The trace that as_python printed: its lines, or their text."""
+        text = lines if isinstance(lines, str) else "\n".join(lines)
+        return cls([], text)
+
+    def show(self, *args, **options):
+        """Prints the trace."""
+        show_text(str(self))
+
+    def __len__(self):
+        return len(self._instructions)
+
+    def __str__(self):
+        return "# from lathe import tir\ndef apply_trace(sch: tir.Schedule) -> None:\n" + (
+            "\n".join("  " + line for line in self.as_python()) or "  pass"
+        )
+
+    __repr__ = __str__
