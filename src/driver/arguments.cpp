@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "driver/codes.h"
 #include "lower/program/dlpack_type.h"
 #include "tir/rewrite.h"
 
@@ -54,9 +55,8 @@ class Binding {
 
   BoundArguments bind(const std::vector<ScalarSource>& sources) {
     if (arguments_.size() != function_.params.size())
-      refuse_argument({"runtime-input-count"},
-                      fmt::format("'{}' takes {} arguments ({}), {} are given", signature_.name,
-                                  function_.params.size(), all_parameters(), arguments_.size()));
+      refuse_argument(codes::input_count, fmt::format("'{}' takes {} arguments ({}), {} are given", signature_.name,
+                                                      function_.params.size(), all_parameters(), arguments_.size()));
     for (size_t i = 0; i < arguments_.size(); ++i) check_kind(i);
     // Sizes that are symbols alone bind them; everything else is computed from those.
     for (size_t i = 0; i < arguments_.size(); ++i) bind_symbols(i);
@@ -88,20 +88,20 @@ class Binding {
     const DLTensor* t = tensor(i);
     const Var& param = function_.params[i];
     if (!t) {
-      if (param->dtype.is_handle()) refuse_argument({"runtime-input-kind"}, described(i) + ", it is a number");
+      if (param->dtype.is_handle()) refuse_argument(codes::input_kind, described(i) + ", it is a number");
       if (!param->dtype.is_floating() && std::holds_alternative<double>(arguments_[i]))
-        refuse_argument({"runtime-input-kind"}, described(i) + ", it is a float");
+        refuse_argument(codes::input_kind, described(i) + ", it is a float");
       return;
     }
-    if (!param->dtype.is_handle()) refuse_argument({"runtime-input-kind"}, described(i) + ", it is a tensor");
+    if (!param->dtype.is_handle()) refuse_argument(codes::input_kind, described(i) + ", it is a tensor");
     if (t->device.device_type != kDLCPU && t->device.device_type != kDLCUDAHost)
-      refuse_argument({"runtime-input-device"}, described(i) + ", it lies on another device than the CPU");
+      refuse_argument(codes::input_device, described(i) + ", it lies on another device than the CPU");
     const ir::Buffer b = buffer(i);
     if (!b) return;
     const ir::DType given = lower::dtype_of(t->dtype);
-    if (given != b->dtype) refuse_argument({"runtime-input-dtype"}, described(i) + ", it is of " + given.str());
+    if (given != b->dtype) refuse_argument(codes::input_dtype, described(i) + ", it is of " + given.str());
     if (static_cast<size_t>(t->ndim) != b->shape.size())
-      refuse_argument({"runtime-input-shape"}, described(i) + ", it has the shape " + shape_text(*t));
+      refuse_argument(codes::input_shape, described(i) + ", it has the shape " + shape_text(*t));
   }
 
   void bind_symbols(size_t i) {
@@ -135,16 +135,16 @@ class Binding {
     for (size_t d = 0; d < b->shape.size(); ++d) {
       const auto wanted = known(b->shape[d]);
       if (!wanted)
-        refuse_argument({"runtime-input-shape"},
+        refuse_argument(codes::input_shape,
                         fmt::format("dimension {} of '{}' cannot be told from the arguments", d, b->name));
       if (t->shape[d] == *wanted) continue;
       std::string message = described(i) + ", it has the shape " + shape_text(*t);
       if (!ir::as_int(b->shape[d])) message += fmt::format("; dimension {} is {} by the arguments before", d, *wanted);
-      refuse_argument({"runtime-input-shape"}, message);
+      refuse_argument(codes::input_shape, message);
     }
     if (b->strides.empty()) {
       if (!is_compact(*t))
-        refuse_argument({"runtime-input-strides"},
+        refuse_argument(codes::input_strides,
                         described(i) + fmt::format(", it has gaps: its strides are [{}]",
                                                    fmt::join(t->strides, t->strides + t->ndim, ", ")),
                         "numpy.ascontiguousarray makes a compact copy");
@@ -155,7 +155,7 @@ class Binding {
       const int64_t given = t->strides ? t->strides[d] : compact;
       const auto wanted = known(b->strides[d]);
       if (wanted && *wanted != given && t->shape[d] > 1)
-        refuse_argument({"runtime-input-strides"},
+        refuse_argument(codes::input_strides,
                         described(i) + fmt::format(", with stride {} in dimension {}, not {}", *wanted, d, given));
     }
   }
@@ -170,7 +170,7 @@ class Binding {
         const auto [other_begin, other_end] = extent_of(*tensor(i));
         if (std::less<>()(begin, other_end) && std::less<>()(other_begin, end) && begin != end &&
             other_begin != other_end)
-          refuse_argument({"runtime-input-overlap"},
+          refuse_argument(codes::input_overlap,
                           fmt::format("arguments {} and {} of '{}' share memory, and it writes the {}", std::min(i, w),
                                       std::max(i, w), signature_.name, i < w ? "latter" : "former"));
       }
@@ -181,8 +181,8 @@ class Binding {
     if (source.symbol) {
       const auto size = known(source.symbol);
       if (!size)
-        refuse_argument({"runtime-input-shape"}, fmt::format("the size '{}' of '{}' cannot be told from the arguments",
-                                                             source.symbol->name, signature_.name));
+        refuse_argument(codes::input_shape, fmt::format("the size '{}' of '{}' cannot be told from the arguments",
+                                                        source.symbol->name, signature_.name));
       return *size;
     }
     const Argument& given = arguments_[source.parameter];
@@ -192,7 +192,7 @@ class Binding {
     }
     const int64_t value = std::get<int64_t>(given);
     if (source.dtype.bits < 64 && ir::wrap_integer(value, source.dtype) != value)
-      refuse_argument({"runtime-input-kind"}, fmt::format("{}, {} does not fit", described(source.parameter), value));
+      refuse_argument(codes::input_kind, fmt::format("{}, {} does not fit", described(source.parameter), value));
     return value;
   }
 

@@ -17,6 +17,16 @@ inline constexpr Code verify_unknown_shape{
     "verify-unknown-shape"};  // a symbol without a value, so there are no inputs to compare with
 inline constexpr Code script_dims{"driver-script-dims"};  // dimensions are fixed for a model, not for a script
 inline constexpr Code no_main{"driver-no-main"};          // the module has no graph function to run
-inline constexpr Code input{"runtime-input"};             // an input that does not fit the model's
+inline constexpr Code not_tensor_functions{"driver-not-tensor-functions"};  // a graph where only those are built
+inline constexpr Code cannot_open{"runtime-cannot-open"};                   // no library of tensor functions
+inline constexpr Code input_name{"runtime-input-name"};                     // no function of that name
+inline constexpr Code input_count{"runtime-input-count"};
+inline constexpr Code input_kind{"runtime-input-kind"};  // a number for a tensor, a tensor for a number, one too large
+inline constexpr Code input_dtype{"runtime-input-dtype"};
+inline constexpr Code input_shape{"runtime-input-shape"};
+inline constexpr Code input_strides{"runtime-input-strides"};
+inline constexpr Code input_device{"runtime-input-device"};
+inline constexpr Code input_overlap{"runtime-input-overlap"};  // memory that is written is another argument's too
+inline constexpr Code input{"runtime-input"};                  // an input that does not fit the model's
 
 }  // namespace lathe::driver::codes

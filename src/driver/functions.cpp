@@ -7,6 +7,8 @@
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/link.h"
 #include "driver/artifact/metadata.h"
+#include "driver/codes.h"
+#include "driver/interpret_call.h"
 #include "driver/pipeline.h"
 #include "driver/print.h"
 #include "driver/verify_module.h"
@@ -112,10 +114,10 @@ namespace {
 
 Status only_tensor_functions(const ir::IRModule& module) {
   if (module.size() == 0)
-    return Diagnostic{.code = {"driver-not-tensor-functions"}, .message = "the module has no function to build"};
+    return Diagnostic{.code = codes::not_tensor_functions, .message = "the module has no function to build"};
   for (const auto& [name, function] : module)
     if (!function.is<tir::PrimFunc>())
-      return Diagnostic{.code = {"driver-not-tensor-functions"},
+      return Diagnostic{.code = codes::not_tensor_functions,
                         .message = "'" + name + "' is a graph function; only tensor functions are built one by one",
                         .help = "lathe.compile compiles a module with a graph"};
   return support::success();
@@ -143,6 +145,10 @@ Result<BuiltFunctionsRef> BuiltFunctions::build(ir::IRModule module, const Compi
       plain.set(name, made.function);
       built->entries_.push_back({nullptr, std::move(made.scalars)});
     }
+    if (options.target.kind == "interp") {
+      built->lowered_ = std::move(module);
+      return BuiltFunctionsRef(built);
+    }
     ir::PassContext context;
     context.disabled = options.disabled_passes;
     context.verify = options.verify;
@@ -165,13 +171,15 @@ Result<BuiltFunctionsRef> BuiltFunctions::build(ir::IRModule module, const Compi
 
 // A call ready to run, again and again.
 struct BuiltFunctions::Call {
-  LatheKernel kernel = nullptr;
+  LatheKernel kernel = nullptr;  // null: `interpreted` runs instead
+  std::function<Status()> interpreted;
   std::string name;
   std::vector<void*> buffers;
   std::vector<int64_t> scalars;
   int threads = 1;
 
   Status run() const {
+    if (interpreted) return interpreted();
     runtime::Profiler profiler{};
     runtime::CallState state{};
     state.profiler = &profiler;
@@ -186,7 +194,7 @@ struct BuiltFunctions::Call {
     state.end_run();
     if (status == 0 && state.error_code.load() == 0) return support::success();
     const std::string message = *state.message ? state.message : fmt::format("'{}' failed with {}", name, status);
-    Diagnostic failed{.code = {"runtime-failed"}, .message = message};
+    Diagnostic failed{.code = codes::runtime, .message = message};
     if (*state.node) failed.note(std::string("raised at ") + state.node);
     return failed;
   }
@@ -198,11 +206,20 @@ Result<BuiltFunctions::Call> BuiltFunctions::prepare(const std::string& name, co
   if (!signature) {
     std::string names;
     for (const FunctionSignature& s : signatures_) names += (names.empty() ? "'" : ", '") + s.name + "'";
-    return Diagnostic{.code = {"runtime-input-name"}, .message = "there is no function '" + name + "', only " + names};
+    return Diagnostic{.code = codes::input_name, .message = "there is no function '" + name + "', only " + names};
   }
   const Entry& entry = entries_[static_cast<size_t>(signature - signatures_.data())];
   BoundArguments bound = TRY(bind_arguments(*signature, arguments, entry.scalars));
-  return Call{entry.kernel, name, std::move(bound.addresses), std::move(bound.scalars),
+  std::function<Status()> interpreted;
+  if (!entry.kernel)
+    interpreted = [=, function = lowered_.find_as<tir::PrimFunc>(name)] {
+      return interpret_call(*signature, function, arguments);
+    };
+  return Call{entry.kernel,
+              interpreted,
+              name,
+              std::move(bound.addresses),
+              std::move(bound.scalars),
               runtime::choose_thread_count(threads)};
 }
 
@@ -238,11 +255,13 @@ Result<std::vector<double>> BuiltFunctions::time(const std::string& name, const 
 
 Result<std::string> BuiltFunctions::source(const std::string& form) const {
   if (lowered_.size() == 0)
-    return Diagnostic{.code = {"driver-no-code"}, .message = "a library that was opened has no source any more"};
+    return Diagnostic{.code = codes::no_code, .message = "a library that was opened has no source any more"};
   if (form == "tir") return print(lowered_);
+  if (kernels_.kernels.empty())
+    return Diagnostic{.code = codes::no_code, .message = "the target 'interp' has no code, only its program"};
   const bool assembly = form == "s" || form == "asm";
   if (!assembly && form != "ll" && form != "llvm")
-    return Diagnostic{.code = {"driver-unknown-form"},
+    return Diagnostic{.code = codes::unknown_form,
                       .message = "there is no source in the form '" + form + "'",
                       .help = "forms are ll, s (or asm) and tir"};
   std::vector<codegen::Kernel> kernels;
@@ -273,14 +292,16 @@ std::string signature_text(const std::vector<FunctionSignature>& signatures) {
 }
 
 Diagnostic cannot_open(const std::string& path, const std::string& why) {
-  return {.code = {"runtime-cannot-open"}, .message = path + ": " + why};
+  return {.code = codes::cannot_open, .message = path + ": " + why};
 }
 
 }  // namespace
 
 Status BuiltFunctions::save(const std::string& path) const {
   if (lowered_.size() == 0)
-    return Diagnostic{.code = {"driver-no-code"}, .message = "a library that was opened is not saved again; copy it"};
+    return Diagnostic{.code = codes::no_code, .message = "a library that was opened is not saved again; copy it"};
+  if (kernels_.kernels.empty())
+    return Diagnostic{.code = codes::no_code, .message = "the target 'interp' runs in process and is not saved"};
   CompiledModel model;
   model.target = target_;
   codegen::ArtifactContents contents;

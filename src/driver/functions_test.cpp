@@ -119,6 +119,19 @@ TEST(BuiltFunctions, times_and_sources) {
   EXPECT_EQ(built->source("c").diagnostics()[0].code.name, "driver-unknown-form");
 }
 
+TEST(BuiltFunctions, the_interpreter_runs_what_other_devices_would) {
+  const script::Dialect* dialects[] = {&tir::script_dialect()};
+  CompileOptions options;
+  options.target = target::parse_target("interp").value_or_throw();
+  const ir::IRModule module = script::parse({"test.py", scale_text}, dialects).value_or_throw();
+  const BuiltFunctionsRef built = BuiltFunctions::build(module, options).value_or_throw();
+  FloatTensor a({3, 2}, 1.5F), b({3, 2}, 0);
+  ASSERT_TRUE(built->call("scale", {&a.tensor, 2.0, &b.tensor, int64_t{-3}}).ok());
+  EXPECT_EQ(b.data, std::vector<float>(6, -9.0F));
+  EXPECT_EQ(built->source("ll").diagnostics()[0].code.name, "driver-no-code");
+  EXPECT_EQ(built->save("scale.so").diagnostics()[0].code.name, "driver-no-code");
+}
+
 TEST(BuiltFunctions, a_module_without_tensor_functions_is_refused) {
   CompileOptions options;
   options.target = target::native_target();

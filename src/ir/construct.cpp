@@ -1,11 +1,12 @@
 // Nodes from the values of their fields: what is derived for every kind leans on these conversions and checks.
 #include "ir/build.h"
+#include "ir/codes.h"
 
 namespace lathe::ir::detail {
 namespace {
 
 [[noreturn]] void refuse_made(std::string message) {
-  throw support::DiagnosticError(support::Diagnostic{.code = {"ir-field"}, .message = std::move(message)});
+  throw support::DiagnosticError(support::Diagnostic{.code = codes::field, .message = std::move(message)});
 }
 
 std::string_view with_article(std::string_view family) {
@@ -36,7 +37,7 @@ void check_operands(const Node& node, KindList<Kinds...>) {
     const auto& n = static_cast<const T&>(node);
     if (n.a->dtype != n.b->dtype)
       throw support::DiagnosticError(support::Diagnostic{
-          .code = {"ir-dtype-mismatch"},
+          .code = codes::dtype_mismatch,
           .message = fmt::format("{} of {} and {}", T::kind_name, n.a->dtype.str(), n.b->dtype.str()),
           .help = "convert one of them with astype"});
   };

@@ -168,7 +168,7 @@ const Expr* Parser::operators(int level) {
     const Expr* operand = operators(level_not);
     return &finish(make(ExprKind::unary, begin, {operand}, "not"));
   }
-  if (level == level_comparison) return comparison(operators(level_first));
+  if (level == level_comparison) return comparison(operators(level_first), begin);
   // Precedence climbing: one loop for all arithmetic levels.
   const Expr* left = unary();
   while (true) {
@@ -180,7 +180,7 @@ const Expr* Parser::operators(int level) {
   }
 }
 
-const Expr* Parser::comparison(const Expr* first) {
+const Expr* Parser::comparison(const Expr* first, uint32_t from) {
   std::vector<const Expr*> items{first};
   std::vector<std::string> symbols;
   while (true) {
@@ -198,7 +198,7 @@ const Expr* Parser::comparison(const Expr* first) {
     items.push_back(operators(level_first));
   }
   if (symbols.empty()) return first;
-  Expr& e = make(ExprKind::compare, first->begin, std::move(items));
+  Expr& e = make(ExprKind::compare, from, std::move(items));
   e.labels = std::move(symbols);
   return &finish(e);
 }
@@ -223,22 +223,23 @@ const Expr* Parser::power() {
 
 const Expr* Parser::postfix() {
   if (is("await")) refuse(now().begin, now().end, "scripts have no 'await'");
+  const uint32_t begin = now().begin;  // of the bracket, where there is one
   const Expr* e = atom();
   while (true) {
     if (accept(".")) {
       std::string name = expect_name("a name after '.'");
-      e = &finish(make(ExprKind::attribute, e->begin, {e}, std::move(name)));
+      e = &finish(make(ExprKind::attribute, begin, {e}, std::move(name)));
     } else if (is("(")) {
-      e = call(e);
+      e = call(e, begin);
     } else if (is("[")) {
-      e = subscript(e);
+      e = subscript(e, begin);
     } else {
       return e;
     }
   }
 }
 
-const Expr* Parser::call(const Expr* callee) {
+const Expr* Parser::call(const Expr* callee, uint32_t from) {
   advance();
   std::vector<const Expr*> items{callee};
   std::vector<std::string> labels;
@@ -261,7 +262,7 @@ const Expr* Parser::call(const Expr* callee) {
     if (!accept(",")) break;
   }
   expect(")", "after the arguments");
-  Expr& e = make(ExprKind::call, callee->begin, std::move(items));
+  Expr& e = make(ExprKind::call, from, std::move(items));
   e.labels = std::move(labels);
   return &finish(e);
 }
@@ -277,12 +278,12 @@ const Expr* Parser::slice_or_expression() {
   return &finish(make(ExprKind::slice, begin, {start, stop, step}));
 }
 
-const Expr* Parser::subscript(const Expr* object) {
+const Expr* Parser::subscript(const Expr* object, uint32_t from) {
   advance();
   if (is("]")) unexpected("an index");
   const Expr* index = expression_list(true);
   expect("]", "after the index");
-  return &finish(make(ExprKind::subscript, object->begin, {object, index}));
+  return &finish(make(ExprKind::subscript, from, {object, index}));
 }
 
 const Expr* Parser::lambda() {

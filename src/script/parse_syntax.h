@@ -38,14 +38,15 @@ class Parser {
   const Expr* expression_list(bool slices = false);  // one, or a tuple without parentheses
   const Expr* starred_or_named();
   const Expr* operators(int level);
-  const Expr* comparison(const Expr* first);
+  const Expr* comparison(const Expr* first, uint32_t from);
   const Expr* unary();
   const Expr* power();
   const Expr* postfix();
   const Expr* atom();
   const Expr* lambda();
-  const Expr* call(const Expr* callee);
-  const Expr* subscript(const Expr* object);
+  // Those that begin with a part begin at `from`: the part's bracket is theirs.
+  const Expr* call(const Expr* callee, uint32_t from);
+  const Expr* subscript(const Expr* object, uint32_t from);
   const Expr* slice_or_expression();
   const Expr* parenthesized();
   const Expr* list_display();

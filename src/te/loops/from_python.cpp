@@ -52,7 +52,7 @@ support::Result<ir::IRModule> from_python(support::SourceText text, const std::v
                                           const script::ParseOptions& options) {
   const auto source = std::make_shared<const support::SourceText>(std::move(text));
   return support::catch_diagnostics([&]() -> support::Result<ir::IRModule> {
-    script::syntax::Tree tree = script::syntax::parse(source);
+    script::syntax::Tree tree = script::syntax::parse(source, options.indented);
     merge_subscripts(tree);
     const script::syntax::Stmt& def = only_function(tree);
     script::Context context{tree, options, LoopReader::builtins(), {}, {}, {}};

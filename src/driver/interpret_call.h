@@ -1,0 +1,12 @@
+// A call of a tensor function run by the interpreter: the target `interp`, for programs of devices that are not here.
+#pragma once
+
+#include "driver/arguments.h"
+
+namespace lathe::driver {
+
+// The arguments are bound already (driver/arguments.h). What the function writes is copied back.
+support::Status interpret_call(const FunctionSignature& signature, const tir::Function& function,
+                               const std::vector<Argument>& arguments);
+
+}  // namespace lathe::driver
