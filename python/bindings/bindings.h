@@ -17,6 +17,7 @@ namespace lathe::python {
 
 void bind_errors(nb::module_& m);     // support: diagnostics as exceptions
 void bind_nodes(nb::module_& m);      // ir, tir, relax: nodes, from their declarations
+void bind_operators(nb::module_& m);  // ir/build: what Python's operators make
 void bind_ir(nb::module_& m);         // ir, driver/print: modules
 void bind_script(nb::module_& m);     // script: texts, with the Python around them
 void bind_schedule(nb::module_& m);   // schedule

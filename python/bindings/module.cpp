@@ -6,6 +6,7 @@ NB_MODULE(_lathe, m) {
   m.attr("__version__") = lathe::support::version;
   lathe::python::bind_errors(m);
   lathe::python::bind_nodes(m);
+  lathe::python::bind_operators(m);
   lathe::python::bind_ir(m);
   lathe::python::bind_script(m);
   lathe::python::bind_schedule(m);

@@ -2,8 +2,9 @@
 
 #include "driver/print.h"
 #include "ir/structural.h"
+#include "ir/visit.h"
 #include "relax/expr.h"
-#include "tir/rewrite.h"
+#include "tir/stmt.h"
 
 namespace lathe::python {
 namespace {
@@ -229,7 +230,6 @@ void bind_nodes(nb::module_& m) {
       "structural_hash",
       [](const NodeRef& node, bool map_free_vars) { return ir::structural_hash(node, map_free_vars).low; },
       nb::arg("node"), nb::arg("map_free_vars"));
-  m.def("fold_constants", [](const NodeRef& node) { return node_object(tir::fold_constants(node)); }, nb::arg("node"));
   m.def(
       "free_vars",
       [](const NodeRef& node) {

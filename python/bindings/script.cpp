@@ -1,9 +1,11 @@
+#include "codes.h"
 #include "driver/verify_module.h"
 #include "nodes.h"
 #include "ops/operators.h"
 #include "relax/script/dialect.h"
 #include "script/evaluate.h"
 #include "script/parse.h"
+#include "te/loops/from_python.h"
 #include "tir/script/dialect.h"
 
 namespace lathe::python {
@@ -35,14 +37,14 @@ class PythonHost final : public script::HostLanguage {
       const nb::object result = evaluate_(nb::cast(std::string(request.text)), values);
       if (auto value = value_of(result)) return *std::move(value);
       const std::string type = nb::cast<std::string>(nb::object(result.type().attr("__name__")));
-      return support::Diagnostic{.code = {"script-python"},
+      return support::Diagnostic{.code = codes::python,
                                  .message = "this gives a " + type + ", which programs have no value for"};
     } catch (nb::python_error& error) {
       // Ctrl-C and the like go through; what the user's code raises becomes a diagnostic with its place.
       if (!error.matches(PyExc_Exception)) throw;
       const std::string type = nb::cast<std::string>(nb::object(error.type().attr("__name__")));
       const std::string text = nb::cast<std::string>(nb::str(error.value()));
-      return support::Diagnostic{.code = {"script-python"},
+      return support::Diagnostic{.code = codes::python,
                                  .message = "Python raised " + type + (text.empty() ? "" : ": " + text)};
     }
   }
@@ -52,19 +54,56 @@ class PythonHost final : public script::HostLanguage {
   nb::callable evaluate_;
 };
 
-ir::IRModule parse_script(const std::string& text, const std::string& file, nb::dict names, nb::callable evaluate,
-                          const std::map<std::string, std::string>& aliases, bool indented, bool check) {
-  PythonHost host(std::move(names), std::move(evaluate));
+// A text that Python holds: where it is from, and the names around it.
+struct HeldText {
+  std::string text, file;
+  nb::dict names;
+  nb::callable evaluate;
+  std::map<std::string, std::string> aliases;
+  bool indented = false;
+};
+
+template <class Read>
+ir::IRModule read_held(const HeldText& held, bool check, Read&& read) {
+  PythonHost host(held.names, held.evaluate);
   script::ParseOptions options;
   options.host = &host;
-  for (const auto& [name, path] : aliases) options.aliases[name] = path;
-  options.indented = indented;
-  const auto graph = relax::script_dialect(ops::default_operators());
-  const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
-  ir::IRModule module = unwrap(script::parse({file, text}, dialects, options));
+  for (const auto& [name, path] : held.aliases) options.aliases[name] = path;
+  options.indented = held.indented;
+  ir::IRModule module = unwrap(read(support::SourceText{held.file, held.text}, options));
   if (!check) return module;
   if (const support::Diagnostics found = driver::verify_module(module, {}); !found.empty()) raise(found);
   return module;
+}
+
+ir::IRModule parse_script(const HeldText& held, bool check) {
+  const auto graph = relax::script_dialect(ops::default_operators());
+  const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
+  return read_held(held, check, [&](support::SourceText text, const script::ParseOptions& options) {
+    return script::parse(std::move(text), dialects, options);
+  });
+}
+
+// `parameters` are pairs of a name and either a dtype, or a shape and a dtype.
+ir::IRModule loops_from_python(const HeldText& held, const nb::list& parameters) {
+  std::vector<te::ParameterSpec> specs;
+  for (nb::handle parameter : parameters) {
+    te::ParameterSpec& spec = specs.emplace_back();
+    spec.name = nb::cast<std::string>(nb::object(parameter[0]));
+    spec.dtype = dtype_named(nb::cast<std::string>(nb::object(parameter[2])));
+    const nb::object shape = parameter[1];
+    if (shape.is_none()) continue;
+    auto& dims = spec.shape.emplace();
+    for (nb::handle dim : shape) {
+      if (nb::isinstance<nb::str>(dim))
+        dims.emplace_back(nb::cast<std::string>(dim));
+      else
+        dims.emplace_back(nb::cast<int64_t>(dim));
+    }
+  }
+  return read_held(held, true, [&](support::SourceText text, const script::ParseOptions& options) {
+    return te::from_python(std::move(text), specs, options);
+  });
 }
 
 nb::object evaluate_script(const std::string& text, const nb::dict& names) {
@@ -95,9 +134,18 @@ nb::list intrinsic_rows() {
 }  // namespace
 
 void bind_script(nb::module_& m) {
-  m.def("parse_script", parse_script, nb::arg("text"), nb::arg("file"), nb::arg("names"), nb::arg("evaluate"),
-        nb::arg("aliases"), nb::arg("indented"), nb::arg("check_well_formed"),
-        "The program of a text; `names` are what Python has around it.");
+  nb::class_<HeldText>(m, "HeldText", "A text, and the names that Python has around it.")
+      .def(
+          "__init__",
+          [](HeldText* self, const std::string& text, const std::string& file, nb::dict names, nb::callable evaluate,
+             const std::map<std::string, std::string>& aliases, bool indented) {
+            new (self) HeldText{text, file, std::move(names), std::move(evaluate), aliases, indented};
+          },
+          nb::arg("text"), nb::arg("file"), nb::arg("names"), nb::arg("evaluate"), nb::arg("aliases"),
+          nb::arg("indented"));
+  m.def("parse_script", parse_script, nb::arg("text"), nb::arg("check_well_formed"), "The program of a text.");
+  m.def("loops_from_python", loops_from_python, nb::arg("text"), nb::arg("parameters"),
+        "The tensor function that a plain Python function of loops is.");
   m.def("evaluate_script", evaluate_script, nb::arg("text"), nb::arg("names"),
         "One expression of the vocabulary of T, with the values of its names.");
   m.def("intrinsics", intrinsic_rows, "Each scalar function of T: its name, its arity, its meaning.");

@@ -6,12 +6,12 @@
     y = lathe.load("model.so")(x)
 """
 
-from . import ir, script, target, te, testing, tir
+from . import ir, s_tir, script, target, te, testing, tir
 from . import runtime, runtime as nd
 from ._lathe import Diagnostic, Executable, IRModule, __version__
 from .compiler import compile, import_onnx, load
 from .errors import (
-    CompileError, Error, InputError, InternalError, ModelError, RunError, ScheduleError, ScriptError,
+    CompileError, Error, InputError, InternalError, ModelError, NodeError, RunError, ScheduleError, ScriptError,
 )  # fmt: skip
 from .runtime import build, cpu, device
 from .session import InferenceSession, SessionOptions
@@ -20,7 +20,7 @@ TVMError = Error
 
 __all__ = [
     "CompileError", "Diagnostic", "Error", "Executable", "IRModule", "InferenceSession", "InputError", "InternalError",
-    "ModelError", "RunError", "ScheduleError", "ScriptError", "SessionOptions", "TVMError", "__version__", "build",
-    "compile", "cpu", "device", "import_onnx", "ir", "load", "nd", "runtime", "script", "target", "te", "testing",
-    "tir",
+    "ModelError", "NodeError", "RunError", "ScheduleError", "ScriptError", "SessionOptions", "TVMError", "__version__",
+    "build", "compile", "cpu", "device", "import_onnx", "ir", "load", "nd", "runtime", "s_tir", "script", "target",
+    "te", "testing", "tir",
 ]  # fmt: skip

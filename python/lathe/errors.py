@@ -29,6 +29,10 @@ class RunError(Error):
     """A compiled model could not be opened, or failed while it ran."""
 
 
+class NodeError(Error, TypeError):
+    """A node cannot be made of what it was given."""
+
+
 class ScheduleError(Error):
     """A primitive cannot be applied, for the reason it gives; the program stays as it was."""
 
@@ -44,6 +48,9 @@ _KINDS = (
     ("relax", ModelError),
     ("script", ScriptError),
     ("schedule", ScheduleError),
+    ("te-", NodeError),
+    ("ir-too-deep", Error),
+    ("ir-", NodeError),
     ("runtime-input", InputError),
     ("runtime", RunError),
 )

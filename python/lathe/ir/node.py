@@ -232,28 +232,11 @@ def as_expr(value, dtype=None):
     return _lathe.expr(value, None if dtype is None else str(dtype))
 
 
-def _is_float(dtype):
-    return dtype.startswith(("float", "bfloat"))
-
-
 def binary(operator, a, b):
-    """`a operator b`. An integer beside a float is converted, as Python does it."""
+    """`a operator b`: a number takes the other operand's type, an integer beside a float becomes one."""
     if not (_is_operand(a) and _is_operand(b)):
         return NotImplemented
-    left, right = getattr(a, "dtype", None), getattr(b, "dtype", None)
-    if isinstance(left, str) and isinstance(right, str) and _is_float(left) != _is_float(right):
-        if _is_float(left) and right.startswith(("int", "uint", "bool")):
-            b = _evaluate("T.cast(a, t)", a=b, t=left)
-        elif left.startswith(("int", "uint", "bool")):
-            a = _evaluate("T.cast(a, t)", a=a, t=right)
-    if operator == "/" and isinstance(left, str) and isinstance(right, str) and not _is_float(left + right):
-        raise TypeError(f"'/' of {left} does not say how to round: use // to round down, or tir.truncdiv")
-    return simplified(_evaluate(f"a {operator} b", a=a, b=b))
-
-
-def simplified(value):
-    """The expression with its constants folded."""
-    return _lathe.fold_constants(value) if isinstance(value, PrimExpr) else value
+    return _lathe.binary(operator, a, b)
 
 
 def show_text(text):

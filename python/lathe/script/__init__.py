@@ -31,4 +31,28 @@ def from_source(source_or_function, extra_vars=None, check_well_formed=True, *, 
 
 parse = from_source
 
-__all__ = ["IRModule", "Node", "from_source", "ir", "ir_module", "parse", "relax", "source", "tir"]
+
+def from_python(function, /, **parameters):
+    """A plain Python function of loops over arrays as a PrimFunc; its blocks are inferred.
+
+    parameters: for each parameter of the function (shape, dtype), or a dtype where it is a number. A string in a shape
+    names a size that the arguments give.
+
+        from_python(linear, x=((1, "n"), "float32"), w=((200, "n"), "float32"), out=((1, 200), "float32"))
+    """
+    if not inspect.isfunction(function):
+        raise TypeError(f"from_python takes a function, not {type(function).__name__}")
+    specs = []
+    for name in inspect.signature(function).parameters:
+        if name not in parameters:
+            raise TypeError(f"what '{name}' is has to be said: {name}=(shape, dtype), or {name}=dtype for a number")
+        given = parameters.pop(name)
+        is_array = isinstance(given, (tuple, list))
+        shape, dtype = given if is_array else (None, given)
+        specs.append((name, None if shape is None else list(shape), str(dtype)))
+    if parameters:
+        raise TypeError(f"'{function.__name__}' has no parameter '{next(iter(parameters))}'")
+    made = source.loops_of(function, sys._getframe(1), specs).items()[0][1]
+    return made.with_attr("global_symbol", function.__name__)
+
+__all__ = ["IRModule", "Node", "from_python", "from_source", "ir", "ir_module", "parse", "relax", "source", "tir"]

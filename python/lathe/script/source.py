@@ -1,6 +1,7 @@
 """The source text of functions and classes, and the names around it, for the parser."""
 
 import builtins
+import collections
 import inspect
 import linecache
 import sys
@@ -48,14 +49,19 @@ def _place(text):
     return "(" + text + "\n)" if "\n" in text or text.lstrip().startswith("#") else text.strip()
 
 
-def parse(text, file, names, *, indented=False, check_well_formed=True):
-    """The module in a text, with Python's names around it."""
+def held(text, file, names, indented):
+    """A text with Python's names around it, as the parsers take it."""
 
     def evaluate(expression, values):
         code = compile(_place(expression), file, "eval")
         return eval(code, {"__builtins__": builtins, **names, **values})
 
-    return _lathe.parse_script(text, file, names, evaluate, _aliases(names), indented, check_well_formed)
+    return _lathe.HeldText(text, file, names, evaluate, _aliases(names), indented)
+
+
+def parse(text, file, names, *, indented=False, check_well_formed=True):
+    """The module in a text, with Python's names around it."""
+    return _lathe.parse_script(held(text, file, names, indented), check_well_formed)
 
 
 def _lines_of(file, namespace):
@@ -66,37 +72,59 @@ def _lines_of(file, namespace):
     return lines
 
 
-def block_at(file, first_line, namespace, what):
-    """The text of the definition that begins in a line, with empty lines before it so that places are right."""
+def _last_line(code):
+    """The last line that the code came from, that of functions in it included."""
+    last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
+    # A statement over several lines ends with its outermost instruction, and the last statement is among the last.
+    ends = [end for _, end, _, _ in collections.deque(code.co_positions(), maxlen=64) if end]
+    return max([last, *ends, *(_last_line(const) for const in code.co_consts if inspect.iscode(const))])
+
+
+def _depth(line):
+    return len(line) - len(line.lstrip())
+
+
+def block_at(file, code, namespace, what):
+    """The text of the definition that was compiled to `code`, with empty lines before it so that places are right."""
     lines = _lines_of(file, namespace)
-    if first_line < 1 or first_line > len(lines):
+    first, last = code.co_firstlineno, _last_line(code)
+    if first < 1 or last > len(lines):
         raise ScriptError(
             f"the source of {what} is not to be had: scripts are read from files, notebooks and texts in linecache "
             "(lathe.script.from_source takes a text)"
         )
-    block = inspect.getblock(lines[first_line - 1 :])
-    return "\n" * (first_line - 1) + "".join(block)
+    # What the compiler dropped at the end stands deeper than the definition does.
+    depth = _depth(lines[first - 1])
+    while last < len(lines) and lines[last].strip() and _depth(lines[last]) > depth:
+        last += 1
+    return "\n" * (first - 1) + "".join(lines[first - 1 : last])
 
 
 def parse_function(function, frame, check_well_formed):
     """The program of a decorated function."""
     code = function.__code__
-    text = block_at(code.co_filename, code.co_firstlineno, function.__globals__, f"'{function.__qualname__}'")
+    text = block_at(code.co_filename, code, function.__globals__, f"'{function.__qualname__}'")
     names = names_around(frame, [function])
     return parse(text, code.co_filename, names, indented=True, check_well_formed=check_well_formed)
 
 
+def loops_of(function, frame, parameters):
+    """The program that a plain function of loops is."""
+    code = inspect.unwrap(function).__code__
+    text = block_at(code.co_filename, code, function.__globals__, f"'{function.__qualname__}'")
+    names = names_around(frame, [function])
+    return _lathe.loops_from_python(held(text, code.co_filename, names, True), parameters)
+
+
 def parse_class(cls, frame, check_well_formed):
     """The program of a decorated class."""
-    file, first = frame.f_code.co_filename, frame.f_lineno
-    lines = _lines_of(file, frame.f_globals)
-    # The call of a decorator stands in the decorator's line; other decorators may come first.
-    if not (1 <= first <= len(lines) and lines[first - 1].lstrip().startswith("@")):
-        try:
-            lines, first = inspect.getsourcelines(cls)
-        except (OSError, TypeError):
-            first = 0
-    text = block_at(file, first, frame.f_globals, f"class '{cls.__qualname__}'")
+    file = frame.f_code.co_filename
+    bodies = [const for const in frame.f_code.co_consts if inspect.iscode(const) and const.co_name == cls.__name__]
+    # The call of a decorator stands in the decorator's line; the body's code begins with the first decorator.
+    bodies = [body for body in bodies if body.co_firstlineno <= frame.f_lineno <= _last_line(body)]
+    if not bodies:
+        raise ScriptError(f"class '{cls.__qualname__}' is decorated where it is defined, or its text is given")
+    text = block_at(file, bodies[-1], frame.f_globals, f"class '{cls.__qualname__}'")
     functions = [inspect.unwrap(f) for f in vars(cls).values() if inspect.isfunction(f)]
     names = names_around(frame, functions)
     names.pop(cls.__name__, None)

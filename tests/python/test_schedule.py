@@ -1,0 +1,161 @@
+"""Schedules in Python: every primitive by name, handles, refusals, traces."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import lathe
+from lathe import _lathe, te, tir
+from lathe.script import tir as T
+from lathe.tir.schedule import PRIMITIVES
+
+
+def product(n=16):
+    a, b = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), name="k")
+    c = te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    d = te.compute((n, n), lambda i, j: te.max(c[i, j], 0.0), name="D")
+    return te.create_prim_func([a, b, d])
+
+
+def check(schedule, n=16):
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal((n, n)).astype("float32") for _ in range(2))
+    d = np.empty((n, n), "float32")
+    lathe.build(schedule.mod)["main"](a, b, d)
+    np.testing.assert_allclose(d, np.maximum(a @ b, 0), rtol=1e-4, atol=1e-5)
+
+
+def test_every_primitive_of_the_compiler_is_a_method():
+    schedule = tir.Schedule(product())
+    for name in _lathe.instruction_kinds():
+        assert callable(getattr(schedule, name)), name
+    for name in PRIMITIVES:
+        assert inspect.signature(getattr(tir.Schedule, name)), name
+
+
+def test_blocks_go_by_handle_or_name():
+    schedule = tir.Schedule(product())
+    assert schedule.get_loops("C") == schedule.get_loops("C") or len(schedule.get_loops("C")) == 3
+    assert schedule.get("D" and schedule.get_block("D")).name == "D"
+    assert [schedule.get(b).name for b in schedule.get_consumers("C")] == ["D"]
+    assert [schedule.get(b).name for b in schedule.get_producers("D")] == ["C"]
+    assert schedule.get(schedule.get_loops("C")[2]).extent.value == 16
+
+
+def test_primitives_keep_the_value():
+    schedule = tir.Schedule(product())
+    i, j, k = schedule.get_loops("C")
+    i0, i1 = schedule.split(i, factors=[None, 4])
+    j0, j1 = schedule.split(j, [2, None])
+    k0, k1 = schedule.split(k, factors=(4, 4))
+    schedule.reorder(i0, j0, k0, k1, i1, j1)
+    schedule.cache_read("C", "B", "global")
+    schedule.cache_write("C", 0, "global")
+    schedule.unroll(i1)
+    schedule.vectorize(j1)
+    schedule.parallel(schedule.fuse(i0, j0))
+    schedule.decompose_reduction("C", k0)
+    schedule.annotate("D", "note", "kept")
+    assert schedule.get(schedule.get_block("D")).annotations == {"note": "kept"}
+    check(schedule)
+
+
+def test_copies_share_handles_and_go_their_own_way():
+    schedule = tir.Schedule(product())
+    i, j, _ = schedule.get_loops("C")
+    other = schedule.copy()
+    schedule.parallel(i)
+    other.vectorize(other.split(j, [None, 8])[1])
+    assert schedule.get(i).kind is tir.ForKind.PARALLEL and other.get(i).kind is tir.ForKind.SERIAL
+    check(schedule)
+    check(other)
+
+
+def test_a_trace_is_printed_and_replayed():
+    schedule = tir.Schedule(product())
+    tile = schedule.sample_categorical([2, 4, 8], [0.2, 0.3, 0.5], decision=1)
+    assert schedule.get(tile).value == 4
+    schedule.split(schedule.get_loops("D")[1], [None, tile])
+    lines = schedule.trace.as_python()
+    assert any("sch.split(" in line for line in lines)
+    assert [row["kind"] for row in schedule.trace.as_json()][0] == "sample_categorical"
+    again = tir.Schedule(product())
+    tir.Trace.from_python(lines).apply_to_schedule(again)
+    lathe.ir.assert_structural_equal(again.mod, schedule.mod)
+
+
+def test_sampling_is_decided_by_the_seed():
+    def draws(seed):
+        schedule = tir.Schedule(product(), seed=seed)
+        drawn = (schedule.sample_categorical(list(range(50)), [0.02] * 50) for _ in range(8))
+        return [schedule.get(one).value for one in drawn]
+
+    assert draws(1) == draws(1) != draws(2)
+
+
+@T.prim_func
+def running_sum(A: T.Buffer((8,), "int64")):
+    for i in range(7):
+        with T.block("A"):
+            vi = T.axis.opaque(7, i)
+            A[vi + 1] = A[vi + 1] + A[vi]
+
+
+REFUSED = {
+    "no such block": (lambda s: s.get_block("E"), lathe.ScheduleError, "no block named 'E'"),
+    "factors that are no tiling": (lambda s: s.split(s.get_loops("C")[0], [None, None]), lathe.ScheduleError, ""),
+    "loops of two nests": (lambda s: s.fuse(s.get_loops("C")[0], s.get_loops("D")[1]), lathe.ScheduleError, ""),
+    "a reduction in parallel": (lambda s: s.parallel(s.get_loops("C")[2]), lathe.ScheduleError, ""),
+    "inlining a reduction": (lambda s: s.compute_inline("C"), lathe.ScheduleError, ""),
+    "a buffer that is not read": (lambda s: s.cache_read("C", "Z", "global"), lathe.ScheduleError, "only A, B"),
+    "a number for a loop": (lambda s: s.parallel(0), TypeError, "loop is a loop of get_loops, not int"),
+    "a number for a block": (lambda s: s.get_loops(0), TypeError, "block is a block or the name of one"),
+    "too many arguments": (lambda s: s.compute_inline("C", "D"), TypeError, ""),
+    "an option that is not there": (
+        lambda s: s.split(s.get_loops("C")[0], [4, 4], disable_predication=True), lathe.ScheduleError,
+        "no other disable_predication",
+    ),
+    "a misspelt primitive": (lambda s: s.vectorise(0), AttributeError, "nearest name is 'vectorize'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_say_why_and_change_nothing(name):
+    act, kind, message = REFUSED[name]
+    schedule = tir.Schedule(product())
+    with pytest.raises(kind) as caught:
+        act(schedule)
+    assert message in str(caught.value)
+    lathe.ir.assert_structural_equal(schedule.mod["main"], product())
+
+
+def test_a_dependence_is_found():
+    schedule = tir.Schedule(running_sum)
+    with pytest.raises(lathe.ScheduleError) as caught:
+        schedule.parallel(schedule.get_loops("A")[0])
+    assert caught.value.diagnostics[0].code.startswith("schedule-")
+
+
+def test_handles_of_another_schedule_and_dead_ones_are_refused():
+    one, other = tir.Schedule(product()), tir.Schedule(product())
+    loop = other.get_loops("C")[0]
+    with pytest.raises(lathe.ScheduleError, match="belongs to another schedule"):
+        one.parallel(loop)
+    i, j, _ = one.get_loops("C")
+    one.fuse(i, j)
+    with pytest.raises(lathe.ScheduleError):
+        one.parallel(j)
+
+
+def test_primitives_that_are_not_there_name_the_nearest():
+    schedule = tir.Schedule(product())
+    missing = [name for name in PRIMITIVES if name not in _lathe.instruction_kinds()]
+    for name in missing:
+        count = sum(
+            p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+            for p in list(inspect.signature(getattr(tir.Schedule, name)).parameters.values())[1:]
+        )
+        with pytest.raises(NotImplementedError, match="not there yet; the nearest that is"):
+            getattr(schedule, name)(*[0] * count)
