@@ -36,6 +36,16 @@ if(LATHE_PYTHON AND TARGET lathe_tool AND binding_sources)
   lathe_hide_symbols(lathe_python)
   set_target_properties(lathe_python PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS lathe_python DESTINATION lathe COMPONENT python)
+
+  # What editors and type checkers know of the package.
+  add_custom_command(
+    OUTPUT ${CMAKE_BINARY_DIR}/stubs/_lathe.pyi
+    COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${CMAKE_SOURCE_DIR}/python
+      ${Python_EXECUTABLE} -m scripts.stubs ${CMAKE_BINARY_DIR}/stubs
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    DEPENDS lathe_python ${CMAKE_SOURCE_DIR}/scripts/stubs.py VERBATIM)
+  add_custom_target(lathe_stubs DEPENDS ${CMAKE_BINARY_DIR}/stubs/_lathe.pyi)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/stubs/ DESTINATION lathe COMPONENT python OPTIONAL)
 endif()
 
 # Beside the extension: what a program that opens artifacts needs.

@@ -1,0 +1,29 @@
+"""python -m scripts.stubs FOLDER: writes the type stubs of the package's modules whose names are made while they are
+imported, for editors and type checkers; the build puts them beside the modules in the wheel."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+# Modules, and where their stubs lie in the package. Others are plain Python and need none.
+MODULES = {
+    "lathe._lathe": "_lathe.pyi",
+    "lathe.ir.node": "ir/node.pyi",
+    "lathe.tir": "tir/__init__.pyi",
+    "lathe.tir.op": "tir/op.pyi",
+    "lathe.tir.schedule": "tir/schedule.pyi",
+    "lathe.te": "te/__init__.pyi",
+    "lathe.script.tir": "script/tir.pyi",
+}
+
+
+def write(folder):
+    """Writes every stub; the package must be importable."""
+    for module, place in MODULES.items():
+        path = Path(folder) / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-q", "-m", module, "-o", str(path)], check=True)
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])
