@@ -11,7 +11,8 @@ using schedule::Instruction;
 using schedule::LoopRV;
 using schedule::Schedule;
 
-// Handles cross as pairs of a kind and a number: ("loop", 3). lathe/tir/schedule.py makes objects of them.
+// Handles cross as pairs of a kind and a number, ("loop", 3), and index maps as ("index_map", "lambda i: (i // 4, i %
+// 4)"). lathe/tir/schedule.py makes objects of them.
 nb::object object_of(const Argument& argument) {
   const auto handle = [](const char* kind, uint32_t index) { return nb::object(nb::make_tuple(kind, index)); };
   return std::visit(
@@ -25,6 +26,8 @@ nb::object object_of(const Argument& argument) {
           return handle("expr", v.index);
         else if constexpr (std::is_same_v<T, std::monostate>)
           return nb::none();
+        else if constexpr (std::is_same_v<T, schedule::IndexMap>)
+          return nb::cast(v.text());
         else if constexpr (std::is_same_v<T, Argument::List>) {
           nb::list items;
           for (const Argument& item : v) items.append(object_of(item));
@@ -39,6 +42,8 @@ Argument argument_of(nb::handle object) {
   if (object.is_none()) return {};
   if (PyTuple_Check(object.ptr()) && nb::len(object) == 2 && nb::isinstance<nb::str>(object[0])) {
     const auto kind = nb::cast<std::string>(nb::object(object[0]));
+    if (kind == "index_map") return unwrap(schedule::parse_index_map(nb::cast<std::string>(nb::object(object[1]))));
+    if (kind != "loop" && kind != "block" && kind != "expr") return Argument::List{kind, argument_of(object[1])};
     const auto index = nb::cast<uint32_t>(nb::object(object[1]));
     if (kind == "loop") return LoopRV{index};
     if (kind == "block") return BlockRV{index};

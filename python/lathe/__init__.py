@@ -24,3 +24,10 @@ __all__ = [
     "build", "compile", "cpu", "device", "import_onnx", "ir", "load", "nd", "runtime", "s_tir", "script", "target",
     "te", "testing", "tir",
 ]  # fmt: skip
+
+
+def __getattr__(name):
+    import difflib
+
+    near = difflib.get_close_matches(name, __all__, 1)
+    raise AttributeError(f"there is no lathe.{name}" + (f"; the nearest name is lathe.{near[0]}" if near else ""))

@@ -37,8 +37,8 @@ def test_every_primitive_of_the_compiler_is_a_method():
 
 def test_blocks_go_by_handle_or_name():
     schedule = tir.Schedule(product())
-    assert schedule.get_loops("C") == schedule.get_loops("C") or len(schedule.get_loops("C")) == 3
-    assert schedule.get("D" and schedule.get_block("D")).name == "D"
+    assert len(schedule.get_loops("C")) == len(schedule.get_loops(schedule.get_block("C"))) == 3
+    assert schedule.get(schedule.get_block("D")).name == "D"
     assert [schedule.get(b).name for b in schedule.get_consumers("C")] == ["D"]
     assert [schedule.get(b).name for b in schedule.get_producers("D")] == ["C"]
     assert schedule.get(schedule.get_loops("C")[2]).extent.value == 16
@@ -60,6 +60,49 @@ def test_primitives_keep_the_value():
     schedule.annotate("D", "note", "kept")
     assert schedule.get(schedule.get_block("D")).annotations == {"note": "kept"}
     check(schedule)
+
+
+def test_layouts_go_by_functions_of_indices():
+    schedule = tir.Schedule(product())
+    schedule.transform_layout("C", ("write", 0), lambda i, j: (i // 4, j, i % 4))
+    layout = schedule.get(schedule.get_block("C")).writes[0].buffer.shape
+    assert [extent.value for extent in layout] == [4, 16, 4]
+    schedule.transform_layout("D", "C", lambda a, b, c: [c, a, b])
+    check(schedule)
+    with pytest.raises(lathe.ScheduleError):
+        schedule.transform_layout("D", "C", lambda a, b, c: [a, b, 0])
+    with pytest.raises(TypeError, match="an index map is a function of indices"):
+        schedule.transform_layout("D", "C", 3)
+
+
+def test_tiles_are_sampled():
+    schedule = tir.Schedule(product(), seed=4)
+    i, j, k = schedule.get_loops("C")
+    factors = schedule.sample_perfect_tile(j, n=3, max_innermost_factor=4)
+    sizes = [schedule.get(factor).value for factor in factors]
+    assert np.prod(sizes) == 16 and sizes[-1] <= 4
+    schedule.split(j, factors)
+    given = schedule.sample_perfect_tile(i, n=2, decision=[2, 8])
+    assert [schedule.get(factor).value for factor in given] == [2, 8]
+    again = tir.Schedule(product())
+    schedule.trace.apply_to_schedule(again)
+    lathe.ir.assert_structural_equal(again.mod, schedule.mod)
+    with pytest.raises(lathe.ScheduleError):
+        schedule.sample_perfect_tile(k, n=2, decision=[3, 5])
+
+
+def test_threads_of_a_device_are_bound_and_interpreted():
+    schedule = tir.Schedule(product(8))
+    i, j, k = schedule.get_loops("C")
+    schedule.reverse_compute_at("D", j)
+    schedule.bind(i, "blockIdx.x")
+    schedule.bind(j, "threadIdx.x")
+    assert schedule.get(i).kind is tir.ForKind.THREAD_BINDING
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal((8, 8)).astype("float32") for _ in range(2))
+    d = np.empty((8, 8), "float32")
+    lathe.build(schedule.mod, target="interp")["main"](a, b, d)
+    np.testing.assert_allclose(d, np.maximum(a @ b, 0), rtol=1e-4, atol=1e-5)
 
 
 def test_copies_share_handles_and_go_their_own_way():

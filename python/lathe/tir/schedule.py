@@ -11,7 +11,7 @@ import json
 from .. import _lathe
 from ..errors import ScheduleError
 from ..ir.module import as_module
-from ..ir.node import BaseFunc, show_text
+from ..ir.node import NODE_CLASSES, BaseFunc, as_expr, show_text
 
 
 class _Handle:
@@ -196,6 +196,8 @@ class Schedule:
             if value._owner is not self._owner:
                 raise ScheduleError(f"{value!r} belongs to another schedule")
             return (value.kind, value.index)
+        if isinstance(value, tuple) and value[:1] == ("index_map",):
+            return value
         if isinstance(value, (list, tuple)):
             return [self._plain(item) for item in value]
         return value
@@ -228,26 +230,32 @@ class Schedule:
             raise TypeError(f"{parameter} is a loop of get_loops, not {type(value).__name__}")
         if parameter in ("block_or_loop", "target") and isinstance(value, str):
             return self._block(value)
+        if parameter == "index_map":
+            return ("index_map", value if isinstance(value, str) else _map_text(value))
+        if parameter == "thread_axis" and not isinstance(value, str):
+            return value.thread_tag
         if parameter in ("block_or_loop", "target") and not isinstance(value, (LoopRV, BlockRV, list, tuple)):
             raise TypeError(f"{parameter} is a loop or a block, not {type(value).__name__}")
         return value
 
     def _buffer_index(self, primitive, block, buffer):
         """A buffer's number among the reads or writes; it is given by number, name, node or (kind, number)."""
+        by_kind = primitive in _BY_KIND
+        if isinstance(buffer, (tuple, list)) and by_kind:
+            return tuple(buffer)
         if isinstance(buffer, int):
-            return buffer
+            return ("read", buffer) if by_kind else buffer
         node = self.get(block)
-        kind = "writes" if primitive in _BY_WRITES else "reads"
-        if isinstance(buffer, tuple):
-            kind, number = f"{buffer[0]}s".replace("ss", "s"), buffer[1]
-            return number if (kind == "writes") == (primitive in _BY_WRITES) else (kind, number)
+        kinds = ("read", "write") if by_kind else ("write",) if primitive in _BY_WRITES else ("read",)
         name = buffer if isinstance(buffer, str) else buffer.name
-        regions = getattr(node, kind)
-        for number, region in enumerate(regions):
-            if region.buffer.name == name:
-                return number
-        known = ", ".join(region.buffer.name for region in regions)
-        raise ScheduleError(f"block '{node.name}' {kind[:-1]}s no buffer '{name}', only {known or 'nothing'}")
+        known = []
+        for kind in kinds:
+            for number, region in enumerate(getattr(node, kind + "s")):
+                if region.buffer.name == name:
+                    return (kind, number) if by_kind else number
+                known.append(region.buffer.name)
+        verb = " or ".join(kind + "s" for kind in kinds)
+        raise ScheduleError(f"block '{node.name}' {verb} no buffer '{name}', only {', '.join(known) or 'nothing'}")
 
     # ---- where Python's form differs from the instruction's ----
 
@@ -266,6 +274,23 @@ class Schedule:
         values = [int(value) for value in candidates]
         return self._run("sample_categorical", ["choice"], {"candidates": values, "decision": values[decision]})
 
+    def sample_perfect_tile(self, loop, n, max_innermost_factor=16, decision=None):
+        """`n` factors of a loop's extent, the last of at most max_innermost_factor; `decision` are those to take."""
+        loop = self._checked("loop", loop)
+        if decision is None:
+            extent = self.get(loop).extent
+            decision = self._tile(getattr(extent, "value", 0), n, max_innermost_factor)
+        options = {"n": n, "max_innermost_factor": max_innermost_factor, "decision": [int(f) for f in decision]}
+        return self._run("sample_perfect_tile", [loop], options)
+
+    def _tile(self, extent, n, most):
+        factors = [1] * max(n, 0)
+        for index in range(n - 1, 0, -1):
+            divisors = [d for d in range(1, extent + 1) if extent % d == 0 and (d <= most or index < n - 1)]
+            factors[index] = divisors[self.fork_seed() % len(divisors)] if divisors else 1
+            extent //= factors[index]
+        return [extent, *factors[1:]] if n > 0 else []
+
     def __getattr__(self, name):
         if not name.startswith("_") and name in _lathe.instruction_kinds():
             return lambda *inputs, **attributes: self._run(name, inputs, attributes)
@@ -277,8 +302,23 @@ class Schedule:
 
 
 _BY_WRITES = {"cache_write", "reindex_cache_write", "set_scope", "write_at", "storage_align", "unsafe_set_dtype",
-              "rolling_buffer", "transform_layout", "set_axis_separator"}  # fmt: skip
+              "rolling_buffer", "set_axis_separator"}  # fmt: skip
+_BY_KIND = {"reindex", "transform_layout"}
 _BUFFERS = ("read_buffer_index", "write_buffer_index", "buffer_index", "buffer")
+
+
+def _map_text(function):
+    """The text of an index map that is given as a function."""
+    if not callable(function):
+        raise TypeError(f"an index map is a function of indices, not {type(function).__name__}")
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        raise TypeError("an index map names its indices one by one")
+    indices = [NODE_CLASSES["expr", "Var"](f"i{number}", "int64") for number in range(len(parameters))]
+    results = function(*indices)
+    results = list(results) if isinstance(results, (tuple, list)) else [results]
+    texts = [str(as_expr(result)).replace("T.int64(", "(") for result in results]
+    return f"lambda {', '.join(index.name for index in indices)}: ({', '.join(texts)},)"
 
 
 def _parameters(row):
@@ -342,7 +382,7 @@ def _method(primitive, row):
 _NOT_YET = {
     ("split", "disable_predication"), ("split", "preserve_unit_iters"), ("fuse", "preserve_unit_iters"),
     ("loop_partition", "preserve_unit_iters"), ("cache_read", "consumer_blocks"), ("cache_write", "consumer_blocks"),
-    ("compute_at", "index"), ("reverse_compute_at", "index"),
+    ("compute_at", "index"), ("reverse_compute_at", "index"), ("transform_layout", "assume_injective_transform"),
 }  # fmt: skip
 
 
