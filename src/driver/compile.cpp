@@ -78,7 +78,8 @@ class Compilation {
     }));
     TRY(timed("generate_code", [&]() -> support::Status {
       if (options_.target.kind != "llvm") return support::success();
-      const codegen::CompileOptions codegen{.threads = thread_count(options_.compile_threads), .cache = options_.cache};
+      const codegen::CompileOptions codegen{
+          .threads = thread_count(options_.compile_threads), .cache = options_.cache, .cancelled = options_.cancelled};
       model_->kernels =
           TRY(codegen::compile_kernels(kernels_of(model_->module, *model_->program), options_.target, codegen));
       return support::success();

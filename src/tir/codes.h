@@ -34,4 +34,6 @@ inline constexpr Code vectorized_reduction{"tir-vectorized-reduction"};
 inline constexpr Code match_buffer_rank{"tir-match-buffer-rank"};
 inline constexpr Code narrow_float{"tir-narrow-float"};
 
+inline constexpr Code no_numpy{"tir-no-numpy"};  // a program that has no form as loops over NumPy arrays
+
 }  // namespace lathe::tir::codes

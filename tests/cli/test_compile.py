@@ -13,8 +13,10 @@ from tests.support.backends import onnxruntime_session
 
 KINDS = {
     ".so": b"\x7fELF", ".o": b"\x7fELF", ".a": b"!<arch>\n", ".ll": None, ".s": None, ".tir": None, ".relax": None,
+    ".py": None,
 }  # fmt: skip
-TEXTS = {".ll": r"^define ", ".s": r"^\s+\.(text|section|globl)", ".tir": r"\bprim_func\b|T\.", ".relax": r"R\.|conv2d"}
+TEXTS = {".ll": r"^define ", ".s": r"^\s+\.(text|section|globl)", ".tir": r"\bprim_func\b|T\.", ".relax": r"R\.|conv2d",
+         ".py": r"^def "}  # fmt: skip
 
 
 @pytest.mark.parametrize("extension", KINDS)

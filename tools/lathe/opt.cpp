@@ -6,12 +6,13 @@
 #include "driver/pipeline.h"
 #include "driver/print.h"
 #include "driver/verify_module.h"
+#include "tir/script/numpy_text.h"
 
 namespace lathe::tool {
 namespace {
 
 struct Options {
-  std::string file, output, target = "native";
+  std::string file, output, target = "native", emit = "script";
   std::vector<std::string> passes, dims;
   bool list = false, verify = false;
 };
@@ -49,7 +50,7 @@ void run(const Options& o) {
   context.verify = o.verify || options.verify;
   context.evaluate = driver::native_evaluator(options);
   module = ir::run_passes(std::move(module), chosen, context, driver::verify_module).value_or_throw();
-  const std::string text = driver::print(module);
+  const std::string text = o.emit == "py" ? tir::numpy_text(module).value_or_throw() : driver::print(module);
   if (o.output.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return;
@@ -71,6 +72,9 @@ void add_opt(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   sub->add_option("-o,--output", o->output, "Where to write (standard output when it is not given)");
+  sub->add_option("--emit", o->emit, "script, or py: the tensor programs as loops over NumPy arrays")
+      ->check(CLI::IsMember({"script", "py"}))
+      ->capture_default_str();
   sub->add_option("--target", o->target, "What passes that choose by the machine choose for")->capture_default_str();
   sub->add_option("--dim", o->dims, "Fix a symbolic dimension of a model: name=size")->take_all();
   sub->add_flag("--list", o->list, "List the passes in the order of the pipeline");

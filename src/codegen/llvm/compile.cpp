@@ -7,6 +7,7 @@
 #include "codegen/emit/codes.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/machine.h"
+#include "ir/codes.h"
 
 namespace lathe::codegen {
 namespace {
@@ -66,14 +67,21 @@ struct Job {
 };
 
 // Each thread takes the next job; every job has a context and module of its own, so no order shows in the result.
-void run_jobs(std::vector<Job>& jobs, const target::Target& target, int threads) {
+// False when it was cancelled before the last.
+bool run_jobs(std::vector<Job>& jobs, const target::Target& target, const CompileOptions& options) {
   std::atomic<size_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
-  const auto work = [&] {
+  bool stopped = false;
+  const auto work = [&](bool asks) {
     try {
       const auto machine = make_machine(target).value_or_throw();
       for (size_t j = next++; j < jobs.size(); j = next++) {
+        if (asks && options.cancelled && options.cancelled()) {
+          stopped = true;
+          next = jobs.size();
+          return;
+        }
         Job& job = jobs[j];
         if (!job.object)
           job.object = std::make_shared<const std::string>(compile_one(*job.kernel, target, *machine, job.symbol));
@@ -85,11 +93,12 @@ void run_jobs(std::vector<Job>& jobs, const target::Target& target, int threads)
     }
   };
   std::vector<std::thread> others;
-  const size_t wanted = std::min<size_t>(static_cast<size_t>(std::max(1, threads)), jobs.size());
-  for (size_t t = 1; t < wanted; ++t) others.emplace_back(work);
-  if (wanted > 0) work();
+  const size_t wanted = std::min<size_t>(static_cast<size_t>(std::max(1, options.threads)), jobs.size());
+  for (size_t t = 1; t < wanted; ++t) others.emplace_back(work, false);
+  if (wanted > 0) work(true);
   for (std::thread& t : others) t.join();
   if (failure) std::rethrow_exception(failure);
+  return !stopped;
 }
 
 }  // namespace
@@ -117,7 +126,8 @@ support::Result<CompiledKernels> compile_kernels(const std::vector<Kernel>& kern
   std::vector<Job> missing;
   for (const Job& job : jobs)
     if (!job.object) missing.push_back(job);
-  run_jobs(missing, target, options.threads);
+  if (!run_jobs(missing, target, options))
+    return support::Diagnostic{.code = ir::codes::cancelled, .message = "stopped by the user while code was generated"};
   size_t done = 0;
   for (Job& job : jobs) {
     if (job.object) continue;

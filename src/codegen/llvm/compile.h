@@ -7,8 +7,9 @@
 namespace lathe::codegen {
 
 struct CompileOptions {
-  int threads = 1;               // compile threads; the result does not depend on it
-  KernelCache* cache = nullptr;  // null: nothing is looked up or kept
+  int threads = 1;                  // compile threads; the result does not depend on it
+  KernelCache* cache = nullptr;     // null: nothing is looked up or kept
+  std::function<bool()> cancelled;  // asked by the calling thread between kernels; true stops: "ir-cancelled"
 };
 
 // One kernel's machine code. Kernels of equal content share symbol and object.

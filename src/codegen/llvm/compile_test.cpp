@@ -58,6 +58,16 @@ TEST(compile_kernels, refuses_every_illegal_kernel_at_once) {
   EXPECT_EQ(refused.diagnostics()[0].code.name, "codegen-illegal-kernel");
 }
 
+TEST(compile_kernels, stops_between_kernels_when_the_user_does) {
+  int asked = 0;
+  CompileOptions options{.threads = 1};
+  options.cancelled = [&] { return ++asked > 1; };
+  const auto stopped = compile_kernels(some_kernels(), test::native(), options);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.diagnostics()[0].code.name, "ir-cancelled");
+  EXPECT_EQ(asked, 2);
+}
+
 TEST(compile_kernels, refuses_a_triple_without_code_generator) {
   target::Target strange = test::native();
   strange.triple = "pdp11-unknown-unix";

@@ -9,6 +9,7 @@
 #include "driver/artifact/metadata.h"
 #include "driver/codes.h"
 #include "driver/script_file.h"
+#include "tir/script/numpy_text.h"
 
 namespace lathe::driver {
 namespace {
@@ -117,6 +118,10 @@ Status save_s(const CompiledModel& m, const std::string& path) {
 }
 Status save_module(const CompiledModel& m, const std::string& path) { return write_script(m.module, path); }
 
+Status save_numpy(const CompiledModel& m, const std::string& path) {
+  return write_whole(path, TRY(tir::numpy_text(m.module)));
+}
+
 Status save_listing(const CompiledModel& m, const std::string& path) {
   return save_text(m, codegen::EmitKind::listing, path);
 }
@@ -144,6 +149,7 @@ const Writer writers[] = {
     {{"s", ".s", "assembly"}, save_s, ""},
     {{"relax", ".relax", "the graph before fusion"}, save_module, "eliminate_dead_code"},
     {{"tir", ".tir", "the graph and its tensor programs, unscheduled"}, save_module, "legalize"},
+    {{"py", ".py", "the tensor programs, unscheduled, as loops over NumPy arrays"}, save_numpy, "legalize"},
     {{"program", ".program", "the register program"}, save_program, ""},
     {{"listing", ".listing", "what the kernels are made of"}, save_listing, ""},
 };

@@ -11,7 +11,7 @@ struct Form {
   std::string_view meaning;
 };
 
-// so, o, a, ll, s, relax, tir, program, listing.
+// so, o, a, ll, s, relax, tir, py, program, listing.
 const std::vector<Form>& forms();
 // The form that an output path's extension names; a diagnostic lists those there are.
 support::Result<const Form*> form_of_path(const std::string& path);

@@ -1,0 +1,15 @@
+// Tensor programs as Python that runs: loops over NumPy arrays, one element at a time. Slow and obvious.
+#pragma once
+
+#include "ir/function.h"
+#include "support/result.h"
+
+namespace lathe::tir {
+
+// A Python module with a function for each tensor function of `module`, in order; graph functions are left out. Arrays
+// are its parameters, outputs included, then scalars. Every operation is done in its own dtype, as the interpreter does
+// it. Refuses what NumPy has no word for: bfloat16 and narrower floats, vectors, calls of outside functions, buffers
+// with strides, and programs whose memory is laid out already ("tir-no-numpy").
+support::Result<std::string> numpy_text(const ir::IRModule& module);
+
+}  // namespace lathe::tir
