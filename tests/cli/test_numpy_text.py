@@ -46,7 +46,8 @@ FUNCTIONS = """
 @T.prim_func
 def main(A: T.Buffer((64,), "float64"), C: T.Buffer((64,), "float64")):
     for i in T.parallel(64):
-        C[i] = T.round(A[i]) + T.erf(A[i]) * T.sigmoid(A[i]) + T.if_then_else(A[i] > T.float64(0), T.sqrt(A[i]), T.exp(A[i]))
+        C[i] = T.round(A[i]) + T.erf(A[i]) * T.sigmoid(A[i])
+        C[i] += T.if_then_else(A[i] > T.float64(0), T.sqrt(A[i]), T.exp(A[i]))
 """
 WINDOWS = """
 @T.prim_func
