@@ -1,6 +1,7 @@
 """python -m scripts.stubs FOLDER: writes the type stubs of the package's modules whose names are made while they are
 imported, for editors and type checkers; the build puts them beside the modules in the wheel."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,8 @@ def write(folder):
     for module, place in MODULES.items():
         path = Path(folder) / place
         path.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-q", "-m", module, "-o", str(path)], check=True)
+        command = [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", module, "-o", str(path)]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """What Python adds to IRModule: functions by name, changes, text."""
 
-from ..errors import Error
 from .node import NODE_CLASSES, BaseFunc, IRModule, show_text
 
 GlobalVar = NODE_CLASSES["expr", "GlobalVar"]
@@ -73,21 +72,46 @@ def _text(self, **options):
     return _script(self)
 
 
+def _set_item(self, key, function):
+    self._set(_name(key), function)
+
+
+def _delete_item(self, key):
+    self._erase(_name(key))
+
+
+def _contains(self, key):
+    return _name(key) in self.functions
+
+
+def _get_global_vars(self):
+    """The functions' names as the IR has them, in order."""
+    return [GlobalVar(name) for name in self.functions]
+
+
+def _iterate(self):
+    return iter(_get_global_vars(self))
+
+
+def _items(self):
+    """Pairs of a GlobalVar and its function, in order."""
+    return [(GlobalVar(name), self._find(name)) for name in self.functions]
+
+
 IRModule.script = _text
 IRModule.__str__ = _script
 IRModule.__getitem__ = _get
-IRModule.__setitem__ = lambda self, key, function: self._set(_name(key), function)
-IRModule.__delitem__ = lambda self, key: self._erase(_name(key))
-IRModule.__contains__ = lambda self, key: _name(key) in self.functions
-IRModule.__iter__ = lambda self: iter([GlobalVar(name) for name in self.functions])
-IRModule.items = lambda self: [(GlobalVar(name), self._find(name)) for name in self.functions]
-IRModule.functions_items = IRModule.items
+IRModule.__setitem__ = _set_item
+IRModule.__delitem__ = _delete_item
+IRModule.__contains__ = _contains
+IRModule.__iter__ = _iterate
+IRModule.items = IRModule.functions_items = _items
 IRModule.get_global_var = _get_global_var
-IRModule.get_global_vars = lambda self: [GlobalVar(name) for name in self.functions]
-IRModule.update_func = lambda self, var, function: self._set(_name(var), function)
+IRModule.get_global_vars = _get_global_vars
+IRModule.update_func = _set_item
 IRModule.update = _update
 IRModule.clone = IRModule._copy
 IRModule.from_expr = staticmethod(_from_expr)
 IRModule.show = _show
 
-__all__ = ["Error", "GlobalVar", "GlobalVarMap", "IRModule", "as_module"]
+__all__ = ["GlobalVar", "GlobalVarMap", "IRModule", "as_module"]

@@ -277,8 +277,6 @@ _ALIASES = {
     "GlobalVar": {"name_hint": "name"},
     "IterVar": {"iter_type": "type"},
     "Reduce": {"source": "sources"},
-    "Allocate": {"dtype": "dtype"},
-    "Broadcast": {},
 }
 _BUILT = ("expr", "stmt", "buffer", "iter_var", "comm_reducer", "buffer_region", "match_buffer", "function")
 _RANGES = {("IterVar", "dom"), ("BufferRegion", "region")}
@@ -387,6 +385,11 @@ def _with(self, **changes):
     return made
 
 
+def name_function(function, module, kind, name):
+    """Lets a function that is made here be found, by documentation and stubs, as the class's own."""
+    function.__module__, function.__name__, function.__qualname__ = module, name, f"{kind}.{name}"
+
+
 def _make_classes():
     for number, (kind, family, fields) in enumerate(_lathe.node_kinds()):
         base = _FAMILIES.get(family, _Printed)
@@ -397,12 +400,14 @@ def _make_classes():
             "_number": number,
             "_with": _with,
         }
-        for index, field in enumerate(fields):
-            namespace[field] = property(_reader(kind, field, index), doc=f"The field '{field}'.")
-        for alias, field in _ALIASES.get(kind, {}).items():
-            namespace[alias] = namespace[field]
+        aliases = {field: field for field in fields} | _ALIASES.get(kind, {})
+        for name, field in aliases.items():
+            read = _reader(kind, field, fields.index(field))
+            name_function(read, namespace["__module__"], kind, name)
+            namespace[name] = property(read, doc=f"The field '{field}'.")
         if family in _BUILT and kind != "Function":
             namespace["__init__"] = _constructor(number, kind, fields)
+            name_function(namespace["__init__"], namespace["__module__"], kind, "__init__")
         else:
             namespace["__init__"] = _not_built
         made = type(kind, (base,), namespace)

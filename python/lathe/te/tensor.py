@@ -130,7 +130,12 @@ def _index(index):
 
 def _forward(name):
     operator = getattr(PrimExpr, name)
-    return lambda self, *others: operator(self.asobject(), *others)
+
+    def apply(self, *others):
+        return operator(self.asobject(), *others)
+
+    apply.__name__, apply.__qualname__ = name, f"TensorSlice.{name}"
+    return apply
 
 
 for _name in (
@@ -142,7 +147,12 @@ for _name in (
 
 def _axis_operator(name):
     operator = getattr(PrimExpr, name)
-    return lambda self, *others: operator(self.var, *others)
+
+    def apply(self, *others):
+        return operator(self.var, *others)
+
+    apply.__module__, apply.__name__, apply.__qualname__ = IterVar.__module__, name, f"IterVar.{name}"
+    return apply
 
 
 for _name in "add radd sub rsub mul rmul floordiv rfloordiv mod rmod lt le gt ge".split():

@@ -1,6 +1,6 @@
 """Buffers: regions of memory with a shape."""
 
-from ..ir.node import NODE_CLASSES, as_expr
+from ..ir.node import NODE_CLASSES, as_expr, name_function
 
 Buffer = NODE_CLASSES["buffer", "Buffer"]
 BufferLoad = NODE_CLASSES["expr", "BufferLoad"]
@@ -47,8 +47,21 @@ def _vstore(self, begin, value, predicate=None):
     return BufferStore(self, as_expr(value, self.dtype), _indices(self, begin), predicate)
 
 
-Buffer.scope = property(lambda self: ScopeName(_scope.fget(self)), doc="The memory scope's name.")
-Buffer.ndim = property(lambda self: len(self.shape), doc="How many dimensions there are.")
+def _scope_name(self):
+    """The memory scope's name."""
+    return ScopeName(_scope.fget(self))
+
+
+def _ndim(self):
+    """How many dimensions there are."""
+    return len(self.shape)
+
+
+_METHODS = {"__getitem__": _load, "vload": _vload, "vstore": _vstore, "scope": _scope_name, "ndim": _ndim}
+for _name, _made in _METHODS.items():
+    name_function(_made, Buffer.__module__, "Buffer", _name)
+Buffer.scope = property(_scope_name)
+Buffer.ndim = property(_ndim)
 Buffer.__getitem__ = _load
 Buffer.vload = _vload
 Buffer.vstore = _vstore

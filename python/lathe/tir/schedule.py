@@ -344,7 +344,7 @@ def _parameters(row):
 
 def _method(primitive, row):
     parameters, input_count = _parameters(row)
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     signature = inspect.Signature([own, *parameters])
 
     def method(self, *args, **named):
