@@ -126,6 +126,17 @@ Outputs cached(Schedule& s, const Instruction& i) {
       TRY((s.*Method)(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<std::string>(i, 2))))};
 }
 
+template <auto Method>
+Outputs cached_at(Schedule& s, const Instruction& i) {
+  return std::vector<Argument>{TRY((s.*Method)(TRY(input<LoopRV>(i, 0)), TRY(input<BlockRV>(i, 1)),
+                                               TRY(input<int64_t>(i, 2)), TRY(input<std::string>(i, 3))))};
+}
+template <auto Method>
+Outputs cached_by_map(Schedule& s, const Instruction& i) {
+  return std::vector<Argument>{TRY((s.*Method)(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)),
+                                               TRY(input<std::string>(i, 2)), TRY(index_map(i))))};
+}
+
 const std::vector<InstructionKind> kinds{
     {"work_on",
      [](Schedule& s, const Instruction& i) -> Outputs {
@@ -142,6 +153,13 @@ const std::vector<InstructionKind> kinds{
        return outputs(
            TRY(s.sample_perfect_tile(TRY(input<LoopRV>(i, 0)), attribute_or(i, "n", int64_t{0}),
                                      attribute_or(i, "max_innermost_factor", int64_t{16}), integers(i, "decision"))));
+     },
+     true},
+    {"sample_partitioned_tile",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return outputs(TRY(s.sample_partitioned_tile(
+           TRY(input<LoopRV>(i, 0)), attribute_or(i, "n", int64_t{0}), attribute_or(i, "partition_pos", int64_t{0}),
+           attribute_or(i, "innerpart_factor", int64_t{1}), integers(i, "decision"))));
      },
      true},
     {"get_block",
@@ -212,6 +230,36 @@ const std::vector<InstructionKind> kinds{
     {"reverse_compute_inline", on_one_block<&Schedule::reverse_compute_inline>},
     {"cache_read", cached<&Schedule::cache_read>},
     {"cache_write", cached<&Schedule::cache_write>},
+    {"read_at", cached_at<&Schedule::read_at>},
+    {"write_at", cached_at<&Schedule::write_at>},
+    {"cache_inplace",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return outputs(
+           TRY(s.cache_inplace(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<std::string>(i, 2)))));
+     },
+     true},
+    {"reindex_cache_read", cached_by_map<&Schedule::reindex_cache_read>},
+    {"reindex_cache_write", cached_by_map<&Schedule::reindex_cache_write>},
+    {"storage_align",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.storage_align(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<int64_t>(i, 2)),
+                           TRY(input<int64_t>(i, 3)), TRY(input<int64_t>(i, 4))));
+       return std::vector<Argument>{};
+     }},
+    {"unsafe_set_dtype",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.unsafe_set_dtype(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<std::string>(i, 2))));
+       return std::vector<Argument>{};
+     }},
+    {"decompose_padding",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return std::vector<Argument>{TRY(s.decompose_padding(TRY(input<BlockRV>(i, 0)), TRY(input<LoopRV>(i, 1))))};
+     }},
+    {"pad_einsum",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.pad_einsum(TRY(input<BlockRV>(i, 0)), integers(i, "padding")));
+       return std::vector<Argument>{};
+     }},
     {"reindex",
      [](Schedule& s, const Instruction& i) -> Outputs {
        return std::vector<Argument>{TRY(s.reindex(TRY(input<BlockRV>(i, 0)), TRY(buffer_index(i, 1))))};

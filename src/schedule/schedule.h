@@ -41,6 +41,9 @@ class Schedule {
                                                   const std::vector<int64_t>& decision);
   Result<std::vector<ExprRV>> sample_perfect_tile(Decider& decider, const std::string& rule, LoopRV loop, int64_t n,
                                                   int64_t max_innermost_factor = 16);
+  // The same, where the product of the factors from number `partition_pos` on is a multiple of `innerpart_factor`.
+  Result<std::vector<ExprRV>> sample_partitioned_tile(LoopRV loop, int64_t n, int64_t partition_pos,
+                                                      int64_t innerpart_factor, const std::vector<int64_t>& decision);
 
   // Looking around.
   Result<BlockRV> get_block(const std::string& name, const std::string& function = "");
@@ -78,8 +81,18 @@ class Schedule {
   // A copy of what the block reads (or writes) in another scope, made (or written back) by a new block.
   Result<BlockRV> cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope);
   Result<BlockRV> cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope);
+  // The same copies, made in each iteration of `loop`.
+  Result<BlockRV> read_at(LoopRV loop, BlockRV block, int64_t read_buffer_index, const std::string& scope);
+  Result<BlockRV> write_at(LoopRV loop, BlockRV block, int64_t write_buffer_index, const std::string& scope);
+  // Of what the block updates in place: returns the block that copies in, and the one that copies back.
+  Result<std::vector<BlockRV>> cache_inplace(BlockRV block, int64_t write_buffer_index, const std::string& scope);
   // Puts a buffer between that is indexed by the block's own variables; returns the block that copies.
   Result<BlockRV> reindex(BlockRV block, BufferIndex buffer);
+  // The same in a scope, indexed by a map of the block's variables.
+  Result<BlockRV> reindex_cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope,
+                                     const IndexMap& index_map);
+  Result<BlockRV> reindex_cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope,
+                                      const IndexMap& index_map);
   // The elements of an intermediate lie where the map says, which must be one to one. Gaps that it leaves hold
   // `pad_value`, or nothing in particular where that is empty.
   Status transform_layout(BlockRV block, BufferIndex buffer, const IndexMap& index_map,
@@ -87,12 +100,21 @@ class Schedule {
   // The block's instances by other variables, in new loops: the map must be one to one onto a box.
   Status transform_block_layout(BlockRV block, const IndexMap& index_map);
   Status set_scope(BlockRV block, int64_t write_buffer_index, const std::string& scope);
+  // Rows of the intermediate along `axis` start at multiples of `factor` elements, plus `offset`.
+  Status storage_align(BlockRV block, int64_t write_buffer_index, int64_t axis, int64_t factor, int64_t offset);
+  // The intermediate holds another type. That no value is lost is the caller's word.
+  Status unsafe_set_dtype(BlockRV block, int64_t write_buffer_index, const std::string& dtype);
 
   // The block's variables in another order: variable i becomes what was new_order[i].
   Status reorder_block_iter_var(BlockRV block, const std::vector<int64_t>& new_order);
   // The loop, a nest around one block, becomes a block named after that block with "_o"; a reduction whose reduce loops
   // are partly outside gives the new block its init. Unit loops around give variables only where they are preserved.
   Result<BlockRV> blockize(LoopRV loop, bool preserve_unit_iters = true);
+
+  // The block that fills with the constant, before `loop`; the block that pads keeps its handle and the values.
+  Result<BlockRV> decompose_padding(BlockRV block, LoopRV loop);
+  // The extents of a sum of products become multiples of `padding`, one number an axis.
+  Status pad_einsum(BlockRV block, const std::vector<int64_t>& padding);
 
   // The block that sets the initial value, before `loop`; the reduction keeps its handle.
   Result<BlockRV> decompose_reduction(BlockRV block, LoopRV loop);
@@ -123,6 +145,9 @@ class Schedule {
   LoopRV add_loop(const std::string& function, Id id);
   BlockRV add_block(const std::string& function, Id id);
   ExprRV add_number(int64_t value);
+  // Takes over an edit that made one block, and records it.
+  BlockRV made_block(const std::string& function, Edit edit, const char* kind, std::vector<Argument> inputs,
+                     std::vector<std::pair<std::string, Argument>> attributes = {});
   template <class Rv>
   Result<std::vector<BlockRV>> children(Rv parent, const char* instruction);
   void record(const char* kind, std::vector<Argument> inputs, std::vector<std::pair<std::string, Argument>> attributes,

@@ -1,6 +1,7 @@
 // The methods of Schedule that change blocks and buffers: copies, layouts, annotations (schedule_primitives.cpp has the
 // others).
 #include "ir/build.h"
+#include "schedule/analysis/tree.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/schedule.h"
 
@@ -26,34 +27,108 @@ Argument argument(BufferIndex buffer) { return Argument::List{buffer.writes ? "w
 
 }  // namespace
 
+BlockRV Schedule::made_block(const std::string& function, Edit edit, const char* kind, std::vector<Argument> inputs,
+                             std::vector<std::pair<std::string, Argument>> attributes) {
+  const Id created = edit.created.at(0);
+  accept(function, std::move(edit));
+  const BlockRV block = add_block(function, created);
+  record(kind, std::move(inputs), std::move(attributes), {block});
+  return block;
+}
+
 Result<BlockRV> Schedule::cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope) {
   const Handle handle = *TRY(find(block));
   Edit edit = TRY(primitives::cache_read(program(handle.function), handle.id, read_buffer_index, scope));
-  const Id created = edit.created.at(0);
-  accept(handle.function, std::move(edit));
-  const BlockRV copy = add_block(handle.function, created);
-  record("cache_read", {block, read_buffer_index, scope}, {}, {copy});
-  return copy;
+  return made_block(handle.function, std::move(edit), "cache_read", {block, read_buffer_index, scope});
 }
 
 Result<BlockRV> Schedule::cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope) {
   const Handle handle = *TRY(find(block));
   Edit edit = TRY(primitives::cache_write(program(handle.function), handle.id, write_buffer_index, scope));
-  const Id created = edit.created.at(0);
+  return made_block(handle.function, std::move(edit), "cache_write", {block, write_buffer_index, scope});
+}
+
+Result<BlockRV> Schedule::read_at(LoopRV loop, BlockRV block, int64_t read_buffer_index, const std::string& scope) {
+  const Handle handle = *TRY(find(block));
+  const Id at = TRY(find(loop))->id;
+  Edit edit = TRY(primitives::read_at(program(handle.function), at, handle.id, read_buffer_index, scope));
+  return made_block(handle.function, std::move(edit), "read_at", {loop, block, read_buffer_index, scope});
+}
+
+Result<BlockRV> Schedule::write_at(LoopRV loop, BlockRV block, int64_t write_buffer_index, const std::string& scope) {
+  const Handle handle = *TRY(find(block));
+  const Id at = TRY(find(loop))->id;
+  Edit edit = TRY(primitives::write_at(program(handle.function), at, handle.id, write_buffer_index, scope));
+  return made_block(handle.function, std::move(edit), "write_at", {loop, block, write_buffer_index, scope});
+}
+
+Result<std::vector<BlockRV>> Schedule::cache_inplace(BlockRV block, int64_t write_buffer_index,
+                                                     const std::string& scope) {
+  const Handle handle = *TRY(find(block));
+  Edit edit = TRY(primitives::cache_inplace(program(handle.function), handle.id, write_buffer_index, scope));
+  const std::vector<Id> created = edit.created;
   accept(handle.function, std::move(edit));
-  const BlockRV copy = add_block(handle.function, created);
-  record("cache_write", {block, write_buffer_index, scope}, {}, {copy});
-  return copy;
+  std::vector<BlockRV> copies;
+  for (const Id id : created) copies.push_back(add_block(handle.function, id));
+  record("cache_inplace", {block, write_buffer_index, scope}, {}, {copies.begin(), copies.end()});
+  return copies;
 }
 
 Result<BlockRV> Schedule::reindex(BlockRV block, BufferIndex buffer) {
   const Handle handle = *TRY(find(block));
   Edit edit = TRY(primitives::reindex(program(handle.function), handle.id, buffer));
-  const Id created = edit.created.at(0);
-  accept(handle.function, std::move(edit));
-  const BlockRV copy = add_block(handle.function, created);
-  record("reindex", {block, argument(buffer)}, {}, {copy});
-  return copy;
+  return made_block(handle.function, std::move(edit), "reindex", {block, argument(buffer)});
+}
+
+Result<BlockRV> Schedule::reindex_cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope,
+                                             const IndexMap& index_map) {
+  const Handle handle = *TRY(find(block));
+  const BufferIndex buffer{.number = read_buffer_index};
+  Edit edit = TRY(primitives::reindex_cache(program(handle.function), handle.id, buffer, scope, index_map));
+  return made_block(handle.function, std::move(edit), "reindex_cache_read", {block, read_buffer_index, scope},
+                    {{"index_map", index_map}});
+}
+
+Result<BlockRV> Schedule::reindex_cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope,
+                                              const IndexMap& index_map) {
+  const Handle handle = *TRY(find(block));
+  const BufferIndex buffer{.writes = true, .number = write_buffer_index};
+  Edit edit = TRY(primitives::reindex_cache(program(handle.function), handle.id, buffer, scope, index_map));
+  return made_block(handle.function, std::move(edit), "reindex_cache_write", {block, write_buffer_index, scope},
+                    {{"index_map", index_map}});
+}
+
+Result<BlockRV> Schedule::decompose_padding(BlockRV block, LoopRV loop) {
+  const Handle handle = *TRY(find(block));
+  const Id target = TRY(find(loop))->id;
+  Edit edit = TRY(primitives::decompose_padding(program(handle.function), handle.id, target));
+  return made_block(handle.function, std::move(edit), "decompose_padding", {block, loop});
+}
+
+Status Schedule::pad_einsum(BlockRV block, const std::vector<int64_t>& padding) {
+  const Handle handle = *TRY(find(block));
+  accept(handle.function, TRY(primitives::pad_einsum(program(handle.function), handle.id, padding)));
+  record("pad_einsum", {block}, {{"padding", Argument::List(padding.begin(), padding.end())}}, {});
+  return support::success();
+}
+
+Status Schedule::storage_align(BlockRV block, int64_t write_buffer_index, int64_t axis, int64_t factor,
+                               int64_t offset) {
+  const Handle handle = *TRY(find(block));
+  accept(handle.function,
+         TRY(primitives::storage_align(program(handle.function), handle.id, write_buffer_index, axis, factor, offset)));
+  record("storage_align", {block, write_buffer_index, axis, factor, offset}, {}, {});
+  return support::success();
+}
+
+Status Schedule::unsafe_set_dtype(BlockRV block, int64_t write_buffer_index, const std::string& dtype) {
+  const Handle handle = *TRY(find(block));
+  const auto wanted = DType::parse(dtype);
+  if (!wanted) return refuse(codes::bad_argument, fmt::format("there is no type '{}'", dtype));
+  accept(handle.function,
+         TRY(primitives::unsafe_set_dtype(program(handle.function), handle.id, write_buffer_index, *wanted)));
+  record("unsafe_set_dtype", {block, write_buffer_index, dtype}, {}, {});
+  return support::success();
 }
 
 Status Schedule::transform_layout(BlockRV block, BufferIndex buffer, const IndexMap& index_map,

@@ -88,4 +88,32 @@ Result<std::vector<ExprRV>> Schedule::sample_perfect_tile(LoopRV loop, int64_t n
   return factors;
 }
 
+Result<std::vector<ExprRV>> Schedule::sample_partitioned_tile(LoopRV loop, int64_t n, int64_t partition_pos,
+                                                              int64_t innerpart_factor,
+                                                              const std::vector<int64_t>& decision) {
+  const int64_t extent = TRY(extent_to_tile(loop, n, 1));
+  int64_t product = 1, inner = 1;
+  bool fits = static_cast<int64_t>(decision.size()) == n && partition_pos >= 0 && partition_pos <= n;
+  for (size_t i = 0; fits && i < decision.size(); ++i) {
+    fits = decision[i] > 0 && (extent / product) % decision[i] == 0;
+    if (!fits) break;
+    product *= decision[i];
+    if (static_cast<int64_t>(i) >= partition_pos) inner *= decision[i];
+  }
+  if (!fits || product != extent || innerpart_factor < 1 || inner % innerpart_factor != 0)
+    return refuse(codes::bad_argument,
+                  fmt::format("decision [{}] is no {} factors of {}'s extent, of which those from number {} on make a "
+                              "multiple of {}",
+                              fmt::join(decision, ", "), n, name_of(*TRY(get(loop))), partition_pos, innerpart_factor));
+  std::vector<ExprRV> factors;
+  for (const int64_t factor : decision) factors.push_back(add_number(factor));
+  record("sample_partitioned_tile", {loop},
+         {{"n", n},
+          {"partition_pos", partition_pos},
+          {"innerpart_factor", innerpart_factor},
+          {"decision", Argument::List(decision.begin(), decision.end())}},
+         {factors.begin(), factors.end()});
+  return factors;
+}
+
 }  // namespace lathe::schedule

@@ -193,6 +193,21 @@ const Call* effect_in(const Stmt& root) {
   return found;
 }
 
+namespace {
+
+// What the block or one inside it allocates: nobody outside sees it.
+std::vector<Buffer> allocated_inside(const Block& block) {
+  std::vector<Buffer> found = block.alloc_buffers;
+  each_statement(block.init ? seq({block.init, block.body}) : block.body, [&](const Stmt& s) {
+    if (const auto* inner = s.as<Block>())
+      found.insert(found.end(), inner->alloc_buffers.begin(), inner->alloc_buffers.end());
+    if (const auto* declared = s.as<DeclBuffer>()) found.push_back(declared->buffer);
+  });
+  return found;
+}
+
+}  // namespace
+
 Ref<Block> with_regions(const Ref<Block>& block) {
   // One region a buffer and direction: a point where all accesses agree, else the hull over inner loops where it can be
   // given, else the whole buffer.
@@ -207,10 +222,9 @@ Ref<Block> with_regions(const Ref<Block>& block) {
   const auto writes_buffer = [&](const Buffer& buffer) {
     return std::find(written.begin(), written.end(), buffer) != written.end();
   };
+  const std::vector<Buffer> hidden = allocated_inside(*block);
   for (const Access& access : accesses(body)) {
-    if (std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), access.buffer) !=
-        block->alloc_buffers.end())
-      continue;
+    if (std::find(hidden.begin(), hidden.end(), access.buffer) != hidden.end()) continue;
     const Domains inner = domains_of(access.loops);
     std::vector<Range> region;
     for (size_t d = 0; d < access.region.size(); ++d) {
@@ -286,11 +300,10 @@ support::Diagnostics check_declared_regions(const PrimFunc& function) {
     if (!block || (block->reads.empty() && block->writes.empty())) return;
     Stmt body = block->body;
     if (block->init) body = seq({block->init, block->body});
+    const std::vector<Buffer> hidden = allocated_inside(*block);
     for (const Access& access : accesses(body)) {
       // Under a condition less may be touched than the index says.
-      if (access.opaque || !access.certain ||
-          std::find(block->alloc_buffers.begin(), block->alloc_buffers.end(), access.buffer) !=
-              block->alloc_buffers.end())
+      if (access.opaque || !access.certain || std::find(hidden.begin(), hidden.end(), access.buffer) != hidden.end())
         continue;
       if (std::any_of(access.loops.begin(), access.loops.end(),
                       [](const For* loop) { return is_int(loop->extent, 0); }))

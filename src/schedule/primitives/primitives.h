@@ -23,8 +23,10 @@ Result<Edit> bind(const Program& program, Id loop, const std::string& thread_axi
 // Creates the one loop.
 Result<Edit> merge(const Program& program, const std::vector<Id>& loops);
 
-// primitives/blocks. blockize creates the block.
+// primitives/blocks. blockize creates the block, decompose_padding the one that fills.
 Result<Edit> reorder_block_iter_var(const Program& program, Id block, const std::vector<int64_t>& order);
+Result<Edit> decompose_padding(const Program& program, Id block, Id loop);
+Result<Edit> pad_einsum(const Program& program, Id block, const std::vector<int64_t>& padding);
 Result<Edit> transform_block_layout(const Program& program, Id block, const IndexMap& map);
 Result<Edit> blockize(const Program& program, Id loop, bool preserve_unit_iters);
 
@@ -37,9 +39,18 @@ Result<Edit> reverse_compute_inline(const Program& program, Id block);
 // primitives/cache. Creates the block that copies.
 Result<Edit> cache_read(const Program& program, Id block, int64_t read_buffer_index, const std::string& scope);
 Result<Edit> cache_write(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
+Result<Edit> read_at(const Program& program, Id loop, Id block, int64_t read_buffer_index, const std::string& scope);
+Result<Edit> write_at(const Program& program, Id loop, Id block, int64_t write_buffer_index, const std::string& scope);
+// Creates the block that copies in, and the one that copies back.
+Result<Edit> cache_inplace(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
+Result<Edit> storage_align(const Program& program, Id block, int64_t write_buffer_index, int64_t axis, int64_t factor,
+                           int64_t offset);
+Result<Edit> unsafe_set_dtype(const Program& program, Id block, int64_t write_buffer_index, DType dtype);
 Result<Edit> set_scope(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
 // Creates the block that copies.
 Result<Edit> reindex(const Program& program, Id block, BufferIndex buffer);
+Result<Edit> reindex_cache(const Program& program, Id block, BufferIndex buffer, const std::string& scope,
+                           const IndexMap& map);
 // An empty value leaves gaps in the new layout as they are.
 Result<Edit> transform_layout(const Program& program, Id block, BufferIndex buffer, const IndexMap& map,
                               const ir::Value& pad_value);

@@ -60,7 +60,46 @@ class Walk {
       accepted = result.ok();
       if (!accepted) refusal = result.diagnostics()[0].message;
     };
-    switch (pick(38)) {
+    switch (pick(48)) {
+      case 38:
+        record("read_at", attempt.read_at(loop, block, static_cast<int64_t>(pick(2)), "local"));
+        break;
+      case 39:
+        record("write_at", attempt.write_at(loop, block, 0, "local"));
+        break;
+      case 40:
+      case 41:
+        record("cache_inplace", attempt.cache_inplace(block, 0, "local"));
+        break;
+      case 42: {
+        static constexpr const char* maps[] = {"lambda i: (i // 2, i % 2)", "lambda i, j: (j, i)",
+                                               "lambda i, j: (i * 13 + j,)", "lambda i, j, k: (k, i, j)",
+                                               "lambda i, j, k: (i, j)"};
+        const IndexMap map = parse_index_map(maps[pick(5)]).value_or_throw();
+        if (pick(2))
+          record("reindex_cache_read", attempt.reindex_cache_read(block, 0, "local", map));
+        else
+          record("reindex_cache_write", attempt.reindex_cache_write(block, 0, "local", map));
+        break;
+      }
+      case 43:
+        record("storage_align", attempt.storage_align(block, 0, static_cast<int64_t>(pick(3)) - 1, 1 + factor,
+                                                      static_cast<int64_t>(pick(2))));
+        break;
+      case 44:
+        record("unsafe_set_dtype", attempt.unsafe_set_dtype(block, 0, "int64"));
+        break;
+      case 45:
+        record("decompose_padding", attempt.decompose_padding(block, loop));
+        break;
+      case 46:
+      case 47: {
+        std::vector<int64_t> padding;
+        for (size_t i = attempt.get(block).value_or_throw()->iter_vars.size(); i > 0; --i)
+          padding.push_back(static_cast<int64_t>(1 + pick(4)));
+        record("pad_einsum", attempt.pad_einsum(block, padding));
+        break;
+      }
       case 21:
       case 22: {
         static constexpr const char* axes[] = {"blockIdx.x", "threadIdx.x", "threadIdx.y", "vthread"};
@@ -246,7 +285,7 @@ class Walk {
 
 TEST(primitives, keep_the_meaning_of_random_programs) {
   std::map<std::string, Count> counts;
-  for (uint64_t seed = 0; seed < 600; ++seed) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
     std::string problem;
     EXPECT_NO_THROW(problem = Walk(seed, counts).run(12)) << "seed " << seed;
     if (!problem.empty()) ADD_FAILURE() << "seed " << seed << "\n" << problem;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/testing/programs.h"
+#include "tir/testing/differential.h"
 
 namespace lathe::schedule {
 namespace {
@@ -325,6 +326,126 @@ TEST(refusals, of_tiles) {
   EXPECT_EQ(reason(s.schedule.sample_perfect_tile(s.loops[0], 0, 4, {})),
             "cannot sample a tile of loop 's0': 0 factors");
   EXPECT_EQ(reason(s.schedule.sample_perfect_tile(s.loops[0], 2, 4, {2, 4})), "accepted");
+  EXPECT_EQ(reason(s.schedule.sample_partitioned_tile(s.loops[0], 3, 1, 4, {4, 1, 2})),
+            "decision [4, 1, 2] is no 3 factors of loop 's0''s extent, of which those from number 1 on make a multiple "
+            "of 4");
+  EXPECT_EQ(reason(s.schedule.sample_partitioned_tile(s.loops[0], 3, 1, 4, {2, 1, 4})), "accepted");
+}
+
+TEST(refusals, of_copies_at_loops) {
+  Start s = dense("bias_add");
+  const BlockRV relu = s.schedule.get_block("relu").value_or_throw();
+  const LoopRV elsewhere = s.schedule.get_loops(relu).value_or_throw()[0];
+  EXPECT_EQ(reason(s.schedule.read_at(elsewhere, s.block, 0, "local")),
+            "cannot read at the loop: it is not around block 'bias_add' in its scope");
+  EXPECT_EQ(reason(s.schedule.write_at(s.loops[0], s.block, 1, "local")),
+            "cannot cache what block 'bias_add' writes: it writes 1 buffers, there is no number 1");
+  EXPECT_EQ(reason(s.schedule.read_at(s.loops[0], s.block, 0, "local")), "accepted");
+  EXPECT_EQ(reason(s.schedule.write_at(s.loops[0], s.block, 0, "local")), "accepted");
+  EXPECT_EQ(reason(s.schedule.cache_inplace(s.block, 0, "local")),
+            "cannot cache what block 'bias_add' updates: it does not read 'E_local' before it writes it");
+}
+
+// Y[5 + v] for v below 3, and then Y[v] for v below 5.
+Function two_parts() {
+  Builder b;
+  const Buffer x = b.input("X", {int64(8)}), y = b.output("Y", {int64(8)});
+  for (const auto& [name, start, count] : {std::tuple{"end", 5, 3}, std::tuple{"begin", 0, 5}}) {
+    const Var i = ir::var("i"), vi = ir::var("vi");
+    const Expr at = start ? vi + start : Expr(vi);
+    const Ref<Block> block = make<Block>(
+        std::vector<IterVar>{make<IterVarNode>(Range{int64(0), int64(count)}, vi, IterType::spatial)},
+        std::vector<Buffer>{}, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{point_region(x, {at})},
+        std::vector<BufferRegion>{point_region(y, {at})}, std::string(name), Stmt{},
+        Stmt(make<BufferStore>(y, load(x, {at}), std::vector<Expr>{at}, Expr())));
+    b.add(make<For>(i, int64(0), int64(count), ForKind::serial,
+                    Stmt(make<BlockRealize>(std::vector<Expr>{i}, boolean(true), block))));
+  }
+  return b.build();
+}
+
+TEST(refusals, of_copies_beyond_a_tail) {
+  const Function f = two_parts();
+  Start s(f, "begin");
+  ASSERT_TRUE(s.schedule.split(s.loops[0], {Factor(), int64_t{3}}));
+  EXPECT_EQ(reason(s.schedule.cache_write(s.block, 0, "local")), "accepted");
+  EXPECT_EQ(tir::testing::difference(f, s.schedule.mod().find_as<PrimFunc>("main"), 1), "");
+  Start end(f, "end");
+  ASSERT_TRUE(end.schedule.split(end.loops[0], {Factor(), int64_t{2}}));
+  EXPECT_EQ(reason(end.schedule.cache_write(end.block, 0, "local")),
+            "cannot cache what block 'end' writes: which elements of 'Y' it writes is not an exact region");
+}
+
+TEST(refusals, of_placements_behind_a_tail) {
+  Builder b;
+  const Buffer x = b.input("X", {int64(2), int64(5)}), t = b.inner("T", {int64(2), int64(5)}),
+               y = b.output("Y", {int64(2), int64(5)});
+  b.compute("first", t, [&](const std::vector<Expr>& i) { return load(x, i) + load(x, i); });
+  b.compute("second", y, [&](const std::vector<Expr>& i) { return load(t, i) + load(t, i); });
+  const Function f = b.build();
+  Start s(f, "second");
+  const BlockRV first = s.schedule.get_block("first").value_or_throw();
+  const std::vector<LoopRV> rows = s.schedule.split(s.loops[0], {Factor(), int64_t{1}}).value_or_throw();
+  ASSERT_TRUE(s.schedule.compute_at(first, rows[0], true));
+  const LoopRV unit = s.schedule.get_loops(first).value_or_throw()[1];
+  ASSERT_TRUE(s.schedule.split(rows[0], {Factor(), int64_t{3}}));
+  EXPECT_EQ(reason(s.schedule.reverse_compute_at(s.block, unit)),
+            "cannot compute block 'second' at loop 'ax_vi': where its predicate ends its own loops could not be told");
+  EXPECT_EQ(tir::testing::difference(f, s.schedule.mod().find_as<PrimFunc>("main"), 1), "");
+}
+
+TEST(refusals, of_maps_of_caches) {
+  Start s = gemm();
+  EXPECT_EQ(reason(s.schedule.reindex_cache_read(s.block, 0, "local", map_of("lambda i, j: (i, j)"))),
+            "index map 'lambda i0, i1: (i0, i1)' takes 2 variables where block 'matmul' has 3");
+  EXPECT_EQ(reason(s.schedule.reindex_cache_read(s.block, 0, "local", map_of("lambda i, j, k: (i, j, k)"))),
+            "index map 'lambda i0, i1, i2: (i0, i1, i2)' uses the axis 'vs1', on which the buffer's indices do not "
+            "depend");
+  EXPECT_EQ(reason(s.schedule.reindex_cache_read(s.block, 0, "local", map_of("lambda i, j, k: (k, i)"))), "accepted");
+  EXPECT_EQ(reason(s.schedule.reindex_cache_write(s.block, 0, "local", map_of("lambda i, j, k: (i * 6 + j,)"))),
+            "accepted");
+}
+
+TEST(refusals, of_memory) {
+  Start s = dense("matmul");
+  EXPECT_EQ(reason(s.schedule.storage_align(s.block, 0, 2, 4, 0)),
+            "cannot align the rows of 'C': it has 2 axes, there is no axis 2");
+  EXPECT_EQ(reason(s.schedule.storage_align(s.block, 0, 0, 0, 0)),
+            "cannot align the rows of 'C': factor 0 is not positive");
+  EXPECT_EQ(reason(s.schedule.storage_align(s.block, 0, 0, 4, 4)),
+            "cannot align the rows of 'C': offset 4 is not below the factor 4");
+  EXPECT_EQ(reason(s.schedule.unsafe_set_dtype(s.block, 0, "number")), "there is no type 'number'");
+  EXPECT_EQ(reason(s.schedule.unsafe_set_dtype(s.block, 0, "bool")),
+            "cannot set the type of 'C': float32 cannot be kept as bool");
+  EXPECT_EQ(reason(s.schedule.unsafe_set_dtype(s.block, 0, "float64")), "accepted");
+  EXPECT_EQ(reason(s.schedule.storage_align(s.block, 0, 0, 4, 1)), "accepted");
+  EXPECT_EQ(reason(s.schedule.storage_align(s.block, 0, 0, 4, 1)),
+            "cannot align the rows of 'C': it is read in vectors, through a view, or has strides");
+}
+
+TEST(refusals, of_padding) {
+  Start s(testing::conv2d({}), "conv");
+  EXPECT_EQ(reason(s.schedule.decompose_padding(s.block, s.loops[0])),
+            "cannot decompose the padding of block 'conv': it is a reduction");
+  const BlockRV pad = s.schedule.get_block("pad").value_or_throw(),
+                relu = s.schedule.get_block("relu").value_or_throw();
+  EXPECT_EQ(reason(s.schedule.decompose_padding(relu, s.schedule.get_loops(relu).value_or_throw()[0])),
+            "cannot decompose the padding of block 'relu': its value is no choice between a value and a constant");
+  EXPECT_EQ(reason(s.schedule.decompose_padding(pad, s.loops[0])),
+            "cannot decompose the padding of block 'pad': loop 's0' is not around it");
+  EXPECT_EQ(reason(s.schedule.decompose_padding(pad, s.schedule.get_loops(pad).value_or_throw()[1])), "accepted");
+  EXPECT_EQ(reason(s.schedule.pad_einsum(s.block, {1, 1, 1, 1, 2, 2, 2})),
+            "cannot pad block 'conv': index 2 of 'P' is not an axis that runs over all of it");
+
+  Start product = gemm();
+  EXPECT_EQ(reason(product.schedule.pad_einsum(product.block, {4, 4})),
+            "cannot pad block 'matmul': 2 multiples for 3 axes");
+  EXPECT_EQ(reason(product.schedule.pad_einsum(product.block, {4, 0, 4})),
+            "cannot pad block 'matmul': multiple 0 is not positive");
+  EXPECT_EQ(reason(product.schedule.pad_einsum(product.block, {3, 4, 5})), "accepted");
+  Start most(testing::softmax(int64(4), int64(6)), "max");
+  EXPECT_EQ(reason(most.schedule.pad_einsum(most.block, {1, 4})),
+            "cannot pad block 'max': zeros along its axis 'vk' could change the result");
 }
 
 TEST(refusals, of_reductions) {

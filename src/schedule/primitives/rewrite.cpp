@@ -146,6 +146,20 @@ Stmt loop_over(const Var& v, Expr extent, Stmt body, Id id) {
   return make<For>(v, int64(0), std::move(extent), ForKind::serial, std::move(body), IterVar(), Attributes(), id);
 }
 
+Stmt copied_nest(const std::vector<const For*>& loops, const VarMap& fresh, Stmt body, Id& next) {
+  for (size_t i = loops.size(); i-- > 0;)
+    body = with(*loops[i], [&](For& copy) {
+      copy.loop_var = cast<VarNode>(fresh.at(loops[i]->loop_var));
+      copy.min = substitute(copy.min, fresh);
+      copy.extent = substitute(copy.extent, fresh);
+      if (copy.kind == ForKind::parallel) copy.kind = ForKind::serial;
+      copy.body = body;
+      copy.annotations = {};
+      copy.id = next++;
+    });
+  return body;
+}
+
 std::optional<Diagnostic> refuse_dependent(const Program& program, const For& loop, std::string_view verb) {
   const std::vector<Carried> carried = carried_by(loop, *program.function, program.proofs);
   if (carried.empty()) return std::nullopt;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arith/analyzer.h"
+#include "ir/visit.h"
 #include "schedule/analysis/tree.h"
 #include "schedule/codes.h"
 #include "schedule/primitives/primitives.h"
@@ -39,6 +40,10 @@ Edit edit(const Program& program, const Stmt& target, const Stmt& replacement, I
 
 // A serial loop.
 Stmt loop_over(const Var& v, Expr extent, Stmt body, Id id);
+
+// The loops once more around `body`, under the variables that `fresh` gives them; those that are parallel are not
+// again.
+Stmt copied_nest(const std::vector<const For*>& loops, const VarMap& fresh, Stmt body, Id& next);
 
 // Why the loop's iterations may not run at once; nothing when they may.
 std::optional<Diagnostic> refuse_dependent(const Program& program, const For& loop, std::string_view verb);

@@ -38,6 +38,15 @@ std::optional<Diagnostic> refuse_fixed(const PrimFunc& function, const Buffer& b
   return std::nullopt;
 }
 
+Result<size_t> below_loop(const Path& path, Id id, std::string_view verb) {
+  for (size_t at = path.size() - 1; at-- > 0 && !path[at].is<Block>();) {
+    const auto* loop = path[at].as<For>();
+    if (loop && loop->id == id) return path[at + 1].is<SeqStmt>() ? at + 2 : at + 1;
+  }
+  return refuse(codes::not_nested, fmt::format("cannot {} at the loop: it is not around {} in its scope", verb,
+                                               name_of(*path.back().as<BlockRealize>()->block)));
+}
+
 Result<Expr> constant_of(const ir::Value& value, DType dtype) {
   if (const auto* integer = std::get_if<int64_t>(&value.data)) return constant(dtype, *integer);
   if (const auto* number = std::get_if<double>(&value.data); number && dtype.is_floating())

@@ -12,6 +12,9 @@ Result<Buffer> buffer_of(const Path& path, BufferIndex which);
 // Why the buffer's shape and elements are not the schedule's to change: it is a parameter, or is seen as memory.
 std::optional<Diagnostic> refuse_fixed(const PrimFunc& function, const Buffer& buffer, std::string_view verb);
 
+// Where on the path to a block the statement of the loop's body is that holds the block. `verb`: "read".
+Result<size_t> below_loop(const Path& path, Id loop, std::string_view verb);
+
 // A number as a constant of the buffer's type.
 Result<Expr> constant_of(const ir::Value& value, DType dtype);
 

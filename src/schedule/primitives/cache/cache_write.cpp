@@ -1,3 +1,5 @@
+// cache_write, write_at: a block writes to a copy of its buffer in another scope, which is written back.
+#include "schedule/primitives/cache/buffers.h"
 #include "schedule/primitives/compute/inline.h"
 #include "schedule/primitives/compute/place.h"
 #include "support/mutation.h"
@@ -6,31 +8,36 @@ namespace lathe::schedule::primitives {
 
 LATHE_FAULT(cache_write_shifts_region, "schedule_test", "cache_write: one element too few is written back");
 
-Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std::string& scope_name) {
-  const Path path = TRY(block_path(program, id));
+namespace {
+
+bool touched_by_others(const Stmt& s, const Buffer& buffer, const Block& block) {
+  for (const Access& access : accesses(s))
+    if (access.buffer == buffer && access.block != &block) return true;
+  return false;
+}
+
+// The buffer that the block writes under that number; a reason where it is the root.
+Result<Buffer> written_buffer(const Path& path, int64_t index) {
+  const auto problem = [&](std::string why) {
+    return refuse(codes::bad_argument,
+                  fmt::format("cannot cache what {} writes: {}", name_of(*path.back().as<BlockRealize>()->block), why));
+  };
+  if (!scope_of(path)) return problem("it is the root block");
+  const std::vector<Buffer> written = buffers_written(path.back());
+  if (index < 0 || index >= static_cast<int64_t>(written.size()))
+    return problem(fmt::format("it writes {} buffers, there is no number {}", written.size(), index));
+  return written[static_cast<size_t>(index)];
+}
+
+// The block at the path's end writes to a buffer in another scope, which is written back behind path[at].
+Result<Edit> write_through(const Program& program, const Path& path, size_t at, const Buffer& buffer,
+                           const std::string& scope_name) {
   const auto& realized = *path.back().as<BlockRealize>();
   const Block& block = *realized.block;
   const auto problem = [&](const support::Code& code, std::string why) {
     return refuse(code, fmt::format("cannot cache what {} writes: {}", name_of(block), why));
   };
   const BlockRealize* scope = scope_of(path);
-  if (!scope) return problem(codes::bad_argument, "it is the root block");
-  const std::vector<Buffer> written = buffers_written(path.back());
-  if (index < 0 || index >= static_cast<int64_t>(written.size()))
-    return problem(codes::bad_argument,
-                   fmt::format("it writes {} buffers, there is no number {}", written.size(), index));
-  const Buffer buffer = written[static_cast<size_t>(index)];
-
-  // The largest statement around the block in which only the block touches the buffer.
-  size_t at = path.size() - 1;
-  const auto only_mine = [&](const Stmt& s) {
-    for (const Access& access : accesses(s))
-      if (access.buffer == buffer && access.block != &block) return false;
-    return true;
-  };
-  while (at > 0 && !path[at - 1].is<Block>() && !path[at - 1].is<BlockRealize>() && only_mine(path[at - 1])) --at;
-  // A sequence is left whole only when it is all of the body: the copy goes right behind the block's own statement.
-  while (at + 1 < path.size() && path[at].is<SeqStmt>()) ++at;
   const Stmt around = path[at];
 
   const std::vector<Access> all = accesses(around);
@@ -52,7 +59,8 @@ Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std
                          fmt::format("{} of its reduction is around other uses of '{}'", name_of(*loop), buffer->name));
   }
   auto region = touched(all, [&](const Access& access) { return access.buffer == buffer && access.writes; });
-  if (!region || !region->exact || !predicate_is_domain(realized))
+  const auto bounds = bounds_of(realized, buffer);
+  if (!region || !region->exact || !predicate_is_domain(realized) || !bounds)
     return problem(codes::region, fmt::format("which elements of '{}' it writes is not an exact region", buffer->name));
   if (support::flip(cache_write_shifts_region) && !region->dimensions.empty())
     region->dimensions.back().low = region->dimensions.back().low + 1;
@@ -66,13 +74,41 @@ Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std
   });
   Id next = program.next, copy_id = 0;
   const Path where(path.begin(), path.begin() + static_cast<ptrdiff_t>(at));
-  const Stmt copy = copy_nest(block.name + "_" + scope_name, cache, buffer, *region, where, next, copy_id);
+  const Stmt copy = copy_nest(block.name + "_" + scope_name, cache, buffer, *region, *bounds, where, next, copy_id);
   Stmt body = replace(program.function->body, around, seq({with_buffer(around, buffer, cache), copy}));
   const Path changed = path_to(body, scope->block->id);
   body = with_allocation(body, *changed.back().as<BlockRealize>(), cache);
   const Function after = with_body(program.function, body);
   if (auto refused = refuse_parallel_above(program, after, where, "cache a block's writes")) return *std::move(refused);
   return edited(program, after, next, {copy_id});
+}
+
+}  // namespace
+
+Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std::string& scope_name) {
+  const Path path = TRY(block_path(program, id));
+  const Buffer buffer = TRY(written_buffer(path, index));
+  const Block& block = *path.back().as<BlockRealize>()->block;
+  // The largest statement around the block in which only the block touches the buffer.
+  size_t at = path.size() - 1;
+  while (at > 0 && !path[at - 1].is<Block>() && !path[at - 1].is<BlockRealize>() &&
+         !touched_by_others(path[at - 1], buffer, block))
+    --at;
+  // A sequence is left whole only when it is all of the body: the copy goes right behind the block's own statement.
+  while (at + 1 < path.size() && path[at].is<SeqStmt>()) ++at;
+  return write_through(program, path, at, buffer, scope_name);
+}
+
+Result<Edit> write_at(const Program& program, Id loop, Id id, int64_t index, const std::string& scope_name) {
+  const Path path = TRY(block_path(program, id));
+  const Buffer buffer = TRY(written_buffer(path, index));
+  const Block& block = *path.back().as<BlockRealize>()->block;
+  const size_t at = TRY(below_loop(path, loop, "write"));
+  if (touched_by_others(path[at], buffer, block))
+    return refuse(codes::region, fmt::format("cannot cache what {} writes: another block touches '{}' in the same "
+                                             "statement of the loop",
+                                             name_of(block), buffer->name));
+  return write_through(program, path, at, buffer, scope_name);
 }
 
 }  // namespace lathe::schedule::primitives

@@ -1,6 +1,8 @@
-// reindex: what a block reads, or writes, goes through a buffer indexed by the block's own variables.
+// reindex, reindex_cache_read, reindex_cache_write: what a block reads, or writes, goes through a buffer indexed by the
+// block's own variables, or by a map of them.
 #include "arith/affine.h"
 #include "ir/visit.h"
+#include "schedule/index_map.h"
 #include "schedule/primitives/cache/buffers.h"
 #include "schedule/primitives/compute/inline.h"
 #include "schedule/primitives/compute/place.h"
@@ -50,9 +52,34 @@ class Reindexed : public Rewriter {
   const std::vector<Expr>& indices_;
 };
 
-}  // namespace
+// The map as one of the variables that are used; a reason where it needs others.
+Result<IndexMap> restricted(const IndexMap& map, const Block& block, const std::vector<IterVar>& used) {
+  const auto problem = [&](std::string why) {
+    return refuse(codes::bad_argument, fmt::format("index map '{}' {}", map.text(), why));
+  };
+  if (map.from.size() != block.iter_vars.size())
+    return problem(
+        fmt::format("takes {} variables where {} has {}", map.from.size(), name_of(block), block.iter_vars.size()));
+  IndexMap result{{}, map.to};
+  for (size_t i = 0; i < map.from.size(); ++i) {
+    if (std::find(used.begin(), used.end(), block.iter_vars[i]) != used.end()) {
+      result.from.push_back(map.from[i]);
+      continue;
+    }
+    for (const Expr& e : map.to)
+      if (uses_var(e, map.from[i]))
+        return problem(fmt::format("uses the axis '{}', on which the buffer's indices do not depend",
+                                   block.iter_vars[i]->var->name));
+  }
+  return result;
+}
 
-Result<Edit> reindex(const Program& program, Id id, BufferIndex which) {
+struct Through {
+  std::string scope = "global", suffix;
+  const IndexMap* map = nullptr;  // of all variables of the block; null: those that the buffer's indices use
+};
+
+Result<Edit> through(const Program& program, Id id, BufferIndex which, const Through& how) {
   const Path path = TRY(block_path(program, id));
   const auto& realized = *path.back().as<BlockRealize>();
   const Block& block = *realized.block;
@@ -87,6 +114,12 @@ Result<Edit> reindex(const Program& program, Id id, BufferIndex which) {
     theirs.push_back(v);
     shape.push_back(iter->dom.extent);
     domains.push_back({int64(0), Linear(linear(iter->dom.extent - 1)).expr()});
+  }
+  if (how.map) {
+    const IndexMap used_map = TRY(restricted(*how.map, block, used));
+    own = used_map(own);
+    shape = TRY(image_of(used_map, shape, std::vector<Expr>(own.size(), int64(0)))).extents;
+    theirs = used_map(theirs);
   }
   for (const Expr& index : *indices) at.push_back(substitute(index, fresh));
   // The copy runs over the whole domain, so all of it must be elements of the buffer.
@@ -133,9 +166,9 @@ Result<Edit> reindex(const Program& program, Id id, BufferIndex which) {
   }
 
   const Buffer reindexed = with(*buffer, [&](BufferNode& copy) {
-    copy.name += "_reindex";
+    copy.name += how.suffix;
     copy.shape = shape;
-    copy.scope = "global";
+    copy.scope = how.scope;
     copy.data = buffer->data ? var(copy.name, buffer->data->dtype) : Var();
     copy.strides.clear();
     copy.elem_offset = Expr();
@@ -168,6 +201,17 @@ Result<Edit> reindex(const Program& program, Id id, BufferIndex which) {
   const Function after = with_body(program.function, body);
   if (auto refused = refuse_parallel_above(program, after, path, "reindex a buffer")) return *std::move(refused);
   return edited(program, after, next, {created});
+}
+
+}  // namespace
+
+Result<Edit> reindex(const Program& program, Id block, BufferIndex buffer) {
+  return through(program, block, buffer, {.suffix = "_reindex"});
+}
+
+Result<Edit> reindex_cache(const Program& program, Id block, BufferIndex buffer, const std::string& scope,
+                           const IndexMap& map) {
+  return through(program, block, buffer, {.scope = scope, .suffix = "_" + scope, .map = &map});
 }
 
 }  // namespace lathe::schedule::primitives

@@ -195,23 +195,51 @@ Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, cons
   return nest;
 }
 
-Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, const Region& region, const Path& where,
-               Id& next, Id& block_id) {
+std::vector<Interval> whole(const Buffer& buffer) {
+  std::vector<Interval> bounds;
+  for (const Expr& extent : buffer->shape) bounds.push_back({int64(0), Linear(linear(extent - 1)).expr()});
+  return bounds;
+}
+
+std::optional<std::vector<Interval>> bounds_of(const BlockRealize& realize, const Buffer& buffer) {
+  std::vector<Interval> bounds = whole(buffer);
+  if (is_int(realize.predicate, 1)) return bounds;
+  const Block& block = *realize.block;
+  bool first = true;
+  for (const Access& access : accesses(block.init ? seq({block.init, block.body}) : block.body)) {
+    if (access.buffer != buffer) continue;
+    for (size_t d = 0; d < bounds.size(); ++d) {
+      const Expr& index = access.region[d].min;
+      if (!is_int(access.region[d].extent, 1)) return std::nullopt;
+      if (as_int(index)) continue;
+      const auto iter = std::find_if(block.iter_vars.begin(), block.iter_vars.end(),
+                                     [&](const IterVar& v) { return index == Expr(v->var); });
+      if (iter == block.iter_vars.end()) return std::nullopt;
+      const Range& domain = (*iter)->dom;
+      const Interval mine{domain.min, Linear(linear(domain.min + domain.extent - 1)).expr()};
+      if (!first && !(same(bounds[d].low, mine.low) && same(bounds[d].high, mine.high))) return std::nullopt;
+      bounds[d] = mine;
+    }
+    first = false;
+  }
+  return bounds;
+}
+
+Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, const Region& region,
+               const std::vector<Interval>& bounds, const Path& where, Id& next, Id& block_id) {
   std::vector<IterVar> iters;
   std::vector<Expr> indices;
-  std::vector<Interval> domains;
   for (size_t d = 0; d < from->shape.size(); ++d) {
     const Var v = var(fmt::format("v{}", d));
     iters.push_back(make<IterVarNode>(Range{int64(0), from->shape[d]}, v, IterType::spatial));
     indices.push_back(v);
-    domains.push_back({int64(0), Linear(linear(from->shape[d] - 1)).expr()});
   }
   block_id = next++;
   const Ref<Block> block = make<Block>(
       iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
       std::vector<BufferRegion>{point_region(from, indices)}, std::vector<BufferRegion>{point_region(to, indices)},
       name, Stmt{}, Stmt(make<BufferStore>(to, load(from, indices), indices, Expr())), Attributes(), block_id);
-  return nest_over(block, region.dimensions, domains, where, false, next);
+  return nest_over(block, region.dimensions, bounds, where, false, next);
 }
 
 std::optional<Diagnostic> refuse_parallel_above(const Program& before, const Function& after, const Path& path,

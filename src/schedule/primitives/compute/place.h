@@ -35,9 +35,15 @@ bool runs_whole_domain(const BlockRealize& realize, const std::vector<const For*
 Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, const std::vector<Interval>& domains,
                const Path& where, bool keep_unit_loops, Id& next);
 
-// A block that copies `from` to `to` (same shape) over the region, clipped to the shape.
-Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, const Region& region, const Path& where,
-               Id& next, Id& block_id);
+// All of the buffer.
+std::vector<Interval> whole(const Buffer& buffer);
+// What the block can touch of the buffer at all, one interval a dimension: where its predicate cuts instances off, a
+// dimension that a variable indexes ends with the variable's domain. Nothing where that cannot be told.
+std::optional<std::vector<Interval>> bounds_of(const BlockRealize& realize, const Buffer& buffer);
+
+// A block that copies `from` to `to` (same shape) over the region, clipped to `bounds`.
+Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, const Region& region,
+               const std::vector<Interval>& bounds, const Path& where, Id& next, Id& block_id);
 
 // Why a loop on the path that runs at once no longer may, in what the program is edited to.
 std::optional<Diagnostic> refuse_parallel_above(const Program& before, const Function& after, const Path& path,

@@ -117,10 +117,15 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     bool exact = true;
     const auto ran = interval(realized.iter_values[i], domains_of(own), &exact);
     if (!ran || !exact) return problem(codes::region, "its own loops do not run over an interval");
-    if (is_int(realized.predicate, 1))
+    if (is_int(realized.predicate, 1)) {
       domain = *ran;
-    else if (!is_int(ran->low, 0))
-      domain.low = ran->low;  // the predicate cuts at the end of the domain only
+    } else {
+      // The predicate cuts at the end of the domain only.
+      if (!is_int(ran->low, 0)) domain.low = ran->low;
+      const auto beyond = difference(ran->high, domain.high);
+      if (!beyond) return problem(codes::region, "where its predicate ends its own loops could not be told");
+      if (*beyond < 0) domain.high = ran->high;
+    }
     domains.push_back(domain);
   }
   parts = domains;

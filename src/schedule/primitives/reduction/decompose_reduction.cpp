@@ -75,16 +75,7 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
   Ref<Block> init = make<Block>(init_iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
                                 std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, block->name + "_init", Stmt{},
                                 substitute(block->init, iter_vars), Attributes(), init_id);
-  Stmt nest = realize(values, predicate, with_regions(init));
-  for (size_t i = needed.size(); i-- > 0;)
-    nest = with(*needed[i], [&](For& copy) {
-      copy.loop_var = cast<VarNode>(loop_vars[copy.loop_var]);
-      copy.extent = substitute(copy.extent, loop_vars);
-      if (copy.kind == ForKind::parallel) copy.kind = ForKind::serial;
-      copy.body = nest;
-      copy.annotations = {};
-      copy.id = next++;
-    });
+  const Stmt nest = copied_nest(needed, loop_vars, realize(values, predicate, with_regions(init)), next);
 
   Ref<Block> update = with(*block, [&](Block& copy) {
     copy.name += "_update";
