@@ -242,8 +242,8 @@ const std::vector<InstructionKind> kinds{
     {"reindex_cache_write", cached_by_map<&Schedule::reindex_cache_write>},
     {"storage_align",
      [](Schedule& s, const Instruction& i) -> Outputs {
-       TRY(s.storage_align(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<int64_t>(i, 2)),
-                           TRY(input<int64_t>(i, 3)), TRY(input<int64_t>(i, 4))));
+       TRY(s.storage_align(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), attribute_or(i, "axis", int64_t{0}),
+                           attribute_or(i, "factor", int64_t{0}), attribute_or(i, "offset", int64_t{0})));
        return std::vector<Argument>{};
      }},
     {"unsafe_set_dtype",

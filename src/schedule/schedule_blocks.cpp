@@ -117,7 +117,7 @@ Status Schedule::storage_align(BlockRV block, int64_t write_buffer_index, int64_
   const Handle handle = *TRY(find(block));
   accept(handle.function,
          TRY(primitives::storage_align(program(handle.function), handle.id, write_buffer_index, axis, factor, offset)));
-  record("storage_align", {block, write_buffer_index, axis, factor, offset}, {}, {});
+  record("storage_align", {block, write_buffer_index}, {{"axis", axis}, {"factor", factor}, {"offset", offset}}, {});
   return support::success();
 }
 

@@ -301,8 +301,8 @@ class Schedule:
         raise AttributeError(f"a schedule has no '{name}'" + (f"; the nearest name is '{near[0]}'" if near else ""))
 
 
-_BY_WRITES = {"cache_write", "reindex_cache_write", "set_scope", "write_at", "storage_align", "unsafe_set_dtype",
-              "rolling_buffer", "set_axis_separator"}  # fmt: skip
+_BY_WRITES = {"cache_write", "cache_inplace", "reindex_cache_write", "set_scope", "write_at", "storage_align",
+              "unsafe_set_dtype", "rolling_buffer", "set_axis_separator"}  # fmt: skip
 _BY_KIND = {"reindex", "transform_layout"}
 _BUFFERS = ("read_buffer_index", "write_buffer_index", "buffer_index", "buffer")
 
