@@ -29,6 +29,12 @@ std::string described(const Value& value) {
   return node ? "a " + std::string(node->node_class().name) : "nothing";
 }
 
+// Logical kinds take bool, arithmetic takes numbers; addresses are compared at most.
+void check_operand(std::string_view kind, DType dtype, bool logical, bool comparison) {
+  const bool fits = logical ? dtype.is_bool() : comparison || !(dtype.is_handle() || dtype.is_void());
+  if (!fits) refuse_made(fmt::format("{} of {}, which is no {}", kind, dtype.str(), logical ? "bool" : "number"));
+}
+
 // Sees the fields of a kind that has `a` and `b` of one dtype.
 template <class... Kinds>
 void check_operands(const Node& node, KindList<Kinds...>) {
@@ -40,6 +46,8 @@ void check_operands(const Node& node, KindList<Kinds...>) {
           .code = codes::dtype_mismatch,
           .message = fmt::format("{} of {} and {}", T::kind_name, n.a->dtype.str(), n.b->dtype.str()),
           .help = "convert one of them with astype"});
+    check_operand(T::kind_name, n.a->dtype, std::is_same_v<T, And> || std::is_same_v<T, Or>,
+                  std::is_same_v<T, EQ> || std::is_same_v<T, NE>);
   };
   (check(std::type_identity<Kinds>{}), ...);
 }
@@ -119,6 +127,7 @@ NodeRef node_from(FieldPlace place, const Value& value, std::string_view family,
 
 void check_made(const Node& node) {
   check_operands(node, Binary{});
+  if (const auto* n = node_as<Not>(node)) check_operand(Not::kind_name, n->a->dtype, true, false);
   if (const auto* n = node_as<IntImm>(node); n && !(n->dtype.is_integer() || n->dtype.is_bool()))
     refuse_made("IntImm of " + n->dtype.str() + ", which is no integer type");
   if (const auto* n = node_as<FloatImm>(node); n && !n->dtype.is_floating())

@@ -55,6 +55,8 @@ TEST(Construct, refuses_what_a_field_cannot_hold) {
             "Call: 'op' takes the name of a row that exists, not 'no_such'");
   EXPECT_EQ(refusal_of<Call>({Value("float32"), Value("exp"), Value(Value::List{})}), "exp takes 1 arguments, not 0");
   EXPECT_EQ(refusal_of<IntImm>({Value("float32"), Value(1)}), "IntImm of float32, which is no integer type");
+  EXPECT_EQ(refusal_of<Not>({Value(x)}), "Not of int64, which is no bool");
+  EXPECT_EQ(refusal_of<Mul>({Value("text"), Value("text")}), "Mul of handle, which is no number");
   EXPECT_EQ(refusal_of<Ramp>({Value(x), Value(1), Value(0)}), "Ramp of 0 lanes; there are 1 to 65535");
   EXPECT_EQ(refusal_of<Shuffle>({Value(Value::List{}), Value(Value::List{})}),
             "Shuffle takes at least one vector and at most 65535 indices");
