@@ -93,7 +93,7 @@ PRIMITIVES = {
     "reverse_compute_inline": "block",
     "decompose_reduction": "block, loop",
     "rfactor": "loop | factor_axis",
-    "storage_align": "block, buffer_index, axis, factor, offset",
+    "storage_align": "block, buffer_index | axis, factor, offset",
     "set_scope": "block, buffer_index, storage_scope",
     "unsafe_set_dtype": "block, buffer_index, dtype",
     "blockize": "target | preserve_unit_iters=True",
