@@ -1,4 +1,6 @@
 // Reading a printed trace: lines of "outputs = sch.method(arguments)" in Python's spelling.
+#include <charconv>
+
 #include "schedule/analysis/tree.h"
 #include "schedule/codes.h"
 #include "schedule/instruction.h"
@@ -116,16 +118,13 @@ class Reader {
       const std::string_view digits = "+-.0123456789einfa";
       while (at_ < line_.size() && digits.find(line_[at_]) != std::string_view::npos) ++at_;
       const std::string text(line_.substr(start, at_ - start));
-      try {
-        size_t used = 0;
-        Argument value;
-        if (text.find_first_of(".eni") == std::string::npos)
-          value = static_cast<int64_t>(std::stoll(text, &used));
-        else
-          value = std::stod(text, &used);
-        if (used == text.size()) return value;
-      } catch (const std::exception&) {
-      }
+      const char *const first = text.data(), *const last = first + text.size();
+      int64_t whole = 0;
+      if (const auto [end, error] = std::from_chars(first, last, whole); error == std::errc() && end == last)
+        return Argument(whole);
+      double real = 0;
+      if (const auto [end, error] = std::from_chars(first, last, real); error == std::errc() && end == last)
+        return Argument(real);
       return problem(fmt::format("'{}' is no number", text));
     }
     const size_t start = at_;

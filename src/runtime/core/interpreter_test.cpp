@@ -11,7 +11,6 @@ namespace {
 using abi::FunctionWriter;
 using abi::Opcode;
 using abi::ProgramWriter;
-using abi::StorageKind;
 using abi::ValueKind;
 
 // A program from scalars to one scalar, as the body makes it.
@@ -289,8 +288,8 @@ TEST(interpreter, reads_dims_and_elements_and_writes_elements) {
     const Model model = program.finish(y);
     HostTensor<uint8_t> bytes(u8, {2 * 3 * dtype.bits / 8});
     bytes.data[0] = 100;
-    for (int i = 0; i < dtype.bits / 8; ++i)
-      bytes.data[static_cast<size_t>(5 * dtype.bits / 8 + i)] = 0xFF;  // -1 or 255
+    const size_t size = dtype.bits / 8;
+    for (size_t i = 0; i < size; ++i) bytes.data[5 * size + i] = 0xFF;  // -1 or 255
     int64_t shape[] = {2, 3};
     const DLTensor x = {bytes.data.data(), {kDLCPU, 0}, 2, dtype, shape, nullptr, 0};
     const Managed out = run_tensor(context_of(model), x);

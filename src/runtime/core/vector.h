@@ -26,7 +26,8 @@ struct Vector {
     if (wanted <= capacity) return true;
     uint64_t grown = capacity < 8 ? 8 : capacity * 2;
     if (grown < wanted) grown = wanted;
-    if (grown > UINT64_MAX / sizeof(Element)) return false;
+    if (grown > UINT64_MAX / sizeof(Element)) return false;  // NOLINT(bugprone-sizeof-expression)
+    // Elements may be pointers themselves. NOLINTNEXTLINE(bugprone-sizeof-expression)
     void* moved = std::realloc(static_cast<void*>(elements), grown * sizeof(Element));
     if (moved == nullptr) return false;
     elements = static_cast<Element*>(moved);

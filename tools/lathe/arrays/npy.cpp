@@ -81,7 +81,7 @@ Result<ir::TensorData> read_npy(const std::string& path) {
   if (!file || std::filesystem::is_directory(path, failure)) return refuse(path, "there is no such file");
   const std::string all((std::istreambuf_iterator<char>(file)), {});
   if (all.size() < 10 || all.compare(0, 6, "\x93NUMPY") != 0) return refuse(path, "this is not a .npy file");
-  const int version = all[6];
+  const int version = static_cast<uint8_t>(all[6]);
   size_t length = static_cast<uint8_t>(all[8]) | static_cast<size_t>(static_cast<uint8_t>(all[9])) << 8;
   size_t begin = 10;
   if (version > 1) {
