@@ -12,6 +12,7 @@
 #include "driver/pipeline.h"
 #include "driver/print.h"
 #include "driver/verify_module.h"
+#include "ir/visit.h"
 #include "runtime/core/call_state.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/thread_count.h"

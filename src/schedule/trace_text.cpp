@@ -119,12 +119,11 @@ class Reader {
       while (at_ < line_.size() && digits.find(line_[at_]) != std::string_view::npos) ++at_;
       const std::string text(line_.substr(start, at_ - start));
       const char *const first = text.data(), *const last = first + text.size();
+      const bool is_real = text.find_first_of(".eni") != std::string::npos;
       int64_t whole = 0;
-      if (const auto [end, error] = std::from_chars(first, last, whole); error == std::errc() && end == last)
-        return Argument(whole);
       double real = 0;
-      if (const auto [end, error] = std::from_chars(first, last, real); error == std::errc() && end == last)
-        return Argument(real);
+      const auto [end, error] = is_real ? std::from_chars(first, last, real) : std::from_chars(first, last, whole);
+      if (error == std::errc() && end == last) return is_real ? Argument(real) : Argument(whole);
       return problem(fmt::format("'{}' is no number", text));
     }
     const size_t start = at_;
