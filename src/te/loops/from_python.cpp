@@ -32,18 +32,15 @@ void merge_subscripts(script::syntax::Tree& tree) {
 }
 
 const script::syntax::Stmt& only_function(const script::syntax::Tree& tree) {
-  const script::syntax::Stmt* found = nullptr;
+  std::vector<const script::syntax::Stmt*> found;
   for (const script::syntax::Stmt* s : tree.body)
-    if (s->kind == script::syntax::StmtKind::function && !std::exchange(found, s)) continue;
-  const bool alone = found && std::count_if(tree.body.begin(), tree.body.end(), [](const auto* s) {
-                                return s->kind == script::syntax::StmtKind::function;
-                              }) == 1;
-  if (!alone)
+    if (s->kind == script::syntax::StmtKind::function) found.push_back(s);
+  if (found.size() != 1)
     throw support::DiagnosticError(
         support::Diagnostic{.code = codes::not_loops,
                             .place = support::TextRange{tree.source, 0, 0},
-                            .message = found ? "the text has several functions" : "the text has no function"});
-  return *found;
+                            .message = found.empty() ? "the text has no function" : "the text has several functions"});
+  return *found[0];
 }
 
 }  // namespace

@@ -424,7 +424,7 @@ std::optional<Value> LoopReader::other_path(const std::string& path, const Synta
     if (!assigned_.count(path.substr(6)))
       fail(codes::unassigned, e, "'" + path.substr(6) + "' may be read here before it has a value",
            "assign it first, on a line that always runs");
-    if (local.value) return *local.value;
+    if (local.value) return local.value;
     return Expr(ir::make<ir::BufferLoad>(local.buffer, local.indices));
   }
   if (path == "python.math.pi" || path == "python.numpy.pi") return 3.14159265358979323846;

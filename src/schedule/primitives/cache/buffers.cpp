@@ -38,6 +38,32 @@ std::optional<Diagnostic> refuse_fixed(const PrimFunc& function, const Buffer& b
   return std::nullopt;
 }
 
+Buffer cache_of(const Buffer& buffer, const std::string& scope_name) {
+  return with(*buffer, [&](BufferNode& copy) {
+    copy.name += "_" + scope_name;
+    copy.scope = scope_name;
+    copy.data = buffer->data ? var(copy.name, buffer->data->dtype) : Var();
+    copy.strides.clear();
+    copy.elem_offset = Expr();
+  });
+}
+
+bool touched_by_others(const Stmt& s, const Buffer& buffer, const Block& block) {
+  for (const Access& access : accesses(s))
+    if (access.buffer == buffer && access.block != &block) return true;
+  return false;
+}
+
+size_t alone_around(const Path& path, const Buffer& buffer) {
+  const Block& block = *path.back().as<BlockRealize>()->block;
+  size_t at = path.size() - 1;
+  while (at > 0 && !path[at - 1].is<Block>() && !path[at - 1].is<BlockRealize>() &&
+         !touched_by_others(path[at - 1], buffer, block))
+    --at;
+  while (at + 1 < path.size() && path[at].is<SeqStmt>()) ++at;
+  return at;
+}
+
 Result<size_t> below_loop(const Path& path, Id id, std::string_view verb) {
   for (size_t at = path.size() - 1; at-- > 0 && !path[at].is<Block>();) {
     const auto* loop = path[at].as<For>();

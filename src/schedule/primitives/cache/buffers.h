@@ -12,6 +12,16 @@ Result<Buffer> buffer_of(const Path& path, BufferIndex which);
 // Why the buffer's shape and elements are not the schedule's to change: it is a parameter, or is seen as memory.
 std::optional<Diagnostic> refuse_fixed(const PrimFunc& function, const Buffer& buffer, std::string_view verb);
 
+// A buffer for a copy of `buffer` in another scope, compact: "A_local".
+Buffer cache_of(const Buffer& buffer, const std::string& scope_name);
+
+// Whether a block other than `block` touches the buffer in `s`.
+bool touched_by_others(const Stmt& s, const Buffer& buffer, const Block& block);
+
+// Where on the path to a block the largest statement is, within its scope, in which the block alone touches the buffer.
+// A sequence is left whole only when it is all of the body: copies go right beside the block's own statement.
+size_t alone_around(const Path& path, const Buffer& buffer);
+
 // Where on the path to a block the statement of the loop's body is that holds the block. `verb`: "read".
 Result<size_t> below_loop(const Path& path, Id loop, std::string_view verb);
 

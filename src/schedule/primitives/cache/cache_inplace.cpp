@@ -38,15 +38,7 @@ Result<Edit> cache_inplace(const Program& program, Id id, int64_t index, const s
   if (block.init || !reads || first->writes)
     return problem(codes::region, fmt::format("it does not read '{}' before it writes it", buffer->name));
 
-  // The largest statement around the block in which only the block touches the buffer.
-  size_t at = path.size() - 1;
-  const auto only_mine = [&](const Stmt& s) {
-    for (const Access& access : accesses(s))
-      if (access.buffer == buffer && access.block != &block) return false;
-    return true;
-  };
-  while (at > 0 && !path[at - 1].is<Block>() && !path[at - 1].is<BlockRealize>() && only_mine(path[at - 1])) --at;
-  while (at + 1 < path.size() && path[at].is<SeqStmt>()) ++at;
+  const size_t at = alone_around(path, buffer);
   const Stmt around = path[at];
   auto region = touched(accesses(around), [&](const Access& access) { return access.buffer == buffer; });
   const auto bounds = bounds_of(realized, buffer);
@@ -54,13 +46,7 @@ Result<Edit> cache_inplace(const Program& program, Id id, int64_t index, const s
     return problem(codes::region,
                    fmt::format("which elements of '{}' it updates is not an exact region", buffer->name));
 
-  const Buffer cache = with(*buffer, [&](BufferNode& copy) {
-    copy.name += "_" + scope_name;
-    copy.scope = scope_name;
-    copy.data = buffer->data ? var(copy.name, buffer->data->dtype) : Var();
-    copy.strides.clear();
-    copy.elem_offset = Expr();
-  });
+  const Buffer cache = cache_of(buffer, scope_name);
   Id next = program.next, in_id = 0, out_id = 0;
   const Path where(path.begin(), path.begin() + static_cast<ptrdiff_t>(at));
   const Stmt in = copy_nest(buffer->name + "_" + scope_name, buffer, cache, *region, *bounds, where, next, in_id);

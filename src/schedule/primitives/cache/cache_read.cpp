@@ -54,13 +54,7 @@ Result<Edit> read_through(const Program& program, const Path& path, size_t at, c
   if (support::flip(cache_read_shifts_region) && !region->dimensions.empty())
     region->dimensions.back().low = region->dimensions.back().low + 1;
 
-  const Buffer cache = with(*buffer, [&](BufferNode& copy) {
-    copy.name += "_" + scope_name;
-    copy.scope = scope_name;
-    copy.data = buffer->data ? var(copy.name, buffer->data->dtype) : Var();
-    copy.strides.clear();
-    copy.elem_offset = Expr();
-  });
+  const Buffer cache = cache_of(buffer, scope_name);
   Id next = program.next, copy_id = 0;
   const Path where(path.begin(), path.begin() + static_cast<ptrdiff_t>(at));
   const Stmt copy = copy_nest(buffer->name + "_" + scope_name, buffer, cache, *region, *bounds, where, next, copy_id);

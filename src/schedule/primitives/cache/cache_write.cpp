@@ -10,12 +10,6 @@ LATHE_FAULT(cache_write_shifts_region, "schedule_test", "cache_write: one elemen
 
 namespace {
 
-bool touched_by_others(const Stmt& s, const Buffer& buffer, const Block& block) {
-  for (const Access& access : accesses(s))
-    if (access.buffer == buffer && access.block != &block) return true;
-  return false;
-}
-
 // The buffer that the block writes under that number; a reason where it is the root.
 Result<Buffer> written_buffer(const Path& path, int64_t index) {
   const auto problem = [&](std::string why) {
@@ -65,13 +59,7 @@ Result<Edit> write_through(const Program& program, const Path& path, size_t at, 
   if (support::flip(cache_write_shifts_region) && !region->dimensions.empty())
     region->dimensions.back().low = region->dimensions.back().low + 1;
 
-  const Buffer cache = with(*buffer, [&](BufferNode& copy) {
-    copy.name += "_" + scope_name;
-    copy.scope = scope_name;
-    copy.data = buffer->data ? var(copy.name, buffer->data->dtype) : Var();
-    copy.strides.clear();
-    copy.elem_offset = Expr();
-  });
+  const Buffer cache = cache_of(buffer, scope_name);
   Id next = program.next, copy_id = 0;
   const Path where(path.begin(), path.begin() + static_cast<ptrdiff_t>(at));
   const Stmt copy = copy_nest(block.name + "_" + scope_name, cache, buffer, *region, *bounds, where, next, copy_id);
@@ -88,15 +76,7 @@ Result<Edit> write_through(const Program& program, const Path& path, size_t at, 
 Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std::string& scope_name) {
   const Path path = TRY(block_path(program, id));
   const Buffer buffer = TRY(written_buffer(path, index));
-  const Block& block = *path.back().as<BlockRealize>()->block;
-  // The largest statement around the block in which only the block touches the buffer.
-  size_t at = path.size() - 1;
-  while (at > 0 && !path[at - 1].is<Block>() && !path[at - 1].is<BlockRealize>() &&
-         !touched_by_others(path[at - 1], buffer, block))
-    --at;
-  // A sequence is left whole only when it is all of the body: the copy goes right behind the block's own statement.
-  while (at + 1 < path.size() && path[at].is<SeqStmt>()) ++at;
-  return write_through(program, path, at, buffer, scope_name);
+  return write_through(program, path, alone_around(path, buffer), buffer, scope_name);
 }
 
 Result<Edit> write_at(const Program& program, Id loop, Id id, int64_t index, const std::string& scope_name) {
