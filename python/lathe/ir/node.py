@@ -419,9 +419,15 @@ def _not_built(self, *args, **named):
     raise TypeError(f"{type(self).__name__} is not built from Python; programs come from scripts and importers")
 
 
-import enum  # noqa: E402
+def _value_as(number):
+    return lambda self: number(self.value)
 
 
 _make_classes()
+for _kind, _names, _number in (("IntImm", ("int", "float", "index"), int), ("FloatImm", ("float",), float)):
+    for _name in _names:
+        _read = _value_as(float if _name == "float" else _number)
+        name_function(_read, "lathe.tir", _kind, f"__{_name}__")
+        setattr(NODE_CLASSES["expr", _kind], f"__{_name}__", _read)
 
 __all__ = ["BaseFunc", "ForKind", "IRModule", "NODE_CLASSES", "Node", "PrimExpr", "Range", "Stmt", "as_expr"]

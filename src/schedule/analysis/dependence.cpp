@@ -228,8 +228,9 @@ bool allocated_in(const Stmt& root, const Buffer& buffer) {
   return found;
 }
 
-// Whether what a write touches, in one iteration of the loops that both are in, certainly covers a read.
-bool covers(const Access& write, const Access& read, arith::Analyzer& analyzer) {
+// Whether what a write touches, in one iteration of `loop` and the loops in it that both are in, certainly covers a
+// read.
+bool covers(const For& loop, const Access& write, const Access& read) {
   // An init runs in the first instances only.
   if (!write.certain || write.is_init || write.predicate || write.region.size() != read.region.size()) return false;
   size_t common = 0;
@@ -239,16 +240,24 @@ bool covers(const Access& write, const Access& read, arith::Analyzer& analyzer) 
     return domains_of({loops.begin() + static_cast<ptrdiff_t>(common), loops.end()});
   };
   const Domains around_write = own(write.loops), around_read = own(read.loops);
+  arith::Analyzer analyzer;
+  bool bound = false;
+  // What the difference of two bounds does not tell may follow from the domains of the loops that both are in.
+  const auto at_least = [&](const Expr& a, const Expr& b) {
+    if (const auto gap = difference(a, b)) return *gap >= 0;
+    if (!bound) analyzer.bind(loop.loop_var, Range{loop.min, loop.extent});
+    for (size_t k = 0; k < common && !bound; ++k)
+      analyzer.bind(write.loops[k]->loop_var, Range{write.loops[k]->min, write.loops[k]->extent});
+    bound = true;
+    return analyzer.can_prove(a >= b);
+  };
   for (size_t d = 0; d < write.region.size(); ++d) {
     bool exact = true;
     const auto from = interval(write.region[d].min, around_write, &exact);
     const auto low = interval(read.region[d].min, around_read);
     const auto high = interval(Linear(linear(read.region[d].min + read.region[d].extent)).expr(), around_read);
     if (!from || !low || !high || !exact || !is_int(write.region[d].extent, 1)) return false;
-    const auto before = difference(low->low, from->low);
-    const auto after = difference(from->high + 1, high->high);
-    if (!(before ? *before >= 0 : analyzer.can_prove(low->low >= from->low))) return false;
-    if (!(after ? *after >= 0 : analyzer.can_prove(from->high + 1 >= high->high))) return false;
+    if (!at_least(low->low, from->low) || !at_least(from->high + 1, high->high)) return false;
   }
   return true;
 }
@@ -296,7 +305,6 @@ bool private_to_iteration(const For& loop, const Buffer& buffer, const PrimFunc&
   const std::vector<Access> all = accesses(loop.body);
   for (const Access& access : all) inside += access.buffer == buffer;
   if (inside != everywhere) return false;
-  arith::Analyzer analyzer;
   for (const Access& read : all) {
     if (read.buffer != buffer || read.writes) continue;
     if (read.opaque) return false;
@@ -307,7 +315,7 @@ bool private_to_iteration(const For& loop, const Buffer& buffer, const PrimFunc&
                    });
     for (const Access& write : all)
       covered = covered || (write.buffer == buffer && write.writes && write.order < read.order &&
-                            write.block != read.block && covers(write, read, analyzer));
+                            write.block != read.block && covers(loop, write, read));
     if (!covered) return false;
   }
   return true;

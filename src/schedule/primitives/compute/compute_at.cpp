@@ -7,6 +7,26 @@ namespace lathe::schedule::primitives {
 
 LATHE_FAULT(compute_at_shrinks_region, "schedule_test", "compute_at: one element too few is computed");
 
+namespace {
+
+// Memory that the threads of a block share holds what any of them needs: the region over all of them.
+std::optional<Region> of_all_threads(Region region, const Path& target) {
+  std::vector<const For*> threads;
+  for (const Stmt& s : target)
+    if (const auto* loop = s.as<For>();
+        loop && loop->kind == ForKind::thread_binding && loop->thread_binding->thread_tag.rfind("threadIdx", 0) == 0)
+      threads.push_back(loop);
+  const Domains domains = domains_of(threads);
+  for (Interval& dimension : region.dimensions) {
+    const auto low = interval(dimension.low, domains), high = interval(dimension.high, domains);
+    if (!low || !high) return std::nullopt;
+    dimension = {low->low, high->high};
+  }
+  return region;
+}
+
+}  // namespace
+
 Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops) {
   const Path path = TRY(block_path(program, block_id));
   const Path target = path_to(program.function->body, loop_id);
@@ -91,7 +111,8 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   std::vector<bool> narrowed(parts.size());
   for (const Access& write : accesses(block->body)) {
     if (!write.writes) continue;
-    const auto region = touched(inside, [&](const Access& access) { return access.buffer == write.buffer; });
+    auto region = touched(inside, [&](const Access& access) { return access.buffer == write.buffer; });
+    if (region && write.buffer->scope.rfind("shared", 0) == 0) region = of_all_threads(*std::move(region), target);
     if (!region)
       return problem(codes::region,
                      fmt::format("which part of '{}' an iteration needs could not be told", write.buffer->name));

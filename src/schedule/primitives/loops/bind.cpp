@@ -14,6 +14,48 @@ constexpr std::string_view thread_axes[] = {"blockIdx.x",  "blockIdx.y", "blockI
                                             "threadIdx.z", "vthread",    "vthread.x",  "vthread.y",   "vthread.z"};
 
 bool is_bound(const For& loop) { return loop.kind == ForKind::thread_binding; }
+bool is_thread(const For& loop) { return is_bound(loop) && loop.thread_binding->thread_tag.rfind("threadIdx", 0) == 0; }
+
+// Whether a node's value may differ among threads: it names one of their variables.
+bool differs(const NodeRef& node, const std::vector<Var>& of_threads) {
+  return std::any_of(of_threads.begin(), of_threads.end(), [&](const Var& v) { return uses_var(node, v); });
+}
+
+// Why threads may not share the iterations of `path`'s last loop, each taking its own: every thread would have to run
+// all of them and do the same. Then what one of them writes into shared memory is what all of them would have written.
+std::optional<std::string> not_shared(const Path& path) {
+  const For& loop = *path.back().as<For>();
+  std::vector<Var> of_threads;  // what differs among threads
+  const For* launch = nullptr;
+  for (const Stmt& s : path) {
+    if (const auto* outer = s.as<For>(); outer && outer != &loop) {
+      if (is_bound(*outer) && !launch) launch = outer;
+      if (differs(outer->min, of_threads) || differs(outer->extent, of_threads))
+        return fmt::format("threads run {} differently often", name_of(*outer));
+      if (is_thread(*outer)) of_threads.push_back(outer->loop_var);
+    } else if (const auto* branch = s.as<IfThenElse>()) {
+      if (differs(branch->condition, of_threads)) return "not every thread gets there";
+    } else if (const auto* let = s.as<LetStmt>()) {
+      if (differs(let->value, of_threads)) of_threads.push_back(let->var);
+    } else if (const auto* realize = s.as<BlockRealize>()) {
+      if (differs(realize->predicate, of_threads)) return "not every thread gets there";
+      for (size_t k = 0; k < realize->iter_values.size(); ++k)
+        if (differs(realize->iter_values[k], of_threads)) of_threads.push_back(realize->block->iter_vars[k]->var);
+    } else if (s.is<While>()) {
+      return "a while loop is around it";
+    }
+  }
+  if (differs(Stmt(&loop), of_threads)) return "what it does depends on the thread";
+  if (effect_in(Stmt(&loop))) return "it calls what is not known";
+  for (const Buffer& buffer : buffers_written(Stmt(&loop)))
+    if (buffer->scope.rfind("shared", 0) != 0)
+      return fmt::format("it writes '{}', which is in scope '{}', not shared", buffer->name, buffer->scope);
+  const std::vector<Buffer> changing = buffers_written(Stmt(launch));
+  for (const Buffer& buffer : buffers_read(Stmt(&loop)))
+    if (std::find(changing.begin(), changing.end(), buffer) != changing.end())
+      return fmt::format("it reads '{}', which the threads write", buffer->name);
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -42,8 +84,11 @@ Result<Edit> bind(const Program& program, Id id, const std::string& axis) {
       return problem(codes::loop_kind,
                      fmt::format("it is inside {}, which is {}", name_of(*outer), kind_name(outer->kind)));
     if (is_bound(*outer) && launch == &loop) launch = outer;
-    if (is_bound(*outer) && outer->thread_binding->thread_tag == axis)
-      return problem(codes::loop_kind, fmt::format("{} around it is bound to that axis", name_of(*outer)));
+    if (!is_bound(*outer) || outer->thread_binding->thread_tag != axis) continue;
+    const auto why = is_thread(*outer) ? not_shared(path) : std::optional<std::string>("a launch has one of it");
+    if (why)
+      return problem(codes::loop_kind,
+                     fmt::format("{} around it is bound to that axis, and {}", name_of(*outer), *why));
   }
   std::optional<Diagnostic> refused;
   each_statement(loop.body, [&](const Stmt& s) {

@@ -34,9 +34,11 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
         return problem(fmt::format("{}, which its reduce axis '{}' needs, is outside {}", name_of(*loop),
                                    block->iter_vars[i]->var->name, name_of(*inside[0])));
   }
+  // The init goes past what else the loop does; the rest of the block stays where it is.
   for (const Ref<BlockRealize>& other : outer_blocks(inside[0]->body))
-    if (other->block != block && conflict(other, path.back()))
-      return problem(fmt::format("{} inside {} touches the same buffers", name_of(*other->block), name_of(*inside[0])));
+    if (other->block != block && conflict(other, block->init))
+      return problem(
+          fmt::format("{} inside {} touches what its init does", name_of(*other->block), name_of(*inside[0])));
 
   // The init's own loops: copies of those that its spatial variables (or its predicate's spatial part) need.
   Id next = program.next;

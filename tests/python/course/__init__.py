@@ -1,0 +1,1 @@
+"""Programs as the field's course writes them: read, scheduled, run, compared with NumPy."""
