@@ -40,8 +40,7 @@ if(LATHE_PYTHON AND TARGET lathe_tool AND binding_sources)
   # What editors and type checkers know of the package.
   add_custom_command(
     OUTPUT ${CMAKE_BINARY_DIR}/stubs/_lathe.pyi
-    COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${CMAKE_SOURCE_DIR}/python
-      ${Python_EXECUTABLE} -m scripts.stubs ${CMAKE_BINARY_DIR}/stubs
+    COMMAND ${Python_EXECUTABLE} -m scripts.stubs ${CMAKE_BINARY_DIR}/stubs
     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
     DEPENDS lathe_python ${CMAKE_SOURCE_DIR}/scripts/stubs.py VERBATIM)
   add_custom_target(lathe_stubs DEPENDS ${CMAKE_BINARY_DIR}/stubs/_lathe.pyi)

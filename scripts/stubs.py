@@ -19,7 +19,9 @@ MODULES = {
 
 
 def write(folder):
-    """Writes every stub; the package must be importable."""
+    """Writes every stub, of the package as it lies in the checkout. What else Python finds it finds there too: pip builds
+    with packages that are on the path of this process alone."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
     for module, place in MODULES.items():
         path = Path(folder) / place
         path.parent.mkdir(parents=True, exist_ok=True)
