@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "abi/artifact.h"
+#include "abi/call_kernel.h"
 #include "codegen/emit/backends.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/link.h"
@@ -190,7 +191,7 @@ struct BuiltFunctions::Call {
     int32_t status = 0;
     {
       const runtime::FloatModeScope mode(state.float_control);
-      status = kernel(&runtime::services, &state, buffers.data(), scalars.data());
+      status = abi::call_kernel(kernel, &runtime::services, &state, buffers.data(), scalars.data());
     }
     state.end_run();
     if (status == 0 && state.error_code.load() == 0) return support::success();

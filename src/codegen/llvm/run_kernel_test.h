@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "abi/call_kernel.h"
 #include "codegen/llvm/jit.h"
 
 namespace lathe::codegen::test {
@@ -27,21 +28,15 @@ struct CallState {
   }
 };
 
-// Generated code has no type before it for the sanitizer of calls to read.
-[[clang::no_sanitize("function")]] inline void run_body(LatheParallelBody body, void* closure, int64_t begin,
-                                                        int64_t end) {
-  body(closure, begin, end);
-}
-
 inline int32_t parallel_for(void* state, LatheParallelBody body, void* closure, int64_t extent, int64_t) {
   auto& call = *static_cast<CallState*>(state);
   std::vector<std::thread> threads;
   for (int t = 0; t < call.threads; ++t) {
     const int64_t begin = extent * t / call.threads, end = extent * (t + 1) / call.threads;
     if (call.threads == 1)
-      run_body(body, closure, begin, end);
+      abi::call_body(body, closure, begin, end);
     else
-      threads.emplace_back(run_body, body, closure, begin, end);
+      threads.emplace_back(abi::call_body, body, closure, begin, end);
   }
   for (std::thread& t : threads) t.join();
   return call.code;
@@ -80,12 +75,11 @@ inline const LatheServices& services() {
   return table;
 }
 
-[[clang::no_sanitize("function")]] inline int32_t call(const Loaded& loaded, size_t kernel,
-                                                       const std::vector<void*>& buffers,
-                                                       const std::vector<int64_t>& scalars = {},
-                                                       CallState* state = nullptr) {
+inline int32_t call(const Loaded& loaded, size_t kernel, const std::vector<void*>& buffers,
+                    const std::vector<int64_t>& scalars = {}, CallState* state = nullptr) {
   CallState own;
-  return loaded->functions().at(kernel)(&services(), state ? state : &own, buffers.data(), scalars.data());
+  return abi::call_kernel(loaded->functions().at(kernel), &services(), state ? state : &own, buffers.data(),
+                          scalars.data());
 }
 
 }  // namespace lathe::codegen::test

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "abi/call_kernel.h"
 #include "runtime/core/device.h"
 
 namespace lathe::runtime {
@@ -44,10 +45,9 @@ int32_t copy(Queue*, void* to, const void* from, uint64_t bytes) {
   return 0;
 }
 
-// The sanitizer of calls reads the bytes before a function for its type: generated code has none there, and its page
-// may be the first.
-[[clang::no_sanitize("function")]] int32_t launch(Queue* queue, const Launch& launch) {
-  const int32_t status = launch.kernel(launch.services, launch.call_state, launch.buffers, launch.scalars);
+int32_t launch(Queue* queue, const Launch& launch) {
+  const int32_t status =
+      abi::call_kernel(launch.kernel, launch.services, launch.call_state, launch.buffers, launch.scalars);
   auto* state = static_cast<CpuQueue*>(queue->state);
   if (state->status == 0) state->status = status;
   return status;

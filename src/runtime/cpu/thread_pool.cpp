@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #endif
 
+#include "abi/call_kernel.h"
 #include "runtime/cpu/environment.h"
 #include "runtime/cpu/thread_count.h"
 
@@ -117,16 +118,11 @@ void pin(pthread_t thread, int32_t index) {
 #endif
 }
 
-// Calls generated code, which has no type before it for the sanitizer of calls to read.
-[[clang::no_sanitize("function")]] void run_body(const Region& region, int64_t begin, int64_t end) {
-  region.body(region.closure, begin, end);
-}
-
 void run_part(const Region& region, int32_t parts, int32_t index) {
   const Part part = part_of(region.extent, parts, index);
   FloatModeScope mode(region.float_control);
   is_in_region = true;
-  run_body(region, part.begin, part.end);
+  abi::call_body(region.body, region.closure, part.begin, part.end);
   is_in_region = false;
 }
 
@@ -220,7 +216,7 @@ void run_region(const Region& region) {
   int32_t parts = part_count(region.extent, region.grain, region.threads);
   if (parts <= 1 || is_in_region || pool.forking.load(std::memory_order_relaxed) != 0 ||
       pool.busy.exchange(1, std::memory_order_acquire) != 0) {
-    run_body(region, 0, region.extent);
+    abi::call_body(region.body, region.closure, 0, region.extent);
     return;
   }
   parts = ensure_workers(parts - 1) + 1;
