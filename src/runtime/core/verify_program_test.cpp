@@ -209,7 +209,7 @@ TEST(verify_program, survives_damaged_programs) {
         case 3:
           word = random() % 2 == 0 ? 0xFFFFFFFFu : 0x80000000u;
           break;
-        case 4:
+        default:
           word = static_cast<uint32_t>(random() % 64);
           break;
       }

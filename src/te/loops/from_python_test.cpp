@@ -37,7 +37,6 @@ std::vector<std::string> blocks_of(const tir::Function& f) {
 
 TensorBuffer filled(const std::vector<int64_t>& shape, DType dtype = DType::float32()) {
   TensorBuffer t = TensorBuffer::zeros(dtype, shape);
-  const int64_t count = ir::as_int(ir::product({ir::int64(1)})).value() * t.elements();
   for (int64_t i = 0; i < t.elements(); ++i)
     dtype.is_floating() ? t.set_float(i, static_cast<double>((i * 7 + 3) % 11) - 5) : t.set_int(i, (i * 7 + 3) % 5);
   return t;
