@@ -123,6 +123,10 @@ void bind_driver(nb::module_& m) {
         return std::make_unique<Executable>(std::move(native), nullptr, threads);
       },
       nb::arg("path"), nb::arg("threads"), "A saved artifact.");
+  m.def(
+      "describe_target",
+      [](const std::string& target) { return target::parse_target(target).value_or_throw().to_json(); },
+      nb::arg("target"), "What a target is, as JSON.");
   m.def("save", save, nb::arg("executable"), nb::arg("path"), nb::arg("form").none(),
         "Writes a compiled model in the form that the extension or `form` names.");
 }

@@ -7,15 +7,8 @@ import statistics
 from .. import _lathe
 from ..errors import CompileError
 from ..ir.module import as_module
+from ..target import target_name
 from .array import NDArray
-
-
-def _target_name(target):
-    """The target as the compiler names it; the vocabulary calls this machine "llvm"."""
-    if target is None:
-        return "native"
-    kind = target if isinstance(target, str) else getattr(target, "name", None) or str(target)
-    return "native" if kind.split()[0] == "llvm" and "-mcpu" not in kind and "-mtriple" not in kind else kind
 
 
 def build(mod, target=None, *, disabled_passes=()):
@@ -24,7 +17,7 @@ def build(mod, target=None, *, disabled_passes=()):
     target: None or "llvm" for this machine; else as `lathe compile --target` takes it.
     """
     module = as_module(mod, "what is built")
-    return Module(_lathe.build_functions(module, _target_name(target), list(disabled_passes)))
+    return Module(_lathe.build_functions(module, target_name(target), list(disabled_passes)))
 
 
 def load_module(path):
