@@ -56,9 +56,8 @@ def run_lint(options):
 
 def run_bench(options):
     build.build("dev", ["product"])
-    if not (ROOT / "bench" / "__main__.py").exists():
-        raise setup.SetupError("there are no benchmarks yet: bench/__main__.py is missing")
-    parts.call(parts.python(), "-m", "bench", *options.arguments)
+    interpreter = setup.ensure_environment(extra=("requirements-check.txt", "requirements-bench.txt"))
+    parts.call(interpreter, "-m", "bench", *options.arguments, env=parts.environment(PYTHONPATH="python"))
 
 
 def run_demo(options):
@@ -119,7 +118,7 @@ COMMANDS = [
     ("check", run_check, check_options, "with --full: all that can be checked, in parts, resumable"),
     ("format", run_format, no_options, "format the C and C++ files"),
     ("lint", run_lint, no_options, "run clang-tidy over all sources"),
-    ("bench", run_bench, bench_options, "run the benchmarks"),
+    ("bench", run_bench, bench_options, "measure Lathe beside its peers; --help for what, --quick for a look"),
     ("update-expected", run_update_expected, filter_options, "rewrite the expected outputs of text tests, for review"),
     ("setup", run_setup, no_options, "only install what is needed (every command does)"),
     ("clean", run_clean, no_options, "remove the build folders and the link to the Python environment"),

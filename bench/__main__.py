@@ -1,0 +1,121 @@
+"""./dev bench: measures lines on peers, prints a table, and writes JSON or a page."""
+
+import argparse
+import importlib.metadata
+import json
+import platform
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench import report
+from bench.lines import all_lines, chosen_lines
+from bench.measure import QUICK, PeerFailed, Protocol, ask, measure
+from bench.peers import LATHE, PEERS
+from tests.support.worker import Worker
+
+
+def arguments_of(words):
+    parser = argparse.ArgumentParser(
+        prog="./dev bench", description="Measures Lathe beside its peers, by the protocol in docs/bench.md.",
+        epilog="example: ./dev bench --group matmul --threads 1 --save products.json --html products.html",
+    )  # fmt: skip
+    parser.add_argument("lines", nargs="*", help="names of lines (default: all)")
+    parser.add_argument("--group", action="append", default=[], help="the lines of a group")
+    parser.add_argument("--quick", action="store_true", help="few lines, few and short rounds")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads (default: 1,2)")
+    names = ",".join(peer.name for peer in PEERS)
+    parser.add_argument("--peers", help=f"which, of {names} (default: those that are quick to load)")
+    parser.add_argument("--list", action="store_true", help="print the lines and stop")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the results as JSON, line by line")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots")
+    parser.add_argument("--compare", nargs="+", type=Path, metavar="FILE",
+                        help="earlier results: two files are compared and nothing is run")  # fmt: skip
+    options = parser.parse_args(words)
+    if options.compare and len(options.compare) > 2:
+        parser.error("--compare takes one file of earlier results, or two")
+    try:
+        options.threads = [int(word) for word in options.threads.split(",")]
+        options.chosen = chosen_lines(options.lines, options.group, options.quick)
+    except ValueError as error:
+        parser.error(str(error))
+    options.chosen_peers = [peer for peer in PEERS if peer.default]
+    if options.peers:
+        names = options.peers.split(",")
+        unknown = set(names) - {peer.name for peer in PEERS}
+        if unknown:
+            parser.error(f"no peer is named '{sorted(unknown)[0]}'")
+        options.chosen_peers = [peer for peer in PEERS if peer.name in (*names, LATHE, "onnxruntime")]
+    return options
+
+
+def versions(peers):
+    return {peer.package: importlib.metadata.version(peer.package) for peer in peers if peer.name != LATHE}
+
+
+def cpu_name():
+    with open("/proc/cpuinfo") as file:
+        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    return f"{len(names)} x {names[0]}" if names else platform.machine()
+
+
+def say(text):
+    """What goes on, on one line that the next replaces; nothing where nobody looks."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def machine_limits(threads):
+    result = {}
+    for count in threads:
+        with Worker("bench.worker") as worker:
+            result[str(count)] = ask(worker, do="probe", threads=count, limits=True)
+    return result
+
+
+def run(options):
+    result = {
+        "cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "versions": versions(options.chosen_peers),
+        "machine": machine_limits(options.threads), "lines": [],
+    }  # fmt: skip
+    print(report.machine_text(result), flush=True)
+    protocol = QUICK if options.quick else Protocol()
+    with tempfile.TemporaryDirectory() as folder:
+        for line in options.chosen:
+            for threads in options.threads:
+                try:
+                    record = measure(line, threads, options.chosen_peers, protocol, result["machine"][str(threads)],
+                                     Path(folder), sys.executable, say)  # fmt: skip
+                except PeerFailed as failure:
+                    say("")
+                    print(f"{line.name}, {threads} threads: {failure}", flush=True)
+                    continue
+                result["lines"].append(record)
+                say("")
+                print("  ".join(cell for cell in report.row(record) if cell), flush=True)
+                if options.save:
+                    options.save.write_text(json.dumps(result, indent=1))
+    return result
+
+
+def main(words):
+    options = arguments_of(words)
+    if options.list:
+        for line in all_lines():
+            print(f"{line.group:10} {line.name}{'  (quick)' if line.quick else ''}")
+        return
+    earlier = [json.loads(path.read_text()) for path in options.compare or []]
+    if len(earlier) == 2:
+        print(report.change_table(*earlier))
+        return
+    result = run(options)
+    print("\n" + report.table(result))
+    if earlier:
+        print("\n" + report.change_table(earlier[0], result))
+    if options.html:
+        options.html.write_text(report.page(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,53 @@
+"""Language models against the float64 reference: BERT, and GPT-2 before and with a cache of keys and values."""
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.models.bert import bert
+from tests.models.gpt2 import gpt2
+from tests.support.backends import run_model
+from tests.support.float64 import reference_outputs, relative_error
+
+LANGUAGE_MODELS = {
+    "bert": lambda: bert(2, 9, features=24, heads=3, layers=2, inner=40, words=51),
+    "gpt2-prefill": lambda: gpt2(2, 7, features=24, heads=3, layers=2, words=51, positions=16),
+    "gpt2-decode": lambda: gpt2(2, 1, past=6, features=24, heads=3, layers=2, words=51, positions=16),
+}
+
+
+def language_feeds(model, seed):
+    rng, feeds = np.random.default_rng(seed), {}
+    for value in model.graph.input:
+        shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+        is_integer = value.type.tensor_type.elem_type == onnx.TensorProto.INT64
+        high = 2 if value.name == "mask" else 51
+        feeds[value.name] = rng.integers(0, high, shape) if is_integer else rng.standard_normal(shape, np.float32)
+    return feeds
+
+
+@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+def test_language_models_are_accurate_and_depend_on_their_input(backend, name):
+    model = LANGUAGE_MODELS[name]()
+    answers = []
+    for seed in (1, 2):
+        feeds = language_feeds(model, seed)
+        wanted = reference_outputs(model, feeds)
+        theirs = run_model("onnxruntime", model, feeds)
+        ours = run_model(backend, model, feeds)
+        for want, their, our in zip(wanted, theirs, ours):
+            assert relative_error(our, want) <= 2 * relative_error(their, want) + 1e-6
+        answers.append(wanted[0])
+    largest = max(np.abs(answer).max() for answer in answers)
+    assert np.abs(answers[0] - answers[1]).max() > 0.1 * largest
+
+
+def test_a_decoder_with_a_cache_continues_what_prefill_began():
+    options = dict(features=24, heads=3, layers=2, words=51, positions=16)
+    tokens = np.random.default_rng(3).integers(0, 51, (1, 8))
+    whole = reference_outputs(gpt2(1, 8, **options), {"x": tokens})
+    start = reference_outputs(gpt2(1, 7, **options), {"x": tokens[:, :7]})
+    cache = {f"past_{kind}_{i}": start[1 + 2 * i + k] for i in range(2) for k, kind in enumerate(("key", "value"))}
+    feeds = {"x": tokens[:, 7:], **{name: value.astype(np.float32) for name, value in cache.items()}}
+    last = reference_outputs(gpt2(1, 1, past=7, **options), feeds)
+    assert relative_error(last[0][:, 0], whole[0][:, 7]) < 1e-6

@@ -1,0 +1,169 @@
+"""ONNX models evaluated by PyTorch's operators: the float64 reference at full size, and a peer of the benchmarks.
+
+What Reshape, Slice and the like take as constants is kept as Python numbers, so that `torch.compile` sees one graph.
+"""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from onnx import helper, numpy_helper
+
+
+def pad_uneven(x, pads, value):
+    """Pads of ONNX, all starts before all ends, of the last dimensions of x."""
+    count = len(pads) // 2
+    order = [pads[d + end * count] for d in reversed(range(count)) for end in (0, 1)]
+    return F.pad(x, order, value=value) if any(order) else x
+
+
+CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+
+
+def conv(a, x, w, b=None):
+    count = w.dim() - 2
+    pads = a.get("pads", [0] * 2 * count)
+    even = pads[:count] == pads[count:]
+    x = x if even else pad_uneven(x, pads, 0.0)
+    return CONVOLUTIONS[count](x, w, b, stride=a.get("strides", 1), padding=pads[:count] if even else 0,
+                               dilation=a.get("dilations", 1), groups=a.get("group", 1))  # fmt: skip
+
+
+def max_pool(a, x):
+    assert not a.get("ceil_mode", 0) and a.get("dilations", [1, 1]) == [1, 1]
+    pads, kernel, strides = a.get("pads", [0] * 4), a["kernel_shape"], a.get("strides", [1, 1])
+    if pads[:2] == pads[2:] and all(2 * p <= k for p, k in zip(pads, kernel)):
+        return F.max_pool2d(x, kernel, strides, padding=pads[:2])
+    return F.max_pool2d(pad_uneven(x, pads, -torch.inf), kernel, strides)
+
+
+def average_pool(a, x):
+    assert not any(a.get("pads", [0] * 4)) and not a.get("ceil_mode", 0)
+    return F.avg_pool2d(x, a["kernel_shape"], a.get("strides", [1, 1]))
+
+
+def batch_norm(a, x, scale, bias, mean, variance):
+    return F.batch_norm(x, mean, variance, scale, bias, eps=a.get("epsilon", 1e-5))
+
+
+def gemm(a, x, w, b=None):
+    x, w = (x.T if a.get("transA") else x), (w.T if a.get("transB") else w)
+    y = x @ w
+    y = y if a.get("alpha", 1.0) == 1.0 else a["alpha"] * y
+    return y if b is None else y + (b if a.get("beta", 1.0) == 1.0 else a["beta"] * b)
+
+
+def layer_norm(a, x, scale, bias=None):
+    assert a.get("axis", -1) == -1
+    return F.layer_norm(x, x.shape[-1:], scale, bias, a.get("epsilon", 1e-5))
+
+
+def reshape(a, x, shape):
+    return x.reshape([x.shape[i] if d == 0 else d for i, d in enumerate(shape)])
+
+
+def unsqueeze(a, x, axes):
+    for axis in sorted(axes):
+        x = x.unsqueeze(axis)
+    return x
+
+
+def reduce_by(function):
+    def reduce(a, x, axes=None):
+        return function(x, list(axes if axes is not None else a["axes"]), bool(a.get("keepdims", 1)))
+
+    return reduce
+
+
+def cast(a, x):
+    to = helper.tensor_dtype_to_np_dtype(a["to"])
+    return x.to(torch.get_default_dtype() if to == np.float32 else torch.from_numpy(np.zeros(0, to)).dtype)
+
+
+OPERATORS = {
+    "Abs": lambda a, x: x.abs(),
+    "Add": lambda a, x, y: x + y,
+    "AveragePool": average_pool,
+    "BatchNormalization": batch_norm,
+    "Cast": cast,
+    "Clip": lambda a, x, low=None, high=None: x.clamp(low, high),
+    "Concat": lambda a, *xs: torch.cat(xs, a["axis"]),
+    "Conv": conv,
+    "Div": lambda a, x, y: x / y,
+    "Dropout": lambda a, x: x,
+    "Erf": lambda a, x: torch.erf(x),
+    "Exp": lambda a, x: x.exp(),
+    "Flatten": lambda a, x: x.flatten(a.get("axis", 1)),
+    "Gather": lambda a, x, indices: x[indices],
+    "Gelu": lambda a, x: F.gelu(x, approximate=a.get("approximate", b"none").decode()),
+    "Gemm": gemm,
+    "GlobalAveragePool": lambda a, x: x.mean((2, 3), keepdim=True),
+    "Identity": lambda a, x: x,
+    "LayerNormalization": layer_norm,
+    "MatMul": lambda a, x, y: x @ y,
+    "MaxPool": max_pool,
+    "Mul": lambda a, x, y: x * y,
+    "Neg": lambda a, x: -x,
+    "Pow": lambda a, x, y: x**y,
+    "ReduceMax": reduce_by(torch.amax),
+    "ReduceSum": reduce_by(torch.sum),
+    "Relu": lambda a, x: x.relu(),
+    "Reshape": reshape,
+    "Sigmoid": lambda a, x: x.sigmoid(),
+    "Softmax": lambda a, x: x.softmax(a.get("axis", -1)),
+    "Split": lambda a, x, sizes: torch.split(x, list(sizes), a.get("axis", 0)),
+    "Sub": lambda a, x, y: x - y,
+    "Tanh": lambda a, x: x.tanh(),
+    "Transpose": lambda a, x: x.permute(a["perm"]),
+    "Unsqueeze": unsqueeze,
+}
+
+
+class TorchModel(torch.nn.Module):
+    """The model's graph; floats are held, fed and computed in `dtype`. Called with tensors in the order of `inputs`."""
+
+    def __init__(self, model, dtype=torch.float32):
+        super().__init__()
+        self.dtype, self.constants = dtype, {}
+        for index, initializer in enumerate(model.graph.initializer):
+            array = numpy_helper.to_array(initializer)
+            if array.dtype == np.int64:
+                self.constants[initializer.name] = tuple(array.reshape(-1).tolist())
+            elif array.ndim == 0:
+                self.constants[initializer.name] = array.item()
+            else:
+                self.register_buffer(f"weight_{index}", self.tensor(array))
+                self.constants[initializer.name] = f"weight_{index}"
+        self.nodes = []
+        for node in model.graph.node:
+            if node.op_type not in OPERATORS:
+                raise NotImplementedError(f"{node.op_type} has no row among PyTorch's operators")
+            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            self.nodes.append((OPERATORS[node.op_type], attributes, list(node.input), list(node.output)))
+        self.inputs = [value.name for value in model.graph.input if value.name not in self.constants]
+        self.outputs = [value.name for value in model.graph.output]
+
+    def tensor(self, array):
+        tensor = torch.from_numpy(np.array(array))
+        return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+
+    def forward(self, *inputs):
+        values = dict(zip(self.inputs, inputs))
+        for name, constant in self.constants.items():
+            values[name] = getattr(self, constant) if isinstance(constant, str) else constant
+        for operator, attributes, operands, outputs in self.nodes:
+            result = operator(attributes, *(values[name] if name else None for name in operands))
+            values.update(zip(outputs, result if isinstance(result, tuple) else (result,)))
+        return [values[name] for name in self.outputs]
+
+
+def evaluate(model, all_feeds, dtype=torch.float64):
+    """The outputs for each of the feeds {name: array}."""
+    previous = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)  # what a Cast to float32 gives
+    try:
+        module = TorchModel(model, dtype)
+        with torch.inference_mode():
+            return [[y.numpy() for y in module(*(module.tensor(feeds[name]) for name in module.inputs))]
+                    for feeds in all_feeds]  # fmt: skip
+    finally:
+        torch.set_default_dtype(previous)
