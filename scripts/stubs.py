@@ -19,8 +19,8 @@ MODULES = {
 
 
 def write(folder):
-    """Writes every stub, of the package as it lies in the checkout. What is on the path of this process stays there: pip
-    builds with packages of its own."""
+    """Writes every stub, of the package as it lies in the checkout. What is on the path of this process stays there:
+    pip builds with packages of its own."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
     for module, place in MODULES.items():
         path = Path(folder) / place
