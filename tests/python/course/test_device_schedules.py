@@ -123,7 +123,7 @@ def fetch_together(sch, block, threads, read_index, at):
 
 
 def blocked(sch, local=4, block=4, depth=8, *, shared):
-    """Each thread sums a tile of `local` squared in memory of its own, each block of threads `block` squared of them."""
+    """Each thread sums a tile of `local` squared in memory of its own, a block of threads `block` squared of them."""
     block_C = sch.get_block("C")
     C_local = sch.cache_write(block_C, 0, "local")
     i, j, k = sch.get_loops(block=block_C)
