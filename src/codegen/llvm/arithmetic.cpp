@@ -152,20 +152,37 @@ KernelEmitter::V KernelEmitter::float_remainder(DType t, V a, V b, bool floor) {
   return builder_.CreateSelect(adjust, builder_.CreateFAdd(rest, b), rest);
 }
 
+namespace {
+
+bool is_number(const llvm::Value* v) {
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(v);
+  if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+  const auto* number = constant ? llvm::dyn_cast<llvm::ConstantFP>(constant) : nullptr;
+  return number && !number->isNaN();
+}
+
+}  // namespace
+
+// NaN where either is. x86 has an instruction for `b better a ? b : a`, which is `a` where one is NaN: another two put
+// a NaN of `b` in, none where `b` is a constant. Its order of -0 and +0 would take three more; other targets have both.
+KernelEmitter::V KernelEmitter::float_extremum(llvm::CmpInst::Predicate better, llvm::Intrinsic::ID ieee, V a, V b) {
+  if (!llvm::Triple(module_.getTargetTriple()).isX86()) return builder_.CreateBinaryIntrinsic(ieee, a, b);
+  if (is_number(a)) std::swap(a, b);
+  const V best = builder_.CreateSelect(builder_.CreateFCmp(better, b, a), b, a);
+  if (is_number(b)) return best;
+  return builder_.CreateSelect(builder_.CreateFCmpUNO(b, b), b, best);
+}
+
 KernelEmitter::V KernelEmitter::minimum(DType t, V a, V b) {
   if (is_narrow(t)) return in_single(t, [&](auto x) { return minimum(computed_as(t), x[0], x[1]); }, {a, b});
-  const auto op = t.is_floating() ? llvm::Intrinsic::minimum
-                  : t.is_int()    ? llvm::Intrinsic::smin
-                                  : llvm::Intrinsic::umin;
-  return builder_.CreateBinaryIntrinsic(op, a, b);
+  if (t.is_floating()) return float_extremum(llvm::CmpInst::FCMP_OLT, llvm::Intrinsic::minimum, a, b);
+  return builder_.CreateBinaryIntrinsic(t.is_int() ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
 }
 
 KernelEmitter::V KernelEmitter::maximum(DType t, V a, V b) {
   if (is_narrow(t)) return in_single(t, [&](auto x) { return maximum(computed_as(t), x[0], x[1]); }, {a, b});
-  const auto op = t.is_floating() ? llvm::Intrinsic::maximum
-                  : t.is_int()    ? llvm::Intrinsic::smax
-                                  : llvm::Intrinsic::umax;
-  return builder_.CreateBinaryIntrinsic(op, a, b);
+  if (t.is_floating()) return float_extremum(llvm::CmpInst::FCMP_OGT, llvm::Intrinsic::maximum, a, b);
+  return builder_.CreateBinaryIntrinsic(t.is_int() ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
 }
 
 KernelEmitter::V KernelEmitter::compare(DType t, Comparison how, V a, V b) {

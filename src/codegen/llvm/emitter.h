@@ -72,6 +72,7 @@ class KernelEmitter {
   V remainder(const Expr& a, const Expr& b, bool floor);
   V float_remainder(DType t, V a, V b, bool floor);
   V minimum(DType t, V a, V b);
+  V float_extremum(llvm::CmpInst::Predicate better, llvm::Intrinsic::ID ieee, V a, V b);
   V maximum(DType t, V a, V b);
   enum class Comparison { eq, ne, lt, le, gt, ge };
   V compare(DType t, Comparison how, V a, V b);

@@ -187,6 +187,43 @@ TEST(jit, integer_powers_and_float_remainders) {
   EXPECT_EQ(w[9], 0.5);
 }
 
+// NaN wins on either side, as a constant's other operand too, and in every lane.
+TEST(jit, the_larger_and_the_smaller_of_floats_keep_nan) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> values = {nan, -infinity, -1.5, 0, 2.5, infinity};
+  for (const int lanes : {1, 3, 16}) {
+    const int64_t n = 48;
+    const Buffer a = flat("A", n), b = flat("B", n), c = flat("C", 4 * n);
+    const Var i = var("i");
+    const auto at = [&](int64_t from) -> Expr {
+      const Expr first = Expr(i) * lanes + from;
+      return lanes == 1 ? first : Expr(make<Ramp>(first, int64(1), int64_t{lanes}));
+    };
+    const auto put = [&](int64_t k, const Expr& value) {
+      return Stmt(make<BufferStore>(c, value, std::vector<Expr>{at(k * n)}));
+    };
+    const Expr x = load(a, {at(0)}), y = load(b, {at(0)}), one = constant(x->dtype, 1.0);
+    const Stmt body = make<For>(i, int64(0), int64(n / lanes), ForKind::serial,
+                                seq({put(0, max(x, y)), put(1, min(x, y)), put(2, max(one, x)), put(3, min(x, one))}));
+    const auto loaded = test::load({{"extremes", prim_func({a, b, c}, body)}});
+    std::vector<float> u(n), v(n), w(4 * n);
+    for (size_t k = 0; k < n; ++k) {
+      u[k] = static_cast<float>(values[k % values.size()]);
+      v[k] = static_cast<float>(values[k / values.size() % values.size()]);
+    }
+    EXPECT_EQ(test::call(loaded, 0, {u.data(), v.data(), w.data()}), 0);
+    for (size_t k = 0; k < n; ++k) {
+      const bool any = std::isnan(u[k]) || std::isnan(v[k]);
+      const float wanted[] = {any ? NAN : std::max(u[k], v[k]), any ? NAN : std::min(u[k], v[k]),
+                              std::isnan(u[k]) ? NAN : std::max(u[k], 1.0f),
+                              std::isnan(u[k]) ? NAN : std::min(u[k], 1.0f)};
+      for (size_t each = 0; each < 4; ++each)
+        EXPECT_TRUE(std::isnan(wanted[each]) ? std::isnan(w[each * n + k]) : w[each * n + k] == wanted[each])
+            << lanes << " lanes, " << each << " of " << u[k] << " and " << v[k] << ": " << w[each * n + k];
+    }
+  }
+}
+
 TEST(jit, parameters_that_may_share_memory_are_not_assumed_apart) {
   // B[i] = A[i + 1] + B[i - 1]-like recurrences are right only when the sharing is respected.
   const Buffer a = flat("A", 16), b = flat("B", 16);

@@ -66,8 +66,13 @@ std::vector<Tensor> lower_softmax(const LowerContext& c, bool logarithm) {
   const Tensor total = along(
       x, axis, {exponentials}, [&](const Indices& cell, const Indices&) { return exponentials(cell); }, summed_along,
       "softmax_sum");
+  // One division for a row: the sum lies between 1 and the length, so its reciprocal loses half a unit and no more.
   return {te::compute(
-      x.shape(), [&](const Indices& i) { return ir::cast(x.dtype(), ir::div(exponentials(i), total(rest_of(i)))); },
+      x.shape(),
+      [&](const Indices& i) {
+        const Expr share = ir::div(ir::constant(wide, 1.0), total(rest_of(i)));
+        return ir::cast(x.dtype(), exponentials(i) * share);
+      },
       {exponentials, total}, "softmax")};
 }
 

@@ -91,6 +91,13 @@ Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block,
     TRY(schedule.unroll(again[0]));
     rest = TRY(schedule.get_loops(block)).back();
   }
+  // The lanes in halves: one after another they would wait for each other as often as there are lanes.
+  for (int64_t half = lanes / 2; half > 1; half /= 2) {
+    const std::vector<LoopRV> halves = TRY(schedule.split(rest, {Factor(), half}));
+    TRY(lanes_of(schedule, halves[0], halves[1], half, half));
+    TRY(schedule.unroll(halves[0]));
+    rest = TRY(schedule.get_loops(block)).back();
+  }
   TRY(schedule.unroll(rest));
   return support::success();
 }

@@ -77,7 +77,7 @@ F float_arithmetic(Operation op, F a, F b) {
       return std::floor(a / b);
     case Operation::floormod:
       return python_modulo(a, b);
-    // IEEE 754-2019 minimum and maximum: NaN wins, -0 is below +0.
+    // IEEE 754-2019 minimum and maximum: NaN wins; -0 is below +0, which compiled code need not keep to.
     case Operation::min:
       if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<F>::quiet_NaN();
       return a < b || (a == b && std::signbit(a)) ? a : b;
