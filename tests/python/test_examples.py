@@ -6,11 +6,21 @@ import sys
 from tests.support import paths
 
 
-def test_a_matrix_product_gets_faster_step_by_step():
-    example = paths.ROOT / "examples" / "04-tensor-programs" / "matrix_product.py"
+def run(example, *arguments):
+    """What the example prints."""
     environment = {"PYTHONPATH": ":".join(sys.path), "LATHE_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, example, "64"], capture_output=True, text=True, env=environment, check=False)
+    command = [sys.executable, paths.ROOT / "examples" / example, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    steps = [line for line in done.stdout.splitlines() if line.endswith("GFLOP/s")]
-    assert len(steps) == 5
-    assert "cannot parallelize loop 'k'" in done.stdout
+    return done.stdout
+
+
+def test_a_matrix_product_gets_faster_step_by_step():
+    said = run("04-tensor-programs/matrix_product.py", "64")
+    assert len([line for line in said.splitlines() if line.endswith("GFLOP/s")]) == 5
+    assert "cannot parallelize loop 'k'" in said
+
+
+def test_a_matrix_product_goes_to_the_roof():
+    said = run("06-to-the-roof/matrix_product.py", "128")
+    assert len([line for line in said.splitlines() if line.endswith("%")]) == 5
