@@ -14,7 +14,10 @@ MODULES = {
     "lathe.tir.op": "tir/op.pyi",
     "lathe.tir.schedule": "tir/schedule.pyi",
     "lathe.te": "te/__init__.pyi",
+    "lathe.tir.functor": "tir/functor.pyi",
+    "lathe.tir.transform": "tir/transform.pyi",
     "lathe.script.tir": "script/tir.pyi",
+    "lathe.script.ir_builder.tir": "script/ir_builder/tir.pyi",
 }
 
 

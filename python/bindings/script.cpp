@@ -1,3 +1,5 @@
+#include <nanobind/stl/pair.h>
+
 #include "codes.h"
 #include "driver/verify_module.h"
 #include "nodes.h"
@@ -18,6 +20,8 @@ using ir::Value;
 class PythonHost final : public script::HostLanguage {
  public:
   PythonHost(nb::dict names, nb::callable evaluate) : names_(std::move(names)), evaluate_(std::move(evaluate)) {}
+
+  std::optional<script::HostMacro> macro(std::string_view callee) override;
 
   std::optional<Value> captured(const std::string& name) override {
     nb::object key = nb::cast(name);
@@ -62,6 +66,29 @@ struct HeldText {
   std::map<std::string, std::string> aliases;
   bool indented = false;
 };
+
+// lathe.script.tir.macro keeps the definition's text, and whether it is hygienic, with the object that the callee
+// names.
+std::optional<script::HostMacro> PythonHost::macro(std::string_view callee) {
+  const bool dotted = callee.find('.') != std::string_view::npos;
+  const std::string root(callee.substr(0, callee.find('.')));
+  if (!names_.contains(nb::cast(root))) return std::nullopt;
+  nb::object found = nb::borrow(names_[nb::cast(root)]);
+  if (dotted) {
+    try {
+      found = evaluate_(nb::cast(std::string(callee)), nb::dict());
+    } catch (nb::python_error&) {
+      return std::nullopt;  // what it is says so when it is evaluated
+    }
+  }
+  if (!nb::hasattr(found, "__lathe_macro__")) return std::nullopt;
+  const auto& [held, hygienic] = nb::cast<std::pair<HeldText, bool>>(nb::object(found.attr("__lathe_macro__")));
+  return script::HostMacro{.text = {held.file, held.text},
+                           .indented = held.indented,
+                           .hygienic = hygienic,
+                           .host = std::make_shared<PythonHost>(held.names, held.evaluate),
+                           .aliases = held.aliases};
+}
 
 template <class Read>
 ir::IRModule read_held(const HeldText& held, bool check, Read&& read) {

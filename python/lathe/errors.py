@@ -53,6 +53,12 @@ _KINDS = (
     ("ir-", NodeError),
     ("runtime-input", InputError),
     ("runtime", RunError),
+    ("tir-assertion-failed", RunError),
+    ("tir-raised", RunError),
+    ("tir-out-of-bounds", RunError),
+    ("tir-uninitialised-read", RunError),
+    ("tir-division-by-zero", RunError),
+    ("tir-not-interpretable", RunError),
 )
 
 

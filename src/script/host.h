@@ -15,6 +15,17 @@ struct HostRequest {
   std::map<std::string, ir::Value> names;
 };
 
+class HostLanguage;
+
+// Statements with parameters, written in the host language's file: what a call of it in a program stands for.
+struct HostMacro {
+  support::SourceText text;  // of its definition
+  bool indented = false;
+  bool hygienic = true;  // its free names mean what they do where it is defined, else what they do at the call
+  std::shared_ptr<HostLanguage> host;
+  std::map<std::string, std::string> aliases;
+};
+
 class HostLanguage {
  public:
   virtual ~HostLanguage() = default;
@@ -22,6 +33,8 @@ class HostLanguage {
   // as an expression to `evaluate`.
   virtual std::optional<ir::Value> captured(const std::string& name) = 0;
   virtual support::Result<ir::Value> evaluate(const HostRequest& request) = 0;
+  // The macro that a callee's text ("m", "self.m") names, or nothing.
+  virtual std::optional<HostMacro> macro(std::string_view) { return std::nullopt; }
 };
 
 }  // namespace lathe::script

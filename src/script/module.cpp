@@ -20,7 +20,7 @@ struct Found {
 class ModuleReader {
  public:
   ModuleReader(syntax::Tree& tree, Dialects dialects, const ParseOptions& options)
-      : dialects_(dialects), context_{tree, options, options.aliases, {}, {}, {}}, reader_(context_, scope_) {}
+      : dialects_(dialects), context_{tree, options, options.aliases, {}, {}, {}, {}}, reader_(context_, scope_) {}
 
   Result<ir::IRModule> run() {
     collect(context_.tree.body, false);
@@ -108,6 +108,10 @@ class ModuleReader {
   }
 
   void function(const Stmt& s) {
+    if (s.decorators.size() == 1 && decorator_name(*s.decorators[0]) == "macro") {
+      context_.macros[s.name] = &s;
+      return;
+    }
     Found found{&s, nullptr, s.name};
     for (const syntax::Expr* decorator : s.decorators)
       for (const Dialect* dialect : dialects_)

@@ -47,6 +47,7 @@ struct Context {
   std::string module_name;                               // the class that holds the functions
   std::unordered_map<std::string, std::string> function_names;  // as written in `def`: the function's name
   std::unordered_map<std::string, ir::Value> signatures;        // by function name: what its dialect declared
+  std::unordered_map<std::string, const syntax::Stmt*> macros;  // of this text, by name
 };
 
 }  // namespace lathe::script

@@ -1,5 +1,6 @@
 """What both IRs share: modules, nodes, structural equality."""
 
+from . import instrument, transform
 from . import module as _module
 from .module import GlobalVarMap, as_module
 from .node import (
@@ -26,6 +27,6 @@ module = _module
 
 __all__ = [
     "NODE_CLASSES", "BaseFunc", "Comparison", "ForKind", "GlobalVar", "GlobalVarMap", "IRModule", "Node", "PrimExpr",
-    "Range", "Stmt", "as_expr", "as_module", "assert_structural_equal", "get_first_structural_mismatch", "module",
-    "structural_equal", "structural_hash",
+    "Range", "Stmt", "as_expr", "as_module", "assert_structural_equal", "get_first_structural_mismatch", "instrument",
+    "module", "structural_equal", "structural_hash", "transform",
 ]  # fmt: skip

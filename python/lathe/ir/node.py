@@ -209,9 +209,45 @@ class BaseFunc(_Printed):
         changes = dict(key_or_dict) if isinstance(key_or_dict, dict) else {key_or_dict: value}
         return self._with(attrs={**self.attrs, **changes})
 
+    def with_body(self, new_body, span=None):
+        """The function with another body."""
+        return self._with(body=new_body)
+
+    def specialize(self, param_map):
+        """The function with some parameters fixed: a number for a scalar, a buffer for one of symbolic sizes."""
+        kept, changes = [], []
+        for param in self.params:
+            given = [value for key, value in param_map.items() if key.same_as(param)]
+            own = self.buffer_map.get(param)
+            if given and own is None:
+                changes.append((param, given[0]))
+                continue
+            kept.append(param)
+            if given:
+                changes.extend(_sizes_fixed(own, given[0]))
+        unknown = [key for key in param_map if not any(key.same_as(param) for param in self.params)]
+        if unknown:
+            raise ValueError(f"'{unknown[0]}' is no parameter of this function")
+        return _lathe.substitute(self._with(params=kept), changes)
+
     def without_attr(self, key):
         """The function without an attribute."""
         return self._with(attrs={name: value for name, value in self.attrs.items() if name != key})
+
+
+def _sizes(buffer):
+    return "[" + ", ".join(str(getattr(size, "value", size)) for size in buffer.shape) + "]"
+
+
+def _sizes_fixed(own, given):
+    """What the symbols in the shape of a parameter's buffer become when it is one of this shape."""
+    if len(own.shape) != len(given.shape) or own.dtype != given.dtype:
+        raise ValueError(f"a buffer of {given.dtype}{list(given.shape)} is no {own.dtype}{list(own.shape)}")
+    for symbol, size in zip(own.shape, given.shape):
+        if type(symbol).__name__ == "Var":
+            yield symbol, size
+        elif not _lathe.structural_equal(symbol, size, False):
+            raise ValueError(f"'{own.name}' of shape {_sizes(own)} does not become one of shape {_sizes(given)}")
 
 
 _FAMILIES = {"expr": PrimExpr, "stmt": Stmt, "function": BaseFunc}
@@ -379,6 +415,9 @@ _PREPARE = {
 def _with(self, **changes):
     """A copy with some fields changed."""
     fields = type(self)._fields
+    prepare = _PREPARE.get(type(self).__name__)
+    if prepare in (_prepare_buffer_map, _prepare_dtype):
+        prepare(changes)
     values = [changes.get(name, _lathe.node_field(self, index)) for index, name in enumerate(fields)]
     made = type(self).__new__(type(self))
     Node.__init__(made, type(self)._number, values)

@@ -4,7 +4,7 @@ import inspect
 import sys
 
 from ..ir.node import IRModule, Node
-from . import ir, relax, source, tir
+from . import ir, ir_builder, relax, source, tir
 from .ir import ir_module
 
 source.NAMESPACES.update({id(tir): "tir", id(relax): "relax", id(ir): "ir"})
@@ -55,4 +55,6 @@ def from_python(function, /, **parameters):
     made = source.loops_of(function, sys._getframe(1), specs).items()[0][1]
     return made.with_attr("global_symbol", function.__name__)
 
-__all__ = ["IRModule", "Node", "from_python", "from_source", "ir", "ir_module", "parse", "relax", "source", "tir"]
+__all__ = [
+    "IRModule", "Node", "from_python", "from_source", "ir", "ir_builder", "ir_module", "parse", "relax", "source", "tir",
+]  # fmt: skip

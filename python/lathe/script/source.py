@@ -108,6 +108,13 @@ def parse_function(function, frame, check_well_formed):
     return parse(text, code.co_filename, names, indented=True, check_well_formed=check_well_formed)
 
 
+def held_function(function, frame):
+    """The text of a function's definition with the names around it."""
+    code = function.__code__
+    text = block_at(code.co_filename, code, function.__globals__, f"'{function.__qualname__}'")
+    return held(text, code.co_filename, names_around(frame, [function]), True)
+
+
 def loops_of(function, frame, parameters):
     """The program that a plain function of loops is."""
     code = inspect.unwrap(function).__code__

@@ -13,6 +13,7 @@ callable in Python as well; what makes statements has a meaning in a program onl
 
 import inspect
 
+from ..names import refuser as _refuser
 from ..tir import op as _op
 from ..tir.buffer import decl_buffer as _declare
 from . import source as _source
@@ -133,6 +134,12 @@ _STATEMENTS = {
     "comm_reducer": "How a reduction combines.",
     "reduce_axis": "An axis of a reduction inside an expression.",
     "iter_var": "A variable with a domain.",
+    "launch_thread": "tx = T.launch_thread(thread, n), or with it: what follows is run by n threads.",
+    "env_thread": "tx = T.env_thread(tag): a variable that T.launch_thread gives its domain.",
+    "While": "With T.While(condition): a loop that runs while the condition holds.",
+    "If": "With T.If(condition): a branch of `with T.Then()` and `with T.Else()`.",
+    "Then": "What runs where the condition of T.If holds.",
+    "Else": "What runs where the condition of T.If does not hold.",
     "Range": "The bounds of an axis.",
 }
 for _name, _meaning in _STATEMENTS.items():
@@ -176,8 +183,35 @@ def prim_func(func=None, private=False, check_well_formed=True, s_tir=None):
     return decorate(func) if func is not None else decorate
 
 
-def __getattr__(name):
-    import difflib
+class Macro:
+    """Statements with parameters: in a program, a call of it stands for its body."""
 
-    near = difflib.get_close_matches(name, [known for known in globals() if not known.startswith("_")], 1)
-    raise AttributeError(f"there is no T.{name}" + (f"; the nearest name is T.{near[0]}" if near else ""))
+    def __init__(self, function, frame, hygienic):
+        self.__wrapped__ = function
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self.hygienic = hygienic
+        self.__lathe_macro__ = (_source.held_function(function, frame), hygienic)
+
+    def __call__(self, *args, **named):
+        raise TypeError(f"the macro '{self.__name__}' is called as a statement of a tensor program only")
+
+    def __repr__(self):
+        return f"T.macro({self.__name__})"
+
+
+def macro(*args, hygienic=True):
+    """A function whose calls in tensor programs stand for its body.
+
+    hygienic: its free names mean what they do where it is defined; else what they do where it is called.
+    """
+    frame = _source.caller(1)
+
+    def decorate(function):
+        if not inspect.isfunction(function):
+            raise TypeError(f"T.macro decorates a function, not {type(function).__name__}")
+        return Macro(function, frame, hygienic)
+
+    return decorate(*args) if args else decorate
+
+
+__getattr__ = _refuser("T", globals())

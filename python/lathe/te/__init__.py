@@ -10,6 +10,7 @@ import inspect
 
 from .. import _lathe
 from ..ir.node import NODE_CLASSES, Range, as_expr
+from ..names import refuser as _refuser
 from ..tir import op as _op
 from ..tir.op import all, any, const, indexdiv, indexmod, power  # noqa: A004
 from .tensor import Tensor, TensorSlice, tensors_read
@@ -132,3 +133,5 @@ __all__ = [
     "indexdiv", "indexmod", "max", "min", "placeholder", "power", "prod", "reduce_axis", "size_var", "sum", "var",
 
 ]  # fmt: skip
+
+__getattr__ = _refuser("te", globals())

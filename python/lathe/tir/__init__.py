@@ -2,8 +2,10 @@
 
 from ..ir.node import NODE_CLASSES, BaseFunc, ForKind, PrimExpr, Range, Stmt
 from . import buffer as _buffer
-from . import op, stmt_functor
+from . import analysis, functor, op, stmt_functor, transform
 from .buffer import decl_buffer
+from .functor import PyStmtExprMutator, PyStmtExprVisitor
+from ..names import refuser as _refuser
 from .op import all, any, const, convert, indexdiv, indexmod, power  # noqa: A004
 
 globals().update(
@@ -24,6 +26,9 @@ from .schedule import BlockRV, LoopRV, Schedule, ScheduleError, Trace  # noqa: E
 schedule = __import__("sys").modules[__name__ + ".schedule"]
 
 __all__ = [
-    "BaseFunc", "BlockRV", "ForKind", "LoopRV", "PrimExpr", "Range", "Schedule", "ScheduleError", "SizeVar", "Stmt",
-    "Trace", "all", "any", "const", "convert", "decl_buffer", "indexdiv", "indexmod", "op", "power", "stmt_functor",
+    "BaseFunc", "BlockRV", "ForKind", "LoopRV", "PrimExpr", "PyStmtExprMutator", "PyStmtExprVisitor", "Range",
+    "Schedule", "ScheduleError", "SizeVar", "Stmt", "Trace", "all", "analysis", "any", "const", "convert",
+    "decl_buffer", "functor", "indexdiv", "indexmod", "op", "power", "stmt_functor", "transform",
 ]  # fmt: skip
+
+__getattr__ = _refuser("tir", globals())

@@ -1,10 +1,12 @@
 """Walking and changing programs."""
 
 from .. import _lathe
+from ..ir.node import BaseFunc
+from ..names import refuser
 
 
 def _root(node):
-    return node.body if type(node).__name__ == "PrimFunc" else node
+    return node.body if isinstance(node, BaseFunc) else node
 
 
 def post_order_visit(stmt, fvisit):
@@ -20,3 +22,28 @@ def pre_order_visit(stmt, fvisit):
 def substitute(node, vmap):
     """The program with variables replaced."""
     return _lathe.substitute(node, list(vmap.items()))
+
+
+def ir_transform(stmt, preorder, postorder, only_enable=None):
+    """The statement with nodes replaced.
+
+    preorder(node) gives what replaces a node and is not looked into any more, or None. postorder(node) gives what
+    replaces a node whose children were replaced already, or None to keep it. only_enable: names of the kinds that they
+    are called for, as "tir.For"; all when None.
+    """
+    kinds = None if only_enable is None else {name.rpartition(".")[2] for name in only_enable}
+
+    def change(node):
+        enabled = kinds is None or type(node).__name__ in kinds
+        if preorder is not None and enabled:
+            made = preorder(node)
+            if made is not None:
+                return made
+        node = _lathe.map_children(node, change)
+        made = postorder(node) if postorder is not None and enabled else None
+        return node if made is None else made
+
+    return change(stmt)
+
+
+__getattr__ = refuser("tir.stmt_functor", globals())

@@ -11,6 +11,7 @@ namespace lathe::tir {
 class FunctionReader : public script::ExprReader {
  public:
   FunctionReader(script::Context& context) : ExprReader(context, scope_) {}
+  FunctionReader(script::Context& context, script::Scope& outer) : ExprReader(context, outer) {}
   Function function(const script::syntax::Stmt& def);
 
  private:
@@ -70,6 +71,16 @@ class FunctionReader : public script::ExprReader {
   // Statements that open a scope and bind a name or nothing: the wrap of their body.
   std::function<Stmt(Stmt)> opener(const Syntax& call, const std::string& path, const std::string& name);
 
+  // ---- threads and branches as frames ----
+  bool env_thread(const Syntax& target, const Syntax& call);
+  std::function<Stmt(Stmt)> launch_thread(const Syntax& call, const std::string& name);
+  Stmt branch_frames(const Syntax& call, const Line& s);
+
+  // ---- macros ----
+  // Puts a macro's statements where it is called; false where the callee is none.
+  bool macro_call(const Syntax& call, Suite& into);
+  void expand(const Syntax& call, const Line& def, FunctionReader& reader, Suite& into);
+
   // ---- blocks ----
   Stmt block(const Syntax& call, const Line& s);
   void axis(const Syntax& target, const Syntax& call, const std::string& kind);
@@ -92,6 +103,8 @@ class FunctionReader : public script::ExprReader {
   std::set<const Line*> declared_;
   std::vector<OpenBlock*> blocks_;
   std::unordered_map<const Node*, Range> domains_;
+  std::unordered_map<const Node*, std::string> env_threads_;  // the axes of variables of T.env_thread
+  int macro_depth_ = 0;
 };
 
 }  // namespace lathe::tir

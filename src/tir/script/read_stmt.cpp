@@ -128,6 +128,17 @@ void FunctionReader::bind_let(const std::string& name, const Syntax& at, Expr bo
 void FunctionReader::assign(const Line& s, const Syntax& target, Suite& into) {
   if (target.kind == ExprKind::subscript) return store(target, *s.value, into, s);
   if (s.value->kind == ExprKind::call && assign_call(target, *s.value, into)) return;
+  if (target.kind == ExprKind::tuple && s.value->kind == ExprKind::tuple &&
+      target.items.size() == s.value->items.size()) {
+    // vi, vj = T.axis.spatial(…), T.axis.reduce(…)
+    const auto is_axis = [&](const Syntax* e) {
+      return e->kind == ExprKind::call && path_of(*e->items[0]).starts_with("tir.axis.");
+    };
+    if (std::all_of(s.value->items.begin(), s.value->items.end(), is_axis)) {
+      for (size_t i = 0; i < target.items.size(); ++i) assign_call(*target.items[i], *s.value->items[i], into);
+      return;
+    }
+  }
   if (target.kind == ExprKind::tuple || target.kind == ExprKind::list) {
     const Value all = value(*s.value);
     const auto* list = all.get<Value::List>();
@@ -191,6 +202,7 @@ bool FunctionReader::assign_call(const Syntax& target, const Syntax& call, Suite
   const std::string path = path_of(*call.items[0]);
   if (!path.starts_with("tir.")) return false;
   if (path == "tir.axis.remap") return remap(target, call), true;
+  if (path == "tir.env_thread") return env_thread(target, call);
   if (path.starts_with("tir.axis.")) return axis(target, call, path.substr(9)), true;
   if (target.kind != ExprKind::name) return false;
   const std::string& name = target.text;
@@ -280,6 +292,11 @@ std::function<Stmt(Stmt)> FunctionReader::opener(const Syntax& call, const std::
     define(bound_name, v, call);
     return [=](Stmt body) { return Stmt(make<LetStmt>(v, bound, std::move(body))); };
   }
+  if (path == "tir.launch_thread") return launch_thread(call, name);
+  if (path == "tir.While") {
+    const Expr holds = condition(Arguments(*this, call).need(0, "condition"));
+    return [=](Stmt body) { return Stmt(make<While>(holds, std::move(body))); };
+  }
   if (path == "tir.attr") {
     const Arguments arguments(*this, call);
     arguments.check(3, {"node", "attr_key", "value"});
@@ -309,8 +326,8 @@ bool FunctionReader::expression_call(const Syntax& call, const Line& s, Suite& i
   const Syntax& callee = *call.items[0];
   const std::string path = path_of(callee);
   const auto add = [&](Stmt made) { into.statements.push_back(placed(std::move(made), s)); };
-  if (path.empty()) {
-    if (callee.kind != ExprKind::attribute || callee.text != "vstore") return false;
+  if (path.empty() || !path.starts_with("tir.")) {
+    if (callee.kind != ExprKind::attribute || callee.text != "vstore") return macro_call(call, into);
     const Arguments arguments(*this, call);
     arguments.check(2, {"indices", "value", "predicate"});
     return add(store_call(buffer(*callee.items[0], "vstore"), arguments.need(0, "indices"), arguments.need(1, "value"),
@@ -382,6 +399,7 @@ void FunctionReader::with(const Line& s, size_t at, Suite& into) {
     open.init = scoped_suite(s.body);
     return;
   }
+  if (path == "tir.If") return into.statements.push_back(branch_frames(*context_expr, s));
   const std::string name = target ? target->text : "";
   scope.push();
   Suite inner;

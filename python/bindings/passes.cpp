@@ -1,0 +1,178 @@
+#include "arith/analyzer.h"
+#include "driver/pipeline.h"
+#include "driver/verify_module.h"
+#include "ir/visit.h"
+#include "nodes.h"
+#include "tir/analysis/flops.h"
+#include "tir/analysis/regions.h"
+#include "tir/script/root.h"
+
+namespace lathe::python {
+namespace {
+
+template <class T>
+ir::Ref<T> node_as(nb::handle object, const char* what) {
+  const ir::NodeRef node = node_of(object);
+  if (!node || !node.as<T>()) throw nb::type_error(what);
+  return ir::cast<T>(node);
+}
+
+tir::Function function_of(nb::handle object) { return node_as<tir::PrimFunc>(object, "a tensor function is expected"); }
+
+tir::Stmt stmt_of(nb::handle object) {
+  const ir::NodeRef node = node_of(object);
+  if (!node || node->node_class().family != tir::StmtNode::family) throw nb::type_error("a statement is expected");
+  return ir::detail::narrow<tir::StmtNode>(node);
+}
+
+ir::IRModule run_pass(const std::string& name, const ir::IRModule& module) {
+  for (const ir::PassRow& row : driver::kernel_rows()) {
+    if (row.name != name) continue;
+    ir::PassContext context;
+    context.cancelled = is_interrupted;
+    return unwrap(row.run(module, context));
+  }
+  throw nb::value_error(("there is no pass '" + name + "'").c_str());
+}
+
+// What replaces a child when a node is rebuilt: `change(child)`, or the child where that gives None.
+nb::object map_children(nb::handle object, const nb::callable& change) {
+  ir::NodeRef node = node_of(object);
+  if (!node) throw nb::type_error("a node is expected");
+  ir::NodeRef shared = node;  // never rebuilt in place: Python holds it
+  return node_object(node->node_class().map_children(std::move(shared), [&](ir::NodeRef child) -> ir::NodeRef {
+    if (!child || child->node_class().has_identity) return child;
+    const nb::object changed = change(node_object(child));
+    if (changed.is_none()) return child;
+    ir::NodeRef made = node_of(changed);
+    if (!made || made->node_class().family != child->node_class().family)
+      throw nb::type_error(("a " + std::string(child->node_class().name) + " is replaced by another " +
+                            std::string(child->node_class().family) + ", or by None to keep it")
+                               .c_str());
+    return made;
+  }));
+}
+
+nb::list children_of(nb::handle object) {
+  const ir::NodeRef node = node_of(object);
+  if (!node) throw nb::type_error("a node is expected");
+  nb::list list;
+  node->node_class().for_each_child(*node, [&](const ir::NodeRef& child) {
+    if (child) list.append(node_object(child));
+  });
+  return list;
+}
+
+nb::tuple regions_of(nb::handle object) {
+  const tir::Regions found = tir::infer_regions(*node_as<tir::Block>(object, "a block is expected"));
+  nb::list reads, writes;
+  for (const tir::BufferRegion& region : found.reads) reads.append(node_object(region));
+  for (const tir::BufferRegion& region : found.writes) writes.append(node_object(region));
+  return nb::make_tuple(reads, writes);
+}
+
+nb::list access_lca(nb::handle object) {
+  nb::list pairs;
+  for (const auto& [buffer, place] : tir::buffer_access_lca(*function_of(object)))
+    pairs.append(nb::make_tuple(node_object(buffer), node_object(place)));
+  return pairs;
+}
+
+nb::tuple flops_of(nb::handle object) {
+  bool symbolic = false;
+  const double flops = tir::estimate_flops(stmt_of(object), &symbolic);
+  return nb::make_tuple(flops, symbolic);
+}
+
+// What is wrong with a module; raised, or told.
+nb::list wrong_with(const ir::IRModule& module, bool throws) {
+  const support::Diagnostics found = driver::verify_module(module, {});
+  if (throws && !found.empty()) raise(found);
+  nb::list list;
+  for (const support::Diagnostic& d : found) list.append(nb::cast(d));
+  return list;
+}
+
+void bind_arith(nb::module_& m) {
+  using arith::Analyzer;
+  nb::class_<Analyzer>(m, "Analyzer", "What is known about integer expressions.")
+      .def(nb::init<>())
+      .def(
+          "bind",
+          [](Analyzer& a, nb::handle v, nb::handle min, nb::handle extent) {
+            const ir::Var var = node_as<ir::VarNode>(v, "a variable is bound");
+            if (extent.is_none()) return a.bind(var, expr_of(min, var->dtype));
+            a.bind(var, ir::Range{expr_of(min, var->dtype), expr_of(extent, var->dtype)});
+          },
+          nb::arg("var"), nb::arg("min"), nb::arg("extent").none())
+      .def(
+          "update_bound",
+          [](Analyzer& a, nb::handle v, std::optional<int64_t> low, std::optional<int64_t> high) {
+            arith::ConstIntBound bound;
+            if (low) bound.min_value = *low;
+            if (high) bound.max_value = *high;
+            a.update(node_as<ir::VarNode>(v, "a variable is described"), bound);
+          },
+          nb::arg("var"), nb::arg("low").none(), nb::arg("high").none())
+      .def("update_modular",
+           [](Analyzer& a, nb::handle v, int64_t coeff, int64_t base) {
+             a.update(node_as<ir::VarNode>(v, "a variable is described"), arith::ModularSet{coeff, base});
+           })
+      .def("simplify", [](Analyzer& a, nb::handle e) { return node_object(a.simplify(expr_of(e))); })
+      .def("const_int_bound",
+           [](Analyzer& a, nb::handle e) {
+             const arith::ConstIntBound bound = a.const_int_bound(expr_of(e));
+             return nb::make_tuple(bound.min_value, bound.max_value);
+           })
+      .def("modular_set",
+           [](Analyzer& a, nb::handle e) {
+             const arith::ModularSet set = a.modular_set(expr_of(e));
+             return nb::make_tuple(set.coeff, set.base);
+           })
+      .def("can_prove", [](Analyzer& a, nb::handle e) { return a.can_prove(expr_of(e, ir::DType::boolean())); })
+      .def("can_prove_equal",
+           [](Analyzer& a, nb::handle x, nb::handle y) { return a.can_prove_equal(expr_of(x), expr_of(y)); });
+  nb::class_<Analyzer::Constraint>(m, "AnalyzerConstraint", "A condition that holds while this lives.")
+      .def(
+          "__init__",
+          [](Analyzer::Constraint* self, Analyzer& analyzer, nb::handle condition) {
+            new (self) Analyzer::Constraint(analyzer, expr_of(condition, ir::DType::boolean()));
+          },
+          nb::keep_alive<1, 2>());
+}
+
+}  // namespace
+
+void bind_passes(nb::module_& m) {
+  m.def(
+      "tir_passes",
+      [] {
+        nb::list names;
+        for (const ir::PassRow& row : driver::kernel_rows()) names.append(row.name);
+        return names;
+      },
+      "The passes from loops and blocks to kernels, in order.");
+  m.def("run_tir_pass", run_pass, nb::arg("name"), nb::arg("module"));
+  m.def("map_children", map_children, nb::arg("node"), nb::arg("change"),
+        "The node with its children replaced by what change(child) gives; None keeps a child.");
+  m.def("children", children_of, nb::arg("node"), "The nodes right below a node, in order.");
+  m.def("infer_regions", regions_of, nb::arg("block"), "What an instance of a block reads and writes.");
+  m.def(
+      "with_root",
+      [](nb::handle body, nb::list buffers) {
+        const tir::Stmt s = stmt_of(body);
+        std::vector<tir::Buffer> allocated;
+        for (nb::handle buffer : buffers) allocated.push_back(node_as<ir::BufferNode>(buffer, "a buffer is expected"));
+        return node_object(!allocated.empty() || tir::needs_root(s) ? tir::root_block(s, allocated) : s);
+      },
+      nb::arg("body"), nb::arg("buffers"), "A function's body with the root block that it needs.");
+  m.def("buffer_access_lca", access_lca, nb::arg("function"));
+  m.def("estimate_flops", flops_of, nb::arg("statement"));
+  m.def(
+      "find_anchor_block", [](nb::handle f) { return node_object(tir::find_anchor_block(*function_of(f))); },
+      nb::arg("function"));
+  m.def("verify_module", wrong_with, nb::arg("module"), nb::arg("throws"));
+  bind_arith(m);
+}
+
+}  // namespace lathe::python

@@ -1,0 +1,108 @@
+"""What can be shown of integer expressions.
+
+    analyzer = lathe.arith.Analyzer()
+    analyzer.bind(i, lathe.ir.Range(0, 64))
+    analyzer.can_prove(i // 8 < 8)
+"""
+
+from . import _lathe
+from .ir.node import NODE_CLASSES, Range, as_expr
+from .names import refuser
+
+Var = NODE_CLASSES["expr", "Var"]
+
+
+class ConstIntBound:
+    """Every value lies from min_value to max_value; POS_INF and NEG_INF stand for no bound."""
+
+    POS_INF, NEG_INF = 2**63 - 1, -(2**63)
+
+    def __init__(self, min_value, max_value):
+        self.min_value, self.max_value = min_value, max_value
+
+    def __eq__(self, other):
+        return (self.min_value, self.max_value) == (other.min_value, other.max_value)
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"ConstIntBound[{self.min_value}, {self.max_value}]"
+
+
+class ModularSet:
+    """Every value is base modulo coeff; coeff 0: the constant base."""
+
+    def __init__(self, coeff, base):
+        self.coeff, self.base = coeff, base
+
+    def __repr__(self):
+        return f"ModularSet(coeff={self.coeff}, base={self.base})"
+
+
+class _Constraint:
+    def __init__(self, analyzer, condition):
+        self._analyzer, self._condition, self._held = analyzer, condition, None
+
+    def __enter__(self):
+        self._held = _lathe.AnalyzerConstraint(self._analyzer, as_expr(self._condition, "bool"))
+
+    def __exit__(self, *raised):
+        self._held = None
+
+
+class Analyzer:
+    """What is known about integer expressions under bindings and constraints. int64 ones never wrap."""
+
+    def __init__(self):
+        self._known = _lathe.Analyzer()
+
+    def bind(self, var, expr):
+        """`var` lies in a Range, or equals an expression."""
+        if isinstance(expr, Range):
+            self._known.bind(var, expr.min, expr.extent)
+        else:
+            self._known.bind(var, expr, None)
+
+    def constraint_scope(self, constraint):
+        """Inside `with`, the constraint holds. Scopes nest."""
+        return _Constraint(self._known, constraint)
+
+    def update(self, var, info, override=False):
+        """Adds knowledge of a variable: a ConstIntBound or a ModularSet."""
+        if override:
+            raise ValueError("knowledge is added here, never taken back: make another Analyzer")
+        if isinstance(info, ConstIntBound):
+            low = None if info.min_value <= ConstIntBound.NEG_INF else info.min_value
+            high = None if info.max_value >= ConstIntBound.POS_INF else info.max_value
+            self._known.update_bound(var, low, high)
+        elif isinstance(info, ModularSet):
+            self._known.update_modular(var, info.coeff, info.base)
+        else:
+            raise TypeError(f"a variable is described by a ConstIntBound or a ModularSet, not {type(info).__name__}")
+
+    def simplify(self, expr, steps=2):
+        """An equal expression in simpler form."""
+        return self._known.simplify(expr)
+
+    rewrite_simplify = canonical_simplify = simplify
+
+    def const_int_bound(self, expr):
+        """The smallest and the largest value."""
+        return ConstIntBound(*self._known.const_int_bound(expr))
+
+    def modular_set(self, expr):
+        """What every value is modulo something."""
+        return ModularSet(*self._known.modular_set(expr))
+
+    def can_prove(self, cond, strength=0):
+        """Whether a condition always holds; False: could not be shown."""
+        return self._known.can_prove(cond)
+
+    def can_prove_equal(self, lhs, rhs):
+        """Whether two expressions are always equal; False: could not be shown."""
+        return self._known.can_prove_equal(lhs, rhs)
+
+
+__all__ = ["Analyzer", "ConstIntBound", "ModularSet"]
+
+__getattr__ = refuser("lathe.arith", globals())

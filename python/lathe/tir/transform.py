@@ -1,0 +1,131 @@
+"""Passes over tensor functions, under the vocabulary's names. Each is a pass of the compiler's own pipeline."""
+
+from .. import _lathe
+from ..ir.transform import Pass, PassContext, PassInfo, Sequential, function_pass_of
+from ..names import refuser
+
+prim_func_pass = function_pass_of("tir")
+
+# The pass's name here, its name in the compiler, and what it does.
+_PASSES = {
+    "CompactBufferAllocation": ("compact_buffers", "Intermediate buffers move inward and shrink to what is used."),
+    "LowerInitBlock": ("lower_init", "A block's init becomes a guarded statement before its body."),
+    "LowerOpaqueBlock": ("convert_blocks", "Blocks become plain statements: bindings, conditions, allocations."),
+    "FlattenBuffer": ("flatten_buffers", "Every buffer becomes one-dimensional, its accesses one flat index."),
+    "Simplify": ("simplify", "Arithmetic and control flow that are decided by what is known of loop variables."),
+    "LoopPartition": ("partition_loops", "Loops are split at the ends of their guards."),
+    "VectorizeLoop": ("vectorize_loops", "Vectorized loops become vector expressions."),
+    "UnrollLoop": ("unroll_loops", "Unrolled loops of constant extent are written out."),
+    "LowerIntrin": ("lower_intrinsics", "Scalar functions that only help reasoning become plain arithmetic."),
+    "BF16ComputeLegalize": ("legalize_dtypes", "float16 and bfloat16 arithmetic through float32."),
+    "LegalizeRegisters": ("legalize_registers", "Buffers in scope register are checked to have constant indices."),
+    "NestParallel": ("nest_parallel", "A parallel loop inside a parallel loop runs serially."),
+}  # fmt: skip
+
+
+class _CompilerPass(Pass):
+    """A pass of the pipeline."""
+
+    def __init__(self, name, row):
+        self.info, self._row = PassInfo(0, "tir." + name), row
+
+    def transform_module(self, mod, ctx):
+        """Runs it."""
+        return _lathe.run_tir_pass(self._row, mod)
+
+
+class _Vectorize(_CompilerPass):
+    """Vectorised loops, or serial ones where the pass is told not to."""
+
+    def __init__(self, enable_vectorize):
+        super().__init__("VectorizeLoop", "vectorize_loops")
+        self._enabled = bool(enable_vectorize)
+
+    def transform_module(self, mod, ctx):
+        """Runs it; else every vectorised loop becomes a serial one."""
+        if self._enabled and not ctx.config.get("tir.disable_vectorize"):
+            return super().transform_module(mod, ctx)
+        return _serial_vectors(mod)
+
+
+def _serial_vectors(mod):
+    from ..ir.node import ForKind
+    from .stmt_functor import ir_transform
+
+    def serial(node):
+        return node._with(kind=ForKind.SERIAL) if node.kind == ForKind.VECTORIZED else None
+
+    for name, kind in mod.functions.items():
+        if kind == "tir":
+            mod[name] = mod[name].with_body(ir_transform(mod[name].body, None, serial, ["tir.For"]))
+    return mod
+
+
+def _maker(name, row, meaning):
+    def made():
+        return _CompilerPass(name, row)
+
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = meaning
+    return made
+
+
+for _name, (_row, _meaning) in _PASSES.items():
+    globals()[_name] = _maker(_name, _row, _meaning)
+
+
+def VectorizeLoop(enable_vectorize=True):  # noqa: N802 - the vocabulary's name
+    """Vectorized loops become vector expressions; without enable_vectorize, serial loops."""
+    return _Vectorize(enable_vectorize)
+
+
+def BF16Legalize():  # noqa: N802
+    """bfloat16 arithmetic through float32."""
+    return BF16ComputeLegalize()  # noqa: F821
+
+
+def Apply(ftransform):  # noqa: N802
+    """Applies ftransform(function) to every tensor function."""
+    return prim_func_pass(lambda f, mod, ctx: ftransform(f), opt_level=0, name="tir.Apply")
+
+
+def Filter(fcond):  # noqa: N802
+    """Keeps the tensor functions for which fcond(function) holds."""
+    return prim_func_pass(lambda f, mod, ctx: f if fcond(f) else None, opt_level=0, name="tir.Filter")
+
+
+def AnnotateEntryFunc():  # noqa: N802
+    """Marks the only tensor function of a module, or the one called main, as its entry."""
+
+    def annotate(mod, ctx):
+        names = [name for name, kind in mod.functions.items() if kind == "tir"]
+        entry = names[0] if len(names) == 1 else "main" if "main" in names else None
+        if entry:
+            mod[entry] = mod[entry].with_attr("tir.is_entry_func", True)
+        return mod
+
+    from ..ir.transform import ModulePass
+
+    return ModulePass(annotate, PassInfo(0, "tir.AnnotateEntryFunc"))
+
+
+def BindTarget(target):  # noqa: N802
+    """Says in every tensor function what it is compiled for."""
+    return prim_func_pass(lambda f, mod, ctx: f.with_attr("target", str(target)), opt_level=0, name="tir.BindTarget")
+
+
+def default_tir_pipeline():
+    """The compiler's own passes from loops and blocks to kernels, in its order."""
+    names = {row: name for name, (row, _) in _PASSES.items()}
+
+    def made(row):
+        name = names.get("simplify" if row.startswith("simplify") else row, row)
+        return VectorizeLoop() if row == "vectorize_loops" else _CompilerPass(name, row)
+
+    return Sequential(map(made, _lathe.tir_passes()), name="tir.default_tir_pipeline")
+
+
+__all__ = sorted([*_PASSES, "AnnotateEntryFunc", "Apply", "BF16Legalize", "BindTarget", "Filter", "PassContext",
+                  "default_tir_pipeline", "prim_func_pass"])  # fmt: skip
+
+__getattr__ = refuser("tir.transform", globals())
