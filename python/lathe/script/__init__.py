@@ -56,5 +56,6 @@ def from_python(function, /, **parameters):
     return made.with_attr("global_symbol", function.__name__)
 
 __all__ = [
-    "IRModule", "Node", "from_python", "from_source", "ir", "ir_builder", "ir_module", "parse", "relax", "source", "tir",
+    "IRModule", "Node", "from_python", "from_source", "ir", "ir_builder", "ir_module", "parse", "relax", "source",
+    "tir",
 ]  # fmt: skip
