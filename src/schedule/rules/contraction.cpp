@@ -167,6 +167,7 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   for (int64_t r = 1; r <= most_rows; ++r)
     if (!height || r <= std::max<int64_t>(*height, 1)) choices.push_back(r);
   plan.rows = TRY(schedule.get(TRY(decide(schedule, context, rule, "rows", choices, rows))));
+  plan.steps = TRY(schedule.get(TRY(decide(schedule, context, rule, "steps", {1, 2, 4}, 4))));
   return plan;
 }
 

@@ -221,8 +221,23 @@ Result<Inside> loops_inside(Schedule& schedule, BlockRV block, LoopRV outer) {
   return result;
 }
 
+// Some steps of the innermost of the loops `sums` that runs more than once are written out: fewer jumps, and addresses
+// as offsets of one register. A short loop stays as it is.
+Status write_out_steps(Schedule& schedule, std::vector<LoopRV>& sums, int64_t steps) {
+  for (size_t i = sums.size(); i-- > 0;) {
+    const auto extent = as_int(TRY(schedule.get(sums[i]))->extent);
+    if (extent == 1) continue;
+    const int64_t count = extent ? largest_divisor(*extent, steps) : 1;
+    if (count == 1 || *extent < 8 * count) break;
+    const std::vector<LoopRV> cut = TRY(schedule.split(sums[i], {Factor(), Factor(count)}));
+    sums[i] = cut[0];
+    return schedule.unroll(cut[1]);
+  }
+  return support::success();
+}
+
 // Lanes last and vectorised, everything else but the sums written out, the sums' start before them.
-Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops, int64_t lanes) {
+Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops, int64_t lanes, int64_t steps) {
   std::vector<LoopRV> order = loops.sums, unrolled = loops.others;
   std::vector<LoopRV> vector = loops.lanes;
   if (vector.size() == 1 && as_int(TRY(schedule.get(vector[0]))->extent).value_or(0) > lanes)
@@ -233,18 +248,20 @@ Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops,
   if (order.size() > 1) TRY(schedule.reorder(order));
   if (!vector.empty()) TRY(schedule.vectorize(vector.back()));
   for (const LoopRV& loop : unrolled) TRY(schedule.unroll(loop));
-  if (!loops.sums.empty()) TRY(schedule.decompose_reduction(block, loops.sums[0]));
+  std::vector<LoopRV> sums = loops.sums;
+  TRY(write_out_steps(schedule, sums, steps));
+  if (!sums.empty()) TRY(schedule.decompose_reduction(block, sums[0]));
   return support::success();
 }
 
 // Inside `tile`: `total` adds up what `parts` sums apart, each part in registers, the total in the tile's memory.
-Status tile_of_parts(Schedule& schedule, BlockRV total, BlockRV parts, LoopRV tile, int64_t lanes) {
+Status tile_of_parts(Schedule& schedule, BlockRV total, BlockRV parts, LoopRV tile, int64_t lanes, int64_t steps) {
   const Inside adding = TRY(loops_inside(schedule, total, tile));
   if (adding.sums.size() != 1) return refuse(codes::not_inlinable, "the parts of a sum are not one loop");
-  TRY(keep_in_registers(schedule, total, adding, lanes));
+  TRY(keep_in_registers(schedule, total, adding, lanes, 1));
   TRY(schedule.compute_at(parts, adding.sums[0]));
   TRY(schedule.set_scope(parts, 0, "register"));
-  return keep_in_registers(schedule, parts, TRY(loops_inside(schedule, parts, adding.sums[0])), lanes);
+  return keep_in_registers(schedule, parts, TRY(loops_inside(schedule, parts, adding.sums[0])), lanes, steps);
 }
 
 // Runs the loops in parallel, as one where they are several; leaves them as they are where that is refused.
@@ -424,12 +441,14 @@ Status tile_nest(Schedule& schedule, const TilePlan& plan, const std::string& ep
         TRY(schedule.compute_inline(copy));
       }
       if (parts) {
-        TRY(tile_of_parts(schedule, row.block, *parts, tile, lane.size));
+        TRY(tile_of_parts(schedule, row.block, *parts, tile, lane.size, plan.steps));
       } else {
         TRY(schedule.vectorize(lane_vector));
         TRY(schedule.unroll(vectors));
         if (tile_rows) TRY(schedule.unroll(*tile_rows));
-        if (!sums.empty()) TRY(schedule.decompose_reduction(row.block, sums[0]));
+        std::vector<LoopRV> outer_sums = sums;
+        TRY(write_out_steps(schedule, outer_sums, plan.steps));
+        if (!outer_sums.empty()) TRY(schedule.decompose_reduction(row.block, outer_sums[0]));
       }
       TRY(finish_tile(schedule, out, tile, rank - 1, lane.size));
     }

@@ -17,6 +17,7 @@ struct TilePlan {
   int64_t lanes = 1;            // of a vector
   int64_t vectors = 1;          // a row
   int64_t rows = 1;             // a tile
+  int64_t steps = 1;            // of the innermost sum that are written out
   int64_t chain = 512;          // the most terms summed one after the other; longer sums are summed in parts
   // Where lanes * vectors or rows do not divide, what is left over gets bodies of its own.
 };
