@@ -6,6 +6,7 @@ find_path(LATHE_FMT_INCLUDE fmt/format.h REQUIRED)
 # written as _. Include folders reach that room alone.
 set(part_support Threads::Threads)
 set(part_arith_test z3)
+set(part_arith_polyhedral isl)
 set(part_codegen_llvm lathe_llvm)
 set(part_codegen_llvm_test lathe_llvm)
 set(part_interchange lathe_onnx_schema)

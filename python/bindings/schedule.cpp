@@ -105,7 +105,11 @@ nb::object statement_of(const Schedule& schedule, const std::string& kind, uint3
 void bind_schedule(nb::module_& m) {
   nb::class_<Schedule>(m, "ScheduleState", "A module under transformation; lathe.tir.Schedule is what users see.")
       .def_static(
-          "create", [](const ir::IRModule& module) { return unwrap(Schedule::create(module)); }, nb::arg("module"))
+          "create",
+          [](const ir::IRModule& module, bool enable_check) {
+            return unwrap(Schedule::create(module, {.enable_check = enable_check}));
+          },
+          nb::arg("module"), nb::arg("enable_check") = true)
       .def("copy", [](const Schedule& schedule) { return Schedule(schedule); })
       .def_prop_ro("mod", [](const Schedule& schedule) { return schedule.mod(); })
       .def_prop_ro("func_working_on", &Schedule::func_working_on)

@@ -20,6 +20,9 @@ struct Program {
   Function function;
   Id next = 1;
   Proofs* proofs = nullptr;  // of the schedule that it belongs to; null: nothing is kept
+  // Whether dependences and regions must be shown to allow a primitive; else the caller vouches for them, and only what
+  // a primitive needs to build its result is asked.
+  bool proves = true;
 };
 
 // A buffer of a block: by its number among those that the block reads (its own results not counted) or writes.

@@ -8,14 +8,16 @@
 
 namespace lathe::schedule {
 
-Result<Schedule> Schedule::create(ir::IRModule module) {
+Result<Schedule> Schedule::create(ir::IRModule module, ScheduleOptions options) {
   Schedule schedule;
+  schedule.options_ = options;
   schedule.proofs_ = std::make_shared<Proofs>();
   support::Diagnostics problems;
   for (const auto& [name, base] : std::vector(module.functions())) {
     const auto* function = base.as<PrimFunc>();
     if (!function) continue;
-    for (support::Diagnostic& problem : check_declared_regions(*function)) problems.push_back(std::move(problem));
+    if (options.enable_check)
+      for (support::Diagnostic& problem : check_declared_regions(*function)) problems.push_back(std::move(problem));
     Program program = number(Function(function), schedule.next_);
     schedule.next_ = program.next;
     module.set(name, program.function);
@@ -27,16 +29,16 @@ Result<Schedule> Schedule::create(ir::IRModule module) {
   return schedule;
 }
 
-Result<Schedule> Schedule::create(Function function, const std::string& name) {
+Result<Schedule> Schedule::create(Function function, const std::string& name, ScheduleOptions options) {
   ir::IRModule module;
   module.set(name, std::move(function));
-  return create(std::move(module));
+  return create(std::move(module), options);
 }
 
 const PrimFunc& Schedule::function() const { return *module_.find(working_on_).as<PrimFunc>(); }
 
 Program Schedule::program(const std::string& function) const {
-  return {module_.find_as<PrimFunc>(function), next_, proofs_.get()};
+  return {module_.find_as<PrimFunc>(function), next_, proofs_.get(), options_.enable_check};
 }
 
 void Schedule::accept(const std::string& function, Edit edit) {

@@ -10,11 +10,15 @@ namespace lathe::schedule {
 // A factor of a split: a number, a decision, or nothing for the one that is inferred.
 using Factor = std::optional<std::variant<int64_t, ExprRV>>;
 
+struct ScheduleOptions {
+  bool enable_check = true;  // false: what primitives cannot build they refuse, what they cannot prove they believe
+};
+
 class Schedule {
  public:
   // Numbers the loops and blocks, and checks every block's declared reads and writes against its body.
-  static Result<Schedule> create(ir::IRModule module);
-  static Result<Schedule> create(Function function, const std::string& name = "main");
+  static Result<Schedule> create(ir::IRModule module, ScheduleOptions options = {});
+  static Result<Schedule> create(Function function, const std::string& name = "main", ScheduleOptions options = {});
 
   const ir::IRModule& mod() const { return module_; }
   const Trace& trace() const { return trace_; }
@@ -22,6 +26,8 @@ class Schedule {
   Status work_on(const std::string& function);
   const std::string& func_working_on() const { return working_on_; }
   const PrimFunc& function() const;
+  // From here on.
+  void set_options(ScheduleOptions options) { options_ = options; }
   // What was proved about the loops of this schedule and its copies so far.
   Proofs* proofs() const { return proofs_.get(); }
 
@@ -159,6 +165,7 @@ class Schedule {
   std::vector<Handle> handles_;
   Trace trace_;
   std::shared_ptr<Proofs> proofs_;
+  ScheduleOptions options_;
 };
 
 }  // namespace lathe::schedule

@@ -88,6 +88,11 @@ def test_layers_wants_a_room_for_each_file_and_includes_from_src(house):
     assert len(found) == 2 and "no room" in found[0] and "from src/" in found[1]
 
 
+def test_layers_keeps_an_outside_parts_headers_in_one_room(house):
+    tree = house({"src/tir/x.cpp": "\n#include <isl/set.h>\n", "src/tir/y.cpp": "#include <islands.h>\n"})
+    assert problems("layers", tree) == ["src/tir/x.cpp:2: headers of isl belong to room arith/polyhedral"]
+
+
 def test_rooms_expands_stars_to_folders_without_a_row():
     rooms = Rooms(TABLE, {Path("codegen/emit"), Path("codegen/llvm"), Path("codegen/llvm/inner")})
     assert rooms.sees["codegen/llvm"] == ["codegen/emit"]

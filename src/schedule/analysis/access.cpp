@@ -26,17 +26,19 @@ class Collector {
       expression(store->value);
       for (const Expr& index : store->indices) expression(index);
       if (store->predicate) expression(store->predicate);
-      add(store->buffer, store->indices, true, store->predicate != nullptr);
+      add(store->buffer, store->indices, true, store->predicate);
     } else if (const auto* branch = s.as<IfThenElse>()) {
       expression(branch->condition);
       ++conditions_;
-      statement(branch->then_case);
-      statement(branch->else_case);
+      under(branch->condition, [&] { statement(branch->then_case); });
+      under(logical_not(branch->condition), [&] { statement(branch->else_case); });
       --conditions_;
     } else if (const auto* loop = s.as<While>()) {
       expression(loop->condition);
       ++conditions_;
+      const bool outside = std::exchange(exact_, false);
       statement(loop->body);
+      exact_ = outside;
       --conditions_;
     } else if (const auto* let = s.as<LetStmt>()) {
       expression(let->value);
@@ -57,12 +59,14 @@ class Collector {
     for (const Expr& value : realize.iter_values) expression(value);
     expression(realize.predicate);
     const Block* outer = block_;
+    const std::vector<Expr> outer_variables = variables_;
     const Expr outer_predicate = predicate_;
     const Expr predicate = map(realize.predicate);
     if (!is_int(predicate, 1)) predicate_ = predicate_ ? logical_and(predicate_, predicate) : predicate;
     block_ = realize.block.get();
-    for (size_t i = 0; i < realize.iter_values.size(); ++i)
-      values_[realize.block->iter_vars[i]->var] = map(realize.iter_values[i]);
+    variables_.clear();
+    for (const Expr& value : realize.iter_values) variables_.push_back(map(value));
+    for (size_t i = 0; i < variables_.size(); ++i) values_[realize.block->iter_vars[i]->var] = variables_[i];
     for (const MatchBufferRegion& match : realize.block->match_buffers) aliases_[match->buffer] = match->source;
     if (realize.block->init) {
       const bool outside = std::exchange(in_init_, true);
@@ -71,7 +75,16 @@ class Collector {
     }
     statement(realize.block->body);
     block_ = outer;
+    variables_ = outer_variables;
     predicate_ = outer_predicate;
+  }
+
+  template <class Visit>
+  void under(const Expr& condition, Visit visit) {
+    const Expr outside = guard_;
+    guard_ = guard_ ? logical_and(guard_, map(condition)) : map(condition);
+    visit();
+    guard_ = outside;
   }
 
   Expr map(const Expr& e) const { return values_.empty() ? e : substitute(e, values_); }
@@ -79,13 +92,15 @@ class Collector {
   void expression(const Expr& e) {
     pre_order(e, [&](const NodeRef& n) {
       if (const auto* load = n.as<BufferLoad>()) {
-        add(load->buffer, load->indices, false, load->predicate != nullptr || conditional_ > 0);
+        add(load->buffer, load->indices, false, load->predicate);
+      } else if (const auto* let = n.as<Let>()) {
+        values_[let->var] = map(let->value);
       } else if (const auto* call = n.as<Call>()) {
         if (call->op == &intrinsic::if_then_else) {
           expression(call->args[0]);
           ++conditional_;
-          expression(call->args[1]);
-          expression(call->args[2]);
+          under(call->args[0], [&] { expression(call->args[1]); });
+          under(logical_not(call->args[0]), [&] { expression(call->args[2]); });
           --conditional_;
           return false;
         }
@@ -120,33 +135,42 @@ class Collector {
     return result;
   }
 
-  void add(const Buffer& buffer, const std::vector<Expr>& indices, bool writes, bool conditional) {
+  void add(const Buffer& buffer, const std::vector<Expr>& indices, bool writes, const Expr& mask) {
     std::vector<Range> region;
+    const bool outside = exact_;
     for (const Expr& index : indices) {
-      if (const auto* ramp = index.as<Ramp>())
+      if (const auto* ramp = index.as<Ramp>()) {
         region.push_back({map(ramp->base), map((ramp->stride * (ramp->lanes - 1)) + 1)});
-      else
+        exact_ = exact_ && is_int(ramp->stride, 1);
+      } else {
         region.push_back({map(index), int64(1)});
+      }
     }
+    exact_ = exact_ && !mask;
+    const bool conditional = mask || (!writes && conditional_ > 0);
     if (const auto it = aliases_.find(buffer); it != aliases_.end()) {
+      exact_ = false;
       push(it->second->buffer, mapped(it->second->region), writes, false, false);
-      return;
+    } else {
+      push(buffer, std::move(region), writes, !conditional && conditions_ == 0, false);
     }
-    push(buffer, std::move(region), writes, !conditional && conditions_ == 0, false);
+    exact_ = outside;
   }
 
   void push(const Buffer& buffer, std::vector<Range> region, bool writes, bool certain, bool believed) {
-    found.push_back(
-        {buffer, std::move(region), writes, certain, believed, block_, loops_, predicate_, in_init_, found.size()});
+    found.push_back({buffer, std::move(region), writes, certain, believed, block_, loops_, predicate_, variables_,
+                     guard_, exact_ && !believed, in_init_, found.size()});
   }
 
   VarMap values_;
   std::unordered_map<Buffer, BufferRegion> aliases_;
   std::vector<const For*> loops_;
   const Block* block_ = nullptr;
+  std::vector<Expr> variables_;  // the values of block_'s
   Expr predicate_;
+  Expr guard_;
   int conditions_ = 0, conditional_ = 0;
-  bool in_init_ = false;
+  bool in_init_ = false, exact_ = true;
 };
 
 std::vector<Buffer> buffers(const Stmt& root, bool writes) {
@@ -330,8 +354,9 @@ bool has_reduce_iters(const Block& block) {
                      [](const IterVar& iter) { return iter->type == IterType::reduce; });
 }
 
-bool is_reduction(const Block& block) {
-  if (!has_reduce_iters(block)) return false;
+bool is_reduction(const Block& block) { return has_reduce_iters(block) && updates_own_element(block); }
+
+bool updates_own_element(const Block& block) {
   const std::vector<Access> all = accesses(block.body);
   const auto reduce_variable_in = [&](const Expr& e) {
     return std::any_of(block.iter_vars.begin(), block.iter_vars.end(),

@@ -16,6 +16,9 @@ struct Access {
   const Block* block = nullptr;   // the innermost block around it, below the walk's root
   std::vector<const For*> loops;  // around it, below the walk's root, outermost first
   Expr predicate;                 // of the realize of `block`, in loop variables; null: always
+  std::vector<Expr> values;       // of the block's variables, in loop variables
+  Expr guard;                     // the other conditions it is under, in loop variables; null: none
+  bool exact = true;              // where predicate and guard hold, every element of the region is touched
   bool is_init = false;
   size_t order = 0;  // position in the program
 };
@@ -45,6 +48,8 @@ support::Diagnostics check_declared_regions(const PrimFunc& function);
 // Whether the block's value is a reduction: it has reduce variables, and every element that it reads of a buffer it
 // writes is the element it writes, in the same loops, whose indices use spatial variables (and these loops) only.
 bool is_reduction(const Block& block);
+// The same, whether or not it has reduce variables.
+bool updates_own_element(const Block& block);
 bool has_reduce_iters(const Block& block);
 
 }  // namespace lathe::schedule

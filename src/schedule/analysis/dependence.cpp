@@ -93,19 +93,51 @@ std::optional<int64_t> largest_where(const Expr& predicate, const Linear& sum) {
 
 class Tester {
  public:
-  Tester(const For& loop, Proofs* proofs) : loop_(loop), proofs_(proofs) {}
+  Tester(const For& loop, Proofs* proofs, Ranges around = {})
+      : loop_(loop), proofs_(proofs), around_(std::move(around)) {}
 
-  // Whether different iterations touch different elements; all accesses are to one buffer.
+  // Whether no iteration writes what another touches; all accesses are to one buffer.
   bool independent(const std::vector<const Access*>& list) const {
-    auto question = proofs_ ? question_of(loop_, list) : std::nullopt;
-    if (!question) return proved(list);
+    auto question = proofs_ ? question_of(loop_, list, around_) : std::nullopt;
+    if (!question) return decided(list);
     if (const auto known = proofs_->find(*question)) return *known;
-    const bool answer = proved(list);
+    const bool answer = decided(list);
     proofs_->keep(*std::move(question), answer);
     return answer;
   }
 
+  // The third tier; `counts` narrows the pairs of instances further.
+  Conflict conflict(const std::vector<const Access*>& list) const {
+    return conflict(list, [](const Access&, const VarMap&, const Access&, const VarMap&) { return boolean(true); });
+  }
+  Conflict conflict(const std::vector<const Access*>& list, PairCondition counts) const {
+    if (const auto extent = as_int(loop_.extent); extent && *extent <= 1) return {};
+    return find_conflict(list, list, {&loop_}, around_,
+                         [&](const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
+                           // The pair is asked in both orders.
+                           return logical_and(first.at(loop_.loop_var) < second.at(loop_.loop_var),
+                                              counts(a, first, b, second));
+                         });
+  }
+
  private:
+  bool decided(const std::vector<const Access*>& list) const {
+    if (proved(list)) return true;
+    for (const Access* access : list)
+      if (access->writes && !moves(*access)) return false;
+    return !conflict(list);
+  }
+
+  // Whether which element is touched, and whether it is, depends on the loop's iteration at all.
+  bool moves(const Access& access) const {
+    const auto uses = [&](const Expr& e) { return e && uses_var(e, loop_.loop_var); };
+    return uses(access.predicate) || uses(access.guard) ||
+           std::any_of(access.region.begin(), access.region.end(),
+                       [&](const Range& range) { return uses(range.min) || uses(range.extent); }) ||
+           std::any_of(access.loops.begin(), access.loops.end(),
+                       [&](const For* loop) { return uses(loop->min) || uses(loop->extent); });
+  }
+
   // The index of one dimension in parts; nothing where it is not of this form.
   std::optional<Dimension> parts(const Range& range, const Domains& inner, const Expr& predicate) const {
     const auto extent = as_int(range.extent);
@@ -215,6 +247,40 @@ class Tester {
 
   const For& loop_;
   Proofs* proofs_;
+  Ranges around_;
+};
+
+// The pair of accesses may be two updates of one reduction.
+bool one_reduction(const Access& a, const Access& b) { return a.block && a.block == b.block && is_reduction(*a.block); }
+
+// Whether both instances have the same spatial variables. Only then is the order of their updates free.
+Expr same_result(const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
+  Expr same = boolean(true);
+  for (size_t i = 0; i < a.values.size(); ++i)
+    if (a.block->iter_vars[i]->type == IterType::spatial)
+      same = logical_and(same, eq(substitute(a.values[i], first), substitute(b.values[i], second)));
+  return same;
+}
+
+// Whether instances of a reduction with other spatial variables surely write other elements: each of the variables is
+// an index of what it writes.
+bool one_element_a_result(const Block& block) {
+  const std::vector<Access> all = accesses(block.body);
+  const auto is_index = [&](const Var& v) {
+    return std::all_of(all.begin(), all.end(), [&](const Access& access) {
+      return !access.writes || std::any_of(access.region.begin(), access.region.end(), [&](const Range& range) {
+        return range.min == Expr(v) && is_int(range.extent, 1);
+      });
+    });
+  };
+  return std::all_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
+    return iter->type != IterType::spatial || is_int(iter->dom.extent, 1) || is_index(iter->var);
+  });
+}
+
+// Pairs of instances that no reduction excuses.
+constexpr auto not_one_result = [](const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
+  return one_reduction(a, b) ? logical_not(same_result(a, first, b, second)) : boolean(true);
 };
 
 bool allocated_in(const Stmt& root, const Buffer& buffer) {
@@ -290,6 +356,54 @@ std::optional<bool> runs_init(const BlockRealize& realize, const std::vector<con
   return all;
 }
 
+Conflict instances_that_meet(const PrimFunc& function, const Path& path, const For* inside) {
+  const Block& block = *path.back().as<BlockRealize>()->block;
+  if (one_element_a_result(block)) return {};
+  const std::vector<const For*> loops = loops_above(path);
+  const For* top = inside || loops.empty() ? inside : loops.front();
+  const std::vector<Access> all = accesses(top ? Stmt(top) : path.back());
+  const Ranges around = ranges_around(function, top ? top->id : block.id);
+  Conflict undecided;
+  for (const Buffer& buffer : buffers_written(path.back())) {
+    AccessList list;
+    for (const Access& access : all)
+      if (access.buffer == buffer && access.block == &block && access.writes) list.push_back(&access);
+    Conflict conflict = find_conflict(list, list, {}, around,
+                                      [](const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
+                                        return logical_not(same_result(a, first, b, second));
+                                      });
+    if (conflict.outcome == arith::PointSearch::found) return conflict;
+    if (conflict) undecided = std::move(conflict);
+  }
+  return undecided;
+}
+
+Conflict reversed_by(const std::vector<const For*>& chain, const std::vector<const For*>& order,
+                     const PrimFunc& function) {
+  const For& innermost = *chain.back();
+  const std::vector<Access> all = accesses(innermost.body);
+  const Ranges around = ranges_around(function, chain.front()->id);
+  std::vector<Buffer> written;
+  for (const Access& access : all)
+    if (access.writes && std::find(written.begin(), written.end(), access.buffer) == written.end())
+      written.push_back(access.buffer);
+  Conflict undecided;
+  for (const Buffer& buffer : written) {
+    if (private_to_iteration(innermost, buffer, function)) continue;
+    std::vector<const Access*> list;
+    for (const Access& access : all)
+      if (access.buffer == buffer) list.push_back(&access);
+    Conflict conflict = find_conflict(
+        list, list, chain, around, [&](const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
+          const Expr reversed = logical_and(comes_before(chain, first, second), comes_before(order, second, first));
+          return logical_and(reversed, not_one_result(a, first, b, second));
+        });
+    if (conflict.outcome == arith::PointSearch::found) return conflict;
+    if (conflict) undecided = std::move(conflict);
+  }
+  return undecided;
+}
+
 bool disjoint_across(const For& loop, const Buffer& buffer, Proofs* proofs) {
   const std::vector<Access> all = accesses(loop.body);
   std::vector<const Access*> list;
@@ -332,8 +446,9 @@ std::vector<Carried> carried_by(const For& loop, const PrimFunc& function, Proof
     found.push_back(
         {{},
          nullptr,
-         fmt::format("{} contains a call of '{}', whose effects are not known", name_of(loop), call->op->name)});
-  const Tester tester(loop, proofs);
+         fmt::format("{} contains a call of '{}', whose effects are not known", name_of(loop), call->op->name),
+         {}});
+  const Tester tester(loop, proofs, ranges_around(function, loop.id));
   for (const Buffer& buffer : written) {
     std::vector<const Access*> list;
     bool opaque = false;
@@ -344,11 +459,19 @@ std::vector<Carried> carried_by(const For& loop, const PrimFunc& function, Proof
       }
     if (!opaque && tester.independent(list)) continue;
     if (private_to_iteration(loop, buffer, function)) continue;
-    Carried carried{buffer, nullptr, {}};
-    const Block* block = list[0]->block;
-    const bool one_block =
-        std::all_of(list.begin(), list.end(), [&](const Access* access) { return access->block == block; });
-    if (one_block && block && is_reduction(*block)) {
+    Carried carried{buffer, nullptr, {}, {}};
+    const Block* block = nullptr;
+    for (const Access* access : list)
+      if (access->block && is_reduction(*access->block)) block = access->block;
+    if (block && !opaque) {
+      // Its own updates of one result apart, are there others that meet?
+      const bool alone = std::all_of(list.begin(), list.end(), [&](const Access* a) { return a->block == block; });
+      if (!alone || !one_element_a_result(*block)) carried.conflict = tester.conflict(list, not_one_result);
+      if (carried.conflict) block = nullptr;
+    } else if (!opaque) {
+      carried.conflict = tester.conflict(list);
+    }
+    if (block && !opaque) {
       carried.block = block;
       std::string axis = "?";
       for (const IterVar& iter : block->iter_vars)
@@ -360,8 +483,7 @@ std::vector<Carried> carried_by(const For& loop, const PrimFunc& function, Proof
       for (const Access* access : list)
         if (access->block && names.find("'" + access->block->name + "'") == std::string::npos)
           names += (names.empty() ? "" : ", ") + ("'" + access->block->name + "'");
-      carried.reason = fmt::format("could not show that different iterations of {} touch different elements of '{}'{}",
-                                   name_of(loop), buffer->name, names.empty() ? "" : " (in " + names + ")");
+      carried.reason = carried.conflict.reason(name_of(loop), buffer) + (names.empty() ? "" : " (in " + names + ")");
     }
     found.push_back(std::move(carried));
   }

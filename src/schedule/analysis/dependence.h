@@ -1,7 +1,8 @@
 // Whether the iterations of a loop depend on one another.
 #pragma once
 
-#include "schedule/analysis/proofs.h"
+#include "schedule/analysis/conflicts.h"
+#include "schedule/analysis/tree.h"
 
 namespace lathe::schedule {
 
@@ -10,6 +11,7 @@ struct Carried {
   Buffer buffer;
   const Block* block = nullptr;  // of the reduction, when it is one
   std::string reason;            // "iterations of loop 'k' accumulate into the same element of 'C' …"
+  Conflict conflict;             // two of the iterations, where some were found; what stands in the way of a proof else
   bool is_reduction() const { return block != nullptr; }
 };
 
@@ -22,8 +24,19 @@ std::vector<Carried> carried_by(const For& loop, const PrimFunc& function, Proof
 // where that cannot be told.
 std::optional<bool> runs_init(const BlockRealize& realize, const std::vector<const For*>& loops);
 
-// Whether different iterations of `loop` touch different elements of `buffer`.
+// Two instances of the block at the path's end, in one iteration of the loops above `inside` (a loop of the path, or
+// null: of none), that write one element and have different spatial variables: then it matters in which order they
+// come.
+Conflict instances_that_meet(const PrimFunc& function, const Path& path, const For* inside = nullptr);
+
+// Whether no iteration of `loop` writes an element of `buffer` that another touches.
 bool disjoint_across(const For& loop, const Buffer& buffer, Proofs* proofs);
+
+// Two instances in the nest `chain` (outermost first, each the only statement of the one above) that touch one element
+// and that come in another order when the loops are nested as in `order`. Updates of one reduction do not count, nor
+// does a buffer whose values live inside one iteration of the innermost loop.
+Conflict reversed_by(const std::vector<const For*>& chain, const std::vector<const For*>& order,
+                     const PrimFunc& function);
 
 // Whether `buffer` is allocated by the function, touched only inside `loop`, and each iteration reads only what it
 // wrote before.

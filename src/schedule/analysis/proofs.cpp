@@ -1,5 +1,6 @@
 #include "schedule/analysis/proofs.h"
 
+#include "schedule/analysis/tree.h"
 #include "support/mutation.h"
 
 namespace lathe::schedule {
@@ -50,6 +51,7 @@ namespace {
 // Writes what is asked in Polish notation: an operator before its operands, so that no two expressions have one text.
 class Writer {
  public:
+  explicit Writer(const Ranges& around) : around_(around) {}
   std::string text;
 
   bool loop(const For& loop) {
@@ -59,15 +61,19 @@ class Writer {
   }
 
   bool access(const Access& access) {
-    text += '@';
+    text += access.writes ? '!' : '@';
     for (const For* loop : access.loops) expression(loop->loop_var);
     for (const Range& range : access.region) {
       text += '[';
       if (!expression(range.min) || !expression(range.extent)) return false;
     }
-    if (!access.predicate || support::flip(proofs_forget_predicates)) return true;
-    text += '?';
-    return expression(access.predicate);
+    if (support::flip(proofs_forget_predicates)) return true;
+    for (const Expr& condition : {access.predicate, access.guard}) {
+      if (!condition) continue;
+      text += '?';
+      if (!expression(condition)) return false;
+    }
+    return true;
   }
 
  private:
@@ -79,7 +85,10 @@ class Writer {
       // Of a size more can be proved than of another variable.
       if (first) (text += v->is_size ? 's' : 'i') += v->dtype.str();
       text += ' ';
-      return true;
+      const auto known = first ? around_.find(Var(v)) : around_.end();
+      if (known == around_.end()) return true;
+      text += 'r';
+      return expression(known->second.min) && expression(known->second.extent);
     }
     if (const auto value = as_int(e)) {
       (text += std::to_string(*value)) += ' ';
@@ -101,17 +110,35 @@ class Writer {
     if (const auto* n = e.as<GT>()) return both('>', n);
     if (const auto* n = e.as<GE>()) return both('g', n);
     if (const auto* n = e.as<EQ>()) return both('=', n);
+    if (const auto* n = e.as<NE>()) return both('#', n);
     if (const auto* n = e.as<And>()) return both('&', n);
+    if (const auto* n = e.as<Or>()) return both('|', n);
+    if (const auto* n = e.as<Not>()) {
+      text += '~';
+      return expression(n->a);
+    }
     return false;
   }
 
+  const Ranges& around_;
   std::unordered_map<const VarNode*, size_t> numbers_;
 };
 
 }  // namespace
 
-std::optional<std::string> question_of(const For& loop, const std::vector<const Access*>& list) {
-  Writer writer;
+Ranges ranges_around(const PrimFunc& function, Id target) {
+  Ranges ranges;
+  const Path path = path_to(function.body, target);
+  for (size_t i = 0; i + 1 < path.size(); ++i) {
+    if (const auto* loop = path[i].as<For>()) ranges[loop->loop_var] = {loop->min, loop->extent};
+    if (const auto* block = path[i].as<Block>())
+      for (const IterVar& iter : block->iter_vars) ranges[iter->var] = iter->dom;
+  }
+  return ranges;
+}
+
+std::optional<std::string> question_of(const For& loop, const std::vector<const Access*>& list, const Ranges& around) {
+  Writer writer(around);
   if (!writer.loop(loop)) return std::nullopt;
   std::vector<std::pair<size_t, size_t>> different;  // accesses, as parts of the text
   for (const Access* access : list) {

@@ -34,10 +34,16 @@ class Proofs {
   Counts counts_;
 };
 
+// The ranges of variables bound above a statement: loops, and variables of blocks.
+using Ranges = std::unordered_map<Var, Range>;
+// Those above the loop or block of that id.
+Ranges ranges_around(const PrimFunc& function, Id target);
+
 // The question whether different iterations of `loop` touch different elements in `list` (accesses to one buffer), as
-// text in which variables are numbered by their first occurrence: the extents of the loops, and each different access
-// with its indices, its loops and its predicate. Nothing where an index is not made of sums, products, quotients and
-// remainders of variables: such questions are rare, and are asked anew.
-std::optional<std::string> question_of(const For& loop, const std::vector<const Access*>& list);
+// text in which variables are numbered by their first occurrence: the extents of the loops, what is known of variables
+// around, and each different access with its indices, its loops and its predicate. Nothing where an index is not made
+// of sums, products, quotients and remainders of variables: such questions are rare, and are asked anew.
+std::optional<std::string> question_of(const For& loop, const std::vector<const Access*>& list,
+                                       const Ranges& around = {});
 
 }  // namespace lathe::schedule

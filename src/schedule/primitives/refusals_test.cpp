@@ -14,6 +14,15 @@ std::string reason(const Result<T>& result) {
   return result.ok() ? "accepted" : result.diagnostics()[0].message;
 }
 
+// The message and the notes, a line each.
+template <class T>
+std::string refusal(const Result<T>& result) {
+  if (result.ok()) return "accepted";
+  std::string text = result.diagnostics()[0].message + "\n";
+  for (const support::Note& note : result.diagnostics()[0].notes) text += note.message + "\n";
+  return text;
+}
+
 struct Start {
   Schedule schedule;
   BlockRV block;
@@ -67,10 +76,15 @@ TEST(refusals, of_dependences_between_iterations) {
                   make<For>(i, int64(0), int64(5), ForKind::serial,
                             make<BlockRealize>(std::vector<Expr>{t, i}, boolean(true), block))));
   Start start(b.build(), "step");
-  EXPECT_EQ(reason(start.schedule.reorder({start.loops[1], start.loops[0]})),
-            "cannot reorder loop 't': could not show that different iterations of loop 't' touch different elements of "
-            "'A' (in 'step')");
-  EXPECT_NE(reason(start.schedule.parallel(start.loops[0])), "accepted");
+  EXPECT_EQ(
+      refusal(start.schedule.reorder({start.loops[1], start.loops[0]})),
+      "cannot reorder the nest of loop 't': two of its instances would touch an element of 'A' in the other order\n"
+      "block 'step' writes A[1, 1] where t = 0, i = 1\n"
+      "block 'step' reads A[1, 1] where t = 1, i = 0\n");
+  EXPECT_EQ(refusal(start.schedule.parallel(start.loops[0])),
+            "cannot parallelize loop 't': different iterations of loop 't' touch the same element of 'A' (in 'step')\n"
+            "block 'step' writes A[1, 1] where t = 0, i = 1\n"
+            "block 'step' reads A[1, 1] where t = 1, i = 0\n");
   // Fixed t, the rows read and written differ.
   EXPECT_EQ(reason(start.schedule.compute_inline(start.block)),
             "cannot inline block 'step': an index is neither a "
@@ -300,9 +314,10 @@ TEST(refusals, of_merging) {
   Start mirrored(b.build(), "first");
   const BlockRV second = mirrored.schedule.get_block("second").value_or_throw();
   EXPECT_EQ(
-      reason(mirrored.schedule.merge({mirrored.loops[0], mirrored.schedule.get_loops(second).value_or_throw()[0]})),
-      "cannot merge loop 'i' with loop 'i': could not show that different iterations of loop 'i' touch different "
-      "elements of 'T'");
+      refusal(mirrored.schedule.merge({mirrored.loops[0], mirrored.schedule.get_loops(second).value_or_throw()[0]})),
+      "cannot merge loop 'i' with loop 'i': an iteration would touch an element of 'T' before an earlier loop does\n"
+      "block 'first' writes T[4] where i = 4\n"
+      "block 'second' reads T[4] where i = 0\n");
 }
 
 TEST(refusals, of_blocks_of_loops) {

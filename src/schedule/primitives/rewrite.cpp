@@ -161,10 +161,12 @@ Stmt copied_nest(const std::vector<const For*>& loops, const VarMap& fresh, Stmt
 }
 
 std::optional<Diagnostic> refuse_dependent(const Program& program, const For& loop, std::string_view verb) {
+  if (!program.proves) return std::nullopt;
   const std::vector<Carried> carried = carried_by(loop, *program.function, program.proofs);
   if (carried.empty()) return std::nullopt;
   Diagnostic problem =
       refuse(codes::dependence, fmt::format("cannot {} {}: {}", verb, name_of(loop), carried[0].reason));
+  carried[0].conflict.explain(problem);
   for (size_t i = 1; i < carried.size(); ++i) problem.note(carried[i].reason);
   if (carried[0].is_reduction() && verb == "vectorize")
     problem.help = "split the loop and use rfactor to give each lane its own partial result";

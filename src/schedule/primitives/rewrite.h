@@ -45,7 +45,7 @@ Stmt loop_over(const Var& v, Expr extent, Stmt body, Id id);
 // again.
 Stmt copied_nest(const std::vector<const For*>& loops, const VarMap& fresh, Stmt body, Id& next);
 
-// Why the loop's iterations may not run at once; nothing when they may.
+// Why the loop's iterations may not run at once; nothing when they may, or nothing need be shown.
 std::optional<Diagnostic> refuse_dependent(const Program& program, const For& loop, std::string_view verb);
 
 }  // namespace lathe::schedule

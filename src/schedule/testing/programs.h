@@ -17,6 +17,9 @@ class Builder {
   Buffer input(std::string name, std::vector<Expr> shape, DType dtype = DType::float32());
   Buffer output(std::string name, std::vector<Expr> shape, DType dtype = DType::float32());
   Buffer inner(std::string name, std::vector<Expr> shape, DType dtype = DType::float32());
+  bool is_parameter(const Buffer& buffer) const {
+    return std::find(parameters_.begin(), parameters_.end(), buffer) != parameters_.end();
+  }
   using Body = std::function<Expr(const std::vector<Expr>&)>;
   // to[i, j, …] = body(i, j, …) over all of `to`.
   void compute(const std::string& name, const Buffer& to, const Body& body);

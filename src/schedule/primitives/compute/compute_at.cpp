@@ -44,6 +44,12 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     return problem(codes::not_nested, "the block is already inside the loop");
   if (!predicate_is_domain(realized))
     return problem(codes::region, "its predicate does more than to bound its variables");
+  if (program.proves)
+    if (const Conflict conflict = instances_that_meet(*program.function, path)) {
+      Diagnostic refused = problem(codes::dependence, "instances with other variables may write one element");
+      conflict.explain(refused);
+      return refused;
+    }
 
   // What it writes, and who reads that.
   const std::vector<Access> all = accesses(program.function->body);
@@ -57,6 +63,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     if (access.block == block.get()) own_order = access.order;
   const bool reduces = is_reduction(*block) && block->init && runs_init(realized, loops_above(path)) == true;
   for (const Access& access : all) {
+    if (!program.proves) break;
     if (access.block == block.get()) {
       if (!access.writes && is_written(access.buffer) && !reduces)
         return problem(codes::dependence, fmt::format("it reads '{}', which it writes", access.buffer->name));
@@ -76,12 +83,12 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     }
   }
   for (const Buffer& buffer : written)
-    if (!allocating_block(*program.function, buffer))
+    if (program.proves && !allocating_block(*program.function, buffer))
       return problem(codes::region, fmt::format("'{}' is an output of the function", buffer->name));
   // What it reads must not change between its old place and its new one.
   const std::vector<const For*> own_loops = loops_above(path);
   for (const Buffer& buffer : buffers_read(path.back())) {
-    if (is_written(buffer)) continue;
+    if (is_written(buffer) || !program.proves) continue;
     for (const Access& write : all) {
       if (!write.writes || write.buffer != buffer) continue;
       bool safe = write.order < own_order;
@@ -104,7 +111,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     if (iter->type == IterType::spatial || !is_int(realized.predicate, 1)) continue;
     bool exact = true;
     const auto part = interval(realized.iter_values[i], ran, &exact);
-    if (!part || !exact) return problem(codes::region, "its own loops do not run over an interval");
+    if (!part || (!exact && program.proves)) return problem(codes::region, "its own loops do not run over an interval");
     domains.back() = *part;
   }
   parts = domains;

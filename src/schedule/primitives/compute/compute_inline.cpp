@@ -13,6 +13,7 @@ namespace {
 // The value must be the same at the consumers as it was at the producer: nothing that it reads may be overwritten after
 // the producer ran.
 std::optional<Diagnostic> refuse_overwritten(const Program& program, const BlockRealize& realize) {
+  if (!program.proves) return std::nullopt;
   const Block& block = *realize.block;
   const std::vector<Access> all = accesses(program.function->body);
   const Access* producer = nullptr;

@@ -244,6 +244,7 @@ Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, co
 
 std::optional<Diagnostic> refuse_parallel_above(const Program& before, const Function& after, const Path& path,
                                                 std::string_view verb) {
+  if (!before.proves) return std::nullopt;
   for (const Stmt& s : path) {
     const auto* old = s.as<For>();
     if (!old || old->kind == ForKind::serial || old->kind == ForKind::unrolled) continue;

@@ -23,6 +23,12 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     return problem(codes::not_nested, "the block is already inside the loop");
   if (!predicate_is_domain(realized))
     return problem(codes::region, "its predicate does more than to bound its variables");
+  if (program.proves)
+    if (const Conflict conflict = instances_that_meet(*program.function, path)) {
+      Diagnostic refused = problem(codes::dependence, "instances with other variables may write one element");
+      conflict.explain(refused);
+      return refused;
+    }
 
   // The loops that the block does not share with the target, outermost first; the first holds all that must end before
   // the block ran so far.
@@ -58,14 +64,15 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   std::vector<Buffer> produced;
   for (const Access& mine : all) {
     if (mine.block != block.get()) continue;
-    if (mine.opaque) return problem(codes::dependence, "it takes the address of a buffer");
+    if (mine.opaque && program.proves) return problem(codes::dependence, "it takes the address of a buffer");
     if (!mine.writes && is_written(mine.buffer)) {
-      if (!reduces) return problem(codes::dependence, fmt::format("it reads '{}', which it writes", mine.buffer->name));
+      if (!reduces && program.proves)
+        return problem(codes::dependence, fmt::format("it reads '{}', which it writes", mine.buffer->name));
       continue;
     }
     if (mine.writes) {
       for (const Access& other : all)
-        if (other.block != block.get() && other.buffer == mine.buffer && other.order >= nest_order &&
+        if (program.proves && other.block != block.get() && other.buffer == mine.buffer && other.order >= nest_order &&
             other.order < own_order) {
           const auto theirs = touched(all, [&](const Access& a) { return a.order == other.order; }, shared);
           const auto ours = touched(all, [&](const Access& a) { return a.order == mine.order; }, shared);
@@ -84,6 +91,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
         here = true;
         continue;
       }
+      if (!program.proves) continue;
       const auto theirs = touched(all, [&](const Access& a) { return a.order == write.order; }, shared);
       const auto ours =
           touched(all, [&](const Access& a) { return a.block == block.get() && a.buffer == mine.buffer; }, shared);
@@ -99,7 +107,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   // The values must be final where the block now runs: no other iteration of the loops around it touches them.
   for (const Buffer& buffer : produced)
     for (const For* around : moved_under)
-      if (!disjoint_across(*around, buffer, program.proofs))
+      if (program.proves && !disjoint_across(*around, buffer, program.proofs))
         return problem(
             codes::dependence,
             fmt::format("could not show that '{}' is final after one iteration: other iterations of {} touch "
@@ -116,7 +124,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     Interval domain{iter->dom.min, Linear(linear(iter->dom.min + iter->dom.extent - 1)).expr()};
     bool exact = true;
     const auto ran = interval(realized.iter_values[i], domains_of(own), &exact);
-    if (!ran || !exact) return problem(codes::region, "its own loops do not run over an interval");
+    if (!ran || (!exact && program.proves)) return problem(codes::region, "its own loops do not run over an interval");
     if (is_int(realized.predicate, 1)) {
       domain = *ran;
     } else {
@@ -142,7 +150,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
                      fmt::format("which part of '{}' an iteration writes could not be told", buffer->name));
     const bool elsewhere =
         std::any_of(all.begin(), all.end(), [&](const Access& a) { return writes_it(a) && !of_loop(a); });
-    if (elsewhere && !(everything->exact && holds(*everything, *needed)))
+    if (program.proves && elsewhere && !(everything->exact && holds(*everything, *needed)))
       return problem(codes::region, fmt::format("the loop does not write all that it reads of '{}'", buffer->name));
     for (const Access& read : own_accesses) {
       if (read.buffer != buffer || read.writes) continue;
@@ -171,7 +179,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
         // Instances that read nothing (padding) belong to no iteration.
         const Region reached{{{Linear(linear(everything->dimensions[d].low - index.constant)).expr(),
                                Linear(linear(everything->dimensions[d].high - index.constant)).expr()}}};
-        if (!holds(reached, {{domains[which]}}))
+        if (program.proves && !holds(reached, {{domains[which]}}))
           return problem(codes::region, fmt::format("not every value of its axis '{}' reads what the loop writes",
                                                     block->iter_vars[which]->var->name));
         if (narrowed[which] && !(same(parts[which].low, wanted.low) && same(parts[which].high, wanted.high)))
@@ -184,7 +192,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   }
   // Where the values do not say which iteration an instance belongs to, every iteration would run it.
   for (const For* around : moved_under) {
-    if (is_int(around->extent, 1)) continue;
+    if (is_int(around->extent, 1) || !program.proves) continue;
     bool told = false;
     for (size_t i = 0; i < parts.size(); ++i) told = told || (narrowed[i] && uses_var(parts[i].low, around->loop_var));
     if (!told)

@@ -112,7 +112,7 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
       if (iter->var == vars[d] && !(is_int(iter->dom.min, 0) && same(iter->dom.extent, buffer->shape[d])))
         return problem(fmt::format("it reads only a part of '{}'", buffer->name));
   }
-  if (auto moved = refuse_moved(all, block, *producer, buffer)) return *std::move(moved);
+  if (auto moved = refuse_moved(all, block, *producer, buffer); moved && program.proves) return *std::move(moved);
 
   VarMap values;
   for (size_t d = 0; d < vars.size(); ++d)

@@ -62,6 +62,47 @@ std::vector<Buffer> shared_buffers(const std::vector<Stmt>& parts) {
   return found;
 }
 
+// Iteration i of a later loop now runs before iteration i + 1 of an earlier one. `bodies` are those of the parts in the
+// variables of the merged nest.
+std::optional<Diagnostic> refuse_order(const Program& program, const std::vector<Stmt>& bodies,
+                                       const std::vector<Stmt>& alone, const Stmt& merged, const Nest& last) {
+  if (!program.proves) return std::nullopt;
+  Nest nest;
+  for (const For* loop = merged.as<For>(); nest.size() < last.size(); loop = loop->body.as<For>()) nest.push_back(loop);
+  std::vector<std::vector<Access>> touched;
+  for (const Stmt& body : bodies) touched.push_back(accesses(body));
+  const auto of_buffer = [&](size_t part, const Buffer& buffer) {
+    AccessList list;
+    for (const Access& access : touched[part])
+      if (access.buffer == buffer) list.push_back(&access);
+    return list;
+  };
+  for (const Buffer& buffer : shared_buffers(alone)) {
+    if (std::all_of(nest.begin(), nest.end(),
+                    [&](const For* level) { return disjoint_across(*level, buffer, program.proofs); }))
+      continue;
+    for (size_t earlier = 0; earlier < bodies.size(); ++earlier)
+      for (size_t later = earlier + 1; later < bodies.size(); ++later) {
+        const Conflict conflict = find_conflict(
+            of_buffer(earlier, buffer), of_buffer(later, buffer), nest, ranges_around(*program.function, nest[0]->id),
+            [&](const Access&, const VarMap& first, const Access&, const VarMap& second) {
+              return comes_before(nest, second, first);
+            });
+        if (!conflict) continue;
+        Diagnostic problem = refuse(
+            codes::dependence,
+            fmt::format("cannot merge {} with {}: {}", name_of(*last.back()), name_of(*nest.back()),
+                        conflict.outcome == arith::PointSearch::found
+                            ? fmt::format("an iteration would touch an element of '{}' before an earlier loop does",
+                                          buffer->name)
+                            : conflict.reason(name_of(*nest.back()), buffer)));
+        conflict.explain(problem);
+        return problem;
+      }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Edit> merge(const Program& program, const std::vector<Id>& ids) {
@@ -101,14 +142,14 @@ Result<Edit> merge(const Program& program, const std::vector<Id>& ids) {
     if (auto refused = refuse_shapes(parts[0].nest, part.nest, map)) return *std::move(refused);
     bodies.push_back(substitute(part.nest.back()->body, map));
     alone.emplace_back(part.nest[0]);
-    if (const Call* call = effect_in(alone.back()))
+    if (const Call* call = effect_in(alone.back()); call && program.proves)
       return refuse(codes::dependence,
                     fmt::format("cannot merge {}: it contains a call of '{}', whose effects are not known",
                                 name_of(*part.nest.back()), call->op->name));
   }
 
   // Later loops move to the first: past what stands between.
-  for (size_t i = parts[0].position; i < parts.back().position; ++i) {
+  for (size_t i = parts[0].position; program.proves && i < parts.back().position; ++i) {
     const Stmt& between = sequence->seq[i];
     if (std::find(alone.begin(), alone.end(), between) != alone.end()) continue;
     for (size_t p = 1; p < parts.size(); ++p)
@@ -125,17 +166,8 @@ Result<Edit> merge(const Program& program, const std::vector<Id>& ids) {
   });
   for (size_t i = parts[0].nest.size() - 1; i-- > 0;)
     merged = with(*parts[0].nest[i], [&](For& copy) { copy.body = merged; });
-  // Iteration i of a later loop now runs before iteration i + 1 of an earlier one.
-  for (const Buffer& buffer : shared_buffers(alone)) {
-    const For* level = merged.as<For>();
-    for (size_t i = 0; i < parts[0].nest.size(); ++i, level = level->body.as<For>())
-      if (!disjoint_across(*level, buffer, program.proofs) && !support::flip(merge_ignores_order))
-        return refuse(
-            codes::dependence,
-            fmt::format("cannot merge {} with {}: could not show that different iterations "
-                        "of {} touch different elements of '{}'",
-                        name_of(*parts[1].nest.back()), name_of(*parts[0].nest.back()), name_of(*level), buffer->name));
-  }
+  auto problem = refuse_order(program, bodies, alone, merged, parts[1].nest);
+  if (problem && !support::flip(merge_ignores_order)) return *std::move(problem);
   std::vector<std::pair<Stmt, Stmt>> edits{{alone[0], merged}};
   for (size_t p = 1; p < parts.size(); ++p) edits.emplace_back(alone[p], nop());
   return edited(program, with_body(program.function, replace_all(program.function->body, edits)), next, {created});

@@ -34,6 +34,32 @@ std::optional<Diagnostic> refuse_init(const For& outermost) {
   return std::nullopt;
 }
 
+// Iterations that depend on one another may still come in the same order as before: in a nest of serial loops.
+std::optional<Diagnostic> refuse_reversed(const Program& program, const std::vector<const For*>& chain,
+                                          const std::vector<const For*>& order, const Carried& carried) {
+  Diagnostic problem = refuse(
+      codes::dependence, fmt::format("cannot reorder the nest of {}: {}", name_of(*chain.front()), carried.reason));
+  const bool serial = std::all_of(chain.begin(), chain.end(), [](const For* loop) {
+    return loop->kind == ForKind::serial || loop->kind == ForKind::unrolled;
+  });
+  if (!carried.buffer || !serial) {
+    carried.conflict.explain(problem);
+    return problem;
+  }
+  const Conflict conflict = reversed_by(chain, order, *program.function);
+  if (!conflict) return std::nullopt;
+  if (conflict.outcome == arith::PointSearch::found)
+    problem.message = fmt::format(
+        "cannot reorder the nest of {}: two of its instances would touch an element of '{}' in "
+        "the other order",
+        name_of(*chain.front()), conflict.first.access.buffer->name);
+  else
+    problem.message = fmt::format("cannot reorder the nest of {}: {}", name_of(*chain.front()),
+                                  conflict.reason(name_of(*chain.front()), carried.buffer));
+  conflict.explain(problem);
+  return problem;
+}
+
 }  // namespace
 
 Result<Edit> reorder(const Program& program, const std::vector<Id>& ids) {
@@ -81,15 +107,17 @@ Result<Edit> reorder(const Program& program, const std::vector<Id>& ids) {
                                                      "inside it",
                                                      name_of(*order[i]), name_of(*order[j])));
   bool reduces = false;
-  for (size_t i = 0; i < chain.size(); ++i) {
+  std::vector<Carried> carried;
+  for (size_t i = 0; program.proves && i < chain.size(); ++i) {
     if (chain[i] == order[i] && std::equal(chain.begin(), chain.begin() + static_cast<ptrdiff_t>(i), order.begin()))
       continue;
-    for (const Carried& carried : carried_by(*chain[i], *program.function, program.proofs)) {
-      if (!carried.is_reduction())
-        return refuse(codes::dependence, fmt::format("cannot reorder {}: {}", name_of(*chain[i]), carried.reason));
+    for (Carried& found : carried_by(*chain[i], *program.function, program.proofs)) {
       reduces = true;
+      if (!found.is_reduction()) carried.push_back(std::move(found));
     }
   }
+  if (!carried.empty())
+    if (auto problem = refuse_reversed(program, chain, order, carried[0])) return *std::move(problem);
   if (reduces)
     if (auto problem = refuse_init(*chain.front())) return *std::move(problem);
 

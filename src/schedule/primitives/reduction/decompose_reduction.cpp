@@ -15,10 +15,10 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
     return refuse(codes::dependence, fmt::format("cannot decompose {}: {}", name_of(*block), why));
   };
   if (!block->init) return problem("it has no init");
-  if (runs_init(realized, loops_above(path)) != true)
+  if (program.proves && runs_init(realized, loops_above(path)) != true)
     return problem("its loops do not start where its reduce axes do, so its init does not run there");
   for (const For* loop : loops_above(path))
-    if (is_int(loop->extent, 0))
+    if (program.proves && is_int(loop->extent, 0))
       return problem(fmt::format("{} never runs, and neither does its init", name_of(*loop)));
   // The loops from the given one down to the block, and those above it that belong to the same scope.
   std::vector<const For*> above, inside;
@@ -30,15 +30,24 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
   for (size_t i = 0; i < block->iter_vars.size(); ++i) {
     if (block->iter_vars[i]->type == IterType::spatial) continue;
     for (const For* loop : above)
-      if (uses_var(realized.iter_values[i], loop->loop_var))
+      if (program.proves && uses_var(realized.iter_values[i], loop->loop_var))
         return problem(fmt::format("{}, which its reduce axis '{}' needs, is outside {}", name_of(*loop),
                                    block->iter_vars[i]->var->name, name_of(*inside[0])));
   }
   // The init goes past what else the loop does; the rest of the block stays where it is.
   for (const Ref<BlockRealize>& other : outer_blocks(inside[0]->body))
-    if (other->block != block && conflict(other, block->init))
+    if (program.proves && other->block != block && conflict(other, block->init))
       return problem(
           fmt::format("{} inside {} touches what its init does", name_of(*other->block), name_of(*inside[0])));
+
+  if (program.proves) {
+    if (!updates_own_element(*block)) return problem("it reads other elements than the one that it writes");
+    if (const Conflict conflict = instances_that_meet(*program.function, path, inside[0])) {
+      Diagnostic refused = problem("instances with other spatial variables may share an element");
+      conflict.explain(refused);
+      return refused;
+    }
+  }
 
   // The init's own loops: copies of those that its spatial variables (or its predicate's spatial part) need.
   Id next = program.next;

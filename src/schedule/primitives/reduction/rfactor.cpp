@@ -81,10 +81,17 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   const Path path = path_to(program.function->body, blocks[0]->block->id);
   const auto& realized = *path.back().as<BlockRealize>();
   const Ref<Block> block = realized.block;
-  if (!block->init || !is_reduction(*block))
+  if (!block->init || (program.proves && !is_reduction(*block)))
     return problem(fmt::format("{} is no reduction with an init", name_of(*block)));
-  const auto starts = runs_init(realized, loops_above(path));
+  auto starts = runs_init(realized, loops_above(path));
+  if (!program.proves) starts = starts.value_or(true);
   if (!starts) return problem(fmt::format("could not tell whether the init of {} runs here", name_of(*block)));
+  if (program.proves)
+    if (const Conflict conflict = instances_that_meet(*program.function, path)) {
+      Diagnostic refused = problem("instances with other spatial variables may share an element");
+      conflict.explain(refused);
+      return refused;
+    }
   const auto found = combination(*block);
   if (!found)
     return problem(fmt::format("how {} combines values is not a sum, product, minimum or maximum", name_of(*block)));
