@@ -148,6 +148,13 @@ def proofs():
     call(test, "--gtest_brief=1", cwd=build.folder("dev"), env=dict(os.environ, LATHE_PROVE_ALL="1"))
 
 
+def walks():
+    """Ten thousand accepted steps of random walks over the schedule primitives; refusals are held against the truth."""
+    build.build("dev", ["schedule_test"])
+    test = build.folder("dev") / "bin" / "schedule_test"
+    call(test, "--gtest_filter=primitives.*", cwd=build.folder("dev"), env=dict(os.environ, LATHE_LONG_WALKS="1"))
+
+
 def seeded_faults():
     call(python(), "-m", "scripts.seeded_faults", env=environment())
 
@@ -186,6 +193,7 @@ CHECK_PARTS = [
     *[part for part in TEST_PARTS if part.name not in ("python", "sanitized", "fuzz")],
     Part("python-full", full_python_tests, "all Python tests, PyTorch as the reference at full size"),
     Part("proofs", proofs, "every simplifier rule proved anew"),
+    Part("walks", walks, "ten thousand steps of random schedules, by the interpreter"),
     Part("sanitized-all", sanitized_everything, "all C++ tests, address and undefined behaviour"),
     Part("tsan", thread_sanitized, "runtime, code generation and driver under the thread sanitizer"),
     Part("fuzz-full", fuzz_fully, f"each fuzz target for {FUZZ_SECONDS_IN_CHECK} seconds"),

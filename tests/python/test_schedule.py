@@ -181,6 +181,28 @@ def test_a_dependence_is_found():
     assert caught.value.diagnostics[0].code.startswith("schedule-")
 
 
+def test_a_dependence_names_two_iterations_and_their_element():
+    schedule = tir.Schedule(running_sum)
+    with pytest.raises(lathe.ScheduleError) as caught:
+        schedule.parallel(schedule.get_loops("A")[0])
+    notes = list(caught.value.diagnostics[0].notes)
+    assert len(notes) == 2 and all(note.startswith("block 'A' ") and " where i = " in note for note in notes)
+    assert any(" writes A[" in note for note in notes) and any(" reads A[" in note for note in notes)
+    assert all(note in str(caught.value) for note in notes)
+
+
+def test_without_checks_what_cannot_be_proved_is_believed():
+    schedule = tir.Schedule(running_sum, enable_check=False)
+    schedule.parallel(schedule.get_loops("A")[0])
+    assert "T.parallel(" in schedule.mod.script()
+    unproved = tir.Schedule(product(), enable_check=False)
+    i, j, k = unproved.get_loops("C")
+    unproved.reorder(k, i, j)
+    check(unproved)
+    with pytest.raises(lathe.ScheduleError, match="not the only statement"):
+        unproved.fuse(i, k)
+
+
 def test_handles_of_another_schedule_and_dead_ones_are_refused():
     one, other = tir.Schedule(product()), tir.Schedule(product())
     loop = other.get_loops("C")[0]

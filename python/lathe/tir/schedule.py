@@ -127,7 +127,8 @@ class Schedule:
 
     mod: an IRModule or a PrimFunc. Loops and blocks are handles, or for blocks names; a primitive that cannot be shown
     to keep the program's meaning raises ScheduleError with the reason, and leaves the program as it was. With
-    enable_check=False only what a primitive cannot build is refused: that the result means the same is the caller's word.
+    enable_check=False only what a primitive cannot build is refused: that the result means the same is the caller's
+    word.
     """
 
     def __init__(self, mod, *, seed=None, debug_mask="none", error_render_level="detail", enable_check=True):

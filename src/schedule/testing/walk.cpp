@@ -1,0 +1,422 @@
+#include "schedule/testing/walk.h"
+
+#include "ir/function.h"
+#include "schedule/analysis/tree.h"
+#include "schedule/testing/random_program.h"
+#include "schedule/testing/truth.h"
+#include "tir/script/dialect.h"
+#include "tir/testing/differential.h"
+
+namespace lathe::schedule::testing {
+
+namespace {
+
+using support::Diagnostics;
+
+// A primitive with its arguments, to run on copies of one schedule.
+struct Attempt {
+  std::string name;
+  std::function<Diagnostics(Schedule&)> run;  // empty where it was accepted
+  std::optional<LoopRV> concurrent;           // the loop whose iterations it lets run at once
+};
+
+template <class T>
+Diagnostics refusal_of(const Result<T>& result) {
+  return result.ok() ? Diagnostics{} : result.diagnostics();
+}
+
+class Walk {
+ public:
+  Walk(uint64_t seed, Tallies& tallies, const WalkOptions& options)
+      : random_(seed),
+        tallies_(tallies),
+        options_(options),
+        start_(program()),
+        schedule_(Schedule::create(start_.function).value_or_throw()) {}
+
+  std::string run() {
+    for (int i = 0; i < options_.steps; ++i) {
+      const std::string problem = step();
+      if (!problem.empty()) return problem + "\n" + schedule_.trace().as_python();
+    }
+    return replay();
+  }
+
+ private:
+  RandomNests program() {
+    if (pick(2)) return random_nests(random_);
+    return {random_program(random_), {{}}};
+  }
+
+  size_t pick(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
+  int64_t number(size_t n) { return static_cast<int64_t>(pick(n)); }
+
+  // What the attempts choose from, as handles of one copy of the schedule.
+  struct Choice {
+    Schedule schedule;
+    BlockRV block, other;
+    std::vector<LoopRV> loops, others;
+    LoopRV loop, other_loop;
+  };
+
+  std::optional<Choice> choice() {
+    Choice c{schedule_, {}, {}, {}, {}, {}, {}};
+    std::vector<BlockRV> blocks;
+    std::vector<std::string> names;
+    each_statement(c.schedule.function().body, [&](const Stmt& s) {
+      const auto* block = s.as<Block>();
+      if (block && block->name != "root") names.push_back(block->name);
+    });
+    for (const std::string& name : names)
+      if (auto block = c.schedule.get_block(name); block.ok()) blocks.push_back(*block);
+    if (blocks.empty()) return std::nullopt;
+    c.block = blocks[pick(blocks.size())];
+    // Mostly a neighbour: what blocks that do not meet may do is soon said.
+    c.other = blocks[pick(blocks.size())];
+    c.loops = c.schedule.get_loops(c.block).value_or_throw();
+    c.others = c.schedule.get_loops(c.other).value_or_throw();
+    if (c.loops.empty() || c.others.empty()) return std::nullopt;
+    c.loop = c.loops[pick(c.loops.size())];
+    c.other_loop = c.others[pick(c.others.size())];
+    return c;
+  }
+
+  std::vector<BlockRV> neighbours(Choice& c, bool consumers) {
+    auto found = consumers ? c.schedule.get_consumers(c.block) : c.schedule.get_producers(c.block);
+    return found ? *found : std::vector<BlockRV>{};
+  }
+
+  template <class Call>
+  static std::function<Diagnostics(Schedule&)> calling(Call call) {
+    return [call](Schedule& s) { return refusal_of(call(s)); };
+  }
+
+  Attempt attempt(const std::string& name, Choice& c) {
+    const BlockRV block = c.block;
+    const LoopRV loop = c.loop;
+    const int64_t factor = 1 + number(5);
+    const auto made = [&](auto call) { return Attempt{name, calling(call), {}}; };
+    const auto at_once = [&](auto call) { return Attempt{name, calling(call), loop}; };
+    if (name == "split") {
+      std::vector<Factor> factors{Factor(), factor};
+      if (pick(2)) factors = {factor, Factor(), int64_t{2}};
+      return made([=](Schedule& s) { return s.split(loop, factors); });
+    }
+    if (name == "fuse") {
+      std::vector<LoopRV> some;
+      const size_t first = pick(c.loops.size());
+      for (size_t i = first; i < std::min(c.loops.size(), first + 1 + pick(3)); ++i) some.push_back(c.loops[i]);
+      return made([=](Schedule& s) { return s.fuse(some); });
+    }
+    if (name == "reorder") {
+      std::vector<LoopRV> some = c.loops;
+      std::shuffle(some.begin(), some.end(), random_);
+      some.resize(std::min(some.size(), 2 + pick(3)));
+      return made([=](Schedule& s) { return s.reorder(some); });
+    }
+    if (name == "merge") {
+      const LoopRV next = c.other_loop;
+      // Loops at the same depth of neighbours fit more often.
+      const std::vector<BlockRV> after = neighbours(c, true);
+      if (!after.empty() && pick(3)) {
+        const std::vector<LoopRV> theirs = c.schedule.get_loops(after[0]).value_or_throw();
+        const size_t depth = pick(c.loops.size());
+        if (depth < theirs.size()) {
+          const LoopRV mine = c.loops[depth], their = theirs[depth];
+          return made([=](Schedule& s) { return s.merge({mine, their}); });
+        }
+      }
+      return made([=](Schedule& s) { return s.merge({loop, next}); });
+    }
+    if (name == "loop_partition") return made([=](Schedule& s) { return s.loop_partition(loop, {factor, Factor()}); });
+    if (name == "peel") return made([=](Schedule& s) { return s.peel(loop, factor); });
+    if (name == "add_unit_loop") return made([=](Schedule& s) { return s.add_unit_loop(block); });
+    if (name == "parallel") return at_once([=](Schedule& s) { return s.parallel(loop); });
+    if (name == "vectorize") return at_once([=](Schedule& s) { return s.vectorize(loop); });
+    if (name == "unroll") return made([=](Schedule& s) { return s.unroll(loop); });
+    if (name == "bind") {
+      static constexpr const char* axes[] = {"blockIdx.x", "threadIdx.x", "threadIdx.y", "vthread"};
+      const std::string axis = axes[pick(4)];
+      return at_once([=](Schedule& s) { return s.bind(loop, axis); });
+    }
+    if (name == "compute_at" || name == "reverse_compute_at") {
+      const bool reversed = name == "reverse_compute_at", keep = pick(2);
+      LoopRV at = c.other_loop;
+      const std::vector<BlockRV> near = neighbours(c, !reversed);
+      if (!near.empty() && pick(4)) {
+        const std::vector<LoopRV> theirs = c.schedule.get_loops(near[pick(near.size())]).value_or_throw();
+        if (!theirs.empty()) at = theirs[pick(theirs.size())];
+      }
+      if (reversed) return made([=](Schedule& s) { return s.reverse_compute_at(block, at, keep); });
+      return made([=](Schedule& s) { return s.compute_at(block, at, keep); });
+    }
+    if (name == "compute_inline") return made([=](Schedule& s) { return s.compute_inline(block); });
+    if (name == "reverse_compute_inline") return made([=](Schedule& s) { return s.reverse_compute_inline(block); });
+    if (name == "cache_read") {
+      const int64_t which = number(2);
+      return made([=](Schedule& s) { return s.cache_read(block, which, "local"); });
+    }
+    if (name == "cache_write") return made([=](Schedule& s) { return s.cache_write(block, 0, "local"); });
+    if (name == "read_at") {
+      const int64_t which = number(2);
+      return made([=](Schedule& s) { return s.read_at(loop, block, which, "local"); });
+    }
+    if (name == "write_at") return made([=](Schedule& s) { return s.write_at(loop, block, 0, "local"); });
+    if (name == "cache_inplace") return made([=](Schedule& s) { return s.cache_inplace(block, 0, "local"); });
+    if (name == "reindex") {
+      const BufferIndex which{.writes = pick(2) == 0};
+      return made([=](Schedule& s) { return s.reindex(block, which); });
+    }
+    const size_t axes = c.schedule.get(block).value_or_throw()->iter_vars.size();
+    if (name == "reindex_cache_read" || name == "reindex_cache_write") {
+      static constexpr const char* maps[] = {
+          "lambda i: (i // 2, i % 2)", "lambda i, j: (j, i)", "lambda i, j: (i * 13 + j,)", "lambda i, j, k: (k, i, j)",
+          "lambda i, j, k: (i, j)",    "lambda i: (i,)",      "lambda i, j: (i,)"};
+      const IndexMap map = parse_index_map(maps[pick(7)]).value_or_throw();
+      if (name == "reindex_cache_read")
+        return made([=](Schedule& s) { return s.reindex_cache_read(block, 0, "local", map); });
+      return made([=](Schedule& s) { return s.reindex_cache_write(block, 0, "local", map); });
+    }
+    if (name == "transform_layout") {
+      static constexpr const char* maps[] = {
+          "lambda i: (i // 2, i % 2)", "lambda i: (i % 3, i // 3)",
+          "lambda i: (i * 2,)",        "lambda i, j: (i * 13 + j,)",
+          "lambda i, j: (j, i)",       "lambda i, j: (j // 4, i, j % 4)",
+          "lambda i, j, k: (i, k, j)", "lambda i, j, k: (i * 13 + j, k // 3, k % 3)"};
+      const IndexMap map = parse_index_map(maps[pick(8)]).value_or_throw();
+      const ir::Value pad = pick(2) ? ir::Value(int64_t{7}) : ir::Value();
+      const BufferIndex which{.writes = pick(2) == 0};
+      return made([=](Schedule& s) { return s.transform_layout(block, which, map, pad); });
+    }
+    if (name == "transform_block_layout") {
+      const std::string text = axes == 1   ? fmt::format("lambda i: (i // {0}, i % {0})", factor)
+                               : axes == 2 ? fmt::format("lambda i, j: (j // {0}, i, j % {0})", factor)
+                                           : fmt::format("lambda i, j, k: (k // {0}, j, i, k % {0})", factor);
+      const IndexMap map = parse_index_map(text).value_or_throw();
+      return made([=](Schedule& s) { return s.transform_block_layout(block, map); });
+    }
+    if (name == "set_scope") return made([=](Schedule& s) { return s.set_scope(block, 0, "local"); });
+    if (name == "storage_align") {
+      const int64_t axis = number(3) - 1, offset = number(2);
+      return made([=](Schedule& s) { return s.storage_align(block, 0, axis, 1 + factor, offset); });
+    }
+    if (name == "unsafe_set_dtype") return made([=](Schedule& s) { return s.unsafe_set_dtype(block, 0, "int64"); });
+    if (name == "reorder_block_iter_var") {
+      std::vector<int64_t> order(axes);
+      std::iota(order.begin(), order.end(), 0);
+      std::shuffle(order.begin(), order.end(), random_);
+      return made([=](Schedule& s) { return s.reorder_block_iter_var(block, order); });
+    }
+    if (name == "blockize") {
+      const bool keep = pick(2);
+      return made([=](Schedule& s) { return s.blockize(loop, keep); });
+    }
+    if (name == "decompose_padding") return made([=](Schedule& s) { return s.decompose_padding(block, loop); });
+    if (name == "pad_einsum") {
+      std::vector<int64_t> padding;
+      for (size_t i = 0; i < axes; ++i) padding.push_back(1 + number(4));
+      return made([=](Schedule& s) { return s.pad_einsum(block, padding); });
+    }
+    if (name == "decompose_reduction") return made([=](Schedule& s) { return s.decompose_reduction(block, loop); });
+    if (name == "rfactor") {
+      const int64_t axis = number(2);
+      return made([=](Schedule& s) { return s.rfactor(loop, axis); });
+    }
+    support::require(name == "sample_perfect_tile", "a primitive that the walk does not know");
+    const uint64_t seed = random_();
+    const int64_t parts = 1 + number(3);
+    return made([=](Schedule& s) -> Status {
+      RandomDecider decider(seed);
+      const auto tile = s.sample_perfect_tile(decider, "walk", loop, parts, factor);
+      if (!tile) return tile.diagnostics();
+      const auto split = s.split(loop, std::vector<Factor>(tile->begin(), tile->end()));
+      if (!split) return split.diagnostics();
+      return support::success();
+    });
+  }
+
+  // Every second time the primitive that was accepted least often so far.
+  std::string next_name() {
+    static constexpr const char* names[] = {"split",
+                                            "fuse",
+                                            "reorder",
+                                            "merge",
+                                            "loop_partition",
+                                            "peel",
+                                            "add_unit_loop",
+                                            "parallel",
+                                            "vectorize",
+                                            "unroll",
+                                            "bind",
+                                            "compute_at",
+                                            "reverse_compute_at",
+                                            "compute_inline",
+                                            "reverse_compute_inline",
+                                            "cache_read",
+                                            "cache_write",
+                                            "read_at",
+                                            "write_at",
+                                            "cache_inplace",
+                                            "reindex",
+                                            "reindex_cache_read",
+                                            "reindex_cache_write",
+                                            "transform_layout",
+                                            "transform_block_layout",
+                                            "set_scope",
+                                            "storage_align",
+                                            "unsafe_set_dtype",
+                                            "reorder_block_iter_var",
+                                            "blockize",
+                                            "decompose_padding",
+                                            "pad_einsum",
+                                            "decompose_reduction",
+                                            "rfactor",
+                                            "sample_perfect_tile"};
+    if (pick(2)) return names[pick(std::size(names))];
+    std::string least = names[0];
+    for (const char* name : names)
+      if (tallies_[name].accepted < tallies_[least].accepted) least = name;
+    return least;
+  }
+
+  std::string difference(const Function& after) {
+    for (const Symbols& symbols : start_.symbols) {
+      const std::string found = tir::testing::difference(start_.function, after, random_(), symbols);
+      if (!found.empty()) return found;
+    }
+    return {};
+  }
+
+  std::string step() {
+    auto c = choice();
+    if (!c) return {};
+    const std::string name = next_name();
+    const Attempt a = attempt(name, *c);
+    Schedule changed = c->schedule;
+    const Diagnostics refused = a.run(changed);
+    Tally& tally = tallies_[name];
+    ++tally.tried;
+    if (!refused.empty()) {
+      if (refused[0].message.empty()) return name + " refuses without a reason";
+      if (options_.judges) judge(a, *c, refused, tally);
+      return {};
+    }
+    ++tally.accepted;
+    const ir::IRModule before = schedule_.mod();
+    schedule_ = std::move(changed);
+    const std::string wrong = ids(schedule_.function());
+    if (!wrong.empty()) return name + ": " + wrong;
+    const std::string found = difference(schedule_.mod().find_as<PrimFunc>("main"));
+    // A program that was never right (an empty reduction that is read) proves nothing.
+    if (found.rfind("invalid", 0) == 0) return {};
+    if (!found.empty()) return name + ": " + found + "\n" + text(before) + text(schedule_.mod());
+    if (a.concurrent && !race_free(a, *c)) return name + ": iterations depend on one another\n" + text(before);
+    return {};
+  }
+
+  bool race_free(const Attempt& a, const Choice& c) const {
+    for (const Symbols& symbols : start_.symbols)
+      if (!iterations_are_independent(c.schedule.function(), c.schedule.get(*a.concurrent).value_or_throw()->id,
+                                      symbols)
+               .value_or(true))
+        return false;
+    return true;
+  }
+
+  void judge(const Attempt& a, const Choice& c, const Diagnostics& refused, Tally& tally) {
+    Schedule forced = c.schedule;
+    forced.set_options({.enable_check = false});
+    if (!a.run(forced).empty()) {
+      ++tally.cannot_be;
+      return;
+    }
+    const std::string why = support::render(refused);
+    bool same = true;
+    for (int round = 0; same && round < 3; ++round) same = difference(forced.mod().find_as<PrimFunc>("main")).empty();
+    if (same && a.concurrent) same = race_free(a, c);
+    if (!same) {
+      ++tally.illegal;
+    } else if (why.find("budget") != std::string::npos) {
+      ++tally.undecided;
+    } else {
+      ++tally.legal;
+      ++tally.legal_reasons[without_names(refused[0].message)];
+    }
+  }
+
+  static std::string without_names(const std::string& message) {
+    std::string result;
+    bool quoted = false;
+    for (const char letter : message) {
+      if (letter == '\'') {
+        if (!quoted) result += "_";
+        quoted = !quoted;
+      } else if (!quoted) {
+        result += letter;
+      }
+    }
+    return result;
+  }
+
+  // The printed trace makes the same program of the original.
+  std::string replay() const {
+    const std::string printed = schedule_.trace().as_python();
+    const auto trace = parse_trace(printed);
+    if (!trace) return "trace: " + support::render(trace.diagnostics()) + printed;
+    Schedule again = Schedule::create(start_.function).value_or_throw();
+    if (const auto applied = trace->apply(again); !applied) return support::render(applied.diagnostics()) + printed;
+    const auto first = ir::first_difference(again.mod(), schedule_.mod());
+    return first ? "replayed: " + *first + "\n" + printed : "";
+  }
+
+  static std::string text(const ir::IRModule& module) {
+    return tir::function_text(module.find_as<PrimFunc>("main")) + "\n";
+  }
+
+  // Every loop and block has its own number.
+  static std::string ids(const PrimFunc& function) {
+    std::set<Id> seen;
+    std::string problem;
+    each_statement(function.body, [&](const Stmt& s) {
+      const Id id = s.as<For>() ? s.as<For>()->id : s.as<Block>() ? s.as<Block>()->id : ~Id{0};
+      if (id == 0) problem = "a loop or block has no number";
+      if (id != ~Id{0} && !seen.insert(id).second) problem = fmt::format("number {} is given twice", id);
+    });
+    return problem;
+  }
+
+  std::mt19937 random_;
+  Tallies& tallies_;
+  WalkOptions options_;
+  RandomNests start_;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+std::string walk(uint64_t seed, Tallies& tallies, const WalkOptions& options) {
+  return Walk(seed, tallies, options).run();
+}
+
+std::string table(const Tallies& tallies) {
+  std::string rows = fmt::format("{:24} {:>6} {:>8} {:>9} {:>7} {:>5} {:>9} {:>7}\n", "primitive", "tried", "accepted",
+                                 "cannot be", "illegal", "legal", "undecided", "refused");
+  Tally all;
+  const auto row = [](const std::string& name, const Tally& t) {
+    return fmt::format("{:24} {:6} {:8} {:9} {:7} {:5} {:9} {:6.1f}%\n", name, t.tried, t.accepted, t.cannot_be,
+                       t.illegal, t.legal, t.undecided, 100 * t.share_refused());
+  };
+  for (const auto& [name, t] : tallies) {
+    rows += row(name, t);
+    for (const auto& [reason, count] : t.legal_reasons) rows += fmt::format("    {:4} {}\n", count, reason);
+    all.tried += t.tried;
+    all.accepted += t.accepted;
+    all.cannot_be += t.cannot_be;
+    all.illegal += t.illegal;
+    all.legal += t.legal;
+    all.undecided += t.undecided;
+  }
+  return rows + row("all", all);
+}
+
+}  // namespace lathe::schedule::testing
