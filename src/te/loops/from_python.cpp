@@ -52,7 +52,7 @@ support::Result<ir::IRModule> from_python(support::SourceText text, const std::v
     script::syntax::Tree tree = script::syntax::parse(source, options.indented);
     merge_subscripts(tree);
     const script::syntax::Stmt& def = only_function(tree);
-    script::Context context{tree, options, LoopReader::builtins(), {}, {}, {}};
+    script::Context context{tree, options, LoopReader::builtins(), {}, {}, {}, {}};
     script::Scope scope;
     ir::IRModule module;
     module.set(def.name, LoopReader(context, scope).function(def, parameters));

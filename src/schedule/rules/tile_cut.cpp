@@ -1,0 +1,107 @@
+#include "schedule/rules/tile_cut.h"
+
+#include "ir/visit.h"
+#include "schedule/codes.h"
+
+namespace lathe::schedule {
+
+Result<std::vector<Part>> lane_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan) {
+  const auto extent = as_int(TRY(schedule.get(loop))->extent);
+  const int64_t width = plan.lanes * plan.vectors;
+  std::vector<Part> parts;
+  if (!extent) {
+    const std::vector<LoopRV> loops = TRY(schedule.peel(loop, plan.lanes));
+    parts.push_back({block, loops[0], plan.lanes, 1});
+    if (loops.size() > 1) parts.push_back({TRY(schedule.get_child_blocks(loops[1]))[0], loops[1], 1, 1});
+    return parts;
+  }
+  const int64_t tiles = *extent / width, vectors = *extent % width / plan.lanes, rest = *extent % plan.lanes;
+  std::vector<Factor> extents;
+  if (tiles) extents.emplace_back(tiles * width);
+  if (vectors) extents.emplace_back(vectors * plan.lanes);
+  if (rest) extents.emplace_back(rest);
+  if (extents.size() == 1) {
+    const bool whole = tiles > 0;
+    return std::vector<Part>{
+        {block, loop, whole || vectors ? plan.lanes : rest, whole ? plan.vectors : std::max<int64_t>(vectors, 1)}};
+  }
+  const std::vector<LoopRV> loops = TRY(schedule.loop_partition(loop, extents));
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const bool is_tiles = tiles && i == 0, is_rest = rest && i + 1 == loops.size();
+    const BlockRV own = i == 0 ? block : TRY(schedule.get_child_blocks(loops[i]))[0];
+    parts.push_back({own, loops[i], is_rest ? rest : plan.lanes, is_tiles ? plan.vectors : is_rest ? 1 : vectors});
+  }
+  return parts;
+}
+
+Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan) {
+  const auto extent = as_int(TRY(schedule.get(loop))->extent);
+  std::vector<Part> parts;
+  if (!extent) {
+    const std::vector<LoopRV> loops = TRY(schedule.peel(loop, plan.rows));
+    parts.push_back({block, loops[0], loops.size() > 1 ? plan.rows : 1, 1});
+    if (loops.size() > 1) parts.push_back({TRY(schedule.get_child_blocks(loops[1]))[0], loops[1], 1, 1});
+    return parts;
+  }
+  if (*extent % plan.rows == 0) return std::vector<Part>{{block, loop, plan.rows, 1}};
+  const int64_t tiles = (*extent + plan.rows - 1) / plan.rows;
+  const int64_t small = *extent / tiles, large = *extent - tiles * small;  // `large` tiles have a row more
+  if (large == 0) return std::vector<Part>{{block, loop, small, 1}};
+  const std::vector<LoopRV> loops = TRY(schedule.loop_partition(loop, {Factor(large * (small + 1)), Factor()}));
+  parts.push_back({block, loops[0], small + 1, 1});
+  parts.push_back({TRY(schedule.get_child_blocks(loops[1]))[0], loops[1], small, 1});
+  return parts;
+}
+
+size_t dimension_of(const PrimFunc& function, const std::string& block, const For& loop) {
+  const std::vector<Work> list = works(function);
+  const Work& work = *find(list, block);
+  const auto& indices = work.block().body.as<BufferStore>()->indices;
+  for (size_t i = 0; i < work.realize->iter_values.size(); ++i)
+    if (work.realize->iter_values[i] == Expr(loop.loop_var))
+      for (size_t d = 0; d < indices.size(); ++d)
+        if (indices[d] == Expr(work.block().iter_vars[i]->var)) return d;
+  return indices.size();
+}
+
+namespace {
+
+// The position among the loops of `consumer` of the one that walks that dimension of `buffer`.
+std::optional<size_t> loop_along(const PrimFunc& function, const std::string& consumer, const Buffer& buffer,
+                                 size_t dimension) {
+  const std::vector<Work> list = works(function);
+  const Work& work = *find(list, consumer);
+  Expr index;
+  post_order(work.block().body, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    if (load && load->buffer == buffer && dimension < load->indices.size()) index = load->indices[dimension];
+  });
+  for (size_t i = 0; index && i < work.block().iter_vars.size(); ++i)
+    for (size_t l = 0; l < work.loops.size(); ++l)
+      if (index == Expr(work.block().iter_vars[i]->var) &&
+          work.realize->iter_values[i] == Expr(work.loops[l]->loop_var))
+        return l;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<CutEpilogue> cut_epilogue(Schedule& schedule, const TilePlan& plan, const std::string& epilogue,
+                                 const Buffer& buffer, size_t lane_dimension, size_t row_dimension) {
+  const auto lane = loop_along(schedule.function(), epilogue, buffer, lane_dimension);
+  const auto row = loop_along(schedule.function(), epilogue, buffer, row_dimension);
+  if (!lane || (plan.row && !row))
+    return refuse(codes::not_inlinable, fmt::format("block '{}' does not walk what it reads by loops", epilogue));
+  const BlockRV block = TRY(schedule.get_block(epilogue));
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  std::vector<LoopRV> order{loops[*lane]};
+  for (size_t l = 0; l < loops.size(); ++l)
+    if (l != *lane) order.push_back(loops[l]);
+  if (order.size() > 1) TRY(schedule.reorder(order));
+  CutEpilogue cut;
+  if (plan.row) cut.row = *row < *lane ? *row + 1 : *row;
+  cut.lanes = TRY(lane_parts(schedule, block, order[0], plan));
+  return cut;
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,154 @@
+#include "schedule/rules/tile_registers.h"
+
+#include "ir/visit.h"
+#include "schedule/codes.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+// The variable of `consumer` with which it indexes that dimension of what lies in registers: its name, or empty.
+std::string lane_variable(const Block& consumer, size_t dimension) {
+  std::string name;
+  post_order(consumer.body, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    if (!load || (load->buffer->scope != "register" && load->buffer->scope != "local") ||
+        dimension >= load->indices.size())
+      return;
+    if (const auto* v = load->indices[dimension].as<VarNode>()) name = v->name;
+  });
+  return name;
+}
+
+}  // namespace
+
+Status finish_tile(Schedule& schedule, BlockRV block, LoopRV tile, size_t lane_dimension, int64_t lanes) {
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const std::string lane_name = "ax_" + lane_variable(*TRY(schedule.get(block)), lane_dimension);
+  const Id tile_id = TRY(schedule.get(tile))->id;
+  std::vector<LoopRV> order;
+  std::optional<LoopRV> lane;
+  bool inside = false;
+  for (const LoopRV& loop : loops) {
+    const Ref<For> l = TRY(schedule.get(loop));
+    if (inside && l->loop_var->name == lane_name)
+      lane = loop;
+    else if (inside)
+      order.push_back(loop);
+    inside = inside || l->id == tile_id;
+  }
+  if (lane) {
+    const auto extent = as_int(TRY(schedule.get(*lane))->extent);
+    LoopRV vector = *lane;
+    if (extent && *extent > lanes) {
+      const std::vector<LoopRV> cut = TRY(schedule.split(*lane, {Factor(), lanes}));
+      order.push_back(cut[0]);
+      vector = cut[1];
+    }
+    std::vector<LoopRV> all = order;
+    all.push_back(vector);
+    if (all.size() > 1) TRY(schedule.reorder(all));
+    TRY(schedule.vectorize(vector));
+  }
+  for (const LoopRV& loop : order) TRY(schedule.unroll(loop));
+  return support::success();
+}
+
+Result<std::optional<BlockRV>> sum_in_parts(Schedule& schedule, BlockRV block, const std::vector<LoopRV>& sums,
+                                            int64_t chain) {
+  std::optional<BlockRV> parts;
+  const Ref<Block> node = TRY(schedule.get(block));
+  const auto* store = node->body.as<BufferStore>();
+  if (sums.empty() || !store || !store->value->dtype.is_floating()) return parts;
+  int64_t inner = 1;
+  const auto outermost = as_int(TRY(schedule.get(sums[0]))->extent);
+  for (size_t i = 1; i < sums.size(); ++i) {
+    const auto extent = as_int(TRY(schedule.get(sums[i]))->extent);
+    if (!extent || *extent == 0) return parts;
+    inner = std::min(inner * *extent, 2 * chain);
+  }
+  if (!outermost || *outermost * inner < 2 * chain) return parts;
+  const int64_t step = inner >= chain ? 1 : largest_divisor(*outermost, chain / inner);
+  if (step * inner * 4 < chain) return parts;
+  LoopRV part = sums[0];
+  if (step > 1)
+    part = TRY(schedule.split(sums[0], {Factor(), step}))[0];
+  else if (sums.size() == 1)
+    return parts;
+  parts = TRY(schedule.rfactor(part, 0));
+  return parts;
+}
+
+Status write_out_steps(Schedule& schedule, std::vector<LoopRV>& sums, int64_t steps) {
+  for (size_t i = sums.size(); i-- > 0;) {
+    const auto extent = as_int(TRY(schedule.get(sums[i]))->extent);
+    if (extent == 1) continue;
+    const int64_t count = extent ? largest_divisor(*extent, steps) : 1;
+    if (count == 1 || *extent < 8 * count) break;
+    const std::vector<LoopRV> cut = TRY(schedule.split(sums[i], {Factor(), Factor(count)}));
+    sums[i] = cut[0];
+    return schedule.unroll(cut[1]);
+  }
+  return support::success();
+}
+
+namespace {
+
+// The loops of a block inside `outer`: its sums, and the lanes, those that walk the last dimension of what it writes.
+struct Inside {
+  std::vector<LoopRV> sums, others, lanes;
+};
+Result<Inside> loops_inside(Schedule& schedule, BlockRV block, LoopRV outer) {
+  const Ref<Block> node = TRY(schedule.get(block));
+  const Id outer_id = TRY(schedule.get(outer))->id;
+  const auto* store = node->body.as<BufferStore>();
+  const std::vector<Work> list = works(schedule.function());
+  const Work* work = find(list, node->name);
+  Inside result;
+  bool inside = false;
+  for (const LoopRV& loop : TRY(schedule.get_loops(block))) {
+    const Ref<For> l = TRY(schedule.get(loop));
+    if (inside) {
+      bool reduces = false, lanes = false;
+      for (size_t i = 0; i < node->iter_vars.size(); ++i) {
+        if (!uses_var(work->realize->iter_values[i], l->loop_var)) continue;
+        reduces = reduces || node->iter_vars[i]->type == IterType::reduce;
+        lanes = lanes || store->indices.back() == Expr(node->iter_vars[i]->var);
+      }
+      (reduces ? result.sums : lanes ? result.lanes : result.others).push_back(loop);
+    }
+    inside = inside || l->id == outer_id;
+  }
+  return result;
+}
+
+// Lanes last and vectorised, everything else but the sums written out, the sums' start before them.
+Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops, int64_t lanes, int64_t steps) {
+  std::vector<LoopRV> order = loops.sums, unrolled = loops.others;
+  std::vector<LoopRV> vector = loops.lanes;
+  if (vector.size() == 1 && as_int(TRY(schedule.get(vector[0]))->extent).value_or(0) > lanes)
+    vector = TRY(schedule.split(vector[0], {Factor(), lanes}));
+  if (vector.size() == 2) unrolled.push_back(vector[0]);
+  order.insert(order.end(), unrolled.begin(), unrolled.end());
+  if (!vector.empty()) order.push_back(vector.back());
+  if (order.size() > 1) TRY(schedule.reorder(order));
+  if (!vector.empty()) TRY(schedule.vectorize(vector.back()));
+  for (const LoopRV& loop : unrolled) TRY(schedule.unroll(loop));
+  std::vector<LoopRV> sums = loops.sums;
+  TRY(write_out_steps(schedule, sums, steps));
+  if (!sums.empty()) TRY(schedule.decompose_reduction(block, sums[0]));
+  return support::success();
+}
+
+}  // namespace
+
+Status tile_of_parts(Schedule& schedule, BlockRV total, BlockRV parts, LoopRV tile, int64_t lanes, int64_t steps) {
+  const Inside adding = TRY(loops_inside(schedule, total, tile));
+  if (adding.sums.size() != 1) return refuse(codes::not_inlinable, "the parts of a sum are not one loop");
+  TRY(keep_in_registers(schedule, total, adding, lanes, 1));
+  TRY(schedule.compute_at(parts, adding.sums[0]));
+  TRY(schedule.set_scope(parts, 0, "register"));
+  return keep_in_registers(schedule, parts, TRY(loops_inside(schedule, parts, adding.sums[0])), lanes, steps);
+}
+
+}  // namespace lathe::schedule

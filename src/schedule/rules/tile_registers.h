@@ -1,0 +1,24 @@
+// What happens inside one tile: its sums stay in registers, a block takes them out.
+#pragma once
+
+#include "schedule/rules/tile.h"
+
+namespace lathe::schedule {
+
+// The block that takes a tile out of the registers: every loop inside `tile` written out but the lanes.
+Status finish_tile(Schedule& schedule, BlockRV block, LoopRV tile, size_t lane_dimension, int64_t lanes);
+
+// A long sum of floats loses accuracy with its length: where the loops `sums` (outermost first) add up more than twice
+// `chain` terms, the outermost is cut, and each part gets a sum of its own. Gives the block of these sums and leaves
+// adding them up to `block`; nothing where the sum is short, of integers, or of an awkward length.
+Result<std::optional<BlockRV>> sum_in_parts(Schedule& schedule, BlockRV block, const std::vector<LoopRV>& sums,
+                                            int64_t chain);
+
+// Some steps of the innermost of the loops `sums` that runs more than once are written out: fewer jumps, and addresses
+// as offsets of one register. A short loop stays as it is.
+Status write_out_steps(Schedule& schedule, std::vector<LoopRV>& sums, int64_t steps);
+
+// Inside `tile`: `total` adds up what `parts` sums apart, each part in registers, the total in the tile's memory.
+Status tile_of_parts(Schedule& schedule, BlockRV total, BlockRV parts, LoopRV tile, int64_t lanes, int64_t steps);
+
+}  // namespace lathe::schedule
