@@ -223,6 +223,39 @@ TEST_F(run, stays_within_its_memory_limit) {
   EXPECT_EQ(output, nullptr);
 }
 
+TEST_F(run, uses_the_memory_of_a_large_result_again) {
+  HostTensor<float> x(f32, {10000, 3}), longer(f32, {20000, 3});
+  const DLTensor* inputs[] = {&x.view};
+  DLManagedTensor *first = nullptr, *second = nullptr, *third = nullptr;
+  ASSERT_EQ(lathe_run(context.get(), inputs, 1, &first, 1), LATHE_OK);
+  ASSERT_EQ(lathe_run(context.get(), inputs, 1, &second, 1), LATHE_OK);
+  EXPECT_NE(first->dl_tensor.data, second->dl_tensor.data) << "both are in use";
+  void* const freed = first->dl_tensor.data;
+  first->deleter(first);
+  ASSERT_EQ(lathe_run(context.get(), inputs, 1, &third, 1), LATHE_OK);
+  EXPECT_EQ(third->dl_tensor.data, freed);
+  third->deleter(third);
+  inputs[0] = &longer.view;
+  ASSERT_EQ(lathe_run(context.get(), inputs, 1, &third, 1), LATHE_OK);
+  EXPECT_NE(third->dl_tensor.data, freed) << "another size";
+  context.reset();  // results outlive their context
+  second->deleter(second);
+  third->deleter(third);
+}
+
+TEST_F(run, gives_up_kept_memory_before_the_limit_refuses) {
+  HostTensor<float> x(f32, {10000, 3}), longer(f32, {20000, 3});
+  const Context limited = context_of(model, {.memory_limit = 600'000});  // either result fits, not both
+  const DLTensor* inputs[] = {&x.view};
+  DLManagedTensor* output = nullptr;
+  for (int round = 0; round < 4; ++round) {
+    inputs[0] = round % 2 ? &longer.view : &x.view;
+    ASSERT_EQ(lathe_run(limited.get(), inputs, 1, &output, 1), LATHE_OK) << last_message();
+    output->deleter(output);
+  }
+  EXPECT_LE(lathe_peak_heap_bytes(limited.get()), 600'000u);
+}
+
 TEST_F(run, gives_kernels_scratch_memory_and_takes_it_back) {
   TestArtifact made;
   made.kernels = {[](const LatheServices* services, void* state, void* const*, const int64_t* scalars) {

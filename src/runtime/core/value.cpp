@@ -19,19 +19,86 @@ Account* make_account(uint64_t limit) {
   return account;
 }
 
+namespace {
+
+// A result may be given back on any thread. Held for some instructions.
+struct AccountLock {
+  Account& account;
+  explicit AccountLock(Account& locked) : account(locked) {
+    while (account.is_locked.exchange(true, std::memory_order_acquire)) {
+    }
+  }
+  ~AccountLock() { account.is_locked.store(false, std::memory_order_release); }
+  AccountLock(const AccountLock&) = delete;
+  AccountLock& operator=(const AccountLock&) = delete;
+};
+
+void free_memory(void* memory) { cpu_device().release(nullptr, abi::Scope::global, memory); }
+
+bool keep(Account* account, void* memory, uint64_t bytes) {
+  if (account == nullptr || bytes < Account::least_kept) return false;
+  const AccountLock lock(*account);
+  if (bytes > Account::most_kept - account->kept_bytes) return false;
+  for (Kept& place : account->kept) {
+    if (place.memory != nullptr) continue;
+    place = {memory, bytes};
+    account->kept_bytes += bytes;
+    return true;
+  }
+  return false;
+}
+
+void* take_kept(Account* account, uint64_t bytes, uint64_t alignment) {
+  if (account == nullptr || bytes < Account::least_kept) return nullptr;
+  const AccountLock lock(*account);
+  for (Kept& place : account->kept) {
+    if (place.bytes != bytes || reinterpret_cast<uintptr_t>(place.memory) % alignment != 0) continue;
+    void* const memory = place.memory;
+    place = {};
+    account->kept_bytes -= bytes;
+    return memory;
+  }
+  return nullptr;
+}
+
+void free_kept(Account* account) {
+  const AccountLock lock(*account);
+  for (Kept& place : account->kept) {
+    if (place.memory == nullptr) continue;
+    free_memory(place.memory);
+    account->bytes.fetch_sub(place.bytes, std::memory_order_relaxed);
+    place = {};
+  }
+  account->kept_bytes = 0;
+}
+
+// False past the limit.
+bool add_bytes(Account* account, uint64_t bytes, uint64_t* now) {
+  const uint64_t before = account->bytes.fetch_add(bytes, std::memory_order_relaxed);
+  *now = before + bytes;
+  if (*now >= before && (account->limit == 0 || *now <= account->limit)) return true;
+  account->bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  return false;
+}
+
+}  // namespace
+
 void release(Account* account) {
-  if (account != nullptr && account->references.fetch_sub(1, std::memory_order_acq_rel) == 1) std::free(account);
+  if (account == nullptr || account->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  free_kept(account);
+  std::free(account);
 }
 
 bool charge(Account* account, uint64_t bytes) {
   if (account == nullptr) return true;
-  const uint64_t before = account->bytes.fetch_add(bytes, std::memory_order_relaxed);
-  const uint64_t now = before + bytes;
-  if (now < before || (account->limit != 0 && now > account->limit)) {
-    account->bytes.fetch_sub(bytes, std::memory_order_relaxed);
-    fail(LATHE_LIMIT_REACHED, nullptr, "%llu bytes more would pass the context's memory limit of %llu bytes",
-         static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(account->limit));
-    return false;
+  uint64_t now = 0;
+  if (!add_bytes(account, bytes, &now)) {
+    free_kept(account);
+    if (!add_bytes(account, bytes, &now)) {
+      fail(LATHE_LIMIT_REACHED, nullptr, "%llu bytes more would pass the context's memory limit of %llu bytes",
+           static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(account->limit));
+      return false;
+    }
   }
   uint64_t peak = account->peak.load(std::memory_order_relaxed);
   while (now > peak && !account->peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
@@ -49,11 +116,12 @@ Account*& current_account() {
 }
 
 Block* make_block(Account* account, uint64_t bytes, uint64_t alignment) {
-  if (!charge(account, bytes)) return nullptr;
-  auto* block = static_cast<Block*>(std::calloc(1, sizeof(Block)));
-  void* memory = block == nullptr ? nullptr : cpu_device().allocate(nullptr, abi::Scope::global, bytes, alignment);
-  if (memory == nullptr) {
-    std::free(block);
+  void* memory = take_kept(account, bytes, alignment);
+  if (memory == nullptr && !charge(account, bytes)) return nullptr;
+  if (memory == nullptr) memory = cpu_device().allocate(nullptr, abi::Scope::global, bytes, alignment);
+  auto* block = memory == nullptr ? nullptr : static_cast<Block*>(std::calloc(1, sizeof(Block)));
+  if (block == nullptr) {
+    if (memory != nullptr) free_memory(memory);
     discharge(account, bytes);
     fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a tensor of %llu bytes",
          static_cast<unsigned long long>(bytes));
@@ -73,8 +141,10 @@ void retain(Block* block) {
 
 void release(Block* block) {
   if (block == nullptr || block->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  cpu_device().release(nullptr, abi::Scope::global, block->memory);
-  discharge(block->account, block->bytes);
+  if (!keep(block->account, block->memory, block->bytes)) {
+    free_memory(block->memory);
+    discharge(block->account, block->bytes);
+  }
   release(block->account);
   std::free(block);
 }

@@ -11,11 +11,22 @@
 
 namespace lathe::runtime {
 
-// Counts the bytes that a context's runs hold, against its limit. Results may outlive the context, so it is counted.
+// Memory that a result gave back, for the next result of its size: fresh pages cost more than a small model's run.
+struct Kept {
+  void* memory;
+  uint64_t bytes;
+};
+
+// Counts the bytes that a context's runs hold, against its limit, and keeps some of what they give back; that stays
+// counted, and goes before the limit refuses. Results may outlive the context, so references are counted.
 struct Account {
+  static constexpr uint64_t least_kept = 64 << 10, most_kept = 64 << 20;  // bytes: of one, of all together
   std::atomic<int32_t> references;
   std::atomic<uint64_t> bytes, peak;
-  uint64_t limit;  // 0: none
+  uint64_t limit;               // 0: none
+  std::atomic<bool> is_locked;  // for what follows
+  Kept kept[8];
+  uint64_t kept_bytes;
 };
 Account* make_account(uint64_t limit);
 void release(Account* account);
