@@ -110,25 +110,35 @@ Result<LatheContext*> new_context(LatheModel* model, int threads) {
   return created;
 }
 
-Result<std::vector<ir::TensorData>> run_in(LatheContext* context, LatheModel* model,
-                                           const std::vector<ir::TensorData>& inputs) {
-  std::vector<DLTensor> tensors(inputs.size());
+// Inputs as the runtime takes them.
+struct Views {
+  std::vector<DLTensor> tensors;
   std::vector<const DLTensor*> pointers;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    DLTensor& t = tensors[i];
-    t.data = const_cast<char*>(inputs[i]->bytes);
-    t.device = {kDLCPU, 0};
-    t.ndim = static_cast<int32_t>(inputs[i]->shape.size());
-    t.dtype = lower::dlpack_type(inputs[i]->dtype);
-    t.shape = const_cast<int64_t*>(inputs[i]->shape.data());
-    pointers.push_back(&t);
+  explicit Views(const std::vector<ir::TensorData>& inputs) : tensors(inputs.size()) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      DLTensor& t = tensors[i];
+      t.data = const_cast<char*>(inputs[i]->bytes);
+      t.device = {kDLCPU, 0};
+      t.ndim = static_cast<int32_t>(inputs[i]->shape.size());
+      t.dtype = lower::dlpack_type(inputs[i]->dtype);
+      t.shape = const_cast<int64_t*>(inputs[i]->shape.data());
+      pointers.push_back(&t);
+    }
   }
+};
+
+Result<std::vector<DLManagedTensor*>> run_on(LatheContext* context, LatheModel* model, const Views& inputs) {
   std::vector<DLManagedTensor*> outputs(static_cast<size_t>(lathe_output_count(model)), nullptr);
-  if (lathe_run(context, pointers.data(), static_cast<int32_t>(pointers.size()), outputs.data(),
+  if (lathe_run(context, inputs.pointers.data(), static_cast<int32_t>(inputs.pointers.size()), outputs.data(),
                 static_cast<int32_t>(outputs.size())) != LATHE_OK)
     return runtime_failure("the model did not run");
+  return outputs;
+}
+
+Result<std::vector<ir::TensorData>> run_in(LatheContext* context, LatheModel* model,
+                                           const std::vector<ir::TensorData>& inputs) {
   std::vector<ir::TensorData> results;
-  for (DLManagedTensor* output : outputs) results.push_back(take(output));
+  for (DLManagedTensor* output : TRY(run_on(context, model, Views(inputs)))) results.push_back(take(output));
   return results;
 }
 
@@ -147,6 +157,19 @@ Result<Session> Session::create(ExecutableRef executable, int threads) {
 
 Result<std::vector<ir::TensorData>> Session::run(const std::vector<ir::TensorData>& inputs) {
   return run_in(context_.get(), executable_->model(), inputs);
+}
+
+Result<std::vector<double>> Session::time(const std::vector<ir::TensorData>& inputs, int runs) {
+  using Clock = std::chrono::steady_clock;
+  const Views views(inputs);
+  std::vector<double> seconds;
+  for (int i = 0; i < runs; ++i) {
+    const auto start = Clock::now();
+    const std::vector<DLManagedTensor*> outputs = TRY(run_on(context_.get(), executable_->model(), views));
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    for (DLManagedTensor* output : outputs) output->deleter(output);
+  }
+  return seconds;
 }
 
 }  // namespace lathe::driver

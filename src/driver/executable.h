@@ -12,6 +12,8 @@ class Executable {
   Executable& operator=(const Executable&) = delete;
   ~Executable();
 
+  // The seconds that each of so many runs takes, from the call to results in memory.
+  support::Result<std::vector<double>> time(const std::vector<ir::TensorData>& inputs, int runs);
   // The runtime's handle, for the C interface.
   LatheModel* model() const { return model_; }
   // Runs once in a context of its own. Inputs in the order of the signature; threads 0: as the environment says.
@@ -32,6 +34,8 @@ class Session {
   // Threads 0: as the environment says.
   static support::Result<Session> create(ExecutableRef executable, int threads = 0);
   support::Result<std::vector<ir::TensorData>> run(const std::vector<ir::TensorData>& inputs);
+  // The seconds that each of so many runs takes, from the call to results in memory.
+  support::Result<std::vector<double>> time(const std::vector<ir::TensorData>& inputs, int runs);
   // The runtime's handle, for the C interface.
   LatheContext* context() const { return context_.get(); }
 

@@ -88,18 +88,11 @@ void run(const Options& o) {
   LatheModel* model = executable->model();
   const std::vector<ir::TensorData> inputs = read_inputs(o, model);
   driver::Session session = driver::Session::create(executable, o.threads).value_or_throw();
-  std::vector<ir::TensorData> outputs;
+  const std::vector<ir::TensorData> outputs = session.run(inputs).value_or_throw();
+  // That run touched memory for the first time; times and profile are of others.
+  if (o.profile) lathe_profile(session.context(), 1);
   std::vector<double> times;
-  // The first run touches memory for the first time; a profile is of the others.
-  if (o.profile) {
-    session.run(inputs).value_or_throw();
-    lathe_profile(session.context(), 1);
-  }
-  for (int i = 0; i < std::max(1, o.repeat); ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    outputs = session.run(inputs).value_or_throw();
-    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-  }
+  if (o.repeat > 1 || o.profile) times = session.time(inputs, std::max(1, o.repeat)).value_or_throw();
   std::vector<std::pair<std::string, ir::TensorData>> named;
   for (size_t i = 0; i < outputs.size(); ++i)
     named.emplace_back(lathe_output(model, static_cast<int32_t>(i))->name, outputs[i]);
@@ -112,8 +105,8 @@ void run(const Options& o) {
     std::printf("%s\n", signature(*lathe_output(model, i)).c_str());
   if (o.repeat > 1) {
     std::sort(times.begin(), times.end());
-    std::printf("time: minimum %.3f ms, median %.3f ms, maximum %.3f ms over %zu runs\n", times.front(),
-                times[times.size() / 2], times.back(), times.size());
+    std::printf("time: minimum %.3f ms, median %.3f ms, maximum %.3f ms over %zu runs\n", 1e3 * times.front(),
+                1e3 * times[times.size() / 2], 1e3 * times.back(), times.size());
   }
   if (o.profile) print_profile(session.context());
 }
