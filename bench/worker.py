@@ -27,7 +27,7 @@ def pin(threads):
 
 
 def peak_bytes():
-    """The most memory that this program had; what getrusage gives begins with that of the process it was forked from."""
+    """The most memory that this program had; getrusage begins with that of the process it was forked from."""
     with open("/proc/self/status") as status:
         (line,) = [line for line in status if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024
