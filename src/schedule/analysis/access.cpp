@@ -59,14 +59,16 @@ class Collector {
     for (const Expr& value : realize.iter_values) expression(value);
     expression(realize.predicate);
     const Block* outer = block_;
-    const std::vector<Expr> outer_variables = variables_;
+    const std::shared_ptr<const BlockInstance> outer_instance = instance_;
     const Expr outer_predicate = predicate_;
     const Expr predicate = map(realize.predicate);
     if (!is_int(predicate, 1)) predicate_ = predicate_ ? logical_and(predicate_, predicate) : predicate;
     block_ = realize.block.get();
-    variables_.clear();
-    for (const Expr& value : realize.iter_values) variables_.push_back(map(value));
-    for (size_t i = 0; i < variables_.size(); ++i) values_[realize.block->iter_vars[i]->var] = variables_[i];
+    auto instance = std::make_shared<BlockInstance>(block_, std::vector<Expr>{}, outer_instance);
+    for (const Expr& value : realize.iter_values) instance->values.push_back(map(value));
+    for (size_t i = 0; i < instance->values.size(); ++i)
+      values_[realize.block->iter_vars[i]->var] = instance->values[i];
+    instance_ = std::move(instance);
     for (const MatchBufferRegion& match : realize.block->match_buffers) aliases_[match->buffer] = match->source;
     if (realize.block->init) {
       const bool outside = std::exchange(in_init_, true);
@@ -75,7 +77,7 @@ class Collector {
     }
     statement(realize.block->body);
     block_ = outer;
-    variables_ = outer_variables;
+    instance_ = outer_instance;
     predicate_ = outer_predicate;
   }
 
@@ -158,7 +160,7 @@ class Collector {
   }
 
   void push(const Buffer& buffer, std::vector<Range> region, bool writes, bool certain, bool believed) {
-    found.push_back({buffer, std::move(region), writes, certain, believed, block_, loops_, predicate_, variables_,
+    found.push_back({buffer, std::move(region), writes, certain, believed, block_, loops_, predicate_, instance_,
                      guard_, exact_ && !believed, in_init_, found.size()});
   }
 
@@ -166,7 +168,7 @@ class Collector {
   std::unordered_map<Buffer, BufferRegion> aliases_;
   std::vector<const For*> loops_;
   const Block* block_ = nullptr;
-  std::vector<Expr> variables_;  // the values of block_'s
+  std::shared_ptr<const BlockInstance> instance_;
   Expr predicate_;
   Expr guard_;
   int conditions_ = 0, conditional_ = 0;
@@ -182,6 +184,12 @@ std::vector<Buffer> buffers(const Stmt& root, bool writes) {
 }
 
 }  // namespace
+
+const BlockInstance* instance_of(const Access& access, const Block& block) {
+  const BlockInstance* instance = access.instance.get();
+  while (instance && instance->block != &block) instance = instance->outer.get();
+  return instance;
+}
 
 std::vector<Access> accesses(const Stmt& root) {
   Collector collector;

@@ -7,21 +7,31 @@
 
 namespace lathe::schedule {
 
+// A block around an access, below the walk's root, with the values of its variables in loop variables.
+struct BlockInstance {
+  const Block* block = nullptr;
+  std::vector<Expr> values;
+  std::shared_ptr<const BlockInstance> outer;
+};
+
 struct Access {
   Buffer buffer;
   std::vector<Range> region;  // block variables replaced by the values bound to them
   bool writes = false;
-  bool certain = true;            // not under a condition
-  bool opaque = false;            // believed, not seen: the whole buffer or a declared region
-  const Block* block = nullptr;   // the innermost block around it, below the walk's root
-  std::vector<const For*> loops;  // around it, below the walk's root, outermost first
-  Expr predicate;                 // of the realize of `block`, in loop variables; null: always
-  std::vector<Expr> values;       // of the block's variables, in loop variables
-  Expr guard;                     // the other conditions it is under, in loop variables; null: none
-  bool exact = true;              // where predicate and guard hold, every element of the region is touched
+  bool certain = true;                            // not under a condition
+  bool opaque = false;                            // believed, not seen: the whole buffer or a declared region
+  const Block* block = nullptr;                   // the innermost block around it, below the walk's root
+  std::vector<const For*> loops;                  // around it, below the walk's root, outermost first
+  Expr predicate;                                 // of the realize of `block`, in loop variables; null: always
+  std::shared_ptr<const BlockInstance> instance;  // of `block`
+  Expr guard;                                     // the other conditions it is under, in loop variables; null: none
+  bool exact = true;  // where predicate and guard hold, every element of the region is touched
   bool is_init = false;
   size_t order = 0;  // position in the program
 };
+
+// The instance of `block` that the access belongs to: its own block, or one around that; null: none.
+const BlockInstance* instance_of(const Access& access, const Block& block);
 
 // The accesses in `root`, in program order (an element's loads before its store).
 std::vector<Access> accesses(const Stmt& root);

@@ -18,9 +18,9 @@ constexpr size_t most_pairs = 96;
 bool same_condition(const Expr& a, const Expr& b) { return !a == !b && (!a || structural_equal(a, b)); }
 
 bool same_access(const Access& a, const Access& b) {
-  if (a.writes != b.writes || a.block != b.block || a.loops != b.loops || a.region.size() != b.region.size() ||
-      a.is_init != b.is_init || a.opaque != b.opaque || a.exact != b.exact || !same_condition(a.guard, b.guard) ||
-      !same_condition(a.predicate, b.predicate))
+  if (!a.block || a.writes != b.writes || a.block != b.block || a.loops != b.loops ||
+      a.region.size() != b.region.size() || a.is_init != b.is_init || a.opaque != b.opaque || a.exact != b.exact ||
+      !same_condition(a.guard, b.guard) || !same_condition(a.predicate, b.predicate))
     return false;
   for (size_t d = 0; d < a.region.size(); ++d)
     if (!structural_equal(a.region[d].min, b.region[d].min) ||
@@ -167,6 +167,16 @@ Expr comes_before(const std::vector<const For*>& loops, const VarMap& a, const V
     before = logical_or(x < y, logical_and(eq(x, y), before));
   }
   return before;
+}
+
+Expr comes_before(const Access& a, const VarMap& at_a, const Access& b, const VarMap& at_b) {
+  std::vector<const For*> common;
+  while (common.size() < a.loops.size() && common.size() < b.loops.size() &&
+         a.loops[common.size()] == b.loops[common.size()])
+    common.push_back(a.loops[common.size()]);
+  const Expr before = comes_before(common, at_a, at_b);
+  if (a.order >= b.order) return before;
+  return logical_not(comes_before(common, at_b, at_a));
 }
 
 namespace {

@@ -36,6 +36,11 @@ struct Conflict {
 using PairCondition = support::function_ref<Expr(const Access& first, const VarMap& at_first, const Access& second,
                                                  const VarMap& at_second)>;
 
+// All pairs.
+inline constexpr auto any_pair = [](const Access&, const VarMap&, const Access&, const VarMap&) {
+  return boolean(true);
+};
+
 // Looks for a conflict between an access of `firsts` and one of `seconds` (all of one buffer, below the loops `moving`,
 // outermost first) among the pairs that count and of which one writes. `around` has the ranges of variables that both
 // instances share.
@@ -46,7 +51,10 @@ Conflict find_conflict(const AccessList& firsts, const AccessList& seconds, cons
 // The loops' variables are in their ranges.
 Expr in_range(const std::vector<const For*>& loops);
 
-// a comes before b in the nest of these loops: lexicographically less.
+// The instance of `a` at its place comes before that of `b` at its: in an earlier iteration of the loops that both are
+// in, or in the same and earlier in the program.
+Expr comes_before(const Access& a, const VarMap& at_a, const Access& b, const VarMap& at_b);
+// The loops' iteration `a` comes before `b`: lexicographically less.
 Expr comes_before(const std::vector<const For*>& loops, const VarMap& a, const VarMap& b);
 
 }  // namespace lathe::schedule

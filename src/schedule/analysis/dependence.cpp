@@ -107,9 +107,7 @@ class Tester {
   }
 
   // The third tier; `counts` narrows the pairs of instances further.
-  Conflict conflict(const std::vector<const Access*>& list) const {
-    return conflict(list, [](const Access&, const VarMap&, const Access&, const VarMap&) { return boolean(true); });
-  }
+  Conflict conflict(const std::vector<const Access*>& list) const { return conflict(list, any_pair); }
   Conflict conflict(const std::vector<const Access*>& list, PairCondition counts) const {
     if (const auto extent = as_int(loop_.extent); extent && *extent <= 1) return {};
     return find_conflict(list, list, {&loop_}, around_,
@@ -254,11 +252,12 @@ class Tester {
 bool one_reduction(const Access& a, const Access& b) { return a.block && a.block == b.block && is_reduction(*a.block); }
 
 // Whether both instances have the same spatial variables. Only then is the order of their updates free.
-Expr same_result(const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
+Expr same_result(const Block& block, const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
+  const BlockInstance &mine = *instance_of(a, block), &other = *instance_of(b, block);
   Expr same = boolean(true);
-  for (size_t i = 0; i < a.values.size(); ++i)
-    if (a.block->iter_vars[i]->type == IterType::spatial)
-      same = logical_and(same, eq(substitute(a.values[i], first), substitute(b.values[i], second)));
+  for (size_t i = 0; i < mine.values.size(); ++i)
+    if (block.iter_vars[i]->type == IterType::spatial)
+      same = logical_and(same, eq(substitute(mine.values[i], first), substitute(other.values[i], second)));
   return same;
 }
 
@@ -280,7 +279,7 @@ bool one_element_a_result(const Block& block) {
 
 // Pairs of instances that no reduction excuses.
 constexpr auto not_one_result = [](const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
-  return one_reduction(a, b) ? logical_not(same_result(a, first, b, second)) : boolean(true);
+  return one_reduction(a, b) ? logical_not(same_result(*a.block, a, first, b, second)) : boolean(true);
 };
 
 bool allocated_in(const Stmt& root, const Buffer& buffer) {
@@ -328,6 +327,42 @@ bool covers(const For& loop, const Access& write, const Access& read) {
   return true;
 }
 
+// The third tier asked whether writes in the same iteration of `loop`, earlier in the program than the read, cover it
+// together.
+bool covered_by_earlier(const For& loop, const std::vector<Access>& all, const Access& read, const PrimFunc& function) {
+  std::vector<Var> element;
+  for (size_t d = 0; d < read.region.size(); ++d) element.push_back(var(fmt::format("element{}", d)));
+  const auto touched_where = [&](const Access& access) {
+    Expr condition = in_range(access.loops);
+    for (const Expr& known : {access.predicate, access.guard})
+      if (known) condition = logical_and(condition, known);
+    for (size_t d = 0; d < element.size(); ++d) {
+      const Expr low = access.region[d].min, end = low + access.region[d].extent;
+      condition = logical_and(condition, logical_and(element[d] >= low, element[d] < end));
+    }
+    return condition;
+  };
+  std::vector<arith::Projection> writes;
+  for (const Access& write : all) {
+    if (!write.writes || !write.exact || write.is_init || write.buffer != read.buffer || write.order > read.order ||
+        write.block == read.block || write.region.size() != element.size())
+      continue;
+    // The iterations of loops that both are in are the read's own.
+    std::vector<Var> hidden;
+    bool apart = false;
+    for (size_t i = 0; i < write.loops.size(); ++i) {
+      apart = apart || i >= read.loops.size() || write.loops[i] != read.loops[i];
+      if (apart) hidden.push_back(write.loops[i]->loop_var);
+    }
+    writes.push_back({touched_where(write), hidden});
+  }
+  if (writes.empty()) return false;
+  Expr here = logical_and(in_range({&loop}), touched_where(read));
+  for (const auto& [v, range] : ranges_around(function, loop.id))
+    if (uses_var(here, v)) here = logical_and(here, logical_and(v >= range.min, v < range.min + range.extent));
+  return arith::find_uncovered({here, {}}, writes).outcome == arith::PointSearch::none;
+}
+
 // Whether the block's init runs in each iteration of the loop: no reduce variable moves with it.
 bool starts_in_each_iteration(const For& loop, const Block& block) {
   const Path path = path_to(loop.body, block.id);
@@ -356,6 +391,20 @@ std::optional<bool> runs_init(const BlockRealize& realize, const std::vector<con
   return all;
 }
 
+AccessList accesses_of(const std::vector<Access>& all, const Buffer& buffer, const Block& block) {
+  AccessList list;
+  for (const Access& access : all)
+    if (access.buffer == buffer && instance_of(access, block)) list.push_back(&access);
+  return list;
+}
+
+AccessList accesses_of_others(const std::vector<Access>& all, const Buffer& buffer, const Block& block) {
+  AccessList list;
+  for (const Access& access : all)
+    if (access.buffer == buffer && !instance_of(access, block)) list.push_back(&access);
+  return list;
+}
+
 Conflict instances_that_meet(const PrimFunc& function, const Path& path, const For* inside) {
   const Block& block = *path.back().as<BlockRealize>()->block;
   if (one_element_a_result(block)) return {};
@@ -366,11 +415,11 @@ Conflict instances_that_meet(const PrimFunc& function, const Path& path, const F
   Conflict undecided;
   for (const Buffer& buffer : buffers_written(path.back())) {
     AccessList list;
-    for (const Access& access : all)
-      if (access.buffer == buffer && access.block == &block && access.writes) list.push_back(&access);
+    for (const Access* access : accesses_of(all, buffer, block))
+      if (access->writes) list.push_back(access);
     Conflict conflict = find_conflict(list, list, {}, around,
-                                      [](const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
-                                        return logical_not(same_result(a, first, b, second));
+                                      [&](const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
+                                        return logical_not(same_result(block, a, first, b, second));
                                       });
     if (conflict.outcome == arith::PointSearch::found) return conflict;
     if (conflict) undecided = std::move(conflict);
@@ -378,8 +427,8 @@ Conflict instances_that_meet(const PrimFunc& function, const Path& path, const F
   return undecided;
 }
 
-Conflict reversed_by(const std::vector<const For*>& chain, const std::vector<const For*>& order,
-                     const PrimFunc& function) {
+Conflict reordered_by(const std::vector<const For*>& chain, const PrimFunc& function,
+                      support::function_ref<Expr(const VarMap& first, const VarMap& second)> reversed) {
   const For& innermost = *chain.back();
   const std::vector<Access> all = accesses(innermost.body);
   const Ranges around = ranges_around(function, chain.front()->id);
@@ -395,8 +444,8 @@ Conflict reversed_by(const std::vector<const For*>& chain, const std::vector<con
       if (access.buffer == buffer) list.push_back(&access);
     Conflict conflict = find_conflict(
         list, list, chain, around, [&](const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
-          const Expr reversed = logical_and(comes_before(chain, first, second), comes_before(order, second, first));
-          return logical_and(reversed, not_one_result(a, first, b, second));
+          const Expr turned = logical_and(comes_before(chain, first, second), reversed(first, second));
+          return logical_and(turned, not_one_result(a, first, b, second));
         });
     if (conflict.outcome == arith::PointSearch::found) return conflict;
     if (conflict) undecided = std::move(conflict);
@@ -430,7 +479,7 @@ bool private_to_iteration(const For& loop, const Buffer& buffer, const PrimFunc&
     for (const Access& write : all)
       covered = covered || (write.buffer == buffer && write.writes && write.order < read.order &&
                             write.block != read.block && covers(loop, write, read));
-    if (!covered) return false;
+    if (!covered && !covered_by_earlier(loop, all, read, function)) return false;
   }
   return true;
 }

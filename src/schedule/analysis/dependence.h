@@ -24,6 +24,10 @@ std::vector<Carried> carried_by(const For& loop, const PrimFunc& function, Proof
 // where that cannot be told.
 std::optional<bool> runs_init(const BlockRealize& realize, const std::vector<const For*>& loops);
 
+// The accesses among `all` to the buffer by the block (or by others than it).
+AccessList accesses_of(const std::vector<Access>& all, const Buffer& buffer, const Block& block);
+AccessList accesses_of_others(const std::vector<Access>& all, const Buffer& buffer, const Block& block);
+
 // Two instances of the block at the path's end, in one iteration of the loops above `inside` (a loop of the path, or
 // null: of none), that write one element and have different spatial variables: then it matters in which order they
 // come.
@@ -32,11 +36,12 @@ Conflict instances_that_meet(const PrimFunc& function, const Path& path, const F
 // Whether no iteration of `loop` writes an element of `buffer` that another touches.
 bool disjoint_across(const For& loop, const Buffer& buffer, Proofs* proofs);
 
-// Two instances in the nest `chain` (outermost first, each the only statement of the one above) that touch one element
-// and that come in another order when the loops are nested as in `order`. Updates of one reduction do not count, nor
-// does a buffer whose values live inside one iteration of the innermost loop.
-Conflict reversed_by(const std::vector<const For*>& chain, const std::vector<const For*>& order,
-                     const PrimFunc& function);
+// Two instances in the nest `chain` (outermost first, each the only statement of the one above) that touch one element,
+// the first before the second, where now the second comes first: `reversed` is the condition for that, over the values
+// of the chain's variables in the first and the second. Updates of one reduction do not count, nor does a buffer whose
+// values live inside one iteration of the innermost loop.
+Conflict reordered_by(const std::vector<const For*>& chain, const PrimFunc& function,
+                      support::function_ref<Expr(const VarMap& first, const VarMap& second)> reversed);
 
 // Whether `buffer` is allocated by the function, touched only inside `loop`, and each iteration reads only what it
 // wrote before.

@@ -160,6 +160,35 @@ Stmt copied_nest(const std::vector<const For*>& loops, const VarMap& fresh, Stmt
   return body;
 }
 
+std::optional<Diagnostic> refuse_touched_before(const Program& program, const For& loop, const Buffer& buffer,
+                                                const Block& block, std::string_view verb) {
+  if (!program.proves) return std::nullopt;
+  const std::vector<Access> all = accesses(Stmt(&loop));
+  const AccessList others = accesses_of_others(all, buffer, block);
+  if (others.empty()) return std::nullopt;
+  AccessList own;
+  bool starts = false;
+  for (const Access* access : accesses_of(all, buffer, block)) starts = starts || access->is_init;
+  for (const Access* access : accesses_of(all, buffer, block))
+    if (access->writes && access->is_init == starts) own.push_back(access);
+  const Conflict conflict =
+      find_conflict(others, own, {}, ranges_around(*program.function, loop.id),
+                    [&](const Access& other, const VarMap& there, const Access& mine, const VarMap& here) {
+                      Expr counts = comes_before(other, there, mine, here);
+                      const BlockInstance& instance = *instance_of(mine, block);
+                      for (size_t i = 0; mine.is_init && i < instance.values.size(); ++i)
+                        if (const IterVar& iter = block.iter_vars[i]; iter->type != IterType::spatial)
+                          counts = logical_and(counts, eq(substitute(instance.values[i], here), iter->dom.min));
+                      return counts;
+                    });
+  if (!conflict) return std::nullopt;
+  Diagnostic problem =
+      refuse(codes::dependence, fmt::format("cannot {} {}: another block inside {} touches '{}' before", verb,
+                                            name_of(block), name_of(loop), buffer->name));
+  conflict.explain(problem);
+  return problem;
+}
+
 std::optional<Diagnostic> refuse_dependent(const Program& program, const For& loop, std::string_view verb) {
   if (!program.proves) return std::nullopt;
   const std::vector<Carried> carried = carried_by(loop, *program.function, program.proofs);

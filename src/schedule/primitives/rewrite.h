@@ -45,6 +45,10 @@ Stmt loop_over(const Var& v, Expr extent, Stmt body, Id id);
 // again.
 Stmt copied_nest(const std::vector<const For*>& loops, const VarMap& fresh, Stmt body, Id& next);
 
+// Why what the block writes first into the buffer may not go before all of `loop` around it: others touch it before.
+std::optional<Diagnostic> refuse_touched_before(const Program& program, const For& loop, const Buffer& buffer,
+                                                const Block& block, std::string_view verb);
+
 // Why the loop's iterations may not run at once; nothing when they may, or nothing need be shown.
 std::optional<Diagnostic> refuse_dependent(const Program& program, const For& loop, std::string_view verb);
 

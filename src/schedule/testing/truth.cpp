@@ -23,6 +23,7 @@ class Execution {
   }
 
   bool independent = true;
+  int64_t instances = 0;  // of the block that is watched
 
   void run(const Stmt& s) {
     if (!s || !independent) return;
@@ -38,6 +39,7 @@ class Execution {
       if (watched) end();
     } else if (const auto* realize = s.as<BlockRealize>()) {
       if (!value(realize->predicate)) return;
+      instances += realize->block->id == watched_;
       bool starts = true;
       for (size_t i = 0; i < realize->iter_values.size(); ++i) {
         const IterVar& iter = realize->block->iter_vars[i];
@@ -201,6 +203,16 @@ std::optional<bool> iterations_are_independent(const PrimFunc& function, Id loop
     execution.run(function.body);
     if (!execution.independent) return false;
     return !execution.shares_with(function, *loop_of(function.body, loop));
+  } catch (const DependsOnData&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<int64_t> instances_run(const PrimFunc& function, Id block, const Symbols& symbols) {
+  try {
+    Execution execution(function, block, symbols);
+    execution.run(function.body);
+    return execution.instances;
   } catch (const DependsOnData&) {
     return std::nullopt;
   }

@@ -15,4 +15,7 @@ using Symbols = std::map<std::string, int64_t>;
 // only what it wrote itself. Nothing where an index or condition depends on data.
 std::optional<bool> iterations_are_independent(const PrimFunc& function, Id loop, const Symbols& symbols);
 
+// How many instances of the block of that id run; nothing where that depends on data.
+std::optional<int64_t> instances_run(const PrimFunc& function, Id block, const Symbols& symbols);
+
 }  // namespace lathe::schedule::testing

@@ -18,6 +18,7 @@ struct Attempt {
   std::string name;
   std::function<Diagnostics(Schedule&)> run;  // empty where it was accepted
   std::optional<LoopRV> concurrent;           // the loop whose iterations it lets run at once
+  std::optional<BlockRV> moved;               // the block whose instances run elsewhere, each as often as before
 };
 
 template <class T>
@@ -95,8 +96,8 @@ class Walk {
     const BlockRV block = c.block;
     const LoopRV loop = c.loop;
     const int64_t factor = 1 + number(5);
-    const auto made = [&](auto call) { return Attempt{name, calling(call), {}}; };
-    const auto at_once = [&](auto call) { return Attempt{name, calling(call), loop}; };
+    const auto made = [&](auto call) { return Attempt{name, calling(call), {}, {}}; };
+    const auto at_once = [&](auto call) { return Attempt{name, calling(call), loop, {}}; };
     if (name == "split") {
       std::vector<Factor> factors{Factor(), factor};
       if (pick(2)) factors = {factor, Factor(), int64_t{2}};
@@ -147,7 +148,8 @@ class Walk {
         const std::vector<LoopRV> theirs = c.schedule.get_loops(near[pick(near.size())]).value_or_throw();
         if (!theirs.empty()) at = theirs[pick(theirs.size())];
       }
-      if (reversed) return made([=](Schedule& s) { return s.reverse_compute_at(block, at, keep); });
+      if (reversed)
+        return {name, calling([=](Schedule& s) { return s.reverse_compute_at(block, at, keep); }), {}, block};
       return made([=](Schedule& s) { return s.compute_at(block, at, keep); });
     }
     if (name == "compute_inline") return made([=](Schedule& s) { return s.compute_inline(block); });
@@ -334,13 +336,21 @@ class Walk {
     bool same = true;
     for (int round = 0; same && round < 3; ++round) same = difference(forced.mod().find_as<PrimFunc>("main")).empty();
     if (same && a.concurrent) same = race_free(a, c);
+    // Instances that run before their values are final, and again, may come out right; they are not what is asked for.
+    if (same && a.moved) {
+      const Id block = c.schedule.get(*a.moved).value_or_throw()->id;
+      for (const Symbols& symbols : start_.symbols)
+        same = same &&
+               instances_run(c.schedule.function(), block, symbols) == instances_run(forced.function(), block, symbols);
+    }
     if (!same) {
       ++tally.illegal;
     } else if (why.find("budget") != std::string::npos) {
       ++tally.undecided;
     } else {
       ++tally.legal;
-      ++tally.legal_reasons[without_names(refused[0].message)];
+      Tally::Refusals& known = tally.legal_reasons[without_names(refused[0].message)];
+      if (known.count++ == 0) known.example = why + text(c.schedule.mod()) + text(forced.mod());
     }
   }
 
@@ -398,7 +408,7 @@ std::string walk(uint64_t seed, Tallies& tallies, const WalkOptions& options) {
   return Walk(seed, tallies, options).run();
 }
 
-std::string table(const Tallies& tallies) {
+std::string table(const Tallies& tallies, bool with_examples) {
   std::string rows = fmt::format("{:24} {:>6} {:>8} {:>9} {:>7} {:>5} {:>9} {:>7}\n", "primitive", "tried", "accepted",
                                  "cannot be", "illegal", "legal", "undecided", "refused");
   Tally all;
@@ -408,7 +418,8 @@ std::string table(const Tallies& tallies) {
   };
   for (const auto& [name, t] : tallies) {
     rows += row(name, t);
-    for (const auto& [reason, count] : t.legal_reasons) rows += fmt::format("    {:4} {}\n", count, reason);
+    for (const auto& [reason, known] : t.legal_reasons)
+      rows += fmt::format("    {:4} {}\n{}", known.count, reason, with_examples ? known.example : "");
     all.tried += t.tried;
     all.accepted += t.accepted;
     all.cannot_be += t.cannot_be;

@@ -15,7 +15,11 @@ struct Tally {
   int illegal = 0;    // refused, and the program that comes of it without proofs is another one
   int legal = 0;      // refused, though the program that comes of it without proofs is the same
   int undecided = 0;  // refused, because the budget of the polyhedral proof was spent
-  std::map<std::string, int> legal_reasons;  // why, without names and numbers
+  struct Refusals {
+    int count = 0;
+    std::string example;  // the first of them: its message, the program
+  };
+  std::map<std::string, Refusals> legal_reasons;  // by why, without names
 
   // Of the legal steps, the share that was refused.
   double share_refused() const { return accepted + legal == 0 ? 0 : legal / static_cast<double>(accepted + legal); }
@@ -31,6 +35,7 @@ struct WalkOptions {
 // twice, a trace that does not replay, a refusal without a reason.
 std::string walk(uint64_t seed, Tallies& tallies, const WalkOptions& options = {});
 
-std::string table(const Tallies& tallies);
+// A row each, with the reasons of what was refused though it is legal, and with an example of each where wanted.
+std::string table(const Tallies& tallies, bool with_examples = false);
 
 }  // namespace lathe::schedule::testing

@@ -56,11 +56,8 @@ Result<Edit> decompose_padding(const Program& program, Id block_id, Id loop_id) 
   post_order(padding->inside, [&](const NodeRef& n) { holds_loads = holds_loads || n.is<BufferLoad>(); });
   if (reads) return problem(codes::dependence, fmt::format("it reads '{}', which it writes", store->buffer->name));
   if (holds_loads) return problem(codes::dependence, "its condition reads a buffer");
-  for (const Access& access : accesses(Stmt(inside[0])))
-    if (program.proves && access.buffer == store->buffer && access.block != &block)
-      return problem(codes::dependence,
-                     fmt::format("{} inside {} touches '{}' too", access.block ? name_of(*access.block) : "a statement",
-                                 name_of(*inside[0]), store->buffer->name));
+  if (auto refused = refuse_touched_before(program, *inside[0], store->buffer, block, "decompose the padding of"))
+    return *std::move(refused);
   for (const For* loop : inside)
     if (program.proves && !disjoint_across(*loop, store->buffer, program.proofs))
       return problem(codes::dependence,

@@ -10,6 +10,38 @@ namespace lathe::schedule::primitives {
 LATHE_FAULT(transform_block_layout_loses_extent, "schedule_test",
             "transform_block_layout: the last loop is one iteration short");
 
+namespace {
+
+// The instances come in another order: two that touch one element must keep theirs, updates of one result apart.
+std::optional<Diagnostic> refuse_other_order(const Program& program, const std::vector<const For*>& loops,
+                                             const BlockRealize& realized, const IndexMap& map) {
+  if (!program.proves) return std::nullopt;
+  std::optional<Carried> obstacle;
+  for (const For* loop : loops)
+    for (Carried& carried : carried_by(*loop, *program.function, program.proofs))
+      if (!carried.is_reduction() && !obstacle) obstacle = std::move(carried);
+  if (!obstacle) return std::nullopt;
+  Conflict conflict;
+  const std::vector<Expr> order = map(realized.iter_values);
+  if (obstacle->buffer) {
+    conflict = reordered_by(loops, *program.function, [&](const VarMap& first, const VarMap& second) {
+      Expr before = boolean(false);
+      for (size_t d = order.size(); d-- > 0;) {
+        const Expr x = substitute(order[d], second), y = substitute(order[d], first);
+        before = logical_or(x < y, logical_and(eq(x, y), before));
+      }
+      return before;
+    });
+    if (!conflict) return std::nullopt;
+  }
+  Diagnostic problem = refuse(codes::dependence, fmt::format("cannot transform the instances of {}: {}",
+                                                             name_of(*realized.block), obstacle->reason));
+  conflict.explain(problem);
+  return problem;
+}
+
+}  // namespace
+
 Result<Edit> transform_block_layout(const Program& program, Id id, const IndexMap& map) {
   const Path path = TRY(block_path(program, id));
   const auto& realized = *path.back().as<BlockRealize>();
@@ -37,10 +69,7 @@ Result<Edit> transform_block_layout(const Program& program, Id id, const IndexMa
   }
   if (!runs_whole_domain(realized, loops))
     return problem(codes::region, "could not show that its loops run every instance, once");
-  // The instances come in another order.
-  for (const For* loop : loops)
-    for (const Carried& carried : carried_by(*loop, *program.function, program.proofs))
-      if (program.proves && !carried.is_reduction()) return problem(codes::dependence, carried.reason);
+  if (auto refused = refuse_other_order(program, loops, realized, map)) return *std::move(refused);
 
   std::vector<Var> variables;
   std::vector<Expr> outputs;

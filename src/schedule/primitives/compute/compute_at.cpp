@@ -61,9 +61,8 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   size_t own_order = 0;
   for (const Access& access : all)
     if (access.block == block.get()) own_order = access.order;
-  const bool reduces = is_reduction(*block) && block->init && runs_init(realized, loops_above(path)) == true;
+  const bool reduces = updates_own_element(*block) && block->init && runs_init(realized, loops_above(path)) == true;
   for (const Access& access : all) {
-    if (!program.proves) break;
     if (access.block == block.get()) {
       if (!access.writes && is_written(access.buffer) && !reduces)
         return problem(codes::dependence, fmt::format("it reads '{}', which it writes", access.buffer->name));
@@ -72,8 +71,16 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     }
     const std::string who = access.block ? name_of(*access.block) : "a statement outside blocks";
     if (is_written(access.buffer)) {
-      if (access.writes)
-        return problem(codes::dependence, fmt::format("'{}' is also written by {}", access.buffer->name, who));
+      if (access.writes) {
+        if (!program.proves) continue;
+        // Only what the block does not write itself.
+        const Conflict conflict = find_conflict(accesses_of(all, access.buffer, *block), {&access}, {}, {}, any_pair);
+        if (!conflict) continue;
+        Diagnostic refused =
+            problem(codes::dependence, fmt::format("'{}' is also written by {}", access.buffer->name, who));
+        conflict.explain(refused);
+        return refused;
+      }
       const bool found = std::any_of(inside.begin(), inside.end(), [&](const Access& other) {
         return other.block == access.block && other.buffer == access.buffer;
       });
@@ -83,7 +90,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     }
   }
   for (const Buffer& buffer : written)
-    if (program.proves && !allocating_block(*program.function, buffer))
+    if (!allocating_block(*program.function, buffer))
       return problem(codes::region, fmt::format("'{}' is an output of the function", buffer->name));
   // What it reads must not change between its old place and its new one.
   const std::vector<const For*> own_loops = loops_above(path);

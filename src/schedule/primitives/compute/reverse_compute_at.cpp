@@ -60,7 +60,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   const auto is_written = [&](const Buffer& buffer) {
     return std::find(written.begin(), written.end(), buffer) != written.end();
   };
-  const bool reduces = is_reduction(*block) && block->init && runs_init(realized, loops_above(path)) == true;
+  const bool reduces = updates_own_element(*block) && block->init && runs_init(realized, loops_above(path)) == true;
   std::vector<Buffer> produced;
   for (const Access& mine : all) {
     if (mine.block != block.get()) continue;

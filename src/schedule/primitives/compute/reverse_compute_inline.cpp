@@ -1,6 +1,8 @@
 #include <set>
 
 #include "ir/visit.h"
+#include "schedule/analysis/dependence.h"
+#include "schedule/primitives/cache/buffers.h"
 #include "schedule/primitives/compute/inline.h"
 #include "support/mutation.h"
 
@@ -38,6 +40,29 @@ std::optional<Diagnostic> refuse_moved(const std::vector<Access>& all, const Blo
                                   name_of(producer), mine.buffer->name,
                                   other.block ? " by " + name_of(*other.block) : "", name_of(consumer)));
     }
+  }
+  return std::nullopt;
+}
+
+// The consumer leaves the loops that it does not share with the producer: no two of their iterations may write one
+// element, nor may another block touch it in a later one.
+std::optional<Diagnostic> refuse_shared(const Program& program, const Path& consumer, const Path& producer,
+                                        const Buffer& output) {
+  const Block& block = *consumer.back().as<BlockRealize>()->block;
+  Diagnostic problem = refuse(codes::not_inlinable, fmt::format("cannot inline {} into its producer: several instances "
+                                                                "write one element of '{}'",
+                                                                name_of(block), output->name));
+  if (const Conflict conflict = instances_that_meet(*program.function, consumer)) {
+    conflict.explain(problem);
+    return problem;
+  }
+  const std::vector<const For*> kept = loops_above(producer);
+  for (const For* loop : loops_above(consumer)) {
+    if (std::find(kept.begin(), kept.end(), loop) != kept.end()) continue;
+    if (!touched_by_others(Stmt(loop), output, block) || disjoint_across(*loop, output, program.proofs)) continue;
+    problem.message = fmt::format("cannot inline {} into its producer: '{}' is touched by other blocks in {}",
+                                  name_of(block), output->name, name_of(*loop));
+    return problem;
   }
   return std::nullopt;
 }
@@ -113,6 +138,8 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
         return problem(fmt::format("it reads only a part of '{}'", buffer->name));
   }
   if (auto moved = refuse_moved(all, block, *producer, buffer); moved && program.proves) return *std::move(moved);
+  if (auto shared = refuse_shared(program, path, to_producer, store->buffer); shared && program.proves)
+    return *std::move(shared);
 
   VarMap values;
   for (size_t d = 0; d < vars.size(); ++d)

@@ -46,7 +46,9 @@ std::optional<Diagnostic> refuse_reversed(const Program& program, const std::vec
     carried.conflict.explain(problem);
     return problem;
   }
-  const Conflict conflict = reversed_by(chain, order, *program.function);
+  const Conflict conflict = reordered_by(chain, *program.function, [&](const VarMap& first, const VarMap& second) {
+    return comes_before(order, second, first);
+  });
   if (!conflict) return std::nullopt;
   if (conflict.outcome == arith::PointSearch::found)
     problem.message = fmt::format(

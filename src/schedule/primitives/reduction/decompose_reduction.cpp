@@ -17,9 +17,6 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
   if (!block->init) return problem("it has no init");
   if (program.proves && runs_init(realized, loops_above(path)) != true)
     return problem("its loops do not start where its reduce axes do, so its init does not run there");
-  for (const For* loop : loops_above(path))
-    if (program.proves && is_int(loop->extent, 0))
-      return problem(fmt::format("{} never runs, and neither does its init", name_of(*loop)));
   // The loops from the given one down to the block, and those above it that belong to the same scope.
   std::vector<const For*> above, inside;
   for (const For* loop : loops_above(path)) (inside.empty() && loop->id != loop_id ? above : inside).push_back(loop);
@@ -30,15 +27,18 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
   for (size_t i = 0; i < block->iter_vars.size(); ++i) {
     if (block->iter_vars[i]->type == IterType::spatial) continue;
     for (const For* loop : above)
-      if (program.proves && uses_var(realized.iter_values[i], loop->loop_var))
+      if (program.proves && !is_int(loop->extent, 1) && uses_var(realized.iter_values[i], loop->loop_var))
         return problem(fmt::format("{}, which its reduce axis '{}' needs, is outside {}", name_of(*loop),
                                    block->iter_vars[i]->var->name, name_of(*inside[0])));
   }
   // The init goes past what else the loop does; the rest of the block stays where it is.
-  for (const Ref<BlockRealize>& other : outer_blocks(inside[0]->body))
-    if (program.proves && other->block != block && conflict(other, block->init))
-      return problem(
-          fmt::format("{} inside {} touches what its init does", name_of(*other->block), name_of(*inside[0])));
+  for (const Buffer& buffer : buffers_written(block->init))
+    if (auto refused = refuse_touched_before(program, *inside[0], buffer, *block, "decompose"))
+      return *std::move(refused);
+  for (const Buffer& buffer : buffers_read(block->init))
+    if (const std::vector<Buffer> written = buffers_written(Stmt(inside[0]));
+        program.proves && std::find(written.begin(), written.end(), buffer) != written.end())
+      return problem(fmt::format("{} writes '{}', which its init reads", name_of(*inside[0]), buffer->name));
 
   if (program.proves) {
     if (!updates_own_element(*block)) return problem("it reads other elements than the one that it writes");
@@ -58,6 +58,8 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
     for (size_t i = 0; i < block->iter_vars.size(); ++i)
       used =
           used || (block->iter_vars[i]->type == IterType::spatial && uses_var(realized.iter_values[i], loop->loop_var));
+    if (!used && program.proves && is_int(loop->extent, 0))
+      return problem(fmt::format("{} never runs, and neither does its init", name_of(*loop)));
     if (!used) continue;
     needed.push_back(loop);
     loop_vars[loop->loop_var] = var(loop->loop_var->name + "_init");

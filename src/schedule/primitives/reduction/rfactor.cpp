@@ -86,12 +86,6 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   auto starts = runs_init(realized, loops_above(path));
   if (!program.proves) starts = starts.value_or(true);
   if (!starts) return problem(fmt::format("could not tell whether the init of {} runs here", name_of(*block)));
-  if (program.proves)
-    if (const Conflict conflict = instances_that_meet(*program.function, path)) {
-      Diagnostic refused = problem("instances with other spatial variables may share an element");
-      conflict.explain(refused);
-      return refused;
-    }
   const auto found = combination(*block);
   if (!found)
     return problem(fmt::format("how {} combines values is not a sum, product, minimum or maximum", name_of(*block)));
@@ -118,6 +112,12 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
       return problem(fmt::format("{} is not the only statement in {}", name_of(*l), name_of(*nest.back())));
     nest.push_back(l);
   }
+  if (program.proves)
+    if (const Conflict conflict = instances_that_meet(*program.function, path, nest.empty() ? nullptr : nest[0])) {
+      Diagnostic refused = problem("instances with other spatial variables may share an element");
+      conflict.explain(refused);
+      return refused;
+    }
   if (!used_by(&loop, IterType::reduce)) return problem(fmt::format("it is no reduce loop of {}", name_of(*block)));
   if (uses_var(realized.predicate, loop.loop_var))
     return problem(fmt::format("{} has a predicate on it: split the reduce axis without a tail", name_of(*block)));
