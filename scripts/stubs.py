@@ -17,6 +17,7 @@ MODULES = {
     "lathe.tir.functor": "tir/functor.pyi",
     "lathe.tir.transform": "tir/transform.pyi",
     "lathe.script.tir": "script/tir.pyi",
+    "lathe.topi": "topi/__init__.pyi",
     "lathe.script.ir_builder.tir": "script/ir_builder/tir.pyi",
 }
 

@@ -24,6 +24,7 @@ void bind_schedule(nb::module_& m);   // schedule
 void bind_te(nb::module_& m);         // te
 void bind_functions(nb::module_& m);  // driver/functions: tensor functions compiled and called
 void bind_driver(nb::module_& m);     // driver: reading, compiling, saving
+void bind_topi(nb::module_& m);       // te/topi, te/einsum, te/scan
 void bind_passes(nb::module_& m);     // tir/passes, tir/analysis, arith: programs transformed and asked
 void bind_runtime(nb::module_& m);    // runtime: what runs
 void bind_tool(nb::module_& m);       // tools/lathe: the command

@@ -6,7 +6,7 @@
     y = lathe.load("model.so")(x)
 """
 
-from . import arith, instrument, ir, s_tir, script, target, te, testing, tir, transform
+from . import arith, instrument, ir, s_tir, script, target, te, testing, tir, topi, transform
 from . import runtime, runtime as nd
 from ._lathe import Diagnostic, Executable, IRModule, __version__
 from .compiler import compile, import_onnx, load
@@ -23,7 +23,7 @@ __all__ = [
     "CompileError", "Diagnostic", "Error", "Executable", "IRModule", "InferenceSession", "InputError", "InternalError",
     "ModelError", "NodeError", "RunError", "ScheduleError", "ScriptError", "SessionOptions", "TVMError", "__version__",
     "arith", "build", "compile", "cpu", "device", "import_onnx", "instrument", "ir", "load", "nd", "runtime", "s_tir",
-    "script", "target", "te", "testing", "tir", "transform",
+    "script", "target", "te", "testing", "tir", "topi", "transform",
 ]  # fmt: skip
 
 

@@ -4,10 +4,10 @@ import difflib
 
 
 def nearest(name, known):
-    """The public name nearest to `name`, or nothing."""
+    """The public name nearest to `name`."""
     public = [one for one in known if not one.startswith("_")]
     same = [one for one in public if one.lower() == name.lower()]
-    return (same or difflib.get_close_matches(name, public, 1) or [None])[0]
+    return (same or difflib.get_close_matches(name, public, 1, 0.0) or [None])[0]
 
 
 def refuser(module, namespace, left_out=None):

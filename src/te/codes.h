@@ -13,4 +13,8 @@ inline constexpr support::Code unassigned{"te-unassigned"};  // a variable that 
 inline constexpr support::Code unbounded_loop{"te-unbounded-loop"};  // bounds that change beyond what can be bounded
 inline constexpr support::Code parameters{"te-parameters"};          // what is said of parameters does not fit them
 
+inline constexpr support::Code scan{"te-scan"};      // a recurrence that does not run step by step
+inline constexpr support::Code einsum{"te-einsum"};  // subscripts that do not fit the operands
+inline constexpr support::Code shapes{"te-shapes"};  // shapes that an operator does not take
+
 }  // namespace lathe::te::codes

@@ -15,6 +15,7 @@ from .node import (
     Stmt,
     as_expr,
 )
+from ..names import refuser as _refuser
 from .structural import (
     assert_structural_equal,
     get_first_structural_mismatch,
@@ -30,3 +31,5 @@ __all__ = [
     "Range", "Stmt", "as_expr", "as_module", "assert_structural_equal", "get_first_structural_mismatch", "instrument",
     "module", "structural_equal", "structural_hash", "transform",
 ]  # fmt: skip
+
+__getattr__ = _refuser("lathe.ir", globals())

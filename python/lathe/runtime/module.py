@@ -32,6 +32,8 @@ def _plain(argument):
 class Module:
     """Compiled tensor functions. module["main"](a, b, out) runs one; tensors are NumPy's, NDArrays, or have DLPack."""
 
+    entry_name = ""  # the function that a call of the module runs
+
     def __init__(self, functions):
         self._functions = functions
         self._names = [name for name, _ in functions.signatures]

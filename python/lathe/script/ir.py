@@ -8,6 +8,7 @@
 
 import inspect
 
+from ..names import refuser as _refuser
 from . import source as _source
 
 
@@ -32,3 +33,6 @@ def GlobalVar(name):
     from ..ir import GlobalVar as made
 
     return made(name)
+
+
+__getattr__ = _refuser("I", globals())

@@ -2,6 +2,7 @@
 
 import inspect
 
+from ..names import refuser as _refuser
 from . import source as _source
 
 
@@ -35,3 +36,6 @@ def function(f=None, pure=True, private=False, check_well_formed=True):
         return _source.parse_function(made, frame, check_well_formed).items()[0][1]
 
     return decorate(f) if f is not None else decorate
+
+
+__getattr__ = _refuser("R", globals())

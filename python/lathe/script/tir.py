@@ -57,7 +57,8 @@ def _type_names():
     kinds = [f"{sign}{bits}" for sign in ("int", "uint") for bits in (8, 16, 32, 64)]
     kinds += ["float16", "float32", "float64", "bfloat16"]
     names = [kind + count for kind in kinds for count in lanes]
-    narrow = "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu".split()
+    narrow = [form for form in "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu".split()
+              if _op.is_dtype(f"float8_{form}")]  # fmt: skip
     return names + [f"float8_{form}" for form in narrow] + ["float4_e2m1fn", "bool", "handle", "void"]
 
 

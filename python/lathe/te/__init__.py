@@ -117,6 +117,64 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
     return reduce
 
 
+def einsum(subscripts, *operands):
+    """Einstein's summation: te.einsum("bij,bjk->bik", A, B).
+
+    "..." are dimensions without a letter; a letter twice in one operand is its diagonal. More than two operands are
+    multiplied pair by pair, in the order that multiplies least.
+    """
+    return Tensor(_lathe.te_einsum(str(subscripts), [_state_of(operand, "an operand") for operand in operands]))
+
+
+def _state_of(tensor, what):
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{what} is a tensor, not a {type(tensor).__name__}")
+    return tensor._state
+
+
+def _listed(thing):
+    return list(thing) if isinstance(thing, (tuple, list)) else [thing]
+
+
+def scan(init, update, state_placeholder, inputs=None, name="scan", tag="", attrs=None):
+    """A recurrence over the first dimension: `init` gives its first steps, `update` each later one from earlier ones of
+    `state_placeholder`, which stands for the result. Lists of them are states side by side.
+
+        X = te.placeholder((m, n)); s = te.placeholder((m, n))
+        first = te.compute((1, n), lambda _, i: X[0, i])
+        next = te.compute((m, n), lambda t, i: s[t - 1, i] + X[t, i])
+        sums = te.scan(first, next, s, inputs=[X])
+    """
+    states = list(zip(*map(_listed, (init, update, state_placeholder)), strict=True))
+    made = _lathe.te_scan([[_state_of(part, "a part of a scan") for part in row] for row in states], name)
+    tensors = [Tensor(state) for state in made]
+    return tensors[0] if len(tensors) == 1 else tensors
+
+
+def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, out_buffers=None, tag="", attrs=None):
+    """Tensors written by a statement over whole buffers: fcompute(input buffers, output buffers) gives it.
+
+    shape: of the output, or a list of shapes; dtype: as many, or that of the inputs where they agree.
+    """
+    if in_buffers is not None or out_buffers is not None:
+        raise ValueError("the buffers of an extern operation are its tensors' own")
+    several = isinstance(shape, (tuple, list)) and len(shape) > 0 and isinstance(shape[0], (tuple, list))
+    shapes = [list(one) for one in shape] if several else [_shape(shape)]
+    if dtype is None:
+        found = {tensor.dtype for tensor in inputs}
+        if len(found) != 1:
+            raise ValueError("the dtype of an extern operation is said where its inputs do not have one and the same")
+        dtype = found.pop()
+    dtypes = [str(one) for one in dtype] if isinstance(dtype, (tuple, list)) else [str(dtype)] * len(shapes)
+    if len(dtypes) != len(shapes):
+        raise ValueError(f"{len(dtypes)} dtypes for {len(shapes)} shapes")
+    made = _lathe.te_extern(
+        list(zip(shapes, dtypes)), [_state_of(tensor, "an input") for tensor in inputs], fcompute, name
+    )
+    tensors = [Tensor(state) for state in made]
+    return tensors[0] if len(tensors) == 1 else tensors
+
+
 def create_prim_func(ops, index_dtype_override=None):
     """The tensor function whose parameters are these tensors, in this order."""
     tensors = list(ops) if isinstance(ops, (tuple, list)) else [ops]
@@ -129,9 +187,9 @@ def create_prim_func(ops, index_dtype_override=None):
 
 
 __all__ = [
-    "Tensor", "TensorSlice", "all", "any", "as_expr", "comm_reducer", "compute", "const", "create_prim_func",
-    "indexdiv", "indexmod", "max", "min", "placeholder", "power", "prod", "reduce_axis", "size_var", "sum", "var",
-
+    "Tensor", "TensorSlice", "all", "any", "as_expr", "comm_reducer", "compute", "const", "create_prim_func", "einsum",
+    "extern", "indexdiv", "indexmod", "max", "min", "placeholder", "power", "prod", "reduce_axis", "scan", "size_var",
+    "sum", "var",
 ]  # fmt: skip
 
 __getattr__ = _refuser("te", globals())

@@ -52,6 +52,14 @@ FUNCTIONS.update((name, _function(name, meaning)) for name, _, meaning in _lathe
 globals().update(FUNCTIONS)
 
 
+def is_dtype(name):
+    """Whether there is a dtype of that name."""
+    try:
+        return as_expr(0, name) is not None
+    except ValueError:
+        return False
+
+
 def const(value, dtype=None, span=None):
     """A constant; without a dtype, int64 or float32."""
     return as_expr(value, dtype)

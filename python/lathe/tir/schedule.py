@@ -12,6 +12,7 @@ from .. import _lathe
 from ..errors import ScheduleError
 from ..ir.module import as_module
 from ..ir.node import NODE_CLASSES, BaseFunc, as_expr, show_text
+from .trace import Trace
 
 
 class _Handle:
@@ -104,7 +105,6 @@ PRIMITIVES = {
     "transform_block_layout": "block | index_map",
     "set_axis_separator": "block, buffer | axis_separators",
     "decompose_padding": "block, loop",
-    "can_decompose_padding": "block, loop",
     "pad_einsum": "block | padding",
     "rolling_buffer": "block, write_buffer_index",
     "enter_postproc": "",
@@ -291,6 +291,14 @@ class Schedule:
             extent //= factors[index]
         return [extent, *factors[1:]] if n > 0 else []
 
+    def can_decompose_padding(self, block, loop):
+        """Whether decompose_padding would do it there."""
+        try:
+            self.copy().decompose_padding(block, loop)
+        except ScheduleError:
+            return False
+        return True
+
     def __getattr__(self, name):
         if not name.startswith("_") and name in _lathe.instruction_kinds():
             return lambda *inputs, **attributes: self._run(name, inputs, attributes)
@@ -395,55 +403,3 @@ def _refuse_unknown_options(primitive, attributes):
 for _primitive, _row in PRIMITIVES.items():
     if _primitive not in vars(Schedule):
         setattr(Schedule, _primitive, _method(_primitive, _row))
-
-
-class Trace:
-    """What was done to a schedule."""
-
-    def __init__(self, instructions, text):
-        self._instructions, self._text = instructions, text
-
-    @property
-    def insts(self):
-        """The instructions: dicts of kind, inputs, attrs and outputs."""
-        return list(self._instructions)
-
-    @property
-    def decisions(self):
-        """What sampling instructions drew, by the number of the instruction."""
-        rows = enumerate(self._instructions)
-        return {number: row["attrs"]["decision"] for number, row in rows if "decision" in row["attrs"]}
-
-    def as_python(self, remove_postproc=False):
-        """One statement a line; Trace.from_python reads them."""
-        return [line for line in self._text.splitlines() if line]
-
-    def as_json(self, remove_postproc=False):
-        """The trace as lists and dicts that JSON can hold."""
-        return json.loads(json.dumps(self._instructions))
-
-    def apply_to_schedule(self, sch, remove_postproc=False, decision_provider=None):
-        """Does it all again on another schedule."""
-        if decision_provider is not None:
-            raise ScheduleError("decisions are those of the trace; change its text to change them")
-        _lathe.replay_trace(sch._state, self._text)
-
-    @classmethod
-    def from_python(cls, lines):
-        """The trace that as_python printed: its lines, or their text."""
-        text = lines if isinstance(lines, str) else "\n".join(lines)
-        return cls([], text)
-
-    def show(self, *args, **options):
-        """Prints the trace."""
-        show_text(str(self))
-
-    def __len__(self):
-        return len(self._instructions)
-
-    def __str__(self):
-        return "# from lathe import tir\ndef apply_trace(sch: tir.Schedule) -> None:\n" + (
-            "\n".join("  " + line for line in self.as_python()) or "  pass"
-        )
-
-    __repr__ = __str__

@@ -1,0 +1,34 @@
+"""docs/names.md is fresh: every name of the vocabulary has a test, or an error that says what to use instead."""
+
+from scripts import names
+
+
+def test_every_name_has_a_test_or_a_reason():
+    assert list(names.problems(names.sections())) == []
+
+
+def test_the_table_is_fresh():
+    text = names.TABLE.read_text()
+    assert list(names.stale(text, names.sections())) == [], "python -m scripts.names writes it anew"
+    first = "| `T.prim_func` | "
+    begin = text.index(first)
+    other = text[:begin] + first + "`tests/python/test_names.py` |\n" + text[text.index("\n", begin) + 1 :]
+    assert list(names.stale(other, names.sections())) == ["T.prim_func is not used by `tests/python/test_names.py`"]
+    gone = text[:begin] + text[text.index("\n", begin) + 1 :]
+    assert list(names.stale(gone, names.sections())) == ["T.prim_func is not in the table"]
+
+
+def test_the_vocabulary_is_read_by_sections():
+    (section,) = names.read("# what\n## One\nT: exp nothing\nT - it is not: nothing\n")
+    read = [(one.space, one.name, one.reason) for one in section.names]
+    assert read == [("T", "exp", ""), ("T", "nothing", "it is not")]
+    assert names.error_of(section.names[0]) is None
+    assert "the nearest name is T." in names.error_of(section.names[1])
+    assert list(names.problems([section])) == []
+
+
+def test_what_is_wrong_with_a_name_is_found():
+    (section,) = names.read("## One\nT: exp nothing no_test_has_this\nT - there is one: exp\n")
+    found = list(names.problems([section]))
+    assert found[0] == "T.exp is there, and vocabulary.txt says why it is not"
+    assert found[1] == "T.nothing is not there, and vocabulary.txt does not say why"
