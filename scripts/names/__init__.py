@@ -104,8 +104,8 @@ def rows(sections):
 def table(sections):
     """The text of docs/names.md."""
     lines = ["# Names", "",
-             "Every name of the vocabulary of TensorIR: the test that uses it, or why it is left out; such a name raises",
-             "AttributeError with the nearest that is there. Made by `python -m scripts.names`.", ""]  # fmt: skip
+             "Every name of the vocabulary of TensorIR: the test that uses it, or why it is left out; such a name",
+             "raises AttributeError with the nearest that is there. Made by `python -m scripts.names`.", ""]  # fmt: skip
     section = None
     for own, one, error, test in rows(sections):
         if own is not section:
