@@ -14,6 +14,10 @@ from scripts.names.spaces import SPACES
 ROOT = Path(__file__).resolve().parents[2]
 VOCABULARY = Path(__file__).with_name("vocabulary.txt")
 TABLE = ROOT / "docs" / "names.md"
+INTRODUCTION = (
+    "Every name of the vocabulary of TensorIR: the test that uses it, or why it is left out; such a name raises",
+    "AttributeError with the nearest that is there. Made by `python -m scripts.names`.",
+)
 TESTS = ("tests/python", "tests/cli")
 
 
@@ -103,9 +107,7 @@ def rows(sections):
 
 def table(sections):
     """The text of docs/names.md."""
-    lines = ["# Names", "",
-             "Every name of the vocabulary of TensorIR: the test that uses it, or why it is left out; such a name",
-             "raises AttributeError with the nearest that is there. Made by `python -m scripts.names`.", ""]  # fmt: skip
+    lines = ["# Names", "", *INTRODUCTION, ""]
     section = None
     for own, one, error, test in rows(sections):
         if own is not section:
