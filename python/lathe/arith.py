@@ -39,12 +39,26 @@ class ModularSet:
         return f"ModularSet(coeff={self.coeff}, base={self.base})"
 
 
+def _number(expr):
+    made = as_expr(expr)
+    if made.dtype == "handle":
+        raise TypeError(f"a scalar expression is expected, not `{made}`")
+    return made
+
+
+def _condition(condition):
+    made = _number(condition)
+    if made.dtype != "bool":
+        raise TypeError(f"a condition is bool, and `{made}` is {made.dtype}")
+    return made
+
+
 class _Constraint:
     def __init__(self, analyzer, condition):
         self._analyzer, self._condition, self._held = analyzer, condition, None
 
     def __enter__(self):
-        self._held = _lathe.AnalyzerConstraint(self._analyzer, as_expr(self._condition, "bool"))
+        self._held = _lathe.AnalyzerConstraint(self._analyzer, _condition(self._condition))
 
     def __exit__(self, *raised):
         self._held = None
@@ -61,7 +75,7 @@ class Analyzer:
         if isinstance(expr, Range):
             self._known.bind(var, expr.min, expr.extent)
         else:
-            self._known.bind(var, expr, None)
+            self._known.bind(var, _number(expr), None)
 
     def constraint_scope(self, constraint):
         """Inside `with`, the constraint holds. Scopes nest."""
@@ -82,25 +96,25 @@ class Analyzer:
 
     def simplify(self, expr, steps=2):
         """An equal expression in simpler form."""
-        return self._known.simplify(expr)
+        return self._known.simplify(_number(expr))
 
     rewrite_simplify = canonical_simplify = simplify
 
     def const_int_bound(self, expr):
         """The smallest and the largest value."""
-        return ConstIntBound(*self._known.const_int_bound(expr))
+        return ConstIntBound(*self._known.const_int_bound(_number(expr)))
 
     def modular_set(self, expr):
         """What every value is modulo something."""
-        return ModularSet(*self._known.modular_set(expr))
+        return ModularSet(*self._known.modular_set(_number(expr)))
 
     def can_prove(self, cond, strength=0):
         """Whether a condition always holds; False: could not be shown."""
-        return self._known.can_prove(cond)
+        return self._known.can_prove(_condition(cond))
 
     def can_prove_equal(self, lhs, rhs):
         """Whether two expressions are always equal; False: could not be shown."""
-        return self._known.can_prove_equal(lhs, rhs)
+        return self._known.can_prove_equal(_number(lhs), _number(rhs))
 
 
 __all__ = ["Analyzer", "ConstIntBound", "ModularSet"]

@@ -1,5 +1,6 @@
 """What Python adds to IRModule: functions by name, changes, text."""
 
+from .highlight import for_notebook
 from .node import NODE_CLASSES, BaseFunc, IRModule, show_text
 
 GlobalVar = NODE_CLASSES["expr", "GlobalVar"]
@@ -72,6 +73,10 @@ def _text(self, **options):
     return _script(self)
 
 
+def _html(self):
+    return for_notebook(_script(self))
+
+
 def _set_item(self, key, function):
     self._set(_name(key), function)
 
@@ -113,5 +118,6 @@ IRModule.update = _update
 IRModule.clone = IRModule._copy
 IRModule.from_expr = staticmethod(_from_expr)
 IRModule.show = _show
+IRModule._repr_html_ = _html
 
 __all__ = ["GlobalVar", "GlobalVarMap", "IRModule", "as_module"]

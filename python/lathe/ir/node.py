@@ -4,6 +4,7 @@ import enum
 
 from .. import _lathe
 from .._lathe import IRModule, Node
+from .highlight import for_notebook, show_text
 
 
 class ForKind(enum.IntEnum):
@@ -55,6 +56,9 @@ class _Printed(Node):
 
     def __repr__(self):
         return self._text(_name_of(self))
+
+    def _repr_html_(self):
+        return for_notebook(self._text(_name_of(self)))
 
     def __eq__(self, other):
         return isinstance(other, Node) and self.same_as(other)
@@ -275,28 +279,6 @@ def binary(operator, a, b):
     return _lathe.binary(operator, a, b)
 
 
-def show_text(text):
-    """Prints a program, coloured for a terminal or a notebook where Pygments is there."""
-    import sys
-
-    in_notebook = "ipykernel" in sys.modules
-    if in_notebook or sys.stdout.isatty():
-        try:
-            from pygments import highlight
-            from pygments.formatters import HtmlFormatter, TerminalFormatter
-            from pygments.lexers import PythonLexer
-        except ImportError:
-            pass
-        else:
-            if in_notebook:
-                from IPython.display import HTML, display
-
-                display(HTML(highlight(text, PythonLexer(), HtmlFormatter(noclasses=True))))
-                return
-            text = highlight(text, PythonLexer(), TerminalFormatter())
-    print(text)
-
-
 # ---- classes ----
 
 # Fields that Python shows or takes under other names than the declaration's, and orders of arguments that the field's
@@ -368,6 +350,8 @@ def _prepare_buffer_map(given):
 
 
 def _prepare_loop(given):
+    if given.get("kind") is not None:
+        given["kind"] = int(ForKind(given["kind"]))
     variable = given.get("loop_var")
     if isinstance(variable, PrimExpr):
         for bound in ("min", "extent"):
@@ -390,7 +374,13 @@ def _prepare_realize(given):
         given["predicate"] = True
 
 
+_AXIS_TYPES = 5  # spatial, reduce, scan, opaque, thread_index
+
+
 def _prepare_axis(given):
+    kind = given.get("type")
+    if kind is not None and not 0 <= kind < _AXIS_TYPES:
+        raise ValueError(f"{kind} is no type of an axis, which are 0 to {_AXIS_TYPES - 1}")
     if isinstance(given.get("var"), str):
         extent = given["dom"].extent if isinstance(given.get("dom"), Range) else None
         given["var"] = NODE_CLASSES["expr", "Var"](given["var"], extent.dtype if extent is not None else "int64")
@@ -416,7 +406,7 @@ def _with(self, **changes):
     """A copy with some fields changed."""
     fields = type(self)._fields
     prepare = _PREPARE.get(type(self).__name__)
-    if prepare in (_prepare_buffer_map, _prepare_dtype):
+    if prepare not in (None, _prepare_var, _prepare_realize):
         prepare(changes)
     values = [changes.get(name, _lathe.node_field(self, index)) for index, name in enumerate(fields)]
     made = type(self).__new__(type(self))

@@ -26,6 +26,10 @@ Buffer FunctionReader::make_buffer(const Arguments& arguments, size_t first, con
   arguments.check(first + 2, {"shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor",
                               "buffer_type", "axis_separators"});
   std::vector<Expr> shape = expr_list(arguments.need(first, "shape"), "a shape");
+  for (const Expr& extent : shape)
+    if (const auto known = as_int(extent); known && *known < 0)
+      fail(codes::wrong_arguments, arguments.need(first, "shape"),
+           "an extent is not negative, as " + std::to_string(*known) + " is");
   const Syntax* t = arguments.find(first + 1, "dtype");
   const DType element = t ? dtype(*t, "a buffer") : DType::float32();
   const auto named = [&](const char* argument) {
