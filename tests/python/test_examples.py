@@ -24,3 +24,11 @@ def test_a_matrix_product_gets_faster_step_by_step():
 def test_a_matrix_product_goes_to_the_roof():
     said = run("06-to-the-roof/matrix_product.py", "128")
     assert len([line for line in said.splitlines() if line.endswith("%")]) == 5
+
+
+def test_the_courses_chapters_run_one_after_the_other():
+    said = run("07-course/chapters.py", "32")
+    assert [line for line in said.splitlines() if line.startswith("# ") and "lathe" not in line] == [
+        "# three ways to write it", "# transformed step by step", "# left to chance, and searched", "# for threads",
+    ]  # fmt: skip
+    assert 'T.thread_binding(16, thread="threadIdx.x")' in said and "refused: cannot bind loop 'k'" in said
