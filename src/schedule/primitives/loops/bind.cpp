@@ -1,5 +1,6 @@
 #include <map>
 
+#include "schedule/analysis/access.h"
 #include "schedule/analysis/linear.h"
 #include "schedule/primitives/rewrite.h"
 #include "support/mutation.h"
