@@ -15,19 +15,20 @@ namespace nb = nanobind;
 
 namespace lathe::python {
 
-void bind_errors(nb::module_& m);     // support: diagnostics as exceptions
-void bind_nodes(nb::module_& m);      // ir, tir, relax: nodes, from their declarations
-void bind_operators(nb::module_& m);  // ir/build: what Python's operators make
-void bind_ir(nb::module_& m);         // ir, driver/print: modules
-void bind_script(nb::module_& m);     // script: texts, with the Python around them
-void bind_schedule(nb::module_& m);   // schedule
-void bind_te(nb::module_& m);         // te
-void bind_functions(nb::module_& m);  // driver/functions: tensor functions compiled and called
-void bind_driver(nb::module_& m);     // driver: reading, compiling, saving
-void bind_topi(nb::module_& m);       // te/topi, te/einsum, te/scan
-void bind_passes(nb::module_& m);     // tir/passes, tir/analysis, arith: programs transformed and asked
-void bind_runtime(nb::module_& m);    // runtime: what runs
-void bind_tool(nb::module_& m);       // tools/lathe: the command
+void bind_errors(nb::module_& m);      // support: diagnostics as exceptions
+void bind_nodes(nb::module_& m);       // ir, tir, relax: nodes, from their declarations
+void bind_operators(nb::module_& m);   // ir/build: what Python's operators make
+void bind_ir(nb::module_& m);          // ir, driver/print: modules
+void bind_script(nb::module_& m);      // script: texts, with the Python around them
+void bind_intrinsics(nb::module_& m);  // tir: what users register
+void bind_schedule(nb::module_& m);    // schedule
+void bind_te(nb::module_& m);          // te
+void bind_functions(nb::module_& m);   // driver/functions: tensor functions compiled and called
+void bind_driver(nb::module_& m);      // driver: reading, compiling, saving
+void bind_topi(nb::module_& m);        // te/topi, te/einsum, te/scan
+void bind_passes(nb::module_& m);      // tir/passes, tir/analysis, arith: programs transformed and asked
+void bind_runtime(nb::module_& m);     // runtime: what runs
+void bind_tool(nb::module_& m);        // tools/lathe: the command
 
 // Raises the diagnostics as the Error subclass that lathe/errors.py chooses.
 [[noreturn]] void raise(const support::Diagnostics& diagnostics);

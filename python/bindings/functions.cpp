@@ -1,5 +1,7 @@
 #include "driver/functions.h"
 
+#include <nanobind/stl/shared_ptr.h>
+
 #include <deque>
 
 #include "nodes.h"
@@ -33,8 +35,10 @@ void take(Given& given, const nb::tuple& objects) {
   }
 }
 
-Built build(const ir::IRModule& module, const std::string& target, const std::vector<std::string>& disabled_passes) {
+Built build(const ir::IRModule& module, const std::string& target, const std::vector<std::string>& disabled_passes,
+            std::shared_ptr<tir::Context> context) {
   driver::CompileOptions options;
+  options.context = std::move(context);
   options.target = target::parse_target(target).value_or_throw();
   options.disabled_passes.insert(disabled_passes.begin(), disabled_passes.end());
   options.cancelled = is_interrupted;
@@ -92,7 +96,7 @@ void bind_functions(nb::module_& m) {
       .def(
           "save", [](const Built& built, const std::string& path) { unwrap(built->save(path)); }, nb::arg("path"))
       .def_prop_ro("signatures", signatures, "Each function's name, and its parameters in words.");
-  m.def("build_functions", build, nb::arg("module"), nb::arg("target"), nb::arg("disabled_passes"),
+  m.def("build_functions", build, nb::arg("module"), nb::arg("target"), nb::arg("disabled_passes"), nb::arg("context"),
         "Compiles a module of tensor functions.");
   m.def(
       "open_functions", [](const std::string& path) { return unwrap(BuiltFunctions::open(path)); }, nb::arg("path"),

@@ -9,6 +9,7 @@ NB_MODULE(_lathe, m) {
   lathe::python::bind_operators(m);
   lathe::python::bind_ir(m);
   lathe::python::bind_script(m);
+  lathe::python::bind_intrinsics(m);
   lathe::python::bind_schedule(m);
   lathe::python::bind_te(m);
   lathe::python::bind_topi(m);

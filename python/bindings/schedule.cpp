@@ -1,3 +1,5 @@
+#include <nanobind/stl/shared_ptr.h>
+
 #include "nodes.h"
 #include "schedule/instruction.h"
 
@@ -106,15 +108,19 @@ void bind_schedule(nb::module_& m) {
   nb::class_<Schedule>(m, "ScheduleState", "A module under transformation; lathe.tir.Schedule is what users see.")
       .def_static(
           "create",
-          [](const ir::IRModule& module, bool enable_check) {
-            return unwrap(Schedule::create(module, {.enable_check = enable_check}));
+          [](const ir::IRModule& module, bool enable_check, std::shared_ptr<tir::Context> context) {
+            return unwrap(Schedule::create(module, {.enable_check = enable_check, .context = std::move(context)}));
           },
-          nb::arg("module"), nb::arg("enable_check") = true)
+          nb::arg("module"), nb::arg("enable_check"), nb::arg("context"))
       .def("copy", [](const Schedule& schedule) { return Schedule(schedule); })
       .def_prop_ro("mod", [](const Schedule& schedule) { return schedule.mod(); })
       .def_prop_ro("func_working_on", &Schedule::func_working_on)
       .def("run", run_instruction, nb::arg("kind"), nb::arg("inputs"), nb::arg("attributes"))
       .def("get", statement_of, nb::arg("kind"), nb::arg("index"))
+      .def(
+          "compute_locations",
+          [](const Schedule& schedule, uint32_t block) { return unwrap(schedule.compute_locations(BlockRV{block})); },
+          nb::arg("block"))
       .def("trace_text", [](const Schedule& schedule) { return schedule.trace().as_python(); })
       .def("instructions", [](const Schedule& schedule) {
         nb::list rows;

@@ -47,6 +47,7 @@ _KINDS = (
     ("relax-cannot-interpret", RunError),
     ("relax", ModelError),
     ("script", ScriptError),
+    ("tir-tensor-intrin", ScheduleError),
     ("schedule", ScheduleError),
     ("te-", NodeError),
     ("ir-too-deep", Error),

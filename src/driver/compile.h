@@ -7,6 +7,7 @@
 #include "ir/pass.h"
 #include "lower/program/write_program.h"
 #include "target/target.h"
+#include "tir/intrinsics/context.h"
 
 namespace lathe::driver {
 
@@ -27,6 +28,7 @@ struct CompileOptions {
   std::function<void(const std::string& stage, double fraction)> on_progress;
   std::function<bool()> cancelled;
   codegen::KernelCache* cache = nullptr;
+  std::shared_ptr<const tir::Context> context;  // where the target 'interp' finds what tensorized blocks mean
   int debug = 0;  // how much is shown on standard error: the ladder of support/environment.h
 };
 

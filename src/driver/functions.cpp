@@ -149,6 +149,7 @@ Result<BuiltFunctionsRef> BuiltFunctions::build(ir::IRModule module, const Compi
     }
     if (options.target.kind == "interp") {
       built->lowered_ = std::move(module);
+      built->intrins_ = options.context;
       return BuiltFunctionsRef(built);
     }
     ir::PassContext context;
@@ -215,7 +216,7 @@ Result<BuiltFunctions::Call> BuiltFunctions::prepare(const std::string& name, co
   std::function<Status()> interpreted;
   if (!entry.kernel)
     interpreted = [=, function = lowered_.find_as<tir::PrimFunc>(name)] {
-      return interpret_call(*signature, function, arguments);
+      return interpret_call(*signature, function, arguments, intrins_.get());
     };
   return Call{entry.kernel,
               interpreted,

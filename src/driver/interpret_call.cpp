@@ -25,7 +25,7 @@ int64_t bits_of(const Argument& argument, ir::DType dtype) {
 }  // namespace
 
 support::Status interpret_call(const FunctionSignature& signature, const tir::Function& function,
-                               const std::vector<Argument>& arguments) {
+                               const std::vector<Argument>& arguments, const tir::Context* intrins) {
   std::vector<tir::TensorBuffer> tensors;
   std::vector<int64_t> scalars;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -34,7 +34,8 @@ support::Status interpret_call(const FunctionSignature& signature, const tir::Fu
     else
       scalars.push_back(bits_of(arguments[i], function->params[i]->dtype));
   }
-  TRY(tir::interpret(function, tensors, scalars, {.max_steps = std::numeric_limits<int64_t>::max()}));
+  const tir::InterpretOptions options{.max_steps = std::numeric_limits<int64_t>::max(), .context = intrins};
+  TRY(tir::interpret(function, tensors, scalars, options));
   size_t at = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto* tensor = std::get_if<const DLTensor*>(&arguments[i]);

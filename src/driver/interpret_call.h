@@ -2,11 +2,13 @@
 #pragma once
 
 #include "driver/arguments.h"
+#include "tir/intrinsics/context.h"
 
 namespace lathe::driver {
 
-// The arguments are bound already (driver/arguments.h). What the function writes is copied back.
+// The arguments are bound already (driver/arguments.h). What the function writes is copied back. Tensorized blocks find
+// what they mean in `intrins`.
 support::Status interpret_call(const FunctionSignature& signature, const tir::Function& function,
-                               const std::vector<Argument>& arguments);
+                               const std::vector<Argument>& arguments, const tir::Context* intrins);
 
 }  // namespace lathe::driver

@@ -63,6 +63,21 @@ Result<std::vector<LoopRV>> loops(const Instruction& instruction) {
   return result;
 }
 
+// One block, or a list of them.
+Result<std::vector<BlockRV>> blocks(const Instruction& instruction, size_t index) {
+  const Argument* given = index < instruction.inputs.size() ? &instruction.inputs[index] : nullptr;
+  if (const BlockRV* one = given ? given->get<BlockRV>() : nullptr) return std::vector<BlockRV>{*one};
+  const auto* list = given ? given->get<Argument::List>() : nullptr;
+  if (!list) return wrong(instruction, "has neither a block nor a list of them");
+  std::vector<BlockRV> result;
+  for (const Argument& item : *list) {
+    const BlockRV* block = item.get<BlockRV>();
+    if (!block) return wrong(instruction, "has something else than blocks in its list");
+    result.push_back(*block);
+  }
+  return result;
+}
+
 template <class T>
 std::vector<Argument> outputs(const std::vector<T>& handles) {
   return {handles.begin(), handles.end()};
@@ -162,6 +177,11 @@ const std::vector<InstructionKind> kinds{
            attribute_or(i, "innerpart_factor", int64_t{1}), integers(i, "decision"))));
      },
      true},
+    {"sample_compute_location",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return std::vector<Argument>{TRY(
+           s.sample_compute_location(TRY(input<BlockRV>(i, 0)), attribute_or(i, "decision", Schedule::root_location)))};
+     }},
     {"get_block",
      [](Schedule& s, const Instruction& i) -> Outputs {
        return std::vector<Argument>{
@@ -221,8 +241,9 @@ const std::vector<InstructionKind> kinds{
      }},
     {"blockize",
      [](Schedule& s, const Instruction& i) -> Outputs {
-       return std::vector<Argument>{
-           TRY(s.blockize(TRY(input<LoopRV>(i, 0)), attribute_or(i, "preserve_unit_iters", true)))};
+       const bool preserve = attribute_or(i, "preserve_unit_iters", true);
+       if (on_loop(i)) return std::vector<Argument>{TRY(s.blockize(TRY(input<LoopRV>(i, 0)), preserve))};
+       return std::vector<Argument>{TRY(s.blockize(TRY(blocks(i, 0)), preserve))};
      }},
     {"compute_at", placed_at<&Schedule::compute_at>},
     {"reverse_compute_at", placed_at<&Schedule::reverse_compute_at>},
@@ -246,9 +267,27 @@ const std::vector<InstructionKind> kinds{
                            attribute_or(i, "factor", int64_t{0}), attribute_or(i, "offset", int64_t{0})));
        return std::vector<Argument>{};
      }},
+    {"unsafe_hide_buffer_access",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       std::vector<int64_t> numbers;
+       for (const Argument& item : TRY(input<Argument::List>(i, 2)))
+         if (const auto* value = item.get<int64_t>()) numbers.push_back(*value);
+       TRY(s.unsafe_hide_buffer_access(TRY(input<BlockRV>(i, 0)), TRY(input<std::string>(i, 1)), numbers));
+       return std::vector<Argument>{};
+     }},
     {"unsafe_set_dtype",
      [](Schedule& s, const Instruction& i) -> Outputs {
        TRY(s.unsafe_set_dtype(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<std::string>(i, 2))));
+       return std::vector<Argument>{};
+     }},
+    {"tensorize",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       const std::string intrin = TRY(input<std::string>(i, 1));
+       const bool preserve = attribute_or(i, "preserve_unit_iters", true);
+       if (on_loop(i))
+         TRY(s.tensorize(TRY(input<LoopRV>(i, 0)), intrin, preserve));
+       else
+         TRY(s.tensorize(TRY(input<BlockRV>(i, 0)), intrin, preserve));
        return std::vector<Argument>{};
      }},
     {"decompose_padding",

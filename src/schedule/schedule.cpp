@@ -10,7 +10,7 @@ namespace lathe::schedule {
 
 Result<Schedule> Schedule::create(ir::IRModule module, ScheduleOptions options) {
   Schedule schedule;
-  schedule.options_ = options;
+  schedule.options_ = std::move(options);
   schedule.proofs_ = std::make_shared<Proofs>();
   support::Diagnostics problems;
   for (const auto& [name, base] : std::vector(module.functions())) {
@@ -32,7 +32,7 @@ Result<Schedule> Schedule::create(ir::IRModule module, ScheduleOptions options) 
 Result<Schedule> Schedule::create(Function function, const std::string& name, ScheduleOptions options) {
   ir::IRModule module;
   module.set(name, std::move(function));
-  return create(std::move(module), options);
+  return create(std::move(module), std::move(options));
 }
 
 const PrimFunc& Schedule::function() const { return *module_.find(working_on_).as<PrimFunc>(); }
@@ -72,7 +72,16 @@ Result<const Schedule::Handle*> Schedule::find(uint32_t index, Handle::Kind kind
   return &handles_[index];
 }
 
-Result<const Schedule::Handle*> Schedule::find(LoopRV loop) const { return find(loop.index, Handle::loop, "loop"); }
+Result<const Schedule::Handle*> Schedule::find_place(LoopRV loop) const {
+  return find(loop.index, Handle::loop, "loop");
+}
+Result<const Schedule::Handle*> Schedule::find(LoopRV loop) const {
+  const Handle* found = TRY(find_place(loop));
+  if (found->id == root_id || found->id == inline_id)
+    return refuse(codes::bad_argument,
+                  fmt::format("handle {} stands for a place to compute at, not for a loop", loop.index));
+  return found;
+}
 Result<const Schedule::Handle*> Schedule::find(BlockRV block) const {
   return find(block.index, Handle::block, "block");
 }

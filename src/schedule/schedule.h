@@ -4,6 +4,7 @@
 #pragma once
 
 #include "schedule/trace.h"
+#include "tir/intrinsics/context.h"
 
 namespace lathe::schedule {
 
@@ -12,6 +13,7 @@ using Factor = std::optional<std::variant<int64_t, ExprRV>>;
 
 struct ScheduleOptions {
   bool enable_check = true;  // false: what primitives cannot build they refuse, what they cannot prove they believe
+  std::shared_ptr<const Context> context = nullptr;  // the intrinsics that tensorize knows; null: none
 };
 
 class Schedule {
@@ -50,6 +52,13 @@ class Schedule {
   // The same, where the product of the factors from number `partition_pos` on is a multiple of `innerpart_factor`.
   Result<std::vector<ExprRV>> sample_partitioned_tile(LoopRV loop, int64_t n, int64_t partition_pos,
                                                       int64_t innerpart_factor, const std::vector<int64_t>& decision);
+
+  // Where the block may be computed: the number of a loop around its first consumer, outermost 0, at which compute_at
+  // is legal, or one of the two that stand for "where it is" and "inlined". compute_at and reverse_compute_at take what
+  // it returns as they take a loop.
+  static constexpr int64_t root_location = -1, inline_location = -2;
+  Result<std::vector<int64_t>> compute_locations(BlockRV block) const;
+  Result<LoopRV> sample_compute_location(BlockRV block, int64_t decision);
 
   // Looking around.
   Result<BlockRV> get_block(const std::string& name, const std::string& function = "");
@@ -111,11 +120,22 @@ class Schedule {
   // The intermediate holds another type. That no value is lost is the caller's word.
   Status unsafe_set_dtype(BlockRV block, int64_t write_buffer_index, const std::string& dtype);
 
+  // The block no longer declares that it reads (or writes) these of its buffers, and no proof counts it from now on:
+  // that nothing depends on it is the caller's word.
+  Status unsafe_hide_buffer_access(BlockRV block, const std::string& buf_type, const std::vector<int64_t>& buffers);
+
   // The block's variables in another order: variable i becomes what was new_order[i].
   Status reorder_block_iter_var(BlockRV block, const std::vector<int64_t>& new_order);
   // The loop, a nest around one block, becomes a block named after that block with "_o"; a reduction whose reduce loops
   // are partly outside gives the new block its init. Unit loops around give variables only where they are preserved.
   Result<BlockRV> blockize(LoopRV loop, bool preserve_unit_iters = true);
+  // Blocks that follow one another, with the loops that each alone is in, become the body of one block.
+  Result<BlockRV> blockize(const std::vector<BlockRV>& blocks, bool preserve_unit_iters = true);
+
+  // The block's body, or the loop made a block, is found to be what the intrinsic describes, and becomes its
+  // implementation. The interpreter goes on running the description.
+  Status tensorize(BlockRV block, const std::string& tensor_intrin, bool preserve_unit_iters = true);
+  Status tensorize(LoopRV loop, const std::string& tensor_intrin, bool preserve_unit_iters = true);
 
   // The block that fills with the constant, before `loop`; the block that pads keeps its handle and the values.
   Result<BlockRV> decompose_padding(BlockRV block, LoopRV loop);
@@ -133,6 +153,8 @@ class Schedule {
   Status unannotate(BlockRV block, const std::string& key);
 
  private:
+  // The ids of the handles that stand for a place instead of a loop.
+  static constexpr Id root_id = ~Id{0}, inline_id = ~Id{1};
   struct Handle {
     enum Kind : uint8_t { loop, block, number } kind;
     std::string function;
@@ -142,6 +164,8 @@ class Schedule {
   Schedule() = default;
   Result<const Handle*> find(uint32_t index, Handle::Kind kind, const char* what) const;
   Result<const Handle*> find(LoopRV loop) const;
+  // The loop, or the id of a place.
+  Result<const Handle*> find_place(LoopRV loop) const;
   Result<const Handle*> find(BlockRV block) const;
   Result<int64_t> extent_to_tile(LoopRV loop, int64_t n, int64_t max_innermost_factor) const;
   Result<int64_t> number_of(const Factor& factor) const;
@@ -154,6 +178,8 @@ class Schedule {
   // Takes over an edit that made one block, and records it.
   BlockRV made_block(const std::string& function, Edit edit, const char* kind, std::vector<Argument> inputs,
                      std::vector<std::pair<std::string, Argument>> attributes = {});
+  template <class Rv>
+  Status tensorized(Rv target, const std::string& tensor_intrin, bool preserve_unit_iters);
   template <class Rv>
   Result<std::vector<BlockRV>> children(Rv parent, const char* instruction);
   void record(const char* kind, std::vector<Argument> inputs, std::vector<std::pair<std::string, Argument>> attributes,

@@ -2,6 +2,7 @@
 // others).
 #include "ir/build.h"
 #include "schedule/analysis/tree.h"
+#include "schedule/codes.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/schedule.h"
 
@@ -155,6 +156,17 @@ Status Schedule::set_scope(BlockRV block, int64_t write_buffer_index, const std:
   return support::success();
 }
 
+Status Schedule::unsafe_hide_buffer_access(BlockRV block, const std::string& buf_type,
+                                           const std::vector<int64_t>& buffers) {
+  const Handle handle = *TRY(find(block));
+  if (buf_type != "read" && buf_type != "write")
+    return refuse(codes::bad_argument, fmt::format("an access is \"read\" or \"write\", not \"{}\"", buf_type));
+  accept(handle.function,
+         TRY(primitives::unsafe_hide_buffer_access(program(handle.function), handle.id, buf_type == "write", buffers)));
+  record("unsafe_hide_buffer_access", {block, buf_type, Argument::List(buffers.begin(), buffers.end())}, {}, {});
+  return support::success();
+}
+
 Status Schedule::reorder_block_iter_var(BlockRV block, const std::vector<int64_t>& new_order) {
   const Handle handle = *TRY(find(block));
   accept(handle.function, TRY(primitives::reorder_block_iter_var(program(handle.function), handle.id, new_order)));
@@ -170,6 +182,41 @@ Result<BlockRV> Schedule::blockize(LoopRV loop, bool preserve_unit_iters) {
   const BlockRV outer = add_block(handle.function, created);
   record("blockize", {loop}, {{"preserve_unit_iters", preserve_unit_iters}}, {outer});
   return outer;
+}
+
+Result<BlockRV> Schedule::blockize(const std::vector<BlockRV>& blocks, bool preserve_unit_iters) {
+  std::vector<Id> ids;
+  for (const BlockRV& block : blocks) ids.push_back(TRY(find(block))->id);
+  const std::string function = blocks.empty() ? working_on_ : handles_[blocks[0].index].function;
+  Edit edit = TRY(primitives::blockize_blocks(program(function), ids, preserve_unit_iters));
+  Argument list = Argument::List(blocks.begin(), blocks.end());
+  return made_block(function, std::move(edit), "blockize", std::vector<Argument>(1, std::move(list)),
+                    {{"preserve_unit_iters", preserve_unit_iters}});
+}
+
+template <class Rv>
+Status Schedule::tensorized(Rv target, const std::string& tensor_intrin, bool preserve_unit_iters) {
+  const Handle handle = *TRY(find(target));
+  const auto intrin = options_.context ? options_.context->find(tensor_intrin) : std::nullopt;
+  if (!intrin) {
+    Diagnostic problem =
+        refuse(codes::bad_argument, fmt::format("no intrinsic is registered under the name '{}'", tensor_intrin));
+    if (options_.context && !options_.context->names().empty())
+      problem.note(fmt::format("there are {}", fmt::join(options_.context->names(), ", ")));
+    return problem;
+  }
+  accept(handle.function,
+         TRY(primitives::tensorize(program(handle.function), handle.id, tensor_intrin, *intrin, preserve_unit_iters)));
+  record("tensorize", {target, tensor_intrin}, {{"preserve_unit_iters", preserve_unit_iters}}, {});
+  return support::success();
+}
+
+Status Schedule::tensorize(BlockRV block, const std::string& tensor_intrin, bool preserve_unit_iters) {
+  return tensorized(block, tensor_intrin, preserve_unit_iters);
+}
+
+Status Schedule::tensorize(LoopRV loop, const std::string& tensor_intrin, bool preserve_unit_iters) {
+  return tensorized(loop, tensor_intrin, preserve_unit_iters);
 }
 
 Status Schedule::annotate(LoopRV loop, const std::string& key, ir::Value value) {

@@ -137,18 +137,24 @@ Status Schedule::unroll(LoopRV loop) {
 
 Status Schedule::compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops) {
   const Handle handle = *TRY(find(block));
-  const Id target = TRY(find(loop))->id;
-  accept(handle.function,
-         TRY(primitives::compute_at(program(handle.function), handle.id, target, preserve_unit_loops)));
+  const Id target = TRY(find_place(loop))->id;
+  if (target == inline_id)
+    accept(handle.function, TRY(primitives::compute_inline(program(handle.function), handle.id)));
+  else if (target != root_id)
+    accept(handle.function,
+           TRY(primitives::compute_at(program(handle.function), handle.id, target, preserve_unit_loops)));
   record("compute_at", {block, loop}, {{"preserve_unit_loops", preserve_unit_loops}}, {});
   return support::success();
 }
 
 Status Schedule::reverse_compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops) {
   const Handle handle = *TRY(find(block));
-  const Id target = TRY(find(loop))->id;
-  accept(handle.function,
-         TRY(primitives::reverse_compute_at(program(handle.function), handle.id, target, preserve_unit_loops)));
+  const Id target = TRY(find_place(loop))->id;
+  if (target == inline_id)
+    accept(handle.function, TRY(primitives::reverse_compute_inline(program(handle.function), handle.id)));
+  else if (target != root_id)
+    accept(handle.function,
+           TRY(primitives::reverse_compute_at(program(handle.function), handle.id, target, preserve_unit_loops)));
   record("reverse_compute_at", {block, loop}, {{"preserve_unit_loops", preserve_unit_loops}}, {});
   return support::success();
 }

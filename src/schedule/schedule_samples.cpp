@@ -1,6 +1,8 @@
 // The methods of Schedule that take decisions and record them.
+#include "schedule/analysis/access.h"
 #include "schedule/analysis/tree.h"
 #include "schedule/codes.h"
+#include "schedule/primitives/primitives.h"
 #include "schedule/schedule.h"
 
 namespace lathe::schedule {
@@ -114,6 +116,54 @@ Result<std::vector<ExprRV>> Schedule::sample_partitioned_tile(LoopRV loop, int64
           {"decision", Argument::List(decision.begin(), decision.end())}},
          {factors.begin(), factors.end()});
   return factors;
+}
+
+namespace {
+
+// The loops around the block's first consumer, outermost first.
+std::vector<Id> consumer_loops(const PrimFunc& function, Id block) {
+  const Path path = path_to(function.body, block);
+  const BlockRealize* scope = scope_of(path);
+  if (!scope) return {};
+  const std::vector<Buffer> written = buffers_written(path.back());
+  for (const Ref<BlockRealize>& other : outer_blocks(scope->block->body)) {
+    if (other->block->id == block) continue;
+    for (const Buffer& buffer : buffers_read(other))
+      if (std::find(written.begin(), written.end(), buffer) != written.end()) {
+        std::vector<Id> ids;
+        for (const For* loop : loops_above(path_to(function.body, other->block->id))) ids.push_back(loop->id);
+        return ids;
+      }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> Schedule::compute_locations(BlockRV block) const {
+  const Handle handle = *TRY(find(block));
+  const Program before = program(handle.function);
+  std::vector<int64_t> places;
+  if (primitives::compute_inline(before, handle.id).ok()) places.push_back(inline_location);
+  places.push_back(root_location);
+  const std::vector<Id> loops = consumer_loops(*before.function, handle.id);
+  for (size_t i = 0; i < loops.size(); ++i)
+    if (primitives::compute_at(before, handle.id, loops[i], false).ok()) places.push_back(static_cast<int64_t>(i));
+  return places;
+}
+
+Result<LoopRV> Schedule::sample_compute_location(BlockRV block, int64_t decision) {
+  const Handle handle = *TRY(find(block));
+  const std::vector<Id> loops = consumer_loops(*program(handle.function).function, handle.id);
+  if (decision < inline_location || decision >= static_cast<int64_t>(loops.size()))
+    return refuse(codes::bad_argument,
+                  fmt::format("decision {} is no place to compute {} at: its consumer has {} loops", decision,
+                              name_of(*TRY(get(block))), loops.size()));
+  const LoopRV place = add_loop(handle.function, decision == inline_location ? inline_id
+                                                 : decision == root_location ? root_id
+                                                                             : loops[static_cast<size_t>(decision)]);
+  record("sample_compute_location", {block}, {{"decision", decision}}, {place});
+  return place;
 }
 
 }  // namespace lathe::schedule

@@ -262,6 +262,7 @@ Value ExprReader::call(const Syntax& e) {
 }
 
 Value ExprReader::buffer_method(const Buffer& b, const std::string& name, const Arguments& arguments) {
+  if (name == "access_ptr") return access_pointer(b, arguments);
   if (name != "vload") {
     if (name == "scope") return b->scope;
     fail(codes::unknown_function, *arguments.call.items[0], "a buffer has no '" + name + "' in an expression");
@@ -276,6 +277,29 @@ Value ExprReader::buffer_method(const Buffer& b, const std::string& name, const 
   const Syntax* predicate = arguments.named("predicate");
   return with_origin<ExprNode>(make<BufferLoad>(b, std::move(indices), predicate ? expr(*predicate) : Expr()),
                                origin(arguments.call));
+}
+
+// The address of a buffer's first element, or of one further on. What is done through it, the block's declared regions
+// say; the mask is read for its form alone.
+Value ExprReader::access_pointer(const Buffer& b, const Arguments& arguments) {
+  arguments.check(5, {"access_mask", "ptr_type", "content_lanes", "offset", "extent"});
+  const Syntax& mask_at = arguments.need(0, "access_mask");
+  const Value mask = value(mask_at);
+  const auto* letters = mask.get<std::string>();
+  const auto* bits = mask.get<int64_t>();
+  if (!(bits && *bits >= 1 && *bits <= 3) && !(letters && (*letters == "r" || *letters == "w" || *letters == "rw")))
+    fail(codes::wrong_arguments, mask_at, "an access is \"r\", \"w\" or \"rw\"");
+  std::vector<Expr> indices(b->shape.size(), ir::int64(0));
+  if (const Syntax* at = arguments.find(3, "offset")) {
+    const Expr offset = expr(*at, DType::int64());
+    if (b->shape.size() != 1 && !is_int(offset, 0))
+      fail(codes::wrong_arguments, *at,
+           "an offset is of a buffer of one dimension, not " + std::to_string(b->shape.size()) +
+               ": take the address of an element");
+    if (!indices.empty()) indices.back() = offset;
+  }
+  return with_origin(ir::call(DType::handle(), intrinsic::address_of, {ir::load(b, std::move(indices))}),
+                     origin(arguments.call));
 }
 
 // ---- T.name(...) ----
@@ -382,7 +406,7 @@ Value ExprReader::typed_literal(DType t, const Arguments& arguments) {
 }
 
 Value ExprReader::intrinsic_call(const Intrinsic& op, const Arguments& arguments) {
-  const bool dtype_first = op.name == "call_extern" || op.name == "call_pure_extern" || op.name == "reinterpret";
+  const bool dtype_first = is_dtype_first(op);
   arguments.check(1000, {"dtype"});
   const Syntax* named = arguments.named("dtype");
   std::optional<DType> result;

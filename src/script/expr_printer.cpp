@@ -164,7 +164,7 @@ Document ExprPrinter::reduce(const Reduce& n) {
 
 Document ExprPrinter::call_of(const Call& n) {
   const std::string_view name = n.op->name;
-  const bool dtype_first = name == "call_extern" || name == "call_pure_extern" || name == "reinterpret";
+  const bool dtype_first = is_dtype_first(*n.op);
   std::vector<std::string> arguments;
   if (dtype_first) arguments.push_back(string_literal(n.dtype.str()).text);
   const bool is_function = name == "call_function" && !n.args.empty() && n.args[0].is<GlobalVar>();

@@ -1,9 +1,19 @@
-// The dtype that a call of an intrinsic has when its text names none: printer and parser agree by this one rule.
+// Where the text of an intrinsic's call has its dtype, and which it is when the text names none: printer and parser
+// agree by these rules.
 #pragma once
 
 #include "ir/expr.h"
 
 namespace lathe::script {
+
+// Whether a call's text begins with its dtype.
+inline bool is_dtype_first(const ir::Intrinsic& op) {
+  using namespace ir;  // NOLINT
+  for (const Intrinsic* row : {&intrinsic::call_extern, &intrinsic::call_pure_extern, &intrinsic::call_llvm_intrin,
+                               &intrinsic::call_llvm_pure_intrin, &intrinsic::reinterpret})
+    if (op.name == row->name) return true;
+  return false;
+}
 
 inline ir::DType default_call_type(const ir::Intrinsic& op, const std::vector<ir::Expr>& args) {
   using namespace ir;  // NOLINT

@@ -34,6 +34,8 @@ inline constexpr Code vectorized_reduction{"tir-vectorized-reduction"};
 inline constexpr Code match_buffer_rank{"tir-match-buffer-rank"};
 inline constexpr Code narrow_float{"tir-narrow-float"};
 
+inline constexpr Code tensor_intrin{"tir-tensor-intrin"};  // two functions that make no intrinsic, or no such name
+
 inline constexpr Code no_numpy{"tir-no-numpy"};  // a program that has no form as loops over NumPy arrays
 
 }  // namespace lathe::tir::codes

@@ -32,3 +32,9 @@ def test_the_courses_chapters_run_one_after_the_other():
         "# three ways to write it", "# transformed step by step", "# left to chance, and searched", "# for threads",
     ]  # fmt: skip
     assert 'T.thread_binding(16, thread="threadIdx.x")' in said and "refused: cannot bind loop 'k'" in said
+
+
+def test_a_product_of_bytes_is_brought_to_the_machines_instructions():
+    said = run("05-tensor-intrinsics/int8_product.py", "64")
+    assert len([line for line in said.splitlines() if line.endswith("GOP/s")]) >= 2
+    assert "is not what intrinsic 'dot_16x4_vnni' describes" in said

@@ -224,3 +224,22 @@ def test_primitives_that_are_not_there_name_the_nearest():
         )
         with pytest.raises(NotImplementedError, match="not there yet; the nearest that is"):
             getattr(schedule, name)(*[0] * count)
+
+
+def test_places_are_drawn_and_blocks_put_together():
+    schedule = tir.Schedule(product(), seed=3)
+    schedule.compute_at("C", schedule.sample_compute_location("C", decision=0))
+    assert [schedule.get(b).name for b in schedule.get_child_blocks(schedule.get_loops("D")[0])] == ["C", "D"]
+    both = schedule.blockize([schedule.get_block("C"), "D"])
+    assert schedule.get(both).name == "C_D_o"
+    check(schedule)
+    drawn = tir.Schedule(product(), seed=3)
+    drawn.compute_at("C", drawn.sample_compute_location("C"))
+    check(drawn)
+
+
+def test_a_hidden_access_is_no_longer_declared():
+    schedule = tir.Schedule(product())
+    schedule.unsafe_hide_buffer_access("D", "read", [0])
+    assert len(schedule.get(schedule.get_block("D")).reads) == 0
+    check(schedule)

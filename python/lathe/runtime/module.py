@@ -8,6 +8,7 @@ from .. import _lathe
 from ..errors import CompileError
 from ..ir.module import as_module
 from ..target import target_name
+from ..tir.tensor_intrin import default_context
 from .array import NDArray
 
 
@@ -17,7 +18,7 @@ def build(mod, target=None, *, disabled_passes=()):
     target: None or "llvm" for this machine; else as `lathe compile --target` takes it.
     """
     module = as_module(mod, "what is built")
-    return Module(_lathe.build_functions(module, target_name(target), list(disabled_passes)))
+    return Module(_lathe.build_functions(module, target_name(target), list(disabled_passes), default_context()))
 
 
 def load_module(path):

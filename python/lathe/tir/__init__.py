@@ -22,13 +22,15 @@ def SizeVar(name, dtype="int32"):  # noqa: N802 - the vocabulary's name
 
 
 from .schedule import BlockRV, LoopRV, Schedule, ScheduleError, Trace  # noqa: E402
+from .tensor_intrin import TensorIntrin  # noqa: E402
 
 schedule = __import__("sys").modules[__name__ + ".schedule"]
 
 __all__ = [
     "BaseFunc", "BlockRV", "ForKind", "LoopRV", "PrimExpr", "PyStmtExprMutator", "PyStmtExprVisitor", "Range",
-    "Schedule", "ScheduleError", "SizeVar", "Stmt", "Trace", "all", "analysis", "any", "const", "convert",
-    "decl_buffer", "functor", "indexdiv", "indexmod", "op", "power", "stmt_functor", "transform",
+    "Schedule", "ScheduleError", "SizeVar", "Stmt", "TensorIntrin", "Trace", "all", "analysis", "any", "const",
+    "convert", "decl_buffer", "functor", "indexdiv", "indexmod", "op", "power", "stmt_functor", "tensor_intrin",
+    "transform",
 ]  # fmt: skip
 
 __getattr__ = _refuser("tir", globals())

@@ -12,6 +12,7 @@ from .. import _lathe
 from ..errors import ScheduleError
 from ..ir.module import as_module
 from ..ir.node import NODE_CLASSES, BaseFunc, as_expr, show_text
+from .tensor_intrin import default_context
 from .trace import Trace
 
 
@@ -132,7 +133,8 @@ class Schedule:
     """
 
     def __init__(self, mod, *, seed=None, debug_mask="none", error_render_level="detail", enable_check=True):
-        self._state = _lathe.ScheduleState.create(as_module(mod, "what a schedule works on"), bool(enable_check))
+        module = as_module(mod, "what a schedule works on")
+        self._state = _lathe.ScheduleState.create(module, bool(enable_check), default_context())
         self._owner = object()
         self._random = 1 if seed is None else int(seed)
         self._is_function = isinstance(mod, BaseFunc)
@@ -230,6 +232,8 @@ class Schedule:
             raise TypeError(f"{parameter} is a loop of get_loops, not {type(value).__name__}")
         if parameter in ("block_or_loop", "target") and isinstance(value, str):
             return self._block(value)
+        if parameter == "target" and isinstance(value, (list, tuple)):
+            return [self._block(item) for item in value]
         if parameter == "index_map":
             return ("index_map", value if isinstance(value, str) else _map_text(value))
         if parameter == "thread_axis" and not isinstance(value, str):
@@ -282,6 +286,15 @@ class Schedule:
             decision = self._tile(getattr(extent, "value", 0), n, max_innermost_factor)
         options = {"n": n, "max_innermost_factor": max_innermost_factor, "decision": [int(f) for f in decision]}
         return self._run("sample_perfect_tile", [loop], options)
+
+    def sample_compute_location(self, block, decision=None):
+        """A place to compute a block at, drawn from those where compute_at is legal: the number of a loop around its first
+        consumer, -1 for where it is, or -2 for inlined."""
+        block = self._block(block)
+        if decision is None:
+            places = self._state.compute_locations(block.index)
+            decision = places[self.fork_seed() % len(places)]
+        return self._run("sample_compute_location", [block], {"decision": int(decision)})
 
     def _tile(self, extent, n, most):
         factors = [1] * max(n, 0)

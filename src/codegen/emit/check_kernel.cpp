@@ -101,6 +101,9 @@ class Checker {
       if (const auto* c = here.as<Call>()) {
         if (c->op == &intrinsic::call_packed || c->op == &intrinsic::call_function)
           refuse(n, fmt::format("a kernel cannot use {}", c->op->name));
+        const auto* element = c->op == &intrinsic::address_of ? c->args.at(0).as<BufferLoad>() : nullptr;
+        if (element && register_extent_.count(element->buffer->data.get()))
+          refuse(n, fmt::format("the address of '{}' is taken, which is in registers", element->buffer->name));
       }
       return true;
     });
@@ -127,9 +130,11 @@ class Checker {
     for (const Expr& e : a.extents) expression(e);
     if (a.extents.size() > 1) refuse(NodeRef(&a), "an allocation has more than one extent");
     const auto extent = a.extents.empty() ? std::optional<int64_t>(1) : as_int(a.extents[0]);
-    if (a.scope != "global" && a.scope != "local" && a.scope != "register")
+    // A unit's own name for a part of memory, as "global.A_unit", is memory.
+    const bool is_global = a.scope == "global" || a.scope.starts_with("global.");
+    if (!is_global && a.scope != "local" && a.scope != "register")
       refuse(NodeRef(&a), fmt::format("scope '{}' is unknown", a.scope));
-    else if (a.scope != "global" && !extent)
+    else if (!is_global && !extent)
       refuse(NodeRef(&a), fmt::format("'{}' of scope {} has no constant size", a.buffer_var->name, a.scope));
     if (!a.dtype.is_scalar() || !storable(a.dtype))
       refuse(NodeRef(&a), fmt::format("'{}' of {} cannot be stored", a.buffer_var->name, a.dtype.str()));

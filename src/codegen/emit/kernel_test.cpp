@@ -53,6 +53,8 @@ TEST(check_kernel, holds_registers_to_constant_indices) {
   EXPECT_EQ(with_register(store(r, load(a, {int64(0)}), int64(3))), "");
   EXPECT_NE(with_register(loop(store(r, load(a, {i}), i))).find("is not constant"), std::string::npos);
   EXPECT_NE(with_register(store(r, load(a, {int64(0)}), int64(4))).find("outside"), std::string::npos);
+  const Expr address = call(DType::handle(), intrinsic::address_of, {load(r, {int64(0)})});
+  EXPECT_NE(with_register(make<Evaluate>(address)).find("address of 'r' is taken"), std::string::npos);
   EXPECT_NE(with_register(loop(store(r, load(a, {i}), int64(0)), ForKind::parallel)).find("no memory here"),
             std::string::npos);
 }

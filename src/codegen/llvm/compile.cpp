@@ -126,7 +126,9 @@ support::Result<CompiledKernels> compile_kernels(const std::vector<Kernel>& kern
   std::vector<Job> missing;
   for (const Job& job : jobs)
     if (!job.object) missing.push_back(job);
-  if (!run_jobs(missing, target, options))
+  const bool done_all =
+      TRY(support::catch_diagnostics([&]() -> support::Result<bool> { return run_jobs(missing, target, options); }));
+  if (!done_all)
     return support::Diagnostic{.code = ir::codes::cancelled, .message = "stopped by the user while code was generated"};
   size_t done = 0;
   for (Job& job : jobs) {
@@ -152,7 +154,10 @@ support::Result<std::string> emit_llvm(const std::vector<Kernel>& kernels, const
   all.setDataLayout(machine->createDataLayout());
   for (const Kernel& kernel : kernels) {
     auto module = std::make_unique<llvm::Module>(kernel.name, context);
-    build_module(*module, kernel, target, *machine, kernel.name);
+    TRY(support::catch_diagnostics([&]() -> support::Status {
+      build_module(*module, kernel, target, *machine, kernel.name);
+      return support::success();
+    }));
     const bool failed = llvm::Linker::linkModules(all, std::move(module));
     support::require(!failed, "kernels of one name cannot be printed together");
   }

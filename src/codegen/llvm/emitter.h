@@ -135,6 +135,14 @@ class KernelEmitter {
   V fused_multiply_add(const ir::Call& n);
   V cast_count(const ir::Call& n, llvm::Intrinsic::ID id);
 
+  // named_intrinsics.cpp
+  V llvm_call(const ir::Call& n);
+
+  // tiles.cpp: at the start of a function's body, after what may have freed the tiles, and when all is written.
+  void begin_tiles(const tir::Stmt& body);
+  void restore_tiles();
+  void end_tiles();
+
   // entry.cpp
   void collect_scopes();
   llvm::Function* declare(llvm::FunctionType* type, const std::string& name, bool internal);
@@ -154,8 +162,9 @@ class KernelEmitter {
   const target::Target& target_;
   std::string symbol_;
   Frame frame_;
-  bool in_index_ = false;  // arithmetic here cannot wrap: decision 3 of the design
-  V live_ = nullptr;       // lanes that an enclosing if_then_else evaluates
+  bool in_index_ = false;                                     // arithmetic here cannot wrap: decision 3 of the design
+  V live_ = nullptr;                                          // lanes that an enclosing if_then_else evaluates
+  std::map<llvm::Function*, llvm::BasicBlock*> tile_blocks_;  // of functions that use tiles: where they are set up
   std::unordered_map<const VarNode*, int> alias_scopes_;
   std::vector<llvm::MDNode*> alias_scope_, alias_others_;
   std::unordered_map<const VarNode*, std::vector<std::pair<int64_t, int64_t>>> register_accesses_;

@@ -108,8 +108,10 @@ llvm::Function* KernelEmitter::emit() {
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
   collect_scopes();
   bind_parameters();
+  begin_tiles(kernel_.function->body);
   statement(kernel_.function->body);
   if (!terminated()) builder_.CreateRet(builder_.getInt32(0));
+  end_tiles();
   for (llvm::Function& each : module_)
     if (!each.isDeclaration()) set_target_attributes(each, target_);
   return f;

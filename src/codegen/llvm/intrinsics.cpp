@@ -21,7 +21,8 @@ bool is_cheap(const Expr& e) {
     if (n->node_class().family != ExprNode::family) return false;
     const auto* call = &n->node_class() == &node_class_of<Call>() ? static_cast<const Call*>(n.get()) : nullptr;
     found |= &n->node_class() == &node_class_of<BufferLoad>();
-    found |= call && (call->op->effect != Effect::pure || call->op == &intrinsic::call_pure_extern);
+    found |= call && (call->op->effect != Effect::pure || call->op == &intrinsic::call_pure_extern ||
+                      call->op == &intrinsic::call_llvm_pure_intrin);
     return !found;
   });
   return !found;
@@ -247,6 +248,7 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
   }
   if (is(intrinsic::tvm_storage_sync)) return zero(DType::int32());  // one thread shares the scope on a CPU
   if (is(intrinsic::call_extern) || is(intrinsic::call_pure_extern)) return extern_call(n);
+  if (is(intrinsic::call_llvm_intrin) || is(intrinsic::call_llvm_pure_intrin)) return llvm_call(n);
   support::unreachable(fmt::format("no code for the intrinsic {}", op->name));
 }
 

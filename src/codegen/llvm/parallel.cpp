@@ -87,6 +87,7 @@ void KernelEmitter::parallel_loop(const For& n) {
       builder_.CreateAdd(first, builder_.CreateIntCast(body->getArg(1), first->getType(), true), "", false, true);
   const V end =
       builder_.CreateAdd(first, builder_.CreateIntCast(body->getArg(2), first->getType(), true), "", false, true);
+  begin_tiles(n.body);
   // A loop of one iteration a call would not be recognised from a constant extent: ranges vary.
   llvm::BasicBlock *entry = builder_.GetInsertBlock(), *head = block("iteration"), *after = block("after");
   builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), head, after);
@@ -117,6 +118,7 @@ void KernelEmitter::parallel_loop(const For& n) {
   builder_.SetInsertPoint(failed);
   leave(code);
   builder_.SetInsertPoint(done);
+  restore_tiles();  // this thread may have run a part, and freed them
 }
 
 }  // namespace lathe::codegen

@@ -3,14 +3,33 @@
 #include "arith/analyzer.h"
 #include "schedule/analysis/tree.h"
 #include "schedule/codes.h"
+#include "tir/analysis/regions.h"
+#include "tir/intrinsics/context.h"
 
 namespace lathe::schedule {
 
 namespace {
 
+// What the block or one inside it allocates: nobody outside sees it.
+std::vector<Buffer> allocated_inside(const Block& block) {
+  std::vector<Buffer> found = block.alloc_buffers;
+  each_statement(block.init ? seq({block.init, block.body}) : block.body, [&](const Stmt& s) {
+    if (const auto* inner = s.as<Block>())
+      found.insert(found.end(), inner->alloc_buffers.begin(), inner->alloc_buffers.end());
+    if (const auto* declared = s.as<DeclBuffer>()) found.push_back(declared->buffer);
+  });
+  return found;
+}
+
 class Collector {
  public:
   std::vector<Access> found;
+
+  // The views of a block that the walk begins inside of, and what it hides.
+  void enter(const Block& block) {
+    for (const MatchBufferRegion& match : block.match_buffers) aliases_[match->buffer] = match->source;
+    if (block.annotations.contains(hidden_access_key)) hiding_.emplace_back(&block, allocated_inside(block));
+  }
 
   void statement(const Stmt& s) {
     if (!s) return;
@@ -69,13 +88,18 @@ class Collector {
     for (size_t i = 0; i < instance->values.size(); ++i)
       values_[realize.block->iter_vars[i]->var] = instance->values[i];
     instance_ = std::move(instance);
-    for (const MatchBufferRegion& match : realize.block->match_buffers) aliases_[match->buffer] = match->source;
+    const size_t hiding = hiding_.size();
+    enter(*realize.block);
     if (realize.block->init) {
       const bool outside = std::exchange(in_init_, true);
       statement(realize.block->init);
       in_init_ = outside;
     }
-    statement(realize.block->body);
+    if (tensor_intrin_of(*realize.block))
+      described(*realize.block);
+    else
+      statement(realize.block->body);
+    hiding_.resize(hiding);
     block_ = outer;
     instance_ = outer_instance;
     predicate_ = outer_predicate;
@@ -87,6 +111,16 @@ class Collector {
     guard_ = guard_ ? logical_and(guard_, map(condition)) : map(condition);
     visit();
     guard_ = outside;
+  }
+
+  // A tensorized block touches what it declares: that its description does no more was shown when it was tensorized.
+  void described(const Block& block) {
+    for (const BufferRegion& region : block.reads) push(region->buffer, mapped(region->region), false, false, false);
+    for (const BufferRegion& region : block.writes) {
+      // What has an init is accumulated onto, and the block does not say that it reads it.
+      if (block.init) push(region->buffer, mapped(region->region), false, false, false);
+      push(region->buffer, mapped(region->region), true, false, false);
+    }
   }
 
   Expr map(const Expr& e) const { return values_.empty() ? e : substitute(e, values_); }
@@ -119,15 +153,17 @@ class Collector {
   void opaque(const Expr& target) {
     const auto* load = target.as<BufferLoad>();
     if (!load) return;
+    const auto view = aliases_.find(load->buffer);
+    const Buffer& buffer = view == aliases_.end() ? load->buffer : view->second->buffer;
     for (const bool writes : {false, true}) {
       bool declared = false;
       if (block_)
         for (const BufferRegion& region : writes ? block_->writes : block_->reads)
-          if (region->buffer == load->buffer) {
+          if (region->buffer == buffer) {
             declared = true;
-            push(load->buffer, mapped(region->region), writes, false, true);
+            push(buffer, mapped(region->region), writes, false, true);
           }
-      if (!declared && !block_) push(load->buffer, region_of(load->buffer)->region, writes, false, true);
+      if (!declared && !block_) push(buffer, region_of(buffer)->region, writes, false, true);
     }
   }
 
@@ -159,13 +195,28 @@ class Collector {
     exact_ = outside;
   }
 
+  // Whether a block around does not declare what its user has hidden.
+  bool is_hidden(const Buffer& buffer, bool writes) const {
+    const auto has = [&](const std::vector<BufferRegion>& list) {
+      return std::any_of(list.begin(), list.end(), [&](const BufferRegion& r) { return r->buffer == buffer; });
+    };
+    return std::any_of(hiding_.begin(), hiding_.end(), [&](const auto& hiding) {
+      const auto& [block, own] = hiding;
+      return !has(block->writes) && (writes || !has(block->reads)) &&
+             std::find(own.begin(), own.end(), buffer) == own.end();
+    });
+  }
+
   void push(const Buffer& buffer, std::vector<Range> region, bool writes, bool certain, bool believed) {
+    if (is_hidden(buffer, writes)) return;
     found.push_back({buffer, std::move(region), writes, certain, believed, block_, loops_, predicate_, instance_,
                      guard_, exact_ && !believed, in_init_, found.size()});
   }
 
   VarMap values_;
   std::unordered_map<Buffer, BufferRegion> aliases_;
+  // The blocks around that hide accesses, and the buffers that live inside them.
+  std::vector<std::pair<const Block*, std::vector<Buffer>>> hiding_;
   std::vector<const For*> loops_;
   const Block* block_ = nullptr;
   std::shared_ptr<const BlockInstance> instance_;
@@ -217,45 +268,46 @@ bool conflict(const Stmt& a, const Stmt& b) {
 
 const Call* effect_in(const Stmt& root) {
   const Call* found = nullptr;
+  std::unordered_set<const StmtNode*> known;  // the implementations of tensorized blocks: their descriptions say it
   each_statement(root, [&](const Stmt& s) {
+    if (const auto* block = s.as<Block>(); block && tensor_intrin_of(*block))
+      each_statement(block->body, [&](const Stmt& inner) { known.insert(inner.get()); });
     const auto* evaluate = s.as<Evaluate>();
     const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
-    if (call && !found && call->op->effect == Effect::updates && call->op != &intrinsic::prefetch) found = call;
+    if (call && !found && !known.count(s.get()) && call->op->effect == Effect::updates &&
+        call->op != &intrinsic::prefetch)
+      found = call;
   });
   return found;
 }
 
 namespace {
 
-// What the block or one inside it allocates: nobody outside sees it.
-std::vector<Buffer> allocated_inside(const Block& block) {
-  std::vector<Buffer> found = block.alloc_buffers;
-  each_statement(block.init ? seq({block.init, block.body}) : block.body, [&](const Stmt& s) {
-    if (const auto* inner = s.as<Block>())
-      found.insert(found.end(), inner->alloc_buffers.begin(), inner->alloc_buffers.end());
-    if (const auto* declared = s.as<DeclBuffer>()) found.push_back(declared->buffer);
-  });
-  return found;
+// The accesses of a block's init and body, in terms of its variables; its views count as what they are views of.
+std::vector<Access> accesses_inside(const Block& block) {
+  Collector collector;
+  collector.enter(block);
+  collector.statement(block.init ? seq({block.init, block.body}) : block.body);
+  return std::move(collector.found);
 }
 
 }  // namespace
 
 Ref<Block> with_regions(const Ref<Block>& block) {
+  if (tensor_intrin_of(*block)) return block;  // its regions are those of its description
   // One region a buffer and direction: a point where all accesses agree, else the hull over inner loops where it can be
   // given, else the whole buffer.
-  Stmt body = block->body;
-  if (block->init) body = seq({block->init, block->body});
+  const std::vector<Access> inside = accesses_inside(*block);
   struct Hull {
     Buffer buffer;
     std::vector<Range> region;
   };
   std::vector<Hull> reads, writes;
-  const std::vector<Buffer> written = buffers_written(body);
   const auto writes_buffer = [&](const Buffer& buffer) {
-    return std::find(written.begin(), written.end(), buffer) != written.end();
+    return std::any_of(inside.begin(), inside.end(), [&](const Access& a) { return a.writes && a.buffer == buffer; });
   };
   const std::vector<Buffer> hidden = allocated_inside(*block);
-  for (const Access& access : accesses(body)) {
+  for (const Access& access : inside) {
     if (std::find(hidden.begin(), hidden.end(), access.buffer) != hidden.end()) continue;
     const Domains inner = domains_of(access.loops);
     std::vector<Range> region;
@@ -329,11 +381,9 @@ support::Diagnostics check_declared_regions(const PrimFunc& function) {
   each_statement(function.body, [&](const Stmt& s) {
     const auto* block = s.as<Block>();
     // A block that declares nothing (the root) is an envelope: its inner blocks are checked.
-    if (!block || (block->reads.empty() && block->writes.empty())) return;
-    Stmt body = block->body;
-    if (block->init) body = seq({block->init, block->body});
+    if (!block || (block->reads.empty() && block->writes.empty()) || tensor_intrin_of(*block)) return;
     const std::vector<Buffer> hidden = allocated_inside(*block);
-    for (const Access& access : accesses(body)) {
+    for (const Access& access : accesses_inside(*block)) {
       // Under a condition less may be touched than the index says.
       if (access.opaque || !access.certain || std::find(hidden.begin(), hidden.end(), access.buffer) != hidden.end())
         continue;
@@ -365,6 +415,7 @@ bool has_reduce_iters(const Block& block) {
 bool is_reduction(const Block& block) { return has_reduce_iters(block) && updates_own_element(block); }
 
 bool updates_own_element(const Block& block) {
+  if (tensor_intrin_of(block)) return false;
   const std::vector<Access> all = accesses(block.body);
   const auto reduce_variable_in = [&](const Expr& e) {
     return std::any_of(block.iter_vars.begin(), block.iter_vars.end(),

@@ -4,6 +4,7 @@
 
 #include "schedule/codes.h"
 #include "schedule/index_map.h"
+#include "tir/intrinsics/context.h"
 
 namespace lathe::schedule::primitives {
 
@@ -29,6 +30,11 @@ Result<Edit> decompose_padding(const Program& program, Id block, Id loop);
 Result<Edit> pad_einsum(const Program& program, Id block, const std::vector<int64_t>& padding);
 Result<Edit> transform_block_layout(const Program& program, Id block, const IndexMap& map);
 Result<Edit> blockize(const Program& program, Id loop, bool preserve_unit_iters);
+Result<Edit> blockize_blocks(const Program& program, const std::vector<Id>& blocks, bool preserve_unit_iters);
+
+// primitives/tensorize. Of a loop, creates the block that it becomes first.
+Result<Edit> tensorize(const Program& program, Id loop_or_block, const std::string& intrin, const TensorIntrin& meaning,
+                       bool preserve_unit_iters);
 
 // primitives/compute
 Result<Edit> compute_at(const Program& program, Id block, Id loop, bool preserve_unit_loops);
@@ -60,6 +66,8 @@ Result<Edit> decompose_reduction(const Program& program, Id block, Id loop);
 Result<Edit> rfactor(const Program& program, Id loop, int64_t factor_axis);
 
 // primitives/annotation. An empty value takes the annotation away.
+Result<Edit> unsafe_hide_buffer_access(const Program& program, Id block, bool writes,
+                                       const std::vector<int64_t>& buffers);
 Result<Edit> annotate(const Program& program, Id loop_or_block, const std::string& key, const ir::Value& value);
 
 }  // namespace lathe::schedule::primitives

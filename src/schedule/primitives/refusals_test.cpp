@@ -457,6 +457,8 @@ TEST(refusals, of_padding) {
             "cannot pad block 'matmul': 2 multiples for 3 axes");
   EXPECT_EQ(reason(product.schedule.pad_einsum(product.block, {4, 0, 4})),
             "cannot pad block 'matmul': multiple 0 is not positive");
+  Start empty(testing::matmul(int64(4), int64(4), int64(0)), "matmul");
+  EXPECT_NE(reason(empty.schedule.pad_einsum(empty.block, {3, 3, 3})).find("axis 'vk' is empty"), std::string::npos);
   EXPECT_EQ(reason(product.schedule.pad_einsum(product.block, {3, 4, 5})), "accepted");
   Start most(testing::softmax(int64(4), int64(6)), "max");
   EXPECT_EQ(reason(most.schedule.pad_einsum(most.block, {1, 4})),

@@ -2,8 +2,10 @@
 
 #include "ir/function.h"
 #include "schedule/analysis/tree.h"
+#include "schedule/codes.h"
 #include "schedule/testing/random_program.h"
 #include "schedule/testing/truth.h"
+#include "script/parse.h"
 #include "tir/script/dialect.h"
 #include "tir/testing/differential.h"
 
@@ -26,6 +28,33 @@ Diagnostics refusal_of(const Result<T>& result) {
   return result.ok() ? Diagnostics{} : result.diagnostics();
 }
 
+// Intrinsics for what the random programs compute, "scale_4" and the like, over one loop of the extents they have. Each
+// is its own implementation.
+std::shared_ptr<const Context> row_intrins() {
+  static const std::shared_ptr<const Context> made = [] {
+    const script::Dialect* const dialects[] = {&tir::script_dialect()};
+    const std::map<std::string, std::string> rows{{"scale", "B[vi] = X[vi] * 3"},
+                                                  {"differ", "B[vi] = X[vi] - Y[vi]"},
+                                                  {"join", "B[vi] = X[vi] * 2 + Y[vi]"},
+                                                  {"twice", "B[vi] = X[vi] * 2 + X[vi]"},
+                                                  {"copy", "B[vi] = X[vi]"}};
+    auto context = std::make_shared<Context>();
+    for (const auto& [name, store] : rows)
+      for (int n = 1; n < 14; ++n) {
+        const bool two = store.find('Y') != std::string::npos;
+        const std::string text = fmt::format(
+            "@T.prim_func\ndef main(X: T.Buffer(({0},), \"int32\"),{1} B: T.Buffer(({0},), \"int32\")):\n"
+            "    for i in range({0}):\n        with T.block(\"row\"):\n"
+            "            vi = T.axis.spatial({0}, i)\n            {2}\n",
+            n, two ? fmt::format(" Y: T.Buffer(({},), \"int32\"),", n) : "", store);
+        const auto f = ir::cast<PrimFunc>(script::parse_function({"<row>", text}, dialects).value_or_throw());
+        context->add(fmt::format("{}_{}", name, n), {f, f}).value_or_throw();
+      }
+    return context;
+  }();
+  return made;
+}
+
 class Walk {
  public:
   Walk(uint64_t seed, Tallies& tallies, const WalkOptions& options)
@@ -33,17 +62,32 @@ class Walk {
         tallies_(tallies),
         options_(options),
         start_(program()),
-        schedule_(Schedule::create(start_.function).value_or_throw()) {}
+        schedule_(Schedule::create(start_.function, "main", {.context = row_intrins()}).value_or_throw()) {}
 
   std::string run() {
     for (int i = 0; i < options_.steps; ++i) {
       const std::string problem = step();
       if (!problem.empty()) return problem + "\n" + schedule_.trace().as_python();
     }
+    if (const std::string problem = hide(); !problem.empty()) return problem;
     return replay();
   }
 
  private:
+  // Last, because what is proved after it is on the caller's word: the program itself is the same.
+  std::string hide() {
+    auto c = choice();
+    if (!c) return {};
+    Tally& tally = tallies_["unsafe_hide_buffer_access"];
+    ++tally.tried;
+    const bool hidden = c->schedule.unsafe_hide_buffer_access(c->block, pick(2) ? "read" : "write", {0}).ok();
+    ++(hidden ? tally.accepted : tally.cannot_be);
+    if (!hidden) return {};
+    schedule_ = std::move(c->schedule);
+    const std::string found = difference(schedule_.mod().find_as<PrimFunc>("main"));
+    return found.empty() || found.rfind("invalid", 0) == 0 ? "" : "unsafe_hide_buffer_access: " + found;
+  }
+
   RandomNests program() {
     if (pick(2)) return random_nests(random_);
     return {random_program(random_), {{}}};
@@ -213,6 +257,32 @@ class Walk {
       const bool keep = pick(2);
       return made([=](Schedule& s) { return s.blockize(loop, keep); });
     }
+    if (name == "blockize_blocks") {
+      std::vector<BlockRV> some{block};
+      const std::vector<BlockRV> after = neighbours(c, true);
+      if (pick(4)) some.push_back(after.empty() ? c.other : after[0]);
+      const bool keep = pick(2);
+      return made([=](Schedule& s) { return s.blockize(some, keep); });
+    }
+    if (name == "sample_compute_location") {
+      const std::vector<int64_t> places = c.schedule.compute_locations(block).value_or_throw();
+      const int64_t place = places[pick(places.size())];
+      return made([=](Schedule& s) -> Status {
+        const auto at = s.sample_compute_location(block, place);
+        if (!at) return at.diagnostics();
+        return s.compute_at(block, *at);
+      });
+    }
+    if (name == "tensorize") {
+      const LoopRV innermost = c.loops.back();
+      const int64_t n = as_int(c.schedule.get(innermost).value_or_throw()->extent).value_or(0);
+      return made([=](Schedule& s) -> Status {
+        Status done = refuse(codes::intrin_mismatch, "none fits");
+        for (const char* kind : {"scale", "differ", "join", "twice", "copy"})
+          if (!done.ok()) done = s.tensorize(innermost, fmt::format("{}_{}", kind, n));
+        return done;
+      });
+    }
     if (name == "decompose_padding") return made([=](Schedule& s) { return s.decompose_padding(block, loop); });
     if (name == "pad_einsum") {
       std::vector<int64_t> padding;
@@ -269,6 +339,9 @@ class Walk {
                                             "unsafe_set_dtype",
                                             "reorder_block_iter_var",
                                             "blockize",
+                                            "blockize_blocks",
+                                            "tensorize",
+                                            "sample_compute_location",
                                             "decompose_padding",
                                             "pad_einsum",
                                             "decompose_reduction",
@@ -283,7 +356,7 @@ class Walk {
 
   std::string difference(const Function& after) {
     for (const Symbols& symbols : start_.symbols) {
-      const std::string found = tir::testing::difference(start_.function, after, random_(), symbols);
+      const std::string found = tir::testing::difference(start_.function, after, random_(), symbols, row_intrins().get());
       if (!found.empty()) return found;
     }
     return {};
@@ -327,7 +400,7 @@ class Walk {
 
   void judge(const Attempt& a, const Choice& c, const Diagnostics& refused, Tally& tally) {
     Schedule forced = c.schedule;
-    forced.set_options({.enable_check = false});
+    forced.set_options({.enable_check = false, .context = row_intrins()});
     if (!a.run(forced).empty()) {
       ++tally.cannot_be;
       return;
@@ -373,7 +446,7 @@ class Walk {
     const std::string printed = schedule_.trace().as_python();
     const auto trace = parse_trace(printed);
     if (!trace) return "trace: " + support::render(trace.diagnostics()) + printed;
-    Schedule again = Schedule::create(start_.function).value_or_throw();
+    Schedule again = Schedule::create(start_.function, "main", {.context = row_intrins()}).value_or_throw();
     if (const auto applied = trace->apply(again); !applied) return support::render(applied.diagnostics()) + printed;
     const auto first = ir::first_difference(again.mod(), schedule_.mod());
     return first ? "replayed: " + *first + "\n" + printed : "";

@@ -9,6 +9,9 @@ struct Regions {
   std::vector<BufferRegion> reads, writes;
 };
 
+// The annotation of a block some of whose accesses the user has hidden: what it declares is believed.
+inline constexpr const char* hidden_access_key = "unsafe_hidden_access";
+
 // What `s` reads and writes, one region a buffer, in order of first access. Variables bound inside `s` are widened to
 // their whole range; an index that cannot be bounded gives the whole dimension. Nested blocks count by their declared
 // regions. Buffers declared or allocated inside are left out, and so is what never runs: in

@@ -66,19 +66,21 @@ void Machine::alias(const MatchBufferRegion& match) {
          fmt::format("match_buffer '{}' has {} dimensions, more than its source '{}' ({})", buffer->name,
                      buffer->shape.size(), alias.source->name, alias.corner.size()));
   // Symbolic layouts of the alias are bound to the source's.
+  const auto bind_symbol = [&](const Expr& layout, int64_t value) {
+    const auto* symbol = layout.as<VarNode>();
+    if (!symbol || (value_of(Var(symbol)) && !layout_symbols_.count(symbol))) return;
+    layout_symbols_.insert(symbol);
+    bind(Var(symbol), Value(symbol->dtype, {value, 0}));
+  };
   int64_t stride = 1, offset = alias.source->elem_offset ? evaluate_int(alias.source->elem_offset) : 0;
   const size_t dropped = alias.corner.size() - buffer->shape.size();
   for (size_t d = alias.corner.size(); d-- > 0;) {
     const int64_t here = alias.source->strides.empty() ? stride : evaluate_int(alias.source->strides[d]);
     stride *= evaluate_int(alias.source->shape[d]);
     offset += here * alias.corner[d];
-    if (d >= dropped && !buffer->strides.empty())
-      if (const auto* symbol = buffer->strides[d - dropped].as<VarNode>(); symbol && !value_of(Var(symbol)))
-        bind(Var(symbol), Value(symbol->dtype, {here, 0}));
+    if (d >= dropped && !buffer->strides.empty()) bind_symbol(buffer->strides[d - dropped], here);
   }
-  if (buffer->elem_offset)
-    if (const auto* symbol = buffer->elem_offset.as<VarNode>(); symbol && !value_of(Var(symbol)))
-      bind(Var(symbol), Value(symbol->dtype, {offset, 0}));
+  if (buffer->elem_offset) bind_symbol(buffer->elem_offset, offset);
   aliases_[buffer.get()] = std::move(alias);
 }
 
@@ -105,9 +107,41 @@ void Machine::instance(const BlockRealize& realize) {
   const std::function<void(size_t)> run = [&](size_t next) {
     if (next < block.alloc_buffers.size()) return with_memory(block.alloc_buffers[next], [&] { run(next + 1); });
     if (first && block.init) execute(block.init);
+    if (const std::string* intrin = tensor_intrin_of(block)) return described(block, *intrin);
     execute(block.body);
   };
   run(0);
+}
+
+// The body of a tensorized block means what the description of its intrinsic does to the block's views.
+void Machine::described(const Block& block, const std::string& name) {
+  if (!intrins_.count(name)) {
+    const auto found = options_.context ? options_.context->find(name) : std::nullopt;
+    if (!found)
+      fail(codes::tensor_intrin,
+           fmt::format("block '{}' is of the intrinsic '{}', which is not registered", block.name, name));
+    intrins_[name] = *found;
+  }
+  const PrimFunc& description = *intrins_[name].description;
+  if (description.buffer_map.size() != block.match_buffers.size())
+    fail(codes::tensor_intrin, fmt::format("block '{}' has {} views, the intrinsic '{}' has {} buffers", block.name,
+                                           block.match_buffers.size(), name, description.buffer_map.size()));
+  for (size_t i = 0; i < block.match_buffers.size(); ++i) {
+    const Buffer &view = block.match_buffers[i]->buffer, &described = description.buffer_map[i].second;
+    for (size_t d = 0; d < described->shape.size(); ++d) {
+      const int64_t extent = d < view->shape.size() ? evaluate_int(view->shape[d]) : -1;
+      // A size left open, or a multiple of one.
+      const auto* multiple = described->shape[d].as<Mul>();
+      const int64_t factor = multiple ? as_int(multiple->b).value_or(1) : 1;
+      if (const auto* symbol = (multiple ? multiple->a : described->shape[d]).as<VarNode>(); symbol && factor > 0)
+        bind(Var(symbol), Value(symbol->dtype, {extent / factor, 0}));
+      if (evaluate_int(described->shape[d]) != extent || view->dtype != described->dtype)
+        fail(codes::tensor_intrin,
+             fmt::format("view '{}' of block '{}' is not what the intrinsic '{}' takes", view->name, block.name, name));
+    }
+    alias(make<MatchBufferRegionNode>(described, block.match_buffers[i]->source));
+  }
+  execute(intrin_body(description));
 }
 
 void Machine::effect(const Call& call) {

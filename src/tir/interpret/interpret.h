@@ -5,7 +5,7 @@
 
 #include "ir/visit.h"
 #include "support/result.h"
-#include "tir/stmt.h"
+#include "tir/intrinsics/context.h"
 
 namespace lathe::tir {
 
@@ -36,6 +36,8 @@ struct TensorBuffer {
 struct InterpretOptions {
   uint64_t seed = 1;               // of the order in which parallel iterations run; 0: in order
   int64_t max_steps = 50'000'000;  // statements and loads; past it: "tir-step-budget"
+  // Where tensorized blocks find their descriptions, which are run instead of their bodies.
+  const Context* context = nullptr;
 };
 
 // Runs `function`: `args` are its handle parameters in order (updated in place), `scalars` its scalar parameters in

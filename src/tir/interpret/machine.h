@@ -44,6 +44,7 @@ class Machine {
   void instance(const BlockRealize& realize);
   void with_memory(const Buffer& buffer, support::function_ref<void()> body);
   void alias(const MatchBufferRegion& match);
+  void described(const Block& block, const std::string& intrin);
   void effect(const Call& call);
 
   const InterpretOptions& options_;
@@ -58,6 +59,8 @@ class Machine {
     std::vector<int64_t> corner;
   };
   std::unordered_map<const BufferNode*, Alias> aliases_;
+  std::unordered_set<const VarNode*> layout_symbols_;  // that an alias bound: the next instance binds them anew
+  std::map<std::string, TensorIntrin> intrins_;        // those met so far
 };
 
 }  // namespace lathe::tir::interpreter

@@ -54,7 +54,7 @@ class HalfArithmetic : public TirRewriter {
 
   static Expr widened_call(const Call& n, const Expr& e) {
     const Intrinsic* const moves[] = {&intrinsic::if_then_else, &intrinsic::reinterpret, &intrinsic::undef,
-                                      &intrinsic::likely};
+                                      &intrinsic::likely, &intrinsic::call_llvm_pure_intrin};
     if (n.op->effect != Effect::pure || std::find(std::begin(moves), std::end(moves), n.op) != std::end(moves))
       return e;
     bool any = is_half(n.dtype);

@@ -93,7 +93,7 @@ Expr LaneValues::choice(const Expr& condition, const Expr& yes, const Expr& no, 
 
 Expr LaneValues::call(const Call& call, const Expr& self) {
   if (call.op == &intrinsic::if_then_else) return choice(call.args[0], call.args[1], call.args[2], true);
-  if (call.op->effect != Effect::pure || call.op == &intrinsic::call_pure_extern)
+  if (call.op->effect != Effect::pure || call.op->arity < 0)
     return refuse(fmt::format("'{}' has no form in lanes", call.op->name), self);
   std::vector<Expr> args;
   bool any = false;

@@ -5,7 +5,6 @@
 namespace lathe::tir {
 
 using script::Arguments;
-namespace codes = script::codes;
 using script::syntax::ExprKind;
 
 // ---- loops ----
@@ -36,17 +35,17 @@ Stmt FunctionReader::for_loop(const Line& s) {
     Syntax at;
     at.begin = s.begin;
     at.end = s.head_end;
-    fail(codes::not_in_scripts, at, "loops of scripts have no 'else'");
+    fail(script::codes::not_in_scripts, at, "loops of scripts have no 'else'");
   }
   const Syntax& iterable = *s.value;
   std::vector<std::string> names;
   for (const Syntax* target :
        s.target->kind == ExprKind::name ? std::vector<const Syntax*>{s.target} : s.target->items) {
-    if (target->kind != ExprKind::name) fail(codes::misplaced, *target, "a loop's variable is a name");
+    if (target->kind != ExprKind::name) fail(script::codes::misplaced, *target, "a loop's variable is a name");
     names.push_back(target->text);
   }
   if (iterable.kind != ExprKind::call)
-    fail(codes::misplaced, iterable,
+    fail(script::codes::misplaced, iterable,
          "a loop runs over range, T.grid, T.serial, T.parallel, T.vectorized, T.unroll or "
          "T.thread_binding");
   const std::string path = path_of(*iterable.items[0]);
@@ -61,7 +60,7 @@ Stmt FunctionReader::for_loop(const Line& s) {
         path.empty() && iterable.items[0]->kind == ExprKind::name && iterable.items[0]->text == "range";
     const auto kind = is_range ? ForKind::serial : kind_of_loop(path);
     if (!kind)
-      fail(codes::unknown_function, *iterable.items[0], "'" + source_text(*iterable.items[0]) + "' is no loop");
+      fail(script::codes::unknown_function, *iterable.items[0], "'" + source_text(*iterable.items[0]) + "' is no loop");
     form.kind = *kind;
     arguments.check(3, {"start", "stop", "thread", "annotations", "dtype"});
     const Syntax* thread = arguments.find(2, "thread");
@@ -82,7 +81,7 @@ Stmt FunctionReader::for_loop(const Line& s) {
     form.variable = t;
     if (const Syntax* notes = arguments.named("annotations")) form.annotations = attributes(*notes);
     if (form.kind == ForKind::thread_binding) {
-      if (!thread) fail(codes::wrong_arguments, iterable, "argument 'thread' is missing");
+      if (!thread) fail(script::codes::wrong_arguments, iterable, "argument 'thread' is missing");
       const Value v = value(*thread);
       form.thread_binding = script::node_in<IterVarNode>(v);
       if (!form.thread_binding) {
@@ -90,12 +89,12 @@ Stmt FunctionReader::for_loop(const Line& s) {
         form.thread_binding = make<IterVarNode>(Range{}, var(tag, t), IterType::thread_index, tag);
       }
     } else if (thread) {
-      fail(codes::wrong_arguments, *thread,
+      fail(script::codes::wrong_arguments, *thread,
            is_range ? "loops of tensor programs have no step" : "only T.thread_binding has a thread");
     }
   }
   if (names.size() != domains.size())
-    fail(codes::wrong_arguments, *s.target,
+    fail(script::codes::wrong_arguments, *s.target,
          std::to_string(names.size()) + " variables for " + std::to_string(domains.size()) + " extents");
   std::vector<Var> variables;
   scope.push();
@@ -119,7 +118,7 @@ Stmt FunctionReader::for_loop(const Line& s) {
 // ---- blocks ----
 
 FunctionReader::OpenBlock& FunctionReader::block_for(const Syntax& at, const char* what) {
-  if (blocks_.back()->is_function) fail(codes::misplaced, at, std::string(what) + " stands inside a block");
+  if (blocks_.back()->is_function) fail(script::codes::misplaced, at, std::string(what) + " stands inside a block");
   return *blocks_.back();
 }
 
@@ -156,7 +155,7 @@ Stmt FunctionReader::block(const Syntax& call, const Line& s) {
 }
 
 void FunctionReader::add_axis(const Syntax& target, Range dom, Expr bound, IterType type, DType t, std::string tag) {
-  if (target.kind != ExprKind::name) fail(codes::misplaced, target, "an axis is assigned to a name");
+  if (target.kind != ExprKind::name) fail(script::codes::misplaced, target, "an axis is assigned to a name");
   OpenBlock& open = *blocks_.back();
   const Var v = make<VarNode>(target.text, t);
   open.iter_vars.push_back(make<IterVarNode>(std::move(dom), v, type, std::move(tag)));
@@ -174,7 +173,8 @@ void FunctionReader::axis(const Syntax& target, const Syntax& call, const std::s
                                                                        {"opaque", IterType::opaque},
                                                                        {"thread_index", IterType::thread_index}};
   const auto it = kinds.find(kind);
-  if (it == kinds.end()) fail(codes::unknown_function, *call.items[0], "there is no axis of kind '" + kind + "'");
+  if (it == kinds.end())
+    fail(script::codes::unknown_function, *call.items[0], "there is no axis of kind '" + kind + "'");
   const Arguments arguments(*this, call);
   arguments.check(2, {"dom", "binding", "dtype", "thread"});
   const Syntax *named = arguments.named("dtype"), *tag = arguments.named("thread");
@@ -203,15 +203,15 @@ void FunctionReader::remap(const Syntax& target, const Syntax& call) {
   const std::vector<const Syntax*> targets =
       target.kind == ExprKind::name ? std::vector<const Syntax*>{&target} : target.items;
   if (kinds.size() != loops.size() || targets.size() != loops.size())
-    fail(codes::wrong_arguments, call,
+    fail(script::codes::wrong_arguments, call,
          std::to_string(targets.size()) + " variables, " + std::to_string(kinds.size()) + " letters and " +
              std::to_string(loops.size()) + " loops");
   for (size_t i = 0; i < loops.size(); ++i) {
     const auto it = domains_.find(loops[i].get());
     if (it == domains_.end())
-      fail(codes::wrong_arguments, bindings, "T.axis.remap takes variables of loops around the block");
+      fail(script::codes::wrong_arguments, bindings, "T.axis.remap takes variables of loops around the block");
     if (kinds[i] != 'S' && kinds[i] != 'R')
-      fail(codes::wrong_arguments, arguments.need(0, "kinds"),
+      fail(script::codes::wrong_arguments, arguments.need(0, "kinds"),
            std::string("an axis is 'S' or 'R' here, not '") + kinds[i] + "'");
     add_axis(*targets[i], it->second, loops[i], kinds[i] == 'S' ? IterType::spatial : IterType::reduce, loops[i]->dtype,
              "");
@@ -235,13 +235,13 @@ bool FunctionReader::block_line(const std::string& path, const Syntax& call) {
   if (path == "tir.reads" || path == "tir.writes") {
     OpenBlock& open = block_for(call, "the declaration of a region");
     auto& regions = path == "tir.reads" ? open.reads : open.writes;
-    if (regions) fail(codes::defined_twice, call, "the block's regions are declared already");
+    if (regions) fail(script::codes::defined_twice, call, "the block's regions are declared already");
     regions = region_list(Arguments(*this, call));
     return true;
   }
   if (path == "tir.where") {
     OpenBlock& open = block_for(call, "T.where");
-    if (open.predicate) fail(codes::defined_twice, call, "the block has a condition already");
+    if (open.predicate) fail(script::codes::defined_twice, call, "the block has a condition already");
     open.predicate = condition(Arguments(*this, call).need(0, "predicate"));
     return true;
   }

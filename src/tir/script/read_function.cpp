@@ -6,7 +6,6 @@
 namespace lathe::tir {
 
 using script::Arguments;
-namespace codes = script::codes;
 using script::syntax::ExprKind;
 
 void FunctionReader::define(const std::string& name, Value value, const Syntax& at) {
@@ -40,7 +39,7 @@ Buffer FunctionReader::make_buffer(const Arguments& arguments, size_t first, con
   if (const Syntax* e = named("data")) {
     const Value v = value(*e);
     data = script::node_in<VarNode>(v);
-    if (!data) fail(codes::wrong_type, *e, "a buffer's data is a variable");
+    if (!data) fail(script::codes::wrong_type, *e, "a buffer's data is a variable");
   }
   if (!data) data = make<VarNode>(name, DType::handle());
   const Syntax *strides = named("strides"), *offset = named("elem_offset"), *scope_name = named("scope");
@@ -70,7 +69,7 @@ void FunctionReader::parameter(const script::syntax::Parameter& p) {
   Syntax at;
   at.begin = p.begin;
   at.end = p.end;
-  if (scope.find(p.name)) fail(codes::defined_twice, at, "'" + p.name + "' is defined twice");
+  if (scope.find(p.name)) fail(script::codes::defined_twice, at, "'" + p.name + "' is defined twice");
   const Syntax* annotation = p.annotation;
   const auto bound = [&](Buffer b) {
     const Var handle = make<VarNode>(p.name + "_handle", DType::handle());
@@ -95,7 +94,7 @@ void FunctionReader::parameter(const script::syntax::Parameter& p) {
     v = make<VarNode>(p.name, dtype(*annotation, "a parameter"));
   }
   hint.clear();
-  if (!v) fail(codes::wrong_type, *annotation, "a parameter is a T.Buffer, T.handle or a scalar type");
+  if (!v) fail(script::codes::wrong_type, *annotation, "a parameter is a T.Buffer, T.handle or a scalar type");
   params_.push_back(v);
   define(p.name, v, at);
 }

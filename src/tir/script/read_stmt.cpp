@@ -4,7 +4,6 @@
 namespace lathe::tir {
 
 using script::Arguments;
-namespace codes = script::codes;
 using script::syntax::ExprKind;
 using script::syntax::StmtKind;
 
@@ -56,7 +55,7 @@ void FunctionReader::line(const Line& s, Suite& into) {
       return;
     case StmtKind::assign:
       if (declared_.count(&s)) return;
-      if (s.targets.size() != 1) fail(codes::misplaced, at, "one target is assigned at a time");
+      if (s.targets.size() != 1) fail(script::codes::misplaced, at, "one target is assigned at a time");
       return assign(s, *s.targets[0], into);
     case StmtKind::annotated:
       return annotated(s, into);
@@ -69,7 +68,7 @@ void FunctionReader::line(const Line& s, Suite& into) {
     case StmtKind::for_:
       return into.statements.push_back(for_loop(s));
     case StmtKind::while_: {
-      if (!s.other.empty()) fail(codes::not_in_scripts, at, "loops of scripts have no 'else'");
+      if (!s.other.empty()) fail(script::codes::not_in_scripts, at, "loops of scripts have no 'else'");
       const Expr holds = condition(*s.value);
       return into.statements.push_back(placed(Stmt(make<While>(holds, scoped_suite(s.body))), s));
     }
@@ -87,26 +86,26 @@ void FunctionReader::line(const Line& s, Suite& into) {
       return into.statements.push_back(placed(Stmt(make<AssertStmt>(holds, message)), s));
     }
     case StmtKind::return_: {
-      if (!s.value) fail(codes::misplaced, at, "a tensor function returns at its end only");
+      if (!s.value) fail(script::codes::misplaced, at, "a tensor function returns at its end only");
       const Expr result = expr(*s.value, DType::int32());
       return into.statements.push_back(
           placed(Stmt(make<Evaluate>(ir::call(DType::void_(), intrinsic::ret, {result}))), s));
     }
     case StmtKind::break_:
     case StmtKind::continue_:
-      fail(codes::not_in_scripts, at, "loops of tensor programs have no 'break' or 'continue'");
+      fail(script::codes::not_in_scripts, at, "loops of tensor programs have no 'break' or 'continue'");
     case StmtKind::function:
     case StmtKind::class_:
-      fail(codes::misplaced, at, "a tensor function holds no other definitions");
+      fail(script::codes::misplaced, at, "a tensor function holds no other definitions");
     case StmtKind::import_:
-      fail(codes::misplaced, at, "imports stand at the top of the text");
+      fail(script::codes::misplaced, at, "imports stand at the top of the text");
   }
 }
 
 Expr FunctionReader::condition(const Syntax& e) {
   const Expr holds = expr(e);
   if (!holds->dtype.is_bool() || holds->dtype.is_vector())
-    fail(codes::dtype_mismatch, e, "a condition is bool, not " + holds->dtype.str());
+    fail(script::codes::dtype_mismatch, e, "a condition is bool, not " + holds->dtype.str());
   return holds;
 }
 
@@ -143,9 +142,10 @@ void FunctionReader::assign(const Line& s, const Syntax& target, Suite& into) {
     const Value all = value(*s.value);
     const auto* list = all.get<Value::List>();
     if (!list || list->size() != target.items.size())
-      fail(codes::wrong_type, *s.value, "the targets take a tuple of " + std::to_string(target.items.size()));
+      fail(script::codes::wrong_type, *s.value, "the targets take a tuple of " + std::to_string(target.items.size()));
     for (size_t i = 0; i < list->size(); ++i) {
-      if (target.items[i]->kind != ExprKind::name) fail(codes::misplaced, *target.items[i], "a name is assigned here");
+      if (target.items[i]->kind != ExprKind::name)
+        fail(script::codes::misplaced, *target.items[i], "a name is assigned here");
       if (const Expr e = script::expr_in((*list)[i]); e && !e.is<VarNode>())
         bind_let(target.items[i]->text, *target.items[i], e, into);
       else
@@ -154,7 +154,7 @@ void FunctionReader::assign(const Line& s, const Syntax& target, Suite& into) {
     return;
   }
   if (target.kind != ExprKind::name)
-    fail(codes::misplaced, target, "a name or an element of a buffer is assigned here");
+    fail(script::codes::misplaced, target, "a name or an element of a buffer is assigned here");
   // "cls = Module": another name of the module.
   if (s.value->kind == ExprKind::name && s.value->text == context.module_name && target.text == "cls") return;
   hint = target.text;
@@ -168,7 +168,7 @@ void FunctionReader::assign(const Line& s, const Syntax& target, Suite& into) {
 }
 
 void FunctionReader::annotated(const Line& s, Suite& into) {
-  if (s.target->kind != ExprKind::name) fail(codes::misplaced, *s.target, "a name is declared here");
+  if (s.target->kind != ExprKind::name) fail(script::codes::misplaced, *s.target, "a name is declared here");
   const DType t = dtype(*s.annotation, "a declaration");
   if (!s.value) return define(s.target->text, make<VarNode>(s.target->text, t), *s.target);
   bind_let(s.target->text, *s.target, expr_of(*s.value, t, "the value"), into);
@@ -185,7 +185,7 @@ void FunctionReader::store(const Syntax& target, const Syntax& stored, Suite& in
 
 void FunctionReader::augmented(const Line& s, Suite& into) {
   if (s.target->kind != ExprKind::subscript)
-    fail(codes::misplaced, *s.target, "'" + s.name + "=' changes an element of a buffer only");
+    fail(script::codes::misplaced, *s.target, "'" + s.name + "=' changes an element of a buffer only");
   const Buffer b = buffer(*s.target->items[0], "an assignment with indices");
   std::vector<Expr> indices = load_indices(b, *s.target->items[1]);
   const Expr before = make<BufferLoad>(b, indices);
@@ -193,7 +193,7 @@ void FunctionReader::augmented(const Line& s, Suite& into) {
   at.end = s.value->end;
   const Expr after = to_expr(combine(at, s.name, before, *s.target, value(*s.value), *s.value), at, b->dtype);
   if (after->dtype != before->dtype)
-    fail(codes::dtype_mismatch, at, "the result is " + after->dtype.str() + ", not " + before->dtype.str());
+    fail(script::codes::dtype_mismatch, at, "the result is " + after->dtype.str() + ", not " + before->dtype.str());
   into.statements.push_back(placed(Stmt(make<BufferStore>(b, after, std::move(indices))), s));
 }
 
@@ -220,9 +220,9 @@ bool FunctionReader::assign_call(const Syntax& target, const Syntax& call, Suite
       const Value v = value(source);
       if (const Var param = script::node_in<VarNode>(v)) {
         if (std::find(params_.begin(), params_.end(), param) == params_.end())
-          fail(codes::wrong_arguments, source, "'" + source.text + "' is no parameter of this function");
+          fail(script::codes::wrong_arguments, source, "'" + source.text + "' is no parameter of this function");
         for (const auto& [bound, buffer] : buffer_map_)
-          if (bound == param) fail(codes::defined_twice, source, "'" + source.text + "' is matched twice");
+          if (bound == param) fail(script::codes::defined_twice, source, "'" + source.text + "' is matched twice");
         const Buffer b = make_buffer(arguments, 1, name);
         buffer_map_.emplace_back(param, b);
         return define(name, b, target), true;
@@ -245,7 +245,7 @@ bool FunctionReader::assign_call(const Syntax& target, const Syntax& call, Suite
 // A statement whose body is what follows or its suite; it defines `name` unless that is empty.
 std::function<Stmt(Stmt)> FunctionReader::opener(const Syntax& call, const std::string& path, const std::string& name) {
   const auto needs_name = [&] {
-    if (name.empty()) fail(codes::misplaced, call, "the result of this has no name");
+    if (name.empty()) fail(script::codes::misplaced, call, "the result of this has no name");
   };
   if (path == "tir.allocate") {
     needs_name();
@@ -318,7 +318,7 @@ void FunctionReader::expression(const Line& s, Suite& into) {
   if (e.kind == ExprKind::call && expression_call(e, s, into)) return;
   const Expr evaluated = expr(e, DType::int32());
   if (!evaluated.is<Call>())
-    fail(codes::misplaced, e, "this value is not used", "T.evaluate(…) evaluates it for its effect");
+    fail(script::codes::misplaced, e, "this value is not used", "T.evaluate(…) evaluates it for its effect");
   into.statements.push_back(placed(Stmt(make<Evaluate>(evaluated)), s));
 }
 
@@ -347,7 +347,8 @@ bool FunctionReader::expression_call(const Syntax& call, const Line& s, Suite& i
     return add(make<Evaluate>(expr(arguments.need(0, "value"), DType::int32()))), true;
   }
   if (path == "tir.func_attr") {
-    if (!blocks_.back()->is_function) fail(codes::misplaced, call, "T.func_attr stands at the top of a function");
+    if (!blocks_.back()->is_function)
+      fail(script::codes::misplaced, call, "T.func_attr stands at the top of a function");
     const Attributes more = attributes(Arguments(*this, call).need(0, "attrs"));
     for (const auto& [name, attribute] : more) attrs_.set(name, attribute);
     return true;
@@ -368,7 +369,7 @@ Stmt FunctionReader::store_call(const Buffer& b, const Syntax& at_indices, const
                                 const Syntax* predicate) {
   std::vector<Expr> indices = expr_list(at_indices, "a store");
   if (indices.size() != b->shape.size())
-    fail(codes::wrong_arguments, at_indices,
+    fail(script::codes::wrong_arguments, at_indices,
          "buffer '" + b->name + "' has " + std::to_string(b->shape.size()) + " dimensions, not " +
              std::to_string(indices.size()));
   int lanes = b->dtype.lanes;
@@ -387,15 +388,16 @@ void FunctionReader::with(const Line& s, size_t at, Suite& into) {
   }
   const auto [context_expr, target] = s.contexts[at];
   const std::string path = context_expr->kind == ExprKind::call ? path_of(*context_expr->items[0]) : "";
-  if (target && target->kind != ExprKind::name) fail(codes::misplaced, *target, "a name stands after 'as' here");
+  if (target && target->kind != ExprKind::name)
+    fail(script::codes::misplaced, *target, "a name stands after 'as' here");
   if (path == "tir.block" || path == "tir.sblock") {
-    if (target) fail(codes::misplaced, *target, "a block binds its variables by T.axis");
-    if (at + 1 != s.contexts.size()) fail(codes::misplaced, *context_expr, "a block has a 'with' of its own");
+    if (target) fail(script::codes::misplaced, *target, "a block binds its variables by T.axis");
+    if (at + 1 != s.contexts.size()) fail(script::codes::misplaced, *context_expr, "a block has a 'with' of its own");
     return into.statements.push_back(block(*context_expr, s));
   }
   if (path == "tir.init") {
     OpenBlock& open = block_for(*context_expr, "T.init");
-    if (open.init) fail(codes::defined_twice, *context_expr, "the block has an init already");
+    if (open.init) fail(script::codes::defined_twice, *context_expr, "the block has an init already");
     open.init = scoped_suite(s.body);
     return;
   }
@@ -410,7 +412,8 @@ void FunctionReader::with(const Line& s, size_t at, Suite& into) {
     auto wrap = path.empty() ? nullptr : opener(*context_expr, path, name);
     hint.clear();
     if (!wrap)
-      fail(codes::misplaced, *context_expr, "'with' has no meaning for `" + source_text(*context_expr) + "` here");
+      fail(script::codes::misplaced, *context_expr,
+           "'with' has no meaning for `" + source_text(*context_expr) + "` here");
     inner.define(std::move(wrap));
   }
   with(s, at + 1, inner);

@@ -15,8 +15,9 @@ std::vector<TensorBuffer> random_arguments(const Function& function, uint64_t se
 std::vector<int64_t> lowered_scalars(const Function& original, const std::map<std::string, int64_t>& symbols);
 
 // Runs both on the same arguments. Empty when both succeed and every byte and every initialised bit agrees, else what
-// differs. When the first already fails, that is its diagnostic (prefixed "invalid: ").
+// differs. When the first already fails, that is its diagnostic (prefixed "invalid: "). Tensorized blocks find their
+// descriptions in `context`.
 std::string difference(const Function& before, const Function& after, uint64_t seed,
-                       const std::map<std::string, int64_t>& symbols = {});
+                       const std::map<std::string, int64_t>& symbols = {}, const Context* context = nullptr);
 
 }  // namespace lathe::tir::testing

@@ -52,5 +52,51 @@ TEST(blockize, keeps_the_init_inside_where_the_whole_reduction_is) {
   EXPECT_TRUE(sch.get(block).value_or_throw()->init);
 }
 
+// The three blocks of a dense layer in one loop over rows.
+struct Rows {
+  Function original = testing::dense(int64(5), int64(6), int64(4));
+  Schedule sch = Schedule::create(original).value_or_throw();
+  BlockRV matmul = sch.get_block("matmul").value_or_throw(), bias = sch.get_block("bias_add").value_or_throw(),
+          relu = sch.get_block("relu").value_or_throw();
+
+  Rows() {
+    const LoopRV row = sch.get_loops(relu).value_or_throw()[0];
+    EXPECT_TRUE(sch.compute_at(bias, row));
+    EXPECT_TRUE(sch.compute_at(matmul, row));
+  }
+  std::string difference() const { return tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3); }
+};
+
+template <class T>
+std::string why(const Result<T>& result) {
+  return result.ok() ? "accepted" : result.diagnostics()[0].message;
+}
+
+TEST(blockize_blocks, puts_neighbours_into_one_block) {
+  Rows rows;
+  const auto made = rows.sch.blockize({rows.matmul, rows.bias});
+  ASSERT_EQ(why(made), "accepted");
+  const Ref<Block> block = rows.sch.get(*made).value_or_throw();
+  EXPECT_EQ(block->name, "matmul_bias_add_o");
+  EXPECT_EQ(block->iter_vars.size(), 1u);
+  EXPECT_EQ(rows.sch.get_child_blocks(*made).value_or_throw().size(), 2u);
+  EXPECT_EQ(rows.difference(), "");
+}
+
+TEST(blockize_blocks, takes_one_block_too) {
+  Rows rows;
+  ASSERT_EQ(why(rows.sch.blockize(std::vector<BlockRV>{rows.bias})), "accepted");
+  EXPECT_EQ(rows.difference(), "");
+}
+
+TEST(blockize_blocks, refuses_what_would_take_others_in_or_cut_a_reduction) {
+  Rows rows;
+  EXPECT_EQ(why(rows.sch.blockize({rows.matmul, rows.relu})),
+            "cannot make a block of several: block 'bias_add' among them would be in it too");
+  EXPECT_EQ(why(rows.sch.blockize(std::vector<BlockRV>{rows.matmul})),
+            "cannot make a block of several: loop 'ax_vk' around them drives a reduce axis of block 'matmul'");
+  EXPECT_EQ(why(rows.sch.blockize(std::vector<BlockRV>{})), "blockize needs at least one block");
+}
+
 }  // namespace
 }  // namespace lathe::schedule

@@ -116,6 +116,8 @@ Result<Edit> pad_einsum(const Program& program, Id id, const std::vector<int64_t
   std::vector<bool> grows;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     const Expr& extent = block.iter_vars[i]->dom.extent;
+    if (is_int(extent, 0))  // nothing is written, and the copy out would read it
+      return problem(codes::region, fmt::format("axis '{}' is empty", block.iter_vars[i]->var->name));
     extents.push_back(analyzer.simplify(ceildiv(extent, int64(padding[i])) * padding[i]));
     grows.push_back(!analyzer.can_prove_equal(extents[i], extent));
     if (!grows[i] || block.iter_vars[i]->type == IterType::spatial) continue;

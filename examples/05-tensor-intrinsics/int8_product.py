@@ -1,0 +1,140 @@
+"""A product of bytes, C = A @ B summed up in 32 bits, brought to the machine's own instructions for it, step by step.
+
+    python examples/05-tensor-intrinsics/int8_product.py [SIZE]
+
+With AMX the last steps use its tiles, with AVX-512 VNNI its dot products; elsewhere the loops stay loops.
+"""
+
+import sys
+
+import numpy as np
+
+import lathe
+from lathe import tir
+from lathe.script import tir as T
+from lathe.tir.tensor_intrin import offered, x86
+
+
+def product(n):
+    """C = A @ B of n x n matrices, as anybody would write it; A counts from 0, B has a sign."""
+
+    @T.prim_func
+    def main(A: T.Buffer((n, n), "uint8"), B: T.Buffer((n, n), "int8"), C: T.Buffer((n, n), "int32")):
+        for i, j, k in T.grid(n, n, n):
+            with T.block("product"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] += T.cast(A[vi, vk], "int32") * T.cast(B[vk, vj], "int32")
+
+    return main
+
+
+class Race:
+    """Runs the schedule's program after each step and says how fast it is."""
+
+    def __init__(self, n):
+        rng = np.random.default_rng(0)
+        self.a = rng.integers(0, 256, (n, n)).astype("uint8")
+        self.b = rng.integers(-128, 128, (n, n)).astype("int8")
+        self.c = np.empty((n, n), "int32")
+        self.wanted = (self.a.astype("float64") @ self.b.astype("float64")).astype("int32")
+        self.work = 2 * n**3
+
+    def measure(self, step, schedule):
+        """One line: the step, its time, and its speed."""
+        built = lathe.build(schedule.mod)
+        built["main"](self.a, self.b, self.c)
+        np.testing.assert_array_equal(self.c, self.wanted)
+        time = built.time_evaluator("main", lathe.cpu(), number=1, repeat=5, min_repeat_ms=50)(self.a, self.b, self.c)
+        print(f"{step:48} {time.min * 1e3:9.3f} ms  {self.work / time.min / 1e9:8.1f} GOP/s")
+
+
+def loops(race, n):
+    """What loops alone give."""
+    sch = tir.Schedule(product(n))
+    race.measure("as it is written", sch)
+    _, j, k = sch.get_loops("product")
+    j0, j1 = sch.split(j, [None, 64])
+    sch.reorder(j0, k, j1)
+    sch.decompose_reduction("product", k)
+    sch.vectorize(sch.split(j1, [None, 16])[1])
+    race.measure("rows of B are walked along, 16 columns at once", sch)
+
+
+def dot_products(race, n):
+    """Each instruction adds, for 16 columns, four neighbours along k: B is packed so that they lie together."""
+    sch = tir.Schedule(product(n))
+    block = sch.get_block("product")
+    packed = sch.reindex_cache_read(block, 1, "global", lambda i, j, k: (j // 16, k // 4, j % 16, k % 4))
+    j, k = sch.get_loops(packed)[-2:]
+    i, j, k = sch.get_loops(block)
+    j0, j1 = sch.split(j, [None, 16])
+    k0, k1 = sch.split(k, [None, 4])
+    sch.reorder(i, j0, k0, j1, k1)
+    sch.decompose_reduction(block, k0)
+    sch.tensorize(j1, x86.VNNI_DOT_16x4_INTRIN)
+    race.measure("dot products of VNNI", sch)
+
+    # Eight rows of two vectors are summed up in registers.
+    sch = tir.Schedule(product(n))
+    block = sch.get_block("product")
+    sch.reindex_cache_read(block, 1, "global", lambda i, j, k: (j // 16, k // 4, j % 16, k % 4))
+    written = sch.cache_write(block, 0, "register")
+    i, j, k = sch.get_loops(block)
+    i0, i1 = sch.split(i, [None, 8])
+    j0, j1, j2 = sch.split(j, [None, 2, 16])
+    k0, k1 = sch.split(k, [None, 4])
+    sch.reorder(j0, i0, k0, i1, j1, j2, k1)
+    sch.reverse_compute_at(written, i0)
+    init = sch.decompose_reduction(block, k0)
+    sch.split(sch.get_loops(written)[-1], [None, 16])
+    for each in (init, written):
+        row, vectors, lanes = sch.get_loops(each)[-3:]
+        sch.unroll(row)
+        sch.unroll(vectors)
+        sch.vectorize(lanes)
+    sch.unroll(i1)
+    sch.unroll(j1)
+    sch.tensorize(j2, x86.VNNI_DOT_16x4_INTRIN)
+    race.measure("tiles of 8 x 32 in registers", sch)
+
+
+def tiles(race, n):
+    """Blocks of 32 x 32 results in the tile registers of AMX, over the whole of k."""
+
+    def tensorized(pack_a):
+        sch = tir.Schedule(product(n))
+        block = sch.get_block("product")
+        sch.reindex_cache_read(block, 1, "global", lambda i, j, k: (j // 32, k // 4, j % 32, k % 4))
+        if pack_a:
+            sch.reindex_cache_read(block, 0, "global", lambda i, j, k: (i // 32, i % 32, k))
+        i, j, k = sch.get_loops(block)
+        i0, i1 = sch.split(i, [None, 32])
+        j0, j1 = sch.split(j, [None, 32])
+        k0, k1 = sch.split(k, [None, 64])
+        sch.reorder(j0, i0, i1, j1, k0, k1)
+        sch.tensorize(i1, x86.AMX_DOT_32x32_U8S8S32_INTRIN)
+        return sch
+
+    race.measure("tiles of AMX", tensorized(False))
+
+
+def main(n):
+    race = Race(n)
+    loops(race, n)
+    here = offered()
+    if x86.VNNI_DOT_16x4_INTRIN in here:
+        dot_products(race, n)
+    if x86.AMX_DOT_32x32_U8S8S32_INTRIN in here:
+        tiles(race, n)
+
+    sch = tir.Schedule(product(n))
+    try:
+        sch.tensorize(sch.get_loops("product")[0], x86.VNNI_DOT_16x4_INTRIN)
+    except lathe.ScheduleError as refusal:
+        print(f"\nWhat is not what an intrinsic does is refused:\n  {refusal}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 256)
