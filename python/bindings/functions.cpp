@@ -1,7 +1,5 @@
 #include "driver/functions.h"
 
-#include <nanobind/stl/shared_ptr.h>
-
 #include <deque>
 
 #include "nodes.h"
@@ -36,9 +34,9 @@ void take(Given& given, const nb::tuple& objects) {
 }
 
 Built build(const ir::IRModule& module, const std::string& target, const std::vector<std::string>& disabled_passes,
-            std::shared_ptr<tir::Context> context) {
+            const std::shared_ptr<tir::Context>& context) {
   driver::CompileOptions options;
-  options.context = std::move(context);
+  options.context = context;
   options.target = target::parse_target(target).value_or_throw();
   options.disabled_passes.insert(disabled_passes.begin(), disabled_passes.end());
   options.cancelled = is_interrupted;

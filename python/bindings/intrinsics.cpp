@@ -1,10 +1,10 @@
-#include <nanobind/stl/shared_ptr.h>
-
 #include "nodes.h"
 #include "tir/intrinsics/library.h"
 
 namespace lathe::python {
 namespace {
+
+using ContextRef = std::shared_ptr<tir::Context>;
 
 tir::Function function_of(nb::handle object, const char* what) {
   const ir::NodeRef node = node_of(object);
@@ -15,25 +15,25 @@ tir::Function function_of(nb::handle object, const char* what) {
 }  // namespace
 
 void bind_intrinsics(nb::module_& m) {
-  nb::class_<tir::Context>(m, "Context", "What users register; lathe.tir owns the one that is used by itself.")
-      .def(nb::init<>())
+  nb::class_<ContextRef>(m, "Context", "What users register; lathe.tir owns the one that is used by itself.")
+      .def("__init__", [](ContextRef* made) { new (made) ContextRef(std::make_shared<tir::Context>()); })
       .def(
           "add_intrin",
-          [](tir::Context& context, const std::string& name, nb::handle desc, nb::handle impl, bool replace) {
-            unwrap(context.add(name, {function_of(desc, "desc"), function_of(impl, "impl")}, replace));
+          [](const ContextRef& context, const std::string& name, nb::handle desc, nb::handle impl, bool replace) {
+            unwrap(context->add(name, {function_of(desc, "desc"), function_of(impl, "impl")}, replace));
           },
           nb::arg("name"), nb::arg("desc"), nb::arg("impl"), nb::arg("replace"))
       .def(
           "find_intrin",
-          [](const tir::Context& context, const std::string& name) -> nb::object {
-            const auto found = context.find(name);
+          [](const ContextRef& context, const std::string& name) -> nb::object {
+            const auto found = context->find(name);
             if (!found) return nb::none();
             return nb::make_tuple(node_object(found->description), node_object(found->implementation));
           },
           nb::arg("name"))
-      .def("intrin_names", [](const tir::Context& context) {
+      .def("intrin_names", [](const ContextRef& context) {
         nb::list names;
-        for (const std::string& name : context.names()) names.append(name);
+        for (const std::string& name : context->names()) names.append(name);
         return names;
       });
   m.def(

@@ -1,5 +1,3 @@
-#include <nanobind/stl/shared_ptr.h>
-
 #include "nodes.h"
 #include "schedule/instruction.h"
 
@@ -108,8 +106,8 @@ void bind_schedule(nb::module_& m) {
   nb::class_<Schedule>(m, "ScheduleState", "A module under transformation; lathe.tir.Schedule is what users see.")
       .def_static(
           "create",
-          [](const ir::IRModule& module, bool enable_check, std::shared_ptr<tir::Context> context) {
-            return unwrap(Schedule::create(module, {.enable_check = enable_check, .context = std::move(context)}));
+          [](const ir::IRModule& module, bool enable_check, const std::shared_ptr<tir::Context>& context) {
+            return unwrap(Schedule::create(module, {.enable_check = enable_check, .context = context}));
           },
           nb::arg("module"), nb::arg("enable_check"), nb::arg("context"))
       .def("copy", [](const Schedule& schedule) { return Schedule(schedule); })

@@ -215,8 +215,8 @@ Result<BuiltFunctions::Call> BuiltFunctions::prepare(const std::string& name, co
   BoundArguments bound = TRY(bind_arguments(*signature, arguments, entry.scalars));
   std::function<Status()> interpreted;
   if (!entry.kernel)
-    interpreted = [=, function = lowered_.find_as<tir::PrimFunc>(name)] {
-      return interpret_call(*signature, function, arguments, intrins_.get());
+    interpreted = [=, function = lowered_.find_as<tir::PrimFunc>(name), intrins = intrins_] {
+      return interpret_call(*signature, function, arguments, intrins.get());
     };
   return Call{entry.kernel,
               interpreted,

@@ -288,8 +288,10 @@ class Schedule:
         return self._run("sample_perfect_tile", [loop], options)
 
     def sample_compute_location(self, block, decision=None):
-        """A place to compute a block at, drawn from those where compute_at is legal: the number of a loop around its first
-        consumer, -1 for where it is, or -2 for inlined."""
+        """A place to compute a block at, drawn from those where compute_at is legal.
+
+        decision: the number of a loop around the block's first consumer, -1 for where it is, or -2 for inlined.
+        """
         block = self._block(block)
         if decision is None:
             places = self._state.compute_locations(block.index)

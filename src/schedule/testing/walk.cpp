@@ -356,7 +356,8 @@ class Walk {
 
   std::string difference(const Function& after) {
     for (const Symbols& symbols : start_.symbols) {
-      const std::string found = tir::testing::difference(start_.function, after, random_(), symbols, row_intrins().get());
+      const std::string found =
+          tir::testing::difference(start_.function, after, random_(), symbols, row_intrins().get());
       if (!found.empty()) return found;
     }
     return {};

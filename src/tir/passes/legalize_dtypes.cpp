@@ -53,8 +53,9 @@ class HalfArithmetic : public TirRewriter {
   }
 
   static Expr widened_call(const Call& n, const Expr& e) {
-    const Intrinsic* const moves[] = {&intrinsic::if_then_else, &intrinsic::reinterpret, &intrinsic::undef,
-                                      &intrinsic::likely, &intrinsic::call_llvm_pure_intrin};
+    const Intrinsic* const moves[] = {&intrinsic::if_then_else, &intrinsic::reinterpret,
+                                      &intrinsic::undef,        &intrinsic::likely,
+                                      &intrinsic::address_of,   &intrinsic::call_llvm_pure_intrin};
     if (n.op->effect != Effect::pure || std::find(std::begin(moves), std::end(moves), n.op) != std::end(moves))
       return e;
     bool any = is_half(n.dtype);

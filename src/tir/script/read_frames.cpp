@@ -4,7 +4,6 @@
 namespace lathe::tir {
 
 using script::Arguments;
-namespace codes = script::codes;
 using script::syntax::ExprKind;
 using script::syntax::StmtKind;
 
@@ -12,7 +11,7 @@ using script::syntax::StmtKind;
 
 // tx = T.env_thread("threadIdx.x"): a variable that T.launch_thread gives its domain.
 bool FunctionReader::env_thread(const Syntax& target, const Syntax& call) {
-  if (target.kind != ExprKind::name) fail(codes::misplaced, target, "a thread's variable is a name");
+  if (target.kind != ExprKind::name) fail(script::codes::misplaced, target, "a thread's variable is a name");
   const Arguments arguments(*this, call);
   arguments.check(2, {"thread_tag", "dtype"});
   const Syntax* t = arguments.find(1, "dtype");
@@ -34,7 +33,7 @@ std::function<Stmt(Stmt)> FunctionReader::launch_thread(const Syntax& call, cons
   if (variable) {
     const auto it = env_threads_.find(variable.get());
     if (it == env_threads_.end())
-      fail(codes::wrong_arguments, thread, "'" + variable->name + "' is no thread; T.env_thread makes one");
+      fail(script::codes::wrong_arguments, thread, "'" + variable->name + "' is no thread; T.env_thread makes one");
     tag = it->second;
     known = variable->name;
     t = variable->dtype;
@@ -44,7 +43,8 @@ std::function<Stmt(Stmt)> FunctionReader::launch_thread(const Syntax& call, cons
   }
   const Syntax& at = arguments.need(1, "extent");
   const Expr extent = variable ? expr_of(at, t, "the number of threads") : expr(at);
-  if (!extent->dtype.is_integer()) fail(codes::dtype_mismatch, at, "a number of threads is no " + extent->dtype.str());
+  if (!extent->dtype.is_integer())
+    fail(script::codes::dtype_mismatch, at, "a number of threads is no " + extent->dtype.str());
   const Var v = make<VarNode>(known, extent->dtype);
   const Expr zero = constant(extent->dtype, int64_t{0});
   domains_[v.get()] = Range{zero, extent};
@@ -71,12 +71,12 @@ Stmt FunctionReader::branch_frames(const Syntax& call, const Line& s) {
     at.begin = part->begin;
     at.end = part->head_end;
     if (path != "tir.Then" && path != "tir.Else")
-      fail(codes::misplaced, at, "T.If holds 'with T.Then()' and 'with T.Else()' only");
+      fail(script::codes::misplaced, at, "T.If holds 'with T.Then()' and 'with T.Else()' only");
     Stmt& chosen = cases[path == "tir.Else"];
-    if (chosen) fail(codes::defined_twice, at, "the branch has this case already");
+    if (chosen) fail(script::codes::defined_twice, at, "the branch has this case already");
     chosen = scoped_suite(part->body);
   }
-  if (!cases[0]) fail(codes::misplaced, call, "T.If has no 'with T.Then()'");
+  if (!cases[0]) fail(script::codes::misplaced, call, "T.If has no 'with T.Then()'");
   return placed(Stmt(make<IfThenElse>(holds, cases[0], cases[1])), s);
 }
 
@@ -96,7 +96,7 @@ const script::syntax::Expr* root_name(const script::syntax::Expr& e) {
 
 void FunctionReader::expand(const Syntax& call, const Line& def, FunctionReader& reader, Suite& into) {
   if (macro_depth_ >= most_macros)
-    fail(codes::too_deep, call,
+    fail(script::codes::too_deep, call,
          "macros call one another more than " + std::to_string(most_macros) + " deep at '" + def.name + "'");
   reader.macro_depth_ = macro_depth_ + 1;
   reader.params_ = params_;
@@ -108,18 +108,18 @@ void FunctionReader::expand(const Syntax& call, const Line& def, FunctionReader&
   reader.env_threads_ = env_threads_;
   const Arguments arguments(*this, call);
   if (arguments.count() > def.parameters.size())
-    fail(codes::wrong_arguments, call,
+    fail(script::codes::wrong_arguments, call,
          "macro '" + def.name + "' takes " + std::to_string(def.parameters.size()) + " arguments, not " +
              std::to_string(arguments.count()));
   for (const auto& [key, argument] : arguments.keywords)
     if (std::none_of(def.parameters.begin(), def.parameters.end(), [&](const auto& p) { return p.name == key; }))
-      fail(codes::wrong_arguments, *argument, "macro '" + def.name + "' has no parameter '" + key + "'");
+      fail(script::codes::wrong_arguments, *argument, "macro '" + def.name + "' has no parameter '" + key + "'");
   // All arguments are read before any parameter is defined: a parameter's name may be one of the arguments'.
   std::vector<Value> values;
   for (size_t i = 0; i < def.parameters.size(); ++i) {
     const script::syntax::Parameter& p = def.parameters[i];
     if (p.name == "self" && i == 0 && arguments.count() + arguments.keywords.size() + 1 == def.parameters.size())
-      fail(codes::wrong_arguments, call, "macros of objects are called with the object: m(self, …)");
+      fail(script::codes::wrong_arguments, call, "macros of objects are called with the object: m(self, …)");
     const Syntax* argument = arguments.find(i, p.name);
     if (!argument && !p.default_value) arguments.need(i, p.name);
     values.push_back(argument ? value(*argument) : reader.value(*p.default_value));
@@ -129,7 +129,7 @@ void FunctionReader::expand(const Syntax& call, const Line& def, FunctionReader&
     reader.scope.define(def.parameters[i].name, std::move(values[i]), def.parameters[i].begin, def.parameters[i].end);
   for (const Line* s : def.body) {
     if (s->kind == StmtKind::return_)
-      fail(codes::misplaced, call, "macro '" + def.name + "' returns, and macros do not");
+      fail(script::codes::misplaced, call, "macro '" + def.name + "' returns, and macros do not");
     reader.line(*s, into);
   }
   reader.scope.pop();
@@ -161,7 +161,7 @@ bool FunctionReader::macro_call(const Syntax& call, Suite& into) {
   const auto source = std::make_shared<const support::SourceText>(std::move(macro->text));
   script::syntax::Tree tree = script::syntax::parse(source, macro->indented);
   if (tree.body.size() != 1 || tree.body[0]->kind != StmtKind::function)
-    fail(codes::misplaced, call, "the macro's text is no function");
+    fail(script::codes::misplaced, call, "the macro's text is no function");
   script::ParseOptions options;
   options.host = macro->hygienic ? macro->host.get() : context.options.host;
   options.constants = context.options.constants;

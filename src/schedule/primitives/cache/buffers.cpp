@@ -48,9 +48,17 @@ Buffer cache_of(const Buffer& buffer, const std::string& scope_name) {
   });
 }
 
+bool is_inside(const Block* inner, const Block& block) {
+  bool found = inner == &block;
+  if (inner && !found)
+    each_statement(block.init ? seq({block.init, block.body}) : block.body,
+                   [&](const Stmt& s) { found = found || s.as<Block>() == inner; });
+  return found;
+}
+
 bool touched_by_others(const Stmt& s, const Buffer& buffer, const Block& block) {
   for (const Access& access : accesses(s))
-    if (access.buffer == buffer && access.block != &block) return true;
+    if (access.buffer == buffer && !is_inside(access.block, block)) return true;
   return false;
 }
 

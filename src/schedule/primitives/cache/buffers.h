@@ -15,7 +15,10 @@ std::optional<Diagnostic> refuse_fixed(const PrimFunc& function, const Buffer& b
 // A buffer for a copy of `buffer` in another scope, compact: "A_local".
 Buffer cache_of(const Buffer& buffer, const std::string& scope_name);
 
-// Whether a block other than `block` touches the buffer in `s`.
+// Whether it is the block, or one inside it.
+bool is_inside(const Block* inner, const Block& block);
+
+// Whether a block other than `block` and those inside it touches the buffer in `s`.
 bool touched_by_others(const Stmt& s, const Buffer& buffer, const Block& block);
 
 // Where on the path to a block the largest statement is, within its scope, in which the block alone touches the buffer.

@@ -44,7 +44,8 @@ Result<Edit> read_through(const Program& program, const Path& path, size_t at, c
   for (const Access& access : all)
     if (access.buffer == buffer && access.opaque)
       return problem(codes::region, fmt::format("the address of '{}' is taken", buffer->name));
-  auto region = touched(all, [&](const Access& access) { return access.buffer == buffer && access.block == &block; });
+  auto region =
+      touched(all, [&](const Access& access) { return access.buffer == buffer && is_inside(access.block, block); });
   const bool parameter = !allocating_block(*program.function, buffer);
   // Of a parameter, more may be read than the block does.
   auto bounds = bounds_of(*path.back().as<BlockRealize>(), buffer);

@@ -83,6 +83,12 @@ class Matcher {
   // The loop runs once, so that its variable is a number.
   static bool is_unit(const Stmt& s) { return s.is<For>() && is_int(s.as<For>()->extent, 1); }
 
+  // The loop runs as often as the program's will say.
+  bool is_open(const Stmt& s) const {
+    const auto* symbol = s.is<For>() ? s.as<For>()->extent.as<VarNode>() : nullptr;
+    return symbol && !now_.values.count(Var(symbol));
+  }
+
   bool loop(const For& d, const For& p);
   bool block(const BlockRealize& d, const BlockRealize& p);
   bool initial(const BlockRealize& d, const BlockRealize& p);
@@ -99,7 +105,7 @@ class Matcher {
 };
 
 bool Matcher::statement(const Stmt& d, const Stmt& p) {
-  if (is_unit(p) && !is_unit(d)) {
+  if (is_unit(p) && !is_unit(d) && !is_open(d)) {
     now_.program[p.as<For>()->loop_var] = of_program(p.as<For>()->min);
     return statement(d, p.as<For>()->body);
   }
@@ -201,7 +207,16 @@ bool Matcher::initial(const BlockRealize& d, const BlockRealize& p) {
   return statement(d.block->init, p.block->init);
 }
 
-bool Matcher::value(const Expr& d, const Expr& p) {
+// A constant of another type is a constant.
+Expr folded(const Expr& e) {
+  const auto* converted = e.as<Cast>();
+  return converted && (converted->value.is<IntImm>() || converted->value.is<FloatImm>())
+             ? ir::cast(converted->dtype, converted->value)
+             : e;
+}
+
+bool Matcher::value(const Expr& given_d, const Expr& given_p) {
+  const Expr d = folded(given_d), p = folded(given_p);
   if (d->dtype != p->dtype)
     return differs(d, p, fmt::format("a value of {} and one of {}", d->dtype.str(), p->dtype.str()));
   if (const auto* a = d.as<BufferLoad>()) {

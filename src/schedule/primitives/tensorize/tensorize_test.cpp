@@ -49,7 +49,8 @@ struct TiledProduct {
   std::vector<LoopRV> loops;
 
   explicit TiledProduct(const tir::TensorIntrin& intrin, bool decompose = true)
-      : context(context_with("tile", intrin)), sch(Schedule::create(original, "main", {.context = context}).value_or_throw()) {
+      : context(context_with("tile", intrin)),
+        sch(Schedule::create(original, "main", {.context = context}).value_or_throw()) {
     const BlockRV block = sch.get_block("matmul").value_or_throw();
     const auto l = sch.get_loops(block).value_or_throw();
     const auto i = sch.split(l[0], {Factor(), int64_t{4}}).value_or_throw();
@@ -191,6 +192,14 @@ TEST(tensorize, refuses_another_type_scope_or_layout) {
             "cannot use intrinsic 'tile': 'A' need not begin at a multiple of 4 elements in 'A'");
   EXPECT_EQ(with_implementation("A: T.Buffer((4, 5), \"float32\", strides=[10, 1], offset_factor=5)" + others, ""),
             "accepted");
+}
+
+TEST(tensorize, refuses_by_a_code_of_its_own) {
+  TiledProduct tiled(tile(), false);
+  const auto refused = tiled.sch.tensorize(tiled.loops[0], "tile");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.diagnostics()[0].code.name, "schedule-intrin-mismatch");
+  EXPECT_EQ(refused.diagnostics()[0].notes.size(), 2u);
 }
 
 TEST(tensorize, refuses_what_is_not_registered) {
