@@ -27,7 +27,7 @@ Buffer FunctionReader::make_buffer(const Arguments& arguments, size_t first, con
   std::vector<Expr> shape = expr_list(arguments.need(first, "shape"), "a shape");
   for (const Expr& extent : shape)
     if (const auto known = as_int(extent); known && *known < 0)
-      fail(codes::wrong_arguments, arguments.need(first, "shape"),
+      fail(script::codes::wrong_arguments, arguments.need(first, "shape"),
            "an extent is not negative, as " + std::to_string(*known) + " is");
   const Syntax* t = arguments.find(first + 1, "dtype");
   const DType element = t ? dtype(*t, "a buffer") : DType::float32();
