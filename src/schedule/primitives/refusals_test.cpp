@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/testing/programs.h"
+#include "tir/script/dialect.h"
 #include "tir/testing/differential.h"
 
 namespace lathe::schedule {
@@ -407,6 +408,40 @@ TEST(refusals, of_placements_behind_a_tail) {
   EXPECT_EQ(reason(s.schedule.reverse_compute_at(s.block, unit)),
             "cannot compute block 'second' at loop 'ax_vi': where its predicate ends its own loops could not be told");
   EXPECT_EQ(tir::testing::difference(f, s.schedule.mod().find_as<PrimFunc>("main"), 1), "");
+}
+
+// A part of a loop does not become more than that part where it is computed for its reader.
+TEST(refusals, of_placing_more_than_a_part) {
+  const Function f = testing::dense(int64(8), int64(6), int64(4));
+  Start s(f, "bias_add");
+  ASSERT_TRUE(s.schedule.loop_partition(s.loops[1], {int64_t{1}, Factor()}));
+  const BlockRV relu = s.schedule.get_block("relu").value_or_throw();
+  const LoopRV column = s.schedule.get_loops(relu).value_or_throw()[1];
+  EXPECT_EQ(reason(s.schedule.compute_at(s.block, column)), "accepted") << "only where the part is read";
+  EXPECT_EQ(tir::testing::difference(f, s.schedule.mod().find_as<PrimFunc>("main"), 1), "");
+  const std::string text = tir::function_text(s.schedule.mod().find_as<PrimFunc>("main"));
+  EXPECT_NE(text.find("T.where(j < 1)"), std::string::npos) << text;
+}
+
+// A[v + 1] doubled for v below 2, of four elements: its copy holds two, and of those no more may be copied on.
+TEST(refusals, of_copying_what_was_never_written) {
+  Builder b;
+  const Buffer a = b.output("A", {int64(4)});
+  const Var i = ir::var("i"), vi = ir::var("vi");
+  const std::vector<Expr> at{vi + 1};
+  const Ref<Block> block =
+      make<Block>(std::vector<IterVar>{make<IterVarNode>(Range{int64(0), int64(2)}, vi, IterType::spatial)},
+                  std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
+                  std::vector<BufferRegion>{point_region(a, at)}, std::vector<BufferRegion>{point_region(a, at)},
+                  std::string("double"), Stmt{}, Stmt(make<BufferStore>(a, load(a, at) + load(a, at), at, Expr())));
+  b.add(make<For>(i, int64(0), int64(2), ForKind::serial,
+                  Stmt(make<BlockRealize>(std::vector<Expr>{i}, boolean(true), block))));
+  Start s(b.build(), "double");
+  const BlockRV out = s.schedule.cache_inplace(s.block, 0, "local").value_or_throw()[1];
+  const LoopRV elements = s.schedule.get_loops(out).value_or_throw()[0];
+  const std::vector<LoopRV> parts = s.schedule.split(elements, {int64_t{3}, Factor(), int64_t{2}}).value_or_throw();
+  EXPECT_EQ(reason(s.schedule.read_at(parts[0], out, 0, "local")),
+            "cannot cache what block 'A_out' reads: which elements of 'A_local' it reads is not an exact region");
 }
 
 TEST(refusals, of_maps_of_caches) {

@@ -8,7 +8,7 @@ class Source {
  public:
   explicit Source(std::mt19937& random) : random_(random) {}
 
-  Function program() {
+  Function program(const RandomProgramOptions& options) {
     const size_t rank = 1 + pick(3);
     std::vector<int64_t> shape;
     for (size_t d = 0; d < rank; ++d) shape.push_back(extent());
@@ -16,6 +16,12 @@ class Source {
     values_.push_back({builder_.input("X1", exprs(shape), DType::int_(32)), shape});
     const size_t count = 1 + pick(4);
     for (size_t i = 0; i < count; ++i) block(i, i + 1 == count);
+    for (size_t i = 0; options.reads_everything && i < values_.size(); ++i) {
+      const Value value = values_[i];
+      if (value.read || builder_.is_parameter(value.buffer)) continue;
+      const Buffer kept = builder_.output(fmt::format("K{}", i), exprs(value.shape), DType::int_(32));
+      builder_.compute(kept->name, kept, [&](const std::vector<Expr>& at) { return load(value.buffer, at); });
+    }
     return builder_.build();
   }
 
@@ -23,6 +29,7 @@ class Source {
   struct Value {
     Buffer buffer;
     std::vector<int64_t> shape;
+    bool read = false;
   };
   size_t pick(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
   int64_t extent() {
@@ -59,7 +66,8 @@ class Source {
 
   void block(size_t number, bool last) {
     const std::string name = fmt::format("B{}", number);
-    const Value source = values_[pick(3) ? values_.size() - 1 : pick(values_.size())];
+    const size_t from = pick(3) ? values_.size() - 1 : pick(values_.size());
+    const Value source = values_[from];
     const std::vector<int64_t>& shape = source.shape;
     Value result{{}, shape};
     switch (pick(6)) {
@@ -125,6 +133,7 @@ class Source {
         });
       }
     }
+    values_[from].read = true;
     values_.push_back(result);
   }
 
@@ -135,6 +144,8 @@ class Source {
 
 }  // namespace
 
-Function random_program(std::mt19937& random) { return Source(random).program(); }
+Function random_program(std::mt19937& random, const RandomProgramOptions& options) {
+  return Source(random).program(options);
+}
 
 }  // namespace lathe::schedule::testing

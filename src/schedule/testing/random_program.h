@@ -8,6 +8,10 @@
 namespace lathe::schedule::testing {
 
 // Two to five blocks: elementwise with broadcast, shift or transposition, padding, reductions over one or two axes.
-Function random_program(std::mt19937& random);
+struct RandomProgramOptions {
+  // An output is made of every value that no block reads. On what nobody reads, every step would be right.
+  bool reads_everything = false;
+};
+Function random_program(std::mt19937& random, const RandomProgramOptions& options = {});
 
 }  // namespace lathe::schedule::testing

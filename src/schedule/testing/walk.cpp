@@ -90,7 +90,7 @@ class Walk {
 
   RandomNests program() {
     if (pick(2)) return random_nests(random_);
-    return {random_program(random_), {{}}};
+    return {random_program(random_, {.reads_everything = true}), {{}}};
   }
 
   size_t pick(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
@@ -372,12 +372,18 @@ class Walk {
     const Diagnostics refused = a.run(changed);
     Tally& tally = tallies_[name];
     ++tally.tried;
+    // Of a program in which nothing runs, nothing is learned.
+    const Id block = c->schedule.get(c->block).value_or_throw()->id;
+    const bool trivial = std::all_of(start_.symbols.begin(), start_.symbols.end(), [&](const Symbols& symbols) {
+      return instances_run(c->schedule.function(), block, symbols) == 0;
+    });
     if (!refused.empty()) {
       if (refused[0].message.empty()) return name + " refuses without a reason";
-      if (options_.judges) judge(a, *c, refused, tally);
+      if (options_.judges && !trivial) judge(a, *c, refused, tally);
+      tally.trivial += trivial;
       return {};
     }
-    ++tally.accepted;
+    ++(trivial ? tally.trivial : tally.accepted);
     const ir::IRModule before = schedule_.mod();
     schedule_ = std::move(changed);
     const std::string wrong = ids(schedule_.function());
@@ -483,12 +489,12 @@ std::string walk(uint64_t seed, Tallies& tallies, const WalkOptions& options) {
 }
 
 std::string table(const Tallies& tallies, bool with_examples) {
-  std::string rows = fmt::format("{:24} {:>6} {:>8} {:>9} {:>7} {:>5} {:>9} {:>7}\n", "primitive", "tried", "accepted",
-                                 "cannot be", "illegal", "legal", "undecided", "refused");
+  std::string rows = fmt::format("{:24} {:>6} {:>8} {:>7} {:>9} {:>7} {:>5} {:>9} {:>7}\n", "primitive", "tried",
+                                 "accepted", "trivial", "cannot be", "illegal", "legal", "undecided", "refused");
   Tally all;
   const auto row = [](const std::string& name, const Tally& t) {
-    return fmt::format("{:24} {:6} {:8} {:9} {:7} {:5} {:9} {:6.1f}%\n", name, t.tried, t.accepted, t.cannot_be,
-                       t.illegal, t.legal, t.undecided, 100 * t.share_refused());
+    return fmt::format("{:24} {:6} {:8} {:7} {:9} {:7} {:5} {:9} {:6.1f}%\n", name, t.tried, t.accepted, t.trivial,
+                       t.cannot_be, t.illegal, t.legal, t.undecided, 100 * t.share_refused());
   };
   for (const auto& [name, t] : tallies) {
     rows += row(name, t);
@@ -496,6 +502,7 @@ std::string table(const Tallies& tallies, bool with_examples) {
       rows += fmt::format("    {:4} {}\n{}", known.count, reason, with_examples ? known.example : "");
     all.tried += t.tried;
     all.accepted += t.accepted;
+    all.trivial += t.trivial;
     all.cannot_be += t.cannot_be;
     all.illegal += t.illegal;
     all.legal += t.legal;

@@ -11,6 +11,7 @@ namespace lathe::schedule::testing {
 // What became of the attempts at one primitive.
 struct Tally {
   int tried = 0, accepted = 0;
+  int trivial = 0;    // of a program in which the block never runs, accepted or not
   int cannot_be = 0;  // refused, and so it is without proofs: arguments or programs that it is not made for
   int illegal = 0;    // refused, and the program that comes of it without proofs is another one
   int legal = 0;      // refused, though the program that comes of it without proofs is the same

@@ -50,7 +50,9 @@ Result<Edit> read_through(const Program& program, const Path& path, size_t at, c
   // Of a parameter, more may be read than the block does.
   auto bounds = bounds_of(*path.back().as<BlockRealize>(), buffer);
   if (parameter) bounds = whole(buffer);
-  if (!region || (!region->exact && !parameter) || !bounds)
+  // Of other memory, what the block does not read need not have a value.
+  const bool known = parameter || (region && region->exact && predicate_is_domain(*path.back().as<BlockRealize>()));
+  if (!region || !known || !bounds)
     return problem(codes::region, fmt::format("which elements of '{}' it reads is not an exact region", buffer->name));
   if (support::flip(cache_read_shifts_region) && !region->dimensions.empty())
     region->dimensions.back().low = region->dimensions.back().low + 1;

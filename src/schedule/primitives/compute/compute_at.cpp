@@ -59,6 +59,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     return std::find(written.begin(), written.end(), buffer) != written.end();
   };
   size_t own_order = 0;
+  bool shares = false;  // others write other parts of what it writes
   for (const Access& access : all)
     if (access.block == block.get()) own_order = access.order;
   const bool reduces = updates_own_element(*block) && block->init && runs_init(realized, loops_above(path)) == true;
@@ -75,6 +76,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
         if (!program.proves) continue;
         // Only what the block does not write itself.
         const Conflict conflict = find_conflict(accesses_of(all, access.buffer, *block), {&access}, {}, {}, any_pair);
+        shares = shares || !conflict;
         if (!conflict) continue;
         Diagnostic refused =
             problem(codes::dependence, fmt::format("'{}' is also written by {}", access.buffer->name, who));
@@ -114,8 +116,10 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   for (size_t i = 0; i < block->iter_vars.size(); ++i) {
     const IterVar& iter = block->iter_vars[i];
     domains.push_back({iter->dom.min, Linear(linear(iter->dom.min + iter->dom.extent - 1)).expr()});
-    // A reduction runs over the part of its axes that its loops ran over.
-    if (iter->type == IterType::spatial || !is_int(realized.predicate, 1)) continue;
+    // A reduction runs over the part of its axes that its loops ran over; so does what others write the rest of.
+    if (shares && !is_int(realized.predicate, 1))
+      return problem(codes::region, "it has a predicate, and others write a part of what it writes");
+    if ((iter->type == IterType::spatial && !shares) || !is_int(realized.predicate, 1)) continue;
     bool exact = true;
     const auto part = interval(realized.iter_values[i], ran, &exact);
     if (!part || (!exact && program.proves)) return problem(codes::region, "its own loops do not run over an interval");
