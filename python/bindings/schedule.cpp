@@ -132,6 +132,19 @@ void bind_schedule(nb::module_& m) {
     return names;
   });
   m.def(
+      "index_map_image",
+      [](const std::string& text, nb::handle extents, nb::handle outputs) {
+        const schedule::IndexMap map = unwrap(schedule::parse_index_map(text));
+        const std::vector<ir::Expr> given = exprs_of(extents);
+        if (given.size() != map.from.size()) throw nb::value_error("a map takes as many extents as indices");
+        const schedule::Image image = unwrap(schedule::image_of(map, given, exprs_of(outputs)));
+        nb::list shape, preimages;
+        for (const ir::Expr& extent : image.extents) shape.append(node_object(extent));
+        for (const ir::Expr& preimage : image.preimages) preimages.append(node_object(preimage));
+        return nb::make_tuple(shape, image.whole, preimages);
+      },
+      nb::arg("text"), nb::arg("extents"), nb::arg("outputs"), "What an index map makes of a box, and its way back.");
+  m.def(
       "replay_trace",
       [](Schedule& schedule, const std::string& text) { unwrap(unwrap(schedule::parse_trace(text)).apply(schedule)); },
       nb::arg("schedule"), nb::arg("text"), "Does what a printed trace says, on another schedule.");

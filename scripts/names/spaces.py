@@ -37,6 +37,7 @@ SPACES = {
     "ir_builder": Space(ir_builder, r"(\bNAME\(|ir_builder import.*\bNAME\b)", False),
     "builder": Space(ir_builder.tir, r"\b[TB]\.NAME\b"),
     "tir": Space(lathe.tir, r"\btir\.NAME\b"),
+    "IndexMap": Space(lathe.tir.IndexMap, _METHOD, False),
     "PrimFunc": Space(lathe.tir.PrimFunc, _METHOD, False),
     "Buffer": Space(lathe.tir.Buffer, _METHOD, False),
     "tir.stmt_functor": Space(lathe.tir.stmt_functor, r"\bstmt_functor\.NAME\b"),

@@ -518,8 +518,27 @@ Value ExprReader::tir_call(const std::string& name, const Syntax& e) {
   if (name == "infinity") return ir::infinity(dtype(arguments.need(0, "dtype"), "T.infinity"));
   if (name == "meta_var") return value(arguments.need(0, "value"));
   if (name == "fabs") return intrinsic_call(intrinsic::abs, arguments);
+  if (name == "vectorlow" || name == "vectorhigh" || name == "vectorcombine") return vector_part(name, arguments);
   if (const Intrinsic* op = find_intrinsic(name)) return intrinsic_call(*op, arguments);
   fail(codes::unknown_function, *e.items[0], "there is no '" + source_text(*e.items[0]) + "' in an expression");
+}
+
+// T.vectorlow(dtype, v), T.vectorhigh(dtype, v): half of the lanes; T.vectorcombine(dtype, a, b): those of both.
+Value ExprReader::vector_part(const std::string& name, const Arguments& arguments) {
+  const bool combines = name == "vectorcombine";
+  arguments.check(combines ? 3 : 2, {"dtype"});
+  const DType wanted = dtype(arguments.need(0, "dtype"), "T." + name);
+  std::vector<Expr> vectors = {expr(arguments.need(1, "vec"))};
+  if (combines) vectors.push_back(expr(arguments.need(2, "vec2")));
+  const int lanes = vectors[0]->dtype.lanes, total = combines ? lanes * 2 : lanes / 2;
+  if (combines && vectors[1]->dtype != vectors[0]->dtype)
+    fail(codes::dtype_mismatch, arguments.call, "the parts of a vector have one type");
+  if ((!combines && lanes % 2 != 0) || wanted != vectors[0]->dtype.element().with_lanes(total))
+    fail(codes::dtype_mismatch, arguments.call,
+         "T." + name + " of " + vectors[0]->dtype.str() + " is not " + wanted.str());
+  std::vector<int64_t> chosen(static_cast<size_t>(total));
+  std::iota(chosen.begin(), chosen.end(), name == "vectorhigh" ? total : 0);
+  return with_origin<ExprNode>(make<Shuffle>(std::move(vectors), std::move(chosen)), origin(arguments.call));
 }
 
 // ---- binders inside expressions ----

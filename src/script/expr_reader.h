@@ -83,6 +83,7 @@ class ExprReader {
   ir::Value typed_literal(ir::DType dtype, const Arguments& arguments);
   ir::Value buffer_method(const ir::Buffer& buffer, const std::string& name, const Arguments& arguments);
   ir::Value access_pointer(const ir::Buffer& buffer, const Arguments& arguments);
+  ir::Value vector_part(const std::string& name, const Arguments& arguments);
   ir::Value let(const Arguments& arguments);
   ir::Value reduce(const Arguments& arguments);
   ir::Value reducer(const Arguments& arguments);

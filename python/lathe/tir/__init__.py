@@ -4,6 +4,7 @@ from ..ir.node import NODE_CLASSES, BaseFunc, ForKind, PrimExpr, Range, Stmt
 from . import buffer as _buffer
 from . import analysis, functor, op, stmt_functor, transform
 from .buffer import decl_buffer
+from .index_map import IndexMap
 from .functor import PyStmtExprMutator, PyStmtExprVisitor
 from ..names import refuser as _refuser
 from .op import all, any, const, convert, indexdiv, indexmod, power  # noqa: A004
@@ -27,8 +28,8 @@ from .tensor_intrin import TensorIntrin  # noqa: E402
 schedule = __import__("sys").modules[__name__ + ".schedule"]
 
 __all__ = [
-    "BaseFunc", "BlockRV", "ForKind", "LoopRV", "PrimExpr", "PyStmtExprMutator", "PyStmtExprVisitor", "Range",
-    "Schedule", "ScheduleError", "SizeVar", "Stmt", "TensorIntrin", "Trace", "all", "analysis", "any", "const",
+    "BaseFunc", "BlockRV", "ForKind", "IndexMap", "LoopRV", "PrimExpr", "PyStmtExprMutator", "PyStmtExprVisitor",
+    "Range", "Schedule", "ScheduleError", "SizeVar", "Stmt", "TensorIntrin", "Trace", "all", "analysis", "any", "const",
     "convert", "decl_buffer", "functor", "indexdiv", "indexmod", "op", "power", "stmt_functor", "tensor_intrin",
     "transform",
 ]  # fmt: skip

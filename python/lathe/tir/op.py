@@ -19,6 +19,9 @@ _FUNCTIONS = {
     "ramp": "ramp(base, stride, lanes): a vector", "Broadcast": "Broadcast(value, lanes): a vector",
     "broadcast": "broadcast(value, lanes): a vector", "Shuffle": "Shuffle(vectors, indices): chosen lanes",
     "min_value": "the smallest finite value of a dtype", "max_value": "the largest finite value of a dtype",
+    "vectorlow": "vectorlow(dtype, v): the first half of the lanes",
+    "vectorhigh": "vectorhigh(dtype, v): the second half of the lanes",
+    "vectorcombine": "vectorcombine(dtype, a, b): the lanes of both",
     "infinity": "infinity of a floating-point dtype", "fabs": "absolute value", "StringImm": "a string",
 }  # fmt: skip
 

@@ -11,7 +11,8 @@ import json
 from .. import _lathe
 from ..errors import ScheduleError
 from ..ir.module import as_module
-from ..ir.node import NODE_CLASSES, BaseFunc, as_expr, show_text
+from ..ir.node import BaseFunc, show_text
+from .index_map import map_text
 from .tensor_intrin import default_context
 from .trace import Trace
 
@@ -235,7 +236,7 @@ class Schedule:
         if parameter == "target" and isinstance(value, (list, tuple)):
             return [self._block(item) for item in value]
         if parameter == "index_map":
-            return ("index_map", value if isinstance(value, str) else _map_text(value))
+            return ("index_map", map_text(value))
         if parameter == "thread_axis" and not isinstance(value, str):
             return value.thread_tag
         if parameter in ("block_or_loop", "target") and not isinstance(value, (LoopRV, BlockRV, list, tuple)):
@@ -328,20 +329,6 @@ _BY_WRITES = {"cache_write", "cache_inplace", "reindex_cache_write", "set_scope"
               "unsafe_set_dtype", "rolling_buffer", "set_axis_separator"}  # fmt: skip
 _BY_KIND = {"reindex", "transform_layout"}
 _BUFFERS = ("read_buffer_index", "write_buffer_index", "buffer_index", "buffer")
-
-
-def _map_text(function):
-    """The text of an index map that is given as a function."""
-    if not callable(function):
-        raise TypeError(f"an index map is a function of indices, not {type(function).__name__}")
-    parameters = inspect.signature(function).parameters.values()
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        raise TypeError("an index map names its indices one by one")
-    indices = [NODE_CLASSES["expr", "Var"](f"i{number}", "int64") for number in range(len(parameters))]
-    results = function(*indices)
-    results = list(results) if isinstance(results, (tuple, list)) else [results]
-    texts = [str(as_expr(result)).replace("T.int64(", "(") for result in results]
-    return f"lambda {', '.join(index.name for index in indices)}: ({', '.join(texts)},)"
 
 
 def _parameters(row):
