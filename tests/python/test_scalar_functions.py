@@ -134,6 +134,7 @@ def test_effects_and_reductions_keep_their_text():
         T.evaluate(T.call_extern("int32", "puts", "text"))
         T.evaluate(T.call_pure_extern("float32", "sqrtf", A[0]))
         T.evaluate(T.call_packed("name", A[0], T.StringImm("text")))
+        T.evaluate(T.call_llvm_intrin("void", "llvm.x86.sse.sfence"))
         T.evaluate(T.address_of(A[0]))
         A[1] = T.undef(dtype="float32")
         with T.attr(T.iter_var(T.int32(), T.Range(0, 4), "thread_index", "threadIdx.x"), "pragma", 1):
