@@ -97,7 +97,7 @@ LATHE_BINARY(Mod, a->dtype);
 // The quotient rounded down, and the remainder that belongs to it (has the sign of b). Python's // and %.
 LATHE_BINARY(FloorDiv, a->dtype);
 LATHE_BINARY(FloorMod, a->dtype);
-// The smaller and the larger. For floats a NaN operand gives NaN (IEEE 754-2019 minimum and maximum).
+// The smaller and the larger. For floats a NaN operand gives NaN, and of -0 and +0 either may come out.
 LATHE_BINARY(Min, a->dtype);
 LATHE_BINARY(Max, a->dtype);
 // Comparisons: bool. Ordered for floats: with a NaN only NE holds.
