@@ -495,6 +495,14 @@ TEST(refusals, of_padding) {
   Start empty(testing::matmul(int64(4), int64(4), int64(0)), "matmul");
   EXPECT_NE(reason(empty.schedule.pad_einsum(empty.block, {3, 3, 3})).find("axis 'vk' is empty"), std::string::npos);
   EXPECT_EQ(reason(product.schedule.pad_einsum(product.block, {3, 4, 5})), "accepted");
+  Builder b;
+  const Buffer x = b.input("X", {int64(1)}), t = b.inner("T", {int64(1)}), y = b.output("Y", {int64(1)});
+  b.compute("twice", t, [&](const std::vector<Expr>& i) { return load(x, i) + load(x, i); });
+  b.compute("out", y, [&](const std::vector<Expr>& i) { return load(t, i) + load(t, i); });
+  Start only(b.build(), "twice");
+  ASSERT_TRUE(only.schedule.transform_layout(only.block, {.writes = true}, map_of("lambda i: (i % 3, i // 3)")));
+  EXPECT_EQ(reason(only.schedule.pad_einsum(only.block, {2})),
+            "cannot pad block 'twice': its axis 'vi' does not index what it writes");
   Start most(testing::softmax(int64(4), int64(6)), "max");
   EXPECT_EQ(reason(most.schedule.pad_einsum(most.block, {1, 4})),
             "cannot pad block 'max': zeros along its axis 'vk' could change the result");

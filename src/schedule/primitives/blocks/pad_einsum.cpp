@@ -120,7 +120,14 @@ Result<Edit> pad_einsum(const Program& program, Id id, const std::vector<int64_t
       return problem(codes::region, fmt::format("axis '{}' is empty", block.iter_vars[i]->var->name));
     extents.push_back(analyzer.simplify(ceildiv(extent, int64(padding[i])) * padding[i]));
     grows.push_back(!analyzer.can_prove_equal(extents[i], extent));
-    if (!grows[i] || block.iter_vars[i]->type == IterType::spatial) continue;
+    if (!grows[i]) continue;
+    const Var& axis = block.iter_vars[i]->var;
+    if (block.iter_vars[i]->type == IterType::spatial) {
+      // What is computed beyond the end must lie beyond the end.
+      if (std::none_of(store->indices.begin(), store->indices.end(), [&](const Expr& e) { return e == Expr(axis); }))
+        return problem(codes::dependence, fmt::format("its axis '{}' does not index what it writes", axis->name));
+      continue;
+    }
     const auto* sum = store->value.as<Add>();
     const auto is_own = [&](const Expr& e) {
       const auto* load = e.as<BufferLoad>();
