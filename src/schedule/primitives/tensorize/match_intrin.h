@@ -1,6 +1,7 @@
 // Whether a block computes what the description of a tensor intrinsic says, and on which part of which buffers.
 #pragma once
 
+#include "ir/visit.h"
 #include "schedule/program.h"
 #include "tir/intrinsics/context.h"
 
