@@ -94,6 +94,15 @@ TEST(conflicts, are_excluded_by_predicates_and_parities) {
   EXPECT_FALSE(square.schedule.parallel(square.i));
 }
 
+TEST(conflicts, between_two_writes) {
+  Opened folded({.at = [](Expr i, Expr j) { return std::vector<Expr>{floordiv(i, int64(2)), j}; },
+                 .from = [](Expr i, Expr j) { return std::vector<Expr>{i + 8, j}; }});
+  const auto refused = folded.schedule.parallel(folded.i);
+  ASSERT_FALSE(refused) << "of two writes the later one counts";
+  for (const std::string& note : notes(refused.diagnostics())) EXPECT_NE(note.find(" writes A["), std::string::npos);
+  EXPECT_TRUE(folded.schedule.parallel(folded.j));
+}
+
 TEST(conflicts, between_symbolic_extents) {
   const Var n = ir::size_var("n");
   // The second half of a row from the first.
