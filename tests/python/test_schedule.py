@@ -243,3 +243,61 @@ def test_a_hidden_access_is_no_longer_declared():
     schedule.unsafe_hide_buffer_access("D", "read", [0])
     assert len(schedule.get(schedule.get_block("D")).reads) == 0
     check(schedule)
+
+
+def test_what_is_written_under_a_condition_inside_is_not_cached_as_a_whole():
+    @T.prim_func
+    def main(X: T.Buffer((8,), "int32"), Y: T.Buffer((8,), "int32")):
+        for i in range(4):
+            with T.block("outer"):
+                vi = T.axis.spatial(4, i)
+                for j in range(2):
+                    with T.block("inner"):
+                        vj = T.axis.spatial(8, vi * 2 + j)
+                        T.where(vi * 2 + j < 6)
+                        Y[vj] = X[vj]
+
+    sch = tir.Schedule(main)
+    with pytest.raises(lathe.ScheduleError, match="not an exact region"):
+        sch.cache_write("outer", 0, "local")
+    with pytest.raises(lathe.ScheduleError, match="not an exact region"):
+        sch.write_at(sch.get_loops("outer")[0], "outer", 0, "local")
+
+
+def test_blocks_in_two_branches_are_not_made_one():
+    @T.prim_func
+    def main(X: T.Buffer((8,), "int32")):
+        for i in range(8):
+            if i < 4:
+                with T.block("low"):
+                    vi = T.axis.spatial(8, i)
+                    X[vi] = 1
+            else:
+                with T.block("high"):
+                    vi = T.axis.spatial(8, i)
+                    X[vi] = 2
+
+    sch = tir.Schedule(main)
+    with pytest.raises(lathe.ScheduleError, match="do not follow one another"):
+        sch.blockize([sch.get_block("low"), sch.get_block("high")])
+
+
+def test_what_is_read_through_a_view_is_not_inlined():
+    @T.prim_func
+    def main(X: T.Buffer((4,), "int32"), Y: T.Buffer((4,), "int32")):
+        B = T.alloc_buffer((4,), "int32")
+        for i in range(4):
+            with T.block("first"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = X[vi] * 3
+        for i in range(4):
+            with T.block("second"):
+                vi = T.axis.spatial(4, i)
+                view = T.match_buffer(B[vi : vi + 1], (1,), "int32")
+                Y[vi] = view[0]
+
+    sch = tir.Schedule(main)
+    with pytest.raises(lathe.ScheduleError, match="read through a view"):
+        sch.compute_inline("first")
+    with pytest.raises(lathe.ScheduleError, match="cannot inline block 'second'"):
+        sch.reverse_compute_inline("second")

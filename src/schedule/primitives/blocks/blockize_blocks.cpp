@@ -76,6 +76,8 @@ Result<Edit> blockize_blocks(const Program& program, const std::vector<Id>& ids,
   // The statements between the first and the last, or the one block.
   const bool several = shared < path.size();
   const Stmt parent = several ? path[shared - 1] : path.back();
+  if (several && !parent.is<SeqStmt>())
+    return refuse(codes::not_nested, "cannot make a block of several: they do not follow one another");
   std::vector<Stmt> before, taken, after;
   if (several) {
     const std::vector<Stmt>& all = parent.as<SeqStmt>()->seq;

@@ -23,6 +23,16 @@ Result<Buffer> written_buffer(const Path& path, int64_t index) {
   return written[static_cast<size_t>(index)];
 }
 
+// Whether a block inside this one leaves out instances.
+bool is_partial(const Block& block) {
+  bool partial = false;
+  each_statement(block.body, [&](const Stmt& s) {
+    const auto* inner = s.as<BlockRealize>();
+    partial = partial || (inner && !is_int(inner->predicate, 1));
+  });
+  return partial;
+}
+
 // The block at the path's end writes to a buffer in another scope, which is written back behind path[at].
 Result<Edit> write_through(const Program& program, const Path& path, size_t at, const Buffer& buffer,
                            const std::string& scope_name) {
@@ -54,7 +64,7 @@ Result<Edit> write_through(const Program& program, const Path& path, size_t at, 
   }
   auto region = touched(all, [&](const Access& access) { return access.buffer == buffer && access.writes; });
   const auto bounds = bounds_of(realized, buffer);
-  if (!region || !region->exact || !predicate_is_domain(realized) || !bounds)
+  if (!region || !region->exact || !predicate_is_domain(realized) || !bounds || is_partial(block))
     return problem(codes::region, fmt::format("which elements of '{}' it writes is not an exact region", buffer->name));
   if (support::flip(cache_write_shifts_region) && !region->dimensions.empty())
     region->dimensions.back().low = region->dimensions.back().low + 1;

@@ -101,6 +101,7 @@ Result<Edit> compute_inline(const Program& program, Id id) {
   };
   if (!allocating_block(*program.function, buffer))
     return problem(fmt::format("'{}' is an output of the function", buffer->name));
+  if (has_view(*program.function, buffer)) return problem(fmt::format("'{}' is read through a view", buffer->name));
   // What it reads must be known where its value goes.
   if (in_init(path)) return problem("it is in an init");
   const BlockRealize* scope = scope_of(path);

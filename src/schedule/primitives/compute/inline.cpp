@@ -52,6 +52,15 @@ const Block* allocating_block(const PrimFunc& function, const Buffer& buffer) {
   return found;
 }
 
+bool has_view(const PrimFunc& function, const Buffer& buffer) {
+  bool found = false;
+  post_order(function.body, [&](const NodeRef& n) {
+    const auto* match = n.as<MatchBufferRegionNode>();
+    found = found || (match && match->source->buffer == buffer);
+  });
+  return found;
+}
+
 namespace {
 
 class Loads : public Rewriter {

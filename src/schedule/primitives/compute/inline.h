@@ -16,6 +16,9 @@ Result<std::vector<Var>> index_variables(const Block& block, const std::vector<E
 // The block that allocates the buffer; null for a parameter.
 const Block* allocating_block(const PrimFunc& function, const Buffer& buffer);
 
+// Whether a block sees the buffer, or a part of it, as a buffer of its own.
+bool has_view(const PrimFunc& function, const Buffer& buffer);
+
 // The function without the block's realize, and without the buffer, whose blocks' regions are computed anew where
 // `change` (applied to every load) changed them. With `within`, only loads directly in these blocks are changed and the
 // buffer stays.

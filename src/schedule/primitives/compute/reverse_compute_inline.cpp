@@ -83,6 +83,10 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
   std::string why = "it reads no intermediate value";
   for (const Buffer& candidate : buffers_read(block.body)) {
     if (!allocating_block(*program.function, candidate)) continue;
+    if (has_view(*program.function, candidate)) {
+      why = fmt::format("'{}' is touched through a view", candidate->name);
+      continue;
+    }
     const Block* writer = nullptr;
     bool alone = true;
     std::set<const Block*> readers;
