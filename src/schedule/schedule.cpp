@@ -16,7 +16,7 @@ Result<Schedule> Schedule::create(ir::IRModule module, ScheduleOptions options) 
   for (const auto& [name, base] : std::vector(module.functions())) {
     const auto* function = base.as<PrimFunc>();
     if (!function) continue;
-    if (options.enable_check)
+    if (schedule.options_.enable_check)
       for (support::Diagnostic& problem : check_declared_regions(*function)) problems.push_back(std::move(problem));
     Program program = number(Function(function), schedule.next_);
     schedule.next_ = program.next;

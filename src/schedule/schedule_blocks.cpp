@@ -189,8 +189,8 @@ Result<BlockRV> Schedule::blockize(const std::vector<BlockRV>& blocks, bool pres
   for (const BlockRV& block : blocks) ids.push_back(TRY(find(block))->id);
   const std::string function = blocks.empty() ? working_on_ : handles_[blocks[0].index].function;
   Edit edit = TRY(primitives::blockize_blocks(program(function), ids, preserve_unit_iters));
-  Argument list = Argument::List(blocks.begin(), blocks.end());
-  return made_block(function, std::move(edit), "blockize", std::vector<Argument>(1, std::move(list)),
+  const Argument list = Argument::List(blocks.begin(), blocks.end());
+  return made_block(function, std::move(edit), "blockize", std::vector<Argument>(1, list),
                     {{"preserve_unit_iters", preserve_unit_iters}});
 }
 
