@@ -25,14 +25,12 @@ std::optional<Diagnostic> refuse_fixed(const PrimFunc& function, const Buffer& b
   if (!allocating_block(function, buffer)) return problem("it is a parameter of the function");
   for (const Access& access : accesses(function.body))
     if (access.buffer == buffer && access.opaque) return problem("its address is taken");
-  bool seen = !buffer->strides.empty();
+  bool seen = !buffer->strides.empty() || has_view(function, buffer);
   post_order(function.body, [&](const NodeRef& n) {
     const auto* load = n.as<BufferLoad>();
     const auto* store = n.as<BufferStore>();
-    const auto* match = n.as<MatchBufferRegionNode>();
     seen = seen || (load && load->buffer == buffer && load->dtype.lanes != buffer->dtype.lanes) ||
-           (store && store->buffer == buffer && store->value->dtype.lanes != buffer->dtype.lanes) ||
-           (match && match->source->buffer == buffer);
+           (store && store->buffer == buffer && store->value->dtype.lanes != buffer->dtype.lanes);
   });
   if (seen) return problem("it is read in vectors, through a view, or has strides");
   return std::nullopt;
