@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import report
 from bench.lines import all_lines, chosen_lines
-from bench.measure import QUICK, PeerFailed, Protocol, ask, measure
+from bench.measure import QUICK, PeerFailed, Protocol, ask, measure, prepare
 from bench.peers import LATHE, PEERS
 from tests.support.worker import Worker
 
@@ -81,21 +81,22 @@ def run(options):
     }  # fmt: skip
     print(report.machine_text(result), flush=True)
     protocol = QUICK if options.quick else Protocol()
-    with tempfile.TemporaryDirectory() as folder:
-        for line in options.chosen:
-            for threads in options.threads:
-                try:
-                    record = measure(line, threads, options.chosen_peers, protocol, result["machine"][str(threads)],
-                                     Path(folder), sys.executable, say)  # fmt: skip
-                except PeerFailed as failure:
+    for line in options.chosen:
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                say(f"{line.name}: making the model and its reference")
+                ready = prepare(line, Path(folder), sys.executable)
+                for threads in options.threads:
+                    machine = result["machine"][str(threads)]
+                    record = measure(ready, threads, options.chosen_peers, protocol, machine, sys.executable, say)
+                    result["lines"].append(record)
                     say("")
-                    print(f"{line.name}, {threads} threads: {failure}", flush=True)
-                    continue
-                result["lines"].append(record)
-                say("")
-                print("  ".join(cell for cell in report.row(record) if cell), flush=True)
-                if options.save:
-                    options.save.write_text(json.dumps(result, indent=1))
+                    print("  ".join(cell for cell in report.row(record) if cell), flush=True)
+                    if options.save:
+                        options.save.write_text(json.dumps(result, indent=1))
+        except PeerFailed as failure:
+            say("")
+            print(f"{line.name}: {failure}", flush=True)
     return result
 
 

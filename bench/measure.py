@@ -5,11 +5,13 @@ import os
 import statistics
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import onnx
 
 from bench import limits
+from bench.lines import Line
 from bench.peers import DEPLOYED, LATHE
 from tests.support import paths
 from tests.support.float64 import relative_error
@@ -60,9 +62,22 @@ def compile_artifact(model_path, artifact_path):
     }
 
 
+@dataclass
+class Prepared:
+    """A line ready to be measured with any number of threads."""
+
+    line: Line
+    path: Path
+    artifact: Path
+    feeds: dict
+    wanted: list  # the outputs in float64
+    work: list
+    compiled: dict | None = None  # what compiling took, once it was done
+
+
 def prepare(line, folder, interpreter):
     """The model on disk, its inputs, and what they give in float64 (also for other inputs, to see that it depends on
-    them): (model, path, feeds, wanted)."""
+    them)."""
     path = folder / f"{line.name}.onnx"
     model = line.make()
     onnx.save(model, path)
@@ -72,7 +87,7 @@ def prepare(line, folder, interpreter):
     largest = max(np.abs(wanted[0]).max(), np.abs(other[0]).max())
     if np.abs(wanted[0] - other[0]).max() < 0.1 * largest:
         raise PeerFailed("the outputs of two inputs hardly differ: the line measures nothing")
-    return model, path, feeds, wanted
+    return Prepared(line, path, folder / f"{line.name}.so", feeds, wanted, limits.work_of(model))
 
 
 def judge_outputs(entries):
@@ -84,15 +99,13 @@ def judge_outputs(entries):
             entry["failure"] = f"wrong output: error {entry['error']:.2g}, at most {bound:.2g} is right"
 
 
-def measure(line, threads, peers, protocol, machine, folder, interpreter, say):
-    """The record of a line: its limit, and for each peer what it took. `say` gets a word on what goes on."""
+def measure(ready, threads, peers, protocol, machine, interpreter, say):
+    """The record of a prepared line: its limit, and for each peer what it took. `say` gets a word on what goes on."""
+    line = ready.line
     record = {"name": line.name, "group": line.group, "threads": threads, "peers": {}}
-    model, path, feeds, wanted = prepare(line, folder, interpreter)
-    work = limits.work_of(model)
-    record["operations"] = sum(operations for _, operations, _ in work)
-    record["bytes"] = sum(count for _, _, count in work)
-    record["limit_s"] = limits.seconds(work, machine)
-    artifact, compiled = folder / f"{line.name}.so", None
+    record["operations"] = sum(operations for _, operations, _ in ready.work)
+    record["bytes"] = sum(count for _, _, count in ready.work)
+    record["limit_s"] = limits.seconds(ready.work, machine)
     entries = record["peers"]
     with contextlib.ExitStack() as stack:
         workers = {}
@@ -100,25 +113,23 @@ def measure(line, threads, peers, protocol, machine, folder, interpreter, say):
             say(f"{line.name}, {threads} threads: loading into {peer.name}")
             entry = entries[peer.name] = {}
             try:
-                if peer.takes_artifact and compiled is None:
-                    compiled = compile_artifact(path, artifact)
-                entry.update(compiled if peer.takes_artifact else {})
+                if peer.takes_artifact and ready.compiled is None:
+                    ready.compiled = compile_artifact(ready.path, ready.artifact)
+                entry.update(ready.compiled if peer.takes_artifact else {})
                 worker = stack.enter_context(Worker("bench.worker", interpreter=interpreter))
-                source = artifact if peer.takes_artifact else path
-                answer = ask(worker, do="load", peer=peer.name, path=str(source), feeds=feeds, threads=threads)
+                source = ready.artifact if peer.takes_artifact else ready.path
+                answer = ask(worker, do="load", peer=peer.name, path=str(source), feeds=ready.feeds, threads=threads)
                 outputs = answer.pop("outputs")
                 entry.update(answer)
-                entry["error"] = float(max(relative_error(got, want) for got, want in zip(outputs, wanted)))
+                entry["error"] = float(max(relative_error(got, want) for got, want in zip(outputs, ready.wanted)))
                 workers[peer.name] = worker
                 if peer.name == LATHE:
-                    entry.update(deployed(artifact, feeds, threads, interpreter))
+                    entry.update(deployed(ready.artifact, ready.feeds, threads, interpreter))
             except (PeerFailed, AssertionError) as failure:
                 entry["failure"] = str(failure)
         judge_outputs(entries)
         probe = stack.enter_context(Worker("bench.worker", interpreter=interpreter, recycle_after=10**9))
         sample_rounds(entries, workers, probe, threads, protocol, say, line.name)
-    for file in (path, artifact):
-        file.unlink(missing_ok=True)
     return record
 
 
