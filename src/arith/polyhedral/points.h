@@ -1,4 +1,4 @@
-// The third tier of proof (DESIGN, decision 8): integer points of conditions over scalar expressions, decided by isl
+// The third tier of proof: integer points of conditions over scalar expressions, decided by isl
 // (Verdoolaege, "isl: An Integer Set Library for the Polyhedral Model", ICMS 2010) within a budget of its operations.
 //
 // Conditions are made of comparisons, `and`, `or` and `not` over quasi-affine expressions: sums, products with

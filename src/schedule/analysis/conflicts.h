@@ -1,4 +1,4 @@
-// The third tier of proof (DESIGN, decision 8) asked about a schedule: whether two instances of statements touch one
+// The third tier of proof asked about a schedule: whether two instances of statements touch one
 // element, one of them writing, in an order that matters. It is slow (up to milliseconds) and exact where indices,
 // domains and conditions are quasi-affine; the tiers of schedule/analysis/dependence.h are asked before.
 #pragma once

@@ -1,4 +1,4 @@
-// Context: what users register, passed explicitly to whoever needs it (DESIGN, decision 16). Tensor intrinsics so far.
+// Context: what users register, passed explicitly to whoever needs it. Tensor intrinsics so far.
 #pragma once
 
 #include <mutex>
