@@ -8,6 +8,7 @@ import functools
 import numpy as np
 
 import lathe
+from bench.memory import aligned_empty
 from lathe import tir
 from lathe.script import tir as T
 
@@ -18,11 +19,8 @@ DRAM_BYTES = 512 << 20
 
 
 def aligned_zeros(shape):
-    """Memory of our own, written once (else all its pages are one), in whole cache lines."""
-    size = int(np.prod(shape))
-    memory = np.empty(size + 64, "float32")
-    start = -memory.ctypes.data % 256 // 4
-    zeros = memory[start : start + size].reshape(shape)
+    """Memory of our own, written once: else all its pages are one."""
+    zeros = aligned_empty(shape, "float32")
     zeros[...] = 0
     return zeros
 

@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 
+from bench.memory import aligned_empty
 from bench.peers import DEPLOYED, PEERS
 from tests.support.worker import serve
 
@@ -53,9 +54,7 @@ def aligned(feeds):
     """The inputs in whole cache lines, for all peers alike."""
     result = {}
     for name, array in feeds.items():
-        memory = np.empty(array.nbytes + 64, np.uint8)
-        start = -memory.ctypes.data % 64
-        result[name] = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+        result[name] = aligned_empty(array.shape, array.dtype)
         result[name][...] = array
     return result
 
