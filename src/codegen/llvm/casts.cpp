@@ -37,7 +37,7 @@ Format format_of(DType t) {
     case TypeCode::float8_e5m2fnuz:
       return {8, 2, 16, 0x7f, 0x80, 0x80, false, true};
     case TypeCode::float4_e2m1fn:
-      return {4, 1, 1, 0x7, 0x7, 0x7, false, false};
+      return {4, 1, 1, 0x7, 0x7, 0x8, false, false};  // NaN, which it lacks, is -0
     default:
       support::unreachable("no narrow float");
   }
@@ -102,9 +102,13 @@ KernelEmitter::V KernelEmitter::narrow(DType t, V single) {
   }
   const V magnitude = builder_.CreateAnd(bits, n(0x7fffffff));
   if (t.code == TypeCode::float8_e8m0fnu) {
-    const V odd = builder_.CreateAnd(builder_.CreateLShr(magnitude, 23), n(1));
-    V code = builder_.CreateLShr(builder_.CreateAdd(magnitude, builder_.CreateAdd(odd, n(0x3fffff))), 23);
+    // Ties are up: of two powers of two the larger one is even. Below 2^-126 float32 has the fraction alone.
+    const V normal = builder_.CreateLShr(builder_.CreateAdd(bits, n(0x400000)), 23);
+    const V subnormal = builder_.CreateZExt(builder_.CreateICmpUGE(bits, n(0x600000)), word);
+    V code = builder_.CreateSelect(builder_.CreateICmpULT(bits, n(0x800000)), subnormal, normal);
     code = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, code, n(255));
+    // Negative numbers are NaN, but -0 is the smallest as 0 is; so are NaN and infinity.
+    code = builder_.CreateSelect(builder_.CreateICmpEQ(magnitude, n(0)), n(0), code);
     return builder_.CreateTrunc(builder_.CreateSelect(is_nan, n(255), code), result_type);
   }
   const Format f = format_of(t);

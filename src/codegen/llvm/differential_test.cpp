@@ -24,6 +24,8 @@ const std::vector<DType>& all_dtypes() {
                                             DType::uint(32),
                                             DType::uint(64),
                                             DType::int_(4),
+                                            DType::uint(4),
+                                            DType::int_(2),
                                             DType::uint(2),
                                             DType::float_(16),
                                             DType::bfloat16(),
@@ -55,8 +57,7 @@ class Generator {
     inside_ = position_ < constant(position_->dtype, elements);
     Stmt body = store(out, expression(t, 3));
     body = around(out, std::move(body));
-    // Sub-byte elements of one byte belong to different iterations: no two threads may share a byte.
-    const bool parallel = t.storage_bits() >= 8 && chance(3);
+    const bool parallel = chance(3);
     body = make<For>(i_, int64(0), int64(steps), parallel ? ForKind::parallel : ForKind::serial, body);
     std::vector<Buffer> params = inputs_;
     params.push_back(out);
@@ -331,6 +332,70 @@ TEST(differential, an_older_machine_computes_the_same) {
   EXPECT_GE(outcome.accepted, 100);
 }
 
+// Neighbours in a byte are written by different threads at every place: each keeps what it is given.
+TEST(differential, threads_share_bytes_of_packed_elements) {
+  constexpr int64_t workers = 8, each = 1 << 12, n = workers * each;
+  for (const DType t : {DType::int_(4), DType::uint(2), *DType::parse("float4_e2m1fn")}) {
+    const Buffer a = buffer("A", {int64(n)}, t), b = buffer("B", {int64(n)}, t);
+    const Var i = var("i"), j = var("j");
+    const Expr at = Expr(j) * workers + i;
+    const Stmt store = make<BufferStore>(b, load(a, {int64(n - 1) - at}), std::vector<Expr>{at});
+    const Stmt body = make<For>(i, int64(0), int64(workers), ForKind::parallel,
+                                Stmt(make<For>(j, int64(0), int64(each), ForKind::serial, store)));
+    const auto loaded = test::load({{"scatter", prim_func({a, b}, body)}});
+    std::mt19937_64 random(7);
+    TensorBuffer in = TensorBuffer::zeros(t, {n});
+    for (uint8_t& byte : in.bytes) byte = static_cast<uint8_t>(random());
+    for (int round = 0; round < 20; ++round) {
+      TensorBuffer out = TensorBuffer::zeros(t, {n});
+      for (uint8_t& byte : out.bytes) byte = static_cast<uint8_t>(random());
+      test::CallState state;
+      state.threads = workers;
+      EXPECT_EQ(test::call(loaded, 0, {in.bytes.data(), out.bytes.data()}, {}, &state), 0);
+      for (int64_t k = 0; k < n; ++k) {
+        const double got = t.is_floating() ? out.float_at(k) : static_cast<double>(out.int_at(k));
+        const double wanted = t.is_floating() ? in.float_at(n - 1 - k) : static_cast<double>(in.int_at(n - 1 - k));
+        ASSERT_EQ(got, wanted) << t.str() << " " << k;
+      }
+    }
+  }
+}
+
+// Runs of whole bytes, by vectors: first elements that begin a byte and that do not, tails in the middle of one.
+TEST(differential, packed_runs_are_moved_whole_where_they_begin_with_a_byte) {
+  constexpr int64_t n = 77;
+  for (const DType t : {DType::int_(4), DType::uint(4), DType::int_(2), DType::uint(2), *DType::parse("float4_e2m1fn")})
+    for (const int64_t lanes : {2, 4, 8, 16, 32})
+      for (const int64_t first : {0, 1, 2, 3, 4})
+        for (const ForKind kind : {ForKind::serial, ForKind::parallel}) {
+          const Buffer a = buffer("A", {int64(n)}, t), b = buffer("B", {int64(n)}, t);
+          const Var i = var("i");
+          const Expr from = make<Ramp>(Expr(i) * lanes, int64(1), lanes), to = from + constant(from->dtype, first);
+          const Expr inside = to < constant(to->dtype, n);
+          const Expr ramp = make<Ramp>(Expr(i) * lanes + first, int64(1), lanes);
+          const Stmt store = make<BufferStore>(b, Expr(make<BufferLoad>(a, std::vector<Expr>{from}, inside)),
+                                               std::vector<Expr>{ramp}, inside);
+          const Stmt body = make<For>(i, int64(0), int64((n - first + lanes - 1) / lanes), kind, store);
+          const Function f = prim_func({a, b}, body);
+          const auto loaded = test::load({{"move", f}});
+          std::mt19937_64 random(9);
+          TensorBuffer in = TensorBuffer::zeros(t, {n}), out = TensorBuffer::zeros(t, {n});
+          for (uint8_t& byte : in.bytes) byte = static_cast<uint8_t>(random());
+          for (uint8_t& byte : out.bytes) byte = static_cast<uint8_t>(random());
+          TensorBuffer wanted = out;
+          const int64_t bits = t.storage_bits();
+          const auto get = [&](const TensorBuffer& x, int64_t k) {
+            return (x.bytes[static_cast<size_t>(k * bits / 8)] >> (k * bits % 8)) & ((1 << bits) - 1);
+          };
+          EXPECT_EQ(test::call(loaded, 0, {in.bytes.data(), out.bytes.data()}), 0);
+          for (int64_t k = 0; k < n; ++k)
+            ASSERT_EQ(get(out, k), k < first ? get(wanted, k) : get(in, k - first))
+                << t.str() << " x " << lanes << " from " << first << " at " << k;
+          const int64_t past = n * bits % 8;
+          if (past) ASSERT_EQ(out.bytes.back() >> past, wanted.bytes.back() >> past) << "bits beyond the last element";
+        }
+}
+
 // Every bit pattern of a narrow type through a conversion, against the interpreter's tables.
 TEST(differential, narrow_floats_convert_exactly) {
   for (const char* target_name : {"native", "x86-64-v2"})
@@ -378,8 +443,10 @@ TEST(differential, narrow_floats_convert_exactly) {
 TEST(differential, narrow_floats_are_rounded_once_to_nearest_even) {
   constexpr int64_t n = 1 << 14;
   for (const DType from : {DType::float_(32), DType::float_(64)})
-    for (const DType t : {DType::float_(16), DType::bfloat16(), *DType::parse("float8_e4m3fn"),
-                          *DType::parse("float8_e5m2"), *DType::parse("float8_e4m3fnuz")})
+    for (const DType t :
+         {DType::float_(16), DType::bfloat16(), *DType::parse("float8_e4m3fn"), *DType::parse("float8_e5m2"),
+          *DType::parse("float8_e4m3fnuz"), *DType::parse("float8_e5m2fnuz"), *DType::parse("float8_e8m0fnu"),
+          *DType::parse("float4_e2m1fn")})
       for (const char* target_name : {"native", "x86-64-v2"}) {
         const Buffer a = buffer("A", {int64(n)}, from), b = buffer("B", {int64(n)}, t);
         const Var i = var("i");

@@ -27,7 +27,8 @@ struct Storage {
   };
   llvm::Value* address = nullptr;  // null for scope register
   std::vector<Chunk> chunks;
-  int scope = -1;  // number of its alias scope; -1: unknown memory
+  int scope = -1;       // number of its alias scope; -1: unknown memory
+  bool shared = false;  // other threads may have it at the same time: it is from outside of the parallel body
 };
 
 // What is in view while one LLVM function is written.
@@ -93,15 +94,29 @@ class KernelEmitter {
   V load(const ir::BufferLoad& n);
   void store(const tir::BufferStore& n);
   V address(const ir::Buffer& buffer, V index);
-  V load_bits(const ir::Buffer& buffer, V index, DType element);
-  void store_bits(const ir::Buffer& buffer, V index, V bits);
   V load_registers(const Storage& storage, DType t, int64_t first, int lanes);
   void store_registers(const Storage& storage, DType t, int64_t first, int lanes, V v, V predicate);
+  void tag(llvm::Instruction* access, const ir::Buffer& buffer);
   template <class Instruction>
-  Instruction* tag(Instruction* access, const ir::Buffer& buffer);
+  Instruction* tagged(Instruction* access, const ir::Buffer& buffer) {
+    tag(access, buffer);
+    return access;
+  }
   Storage& storage_of(const ir::Buffer& buffer);
   V mask_of(const Expr& predicate, int lanes);  // with the lanes that are live; null: all
   V index_value(const Expr& index);
+
+  // packed.cpp: elements below a byte.
+  static bool is_packed(DType t) { return t.storage_bits() < 8; }
+  V load_packed(const ir::Buffer& buffer, V index);              // one element
+  void store_packed(const ir::Buffer& buffer, V index, V bits);  // one element
+  V load_packed_lanes(const ir::Buffer& buffer, const Expr& index, V mask);
+  void store_packed_lanes(const ir::Buffer& buffer, const Expr& index, V lanes, V mask);
+  V load_whole_bytes(const ir::Buffer& buffer, V first, int lanes, V mask);
+  void store_whole_bytes(const ir::Buffer& buffer, V first, V lanes, V mask);
+  V byte_of(const ir::Buffer& buffer, V index);
+  V shift_of(const ir::Buffer& buffer, V index);
+  bool is_contended(const ir::Buffer& buffer);
 
   // statements.cpp
   void statement(const tir::Stmt& s);
@@ -166,6 +181,7 @@ class KernelEmitter {
   V live_ = nullptr;                                          // lanes that an enclosing if_then_else evaluates
   std::map<llvm::Function*, llvm::BasicBlock*> tile_blocks_;  // of functions that use tiles: where they are set up
   std::unordered_map<const VarNode*, int> alias_scopes_;
+  std::unordered_set<const VarNode*> stored_;  // data of the buffers that the kernel stores to
   std::vector<llvm::MDNode*> alias_scope_, alias_others_;
   std::unordered_map<const VarNode*, std::vector<std::pair<int64_t, int64_t>>> register_accesses_;
 };

@@ -56,6 +56,8 @@ void KernelEmitter::collect_scopes() {
     alias_scopes_[f.buffer_map[p].second->data.get()] = it->second;
   }
   post_order(f.body, [&](const NodeRef& n) {
+    if (&n->node_class() == &node_class_of<BufferStore>())
+      stored_.insert(static_cast<const BufferStore*>(n.get())->buffer->data.get());
     const VarNode* var = nullptr;
     if (&n->node_class() == &node_class_of<Allocate>()) var = static_cast<const Allocate*>(n.get())->buffer_var.get();
     if (&n->node_class() == &node_class_of<AllocateConst>())

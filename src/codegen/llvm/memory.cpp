@@ -1,4 +1,4 @@
-// Loads and stores: contiguous, gathered, masked, packed below a byte, and of register buffers.
+// Loads and stores: contiguous, gathered, masked, and of register buffers; packed.cpp has those below a byte.
 #include "codegen/llvm/emitter.h"
 #include "ir/build.h"
 #include "support/mutation.h"
@@ -42,8 +42,6 @@ std::optional<Contiguity> as_ramp(const Expr& e) {
   return std::nullopt;
 }
 
-bool packed(DType t) { return t.storage_bits() < 8; }
-
 }  // namespace
 
 Storage& KernelEmitter::storage_of(const Buffer& buffer) {
@@ -52,17 +50,16 @@ Storage& KernelEmitter::storage_of(const Buffer& buffer) {
   // A pointer bound by a let: memory of which nothing is known.
   Storage unknown;
   unknown.address = frame_.values.at(buffer->data.get());
+  unknown.shared = frame_.parallel_body;
   return frame_.storages[buffer->data.get()] = unknown;
 }
 
-template <class Instruction>
-Instruction* KernelEmitter::tag(Instruction* access, const Buffer& buffer) {
+void KernelEmitter::tag(llvm::Instruction* access, const Buffer& buffer) {
   const int scope = storage_of(buffer).scope;
-  if (scope < 0) return access;
+  if (scope < 0) return;
   access->setMetadata(llvm::LLVMContext::MD_alias_scope, alias_scope_[static_cast<size_t>(scope)]);
   if (llvm::MDNode* others = alias_others_[static_cast<size_t>(scope)])
     access->setMetadata(llvm::LLVMContext::MD_noalias, others);
-  return access;
 }
 
 KernelEmitter::V KernelEmitter::index_value(const Expr& index) {
@@ -93,34 +90,6 @@ KernelEmitter::V KernelEmitter::mask_of(const Expr& predicate, int lanes) {
   return mask ? builder_.CreateAnd(mask, live) : live;
 }
 
-// One element below a byte, packed low bits first.
-KernelEmitter::V KernelEmitter::load_bits(const Buffer& buffer, V index, DType element) {
-  const int bits = static_cast<int>(element.storage_bits()), per_byte = 8 / bits;
-  const V at =
-      builder_.CreateInBoundsGEP(builder_.getInt8Ty(), storage_of(buffer).address,
-                                 builder_.CreateUDiv(index, builder_.getInt64(static_cast<uint64_t>(per_byte))));
-  const V byte = tag(builder_.CreateAlignedLoad(builder_.getInt8Ty(), at, llvm::Align(1)), buffer);
-  const V within = builder_.CreateURem(index, builder_.getInt64(static_cast<uint64_t>(per_byte)));
-  const V shift = builder_.CreateTrunc(builder_.CreateMul(within, builder_.getInt64(static_cast<uint64_t>(bits))),
-                                       builder_.getInt8Ty());
-  return builder_.CreateTrunc(builder_.CreateLShr(byte, shift), scalar_type(element));
-}
-
-void KernelEmitter::store_bits(const Buffer& buffer, V index, V v) {
-  const int bits = static_cast<int>(buffer->dtype.storage_bits()), per_byte = 8 / bits;
-  const V at =
-      builder_.CreateInBoundsGEP(builder_.getInt8Ty(), storage_of(buffer).address,
-                                 builder_.CreateUDiv(index, builder_.getInt64(static_cast<uint64_t>(per_byte))));
-  const V byte = tag(builder_.CreateAlignedLoad(builder_.getInt8Ty(), at, llvm::Align(1)), buffer);
-  const V within = builder_.CreateURem(index, builder_.getInt64(static_cast<uint64_t>(per_byte)));
-  const V shift = builder_.CreateTrunc(builder_.CreateMul(within, builder_.getInt64(static_cast<uint64_t>(bits))),
-                                       builder_.getInt8Ty());
-  const V ones = builder_.CreateShl(builder_.getInt8(static_cast<uint8_t>((1 << bits) - 1)), shift);
-  const V placed = builder_.CreateShl(builder_.CreateZExt(v, builder_.getInt8Ty()), shift);
-  const V kept = builder_.CreateAnd(byte, builder_.CreateNot(ones));
-  tag(builder_.CreateAlignedStore(builder_.CreateOr(kept, placed), at, llvm::Align(1)), buffer);
-}
-
 KernelEmitter::V KernelEmitter::load(const BufferLoad& n) {
   const DType t = n.dtype, element = n.buffer->dtype;
   const Expr& index = n.indices.at(0);
@@ -138,9 +107,10 @@ KernelEmitter::V KernelEmitter::load(const BufferLoad& n) {
   if (t.is_scalar() || (ramp && ramp->stride == 0 && !mask)) {
     const V at_index = index_value(t.is_scalar() ? index : ramp->base);
     const auto read = [&]() -> V {
-      if (packed(element)) return load_bits(n.buffer, at_index, element);
+      if (is_packed(element)) return load_packed(n.buffer, at_index);
       return from_memory(
-          tag(builder_.CreateAlignedLoad(memory_type(element), address(n.buffer, at_index), align), n.buffer), element);
+          tagged(builder_.CreateAlignedLoad(memory_type(element), address(n.buffer, at_index), align), n.buffer),
+          element);
     };
     if (!mask) return splat(read(), t.lanes);
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *reads = block("read"), *after = block("after_read");
@@ -155,30 +125,17 @@ KernelEmitter::V KernelEmitter::load(const BufferLoad& n) {
     phi->addIncoming(v, from);
     return phi;
   }
-  if (packed(element)) {
-    const V lanes_index = index_value(index);
-    V result = zero(t);
-    for (int l = 0; l < t.lanes; ++l) {
-      V at = builder_.CreateExtractElement(lanes_index, static_cast<uint64_t>(l));
-      // A lane that is off reads element 0, which is there, and drops it.
-      V on = mask ? builder_.CreateExtractElement(mask, static_cast<uint64_t>(l)) : nullptr;
-      if (on) at = builder_.CreateSelect(on, at, builder_.getInt64(0));
-      V bits = load_bits(n.buffer, at, element);
-      if (on) bits = builder_.CreateSelect(on, bits, llvm::Constant::getNullValue(bits->getType()));
-      result = builder_.CreateInsertElement(result, bits, static_cast<uint64_t>(l));
-    }
-    return result;
-  }
+  if (is_packed(element)) return load_packed_lanes(n.buffer, index, mask);
   llvm::Type* type = memory_type(t);
   if (ramp && ramp->stride == 1) {
     const V at = address(n.buffer, index_value(ramp->base));
-    if (!mask) return from_memory(tag(builder_.CreateAlignedLoad(type, at, align), n.buffer), t);
+    if (!mask) return from_memory(tagged(builder_.CreateAlignedLoad(type, at, align), n.buffer), t);
     return from_memory(
-        tag(builder_.CreateMaskedLoad(type, at, align, mask, llvm::Constant::getNullValue(type)), n.buffer), t);
+        tagged(builder_.CreateMaskedLoad(type, at, align, mask, llvm::Constant::getNullValue(type)), n.buffer), t);
   }
   const V at = address(n.buffer, index_value(index));
   return from_memory(
-      tag(builder_.CreateMaskedGather(type, at, align, mask, llvm::Constant::getNullValue(type)), n.buffer), t);
+      tagged(builder_.CreateMaskedGather(type, at, align, mask, llvm::Constant::getNullValue(type)), n.buffer), t);
 }
 
 void KernelEmitter::store(const tir::BufferStore& n) {
@@ -193,28 +150,20 @@ void KernelEmitter::store(const tir::BufferStore& n) {
   }
   const llvm::Align align(static_cast<uint64_t>(element.element_bytes()));
   const auto ramp = t.is_vector() ? as_ramp(index) : std::nullopt;
-  if (t.is_scalar() || packed(element)) {
-    const V at_index = index_value(index);
-    for (int l = 0; l < t.lanes; ++l) {
-      const auto lane = [&](V x) {
-        return t.is_scalar() ? x : builder_.CreateExtractElement(x, static_cast<uint64_t>(l));
-      };
-      const V at = lane(at_index), scalar = lane(v);
-      llvm::BasicBlock* after = nullptr;
-      if (mask) {
-        llvm::BasicBlock* writes = block("write");
-        after = block("after_write");
-        builder_.CreateCondBr(lane(mask), writes, after);
-        builder_.SetInsertPoint(writes);
-      }
-      if (packed(element))
-        store_bits(n.buffer, at, scalar);
-      else
-        tag(builder_.CreateAlignedStore(to_memory(scalar, element), address(n.buffer, at), align), n.buffer);
-      if (after) {
-        builder_.CreateBr(after);
-        builder_.SetInsertPoint(after);
-      }
+  if (is_packed(element)) return store_packed_lanes(n.buffer, index, v, mask);
+  if (t.is_scalar()) {
+    const V at = index_value(index);
+    llvm::BasicBlock* after = nullptr;
+    if (mask) {
+      llvm::BasicBlock* writes = block("write");
+      after = block("after_write");
+      builder_.CreateCondBr(mask, writes, after);
+      builder_.SetInsertPoint(writes);
+    }
+    tag(builder_.CreateAlignedStore(to_memory(v, element), address(n.buffer, at), align), n.buffer);
+    if (after) {
+      builder_.CreateBr(after);
+      builder_.SetInsertPoint(after);
     }
     return;
   }

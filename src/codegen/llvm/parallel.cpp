@@ -78,10 +78,12 @@ void KernelEmitter::parallel_loop(const For& n) {
   for (size_t c = 0; c < captures.variables.size(); ++c) {
     const V v = captured(c + 3);
     const auto storage = frame_.storages.find(captures.variables[c]);
-    if (storage != frame_.storages.end())
+    if (storage != frame_.storages.end()) {
       storage->second.address = v;
-    else
+      storage->second.shared = true;
+    } else {
       frame_.values[captures.variables[c]] = v;
+    }
   }
   const V begin =
       builder_.CreateAdd(first, builder_.CreateIntCast(body->getArg(1), first->getType(), true), "", false, true);
