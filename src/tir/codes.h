@@ -32,7 +32,6 @@ inline constexpr Code missing_field{"tir-missing-field"};
 // passes
 inline constexpr Code vectorized_reduction{"tir-vectorized-reduction"};
 inline constexpr Code match_buffer_rank{"tir-match-buffer-rank"};
-inline constexpr Code narrow_float{"tir-narrow-float"};
 
 inline constexpr Code tensor_intrin{"tir-tensor-intrin"};  // two functions that make no intrinsic, or no such name
 

@@ -1,5 +1,4 @@
 #include "support/mutation.h"
-#include "tir/codes.h"
 #include "tir/passes/passes.h"
 #include "tir/rewrite.h"
 
@@ -9,22 +8,17 @@ LATHE_FAULT(legalize_dtypes_rounding, "tir_test", "bfloat16 results are rounded 
 
 namespace {
 
-bool is_half(DType t) { return t.is_bfloat16() || (t.is_ieee_float() && t.bits == 16); }
-bool is_narrow(DType t) { return t.is_floating() && t.bits < 16; }
+bool is_narrow(DType t) { return t.is_floating() && t.bits < 32; }
 
-// An operation on halves becomes the operation on float32 between conversions: float32 holds the exact operands, and
-// for + - * / and sqrt rounding twice gives what rounding once does (24 >= 2 * 11 + 2 bits).
-class HalfArithmetic : public TirRewriter {
+// An operation on floats of 16 bits and fewer becomes the operation on float32 between conversions: float32 holds the
+// exact operands, and for + - * / and sqrt rounding twice gives what rounding once does (24 >= 2 * 11 + 2 bits).
+class NarrowArithmetic : public TirRewriter {
  protected:
-  Expr visit_expr(Expr e) override {
-    Expr rewritten = children(std::move(e));
-    refuse_narrow(rewritten);
-    return match_binary(rewritten);
-  }
+  Expr visit_expr(Expr e) override { return match_binary(children(std::move(e))); }
 
  private:
   static Expr wide(const Expr& e) {
-    if (!is_half(e->dtype)) return e;
+    if (!is_narrow(e->dtype)) return e;
     // A conversion of what was just rounded stays: the rounding is part of the meaning.
     return cast(DType::float_(32, e->dtype.lanes), e);
   }
@@ -39,7 +33,7 @@ class HalfArithmetic : public TirRewriter {
   static Expr widened_binary(const Expr& e) {
     Expr result = e;
     const auto attempt = [&]<class Kind>(const Kind* n) {
-      if (!n || !is_half(n->a->dtype)) return;
+      if (!n || !is_narrow(n->a->dtype)) return;
       const Expr whole = make<Kind>(wide(n->a), wide(n->b));
       result = whole->dtype.is_bool() ? whole : rounded(whole, e->dtype);
     };
@@ -58,14 +52,14 @@ class HalfArithmetic : public TirRewriter {
                                       &intrinsic::address_of,   &intrinsic::call_llvm_pure_intrin};
     if (n.op->effect != Effect::pure || std::find(std::begin(moves), std::end(moves), n.op) != std::end(moves))
       return e;
-    bool any = is_half(n.dtype);
+    bool any = is_narrow(n.dtype);
     std::vector<Expr> args;
     for (const Expr& arg : n.args) {
-      any = any || is_half(arg->dtype);
+      any = any || is_narrow(arg->dtype);
       args.push_back(wide(arg));
     }
     if (!any) return e;
-    if (!is_half(n.dtype)) return make<Call>(n.dtype, n.op, std::move(args));
+    if (!is_narrow(n.dtype)) return make<Call>(n.dtype, n.op, std::move(args));
     if (n.op == &intrinsic::vector_reduce_add) return stepwise_sum(n);
     if (n.op == &intrinsic::rsqrt) {
       // Rounded as the two operations, in the narrow dtype.
@@ -84,20 +78,12 @@ class HalfArithmetic : public TirRewriter {
     for (int k = 1; k < lanes; ++k) total = rounded(add(wide(total), wide(lane(k))), n.dtype);
     return make<Let>(vector, n.args[0], total);
   }
-
-  static void refuse_narrow(const Expr& e) {
-    if (!is_narrow(e->dtype) || e.is<VarNode>() || e.is<FloatImm>()) return;
-    throw support::DiagnosticError(support::Diagnostic{
-        .code = codes::narrow_float,
-        .message = fmt::format("values of {} cannot be computed with or converted in compiled code", e->dtype.str()),
-        .help = "keep them as uint8 storage, or convert them to float16 before"});
-  }
 };
 
 }  // namespace
 
 Result<IRModule> legalize_dtypes(IRModule module, const PassContext&) {
-  return on_each_body(std::move(module), [](const Stmt& body) { return HalfArithmetic()(body); });
+  return on_each_body(std::move(module), [](const Stmt& body) { return NarrowArithmetic()(body); });
 }
 
 }  // namespace lathe::tir

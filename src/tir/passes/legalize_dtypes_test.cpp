@@ -9,8 +9,9 @@ using namespace testing;  // NOLINT: the subject of every line below
 
 TEST(legalize_dtypes, makes_of_programs_what_its_text_expects) { expect_text(legalize_dtypes, __FILE__); }
 
-TEST(legalize_dtypes, computes_halves_in_float32_with_the_same_bits) {
-  for (const DType half : {DType::float_(16), DType::bfloat16()}) {
+TEST(legalize_dtypes, computes_narrow_floats_in_float32_with_the_same_bits) {
+  for (const DType half : {DType::float_(16), DType::bfloat16(), *DType::parse("float8_e4m3fn"),
+                           *DType::parse("float8_e5m2fnuz"), *DType::parse("float4_e2m1fn")}) {
     const Function f = flat_loop(
         64, ForKind::serial,
         [&](const Buffer& a, const Expr& i) {
@@ -26,12 +27,6 @@ TEST(legalize_dtypes, computes_halves_in_float32_with_the_same_bits) {
       if (const auto* product = n.as<Mul>()) EXPECT_FALSE(product->dtype == half);
     });
   }
-}
-
-TEST(legalize_dtypes, refuses_floats_of_eight_bits) {
-  const DType narrow = *DType::parse("float8_e4m3fn");
-  const Function f = flat_loop(4, ForKind::serial, [](const Buffer& a, const Expr& i) { return load(a, {i}); }, narrow);
-  EXPECT_EQ(refusal(f, legalize_dtypes), "tir-narrow-float");
 }
 
 }  // namespace
