@@ -25,8 +25,8 @@ class Random {
 ir::TensorData random_tensor(ir::DType dtype, std::vector<int64_t> shape, uint64_t seed) {
   int64_t count = 1;
   for (const int64_t extent : shape) count *= extent;
-  const auto item = static_cast<size_t>(dtype.element_bytes());
-  std::string bytes(static_cast<size_t>(count) * item, '\0');
+  const int64_t width = dtype.storage_bits();
+  std::string bytes(static_cast<size_t>(dtype.storage_bytes(count)), '\0');
   Random random(seed);
   for (int64_t i = 0; i < count; ++i) {
     uint64_t bits = 0;
@@ -35,8 +35,15 @@ ir::TensorData random_tensor(ir::DType dtype, std::vector<int64_t> shape, uint64
     else if (dtype.is_integer())
       bits = static_cast<uint64_t>(random.below(8) - (dtype.is_uint() ? 0 : 3));
     else
-      bits = ir::encode_float(dtype, random.normal());
-    std::memcpy(bytes.data() + static_cast<size_t>(i) * item, &bits, item);
+      bits = ir::encode_float(
+          dtype, dtype.code == ir::TypeCode::float8_e8m0fnu ? std::exp2(random.normal()) : random.normal());
+    if (width >= 8) {
+      std::memcpy(bytes.data() + i * width / 8, &bits, static_cast<size_t>(width / 8));
+    } else {
+      const uint64_t low = bits & ((uint64_t{1} << width) - 1);
+      char& to = bytes[static_cast<size_t>(i * width / 8)];
+      to = static_cast<char>(static_cast<uint8_t>(to) | low << (i * width % 8));
+    }
   }
   return ir::tensor_data(dtype, std::move(shape), std::move(bytes));
 }

@@ -48,8 +48,10 @@ TEST(compare, looks_at_the_positions_asked_for) {
 }
 
 TEST(random_tensor, depends_on_the_seed_alone_and_is_not_constant) {
-  for (const ir::DType dtype : {ir::DType::float32(), ir::DType::float_(16), ir::DType::bfloat16(), ir::DType::int64(),
-                                ir::DType::uint(8), ir::DType::boolean()}) {
+  for (const ir::DType dtype :
+       {ir::DType::float32(), ir::DType::float_(16), ir::DType::bfloat16(), ir::DType::int64(), ir::DType::uint(8),
+        ir::DType::boolean(), ir::DType::int_(4), ir::DType::uint(2), *ir::DType::parse("float8_e4m3fn"),
+        *ir::DType::parse("float8_e8m0fnu"), *ir::DType::parse("float4_e2m1fn")}) {
     const auto a = random_tensor(dtype, {7, 11}, 5), again = random_tensor(dtype, {7, 11}, 5);
     EXPECT_EQ(a->view(), again->view()) << dtype.str();
     EXPECT_NE(a->view(), random_tensor(dtype, {7, 11}, 6)->view()) << dtype.str();

@@ -182,6 +182,10 @@ int32_t alloc_tensor(const Frame& frame, const uint32_t* words) {
     release(memory.block);
     return last_error().code;
   }
+  // Kernels write elements: what the last byte has beyond them is 0, whatever was in the memory.
+  const DLDataType dtype = frame.reg(words[0]).dtype;
+  if (shape.bytes > 0 && static_cast<unsigned>(dtype.bits) * dtype.lanes % 8 != 0 && backend == abi::Backend::cpu)
+    static_cast<char*>(memory.data)[shape.bytes - 1] = 0;
   fill(frame, words[0], object, shape, memory.data, backend, memory.block);
   if (is_always_the_same(frame, words)) object->filled_by = frame.at;
   return 0;
