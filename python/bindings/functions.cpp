@@ -55,6 +55,7 @@ nb::object call(const Built& built, const std::string& name, const nb::tuple& ob
     const nb::gil_scoped_release unlocked;
     return built->call(name, given.arguments, threads);
   }();
+  for (InputTensor& tensor : given.tensors) tensor.unpack_written();
   unwrap(status);
   return nb::none();
 }

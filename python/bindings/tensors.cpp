@@ -37,7 +37,7 @@ nb::object numpy_dtype(DLDataType type) {
   if (!dtype.is_valid()) {
     const std::string name = dtype_name(type);
     const nb::object numpy_type = nb::module_::import_("numpy").attr("dtype");
-    const bool narrow = name == "bfloat16" || name.starts_with("float8") || name.starts_with("float4");
+    const bool narrow = type.bits < 8 || name == "bfloat16" || name.starts_with("float8");
     if (narrow)
       dtype = numpy_type(nb::module_::import_("ml_dtypes").attr(name.c_str()));
     else
@@ -46,12 +46,48 @@ nb::object numpy_dtype(DLDataType type) {
   return dtype;
 }
 
+bool is_packed(DLDataType type) { return type.bits < 8 && type.lanes == 1; }
+
+int64_t elements_of(std::span<const int64_t> shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  return count;
+}
+
+// `count` elements below a byte, from one a byte to packed ones, low bits first, and back; signed ones are extended.
+std::vector<uint8_t> packed(const uint8_t* bytes, int64_t count, DLDataType type) {
+  std::vector<uint8_t> result(static_cast<size_t>((count * type.bits + 7) / 8));
+  for (int64_t i = 0; i < count; ++i) {
+    const unsigned bits = bytes[i] & ((1u << type.bits) - 1);
+    uint8_t& to = result[static_cast<size_t>(i * type.bits / 8)];
+    to = static_cast<uint8_t>(to | bits << (i * type.bits % 8));
+  }
+  return result;
+}
+
+void unpack(const uint8_t* from, int64_t count, DLDataType type, uint8_t* bytes) {
+  const unsigned sign = type.code == kDLInt ? 1u << (type.bits - 1) : 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const unsigned bits = (from[i * type.bits / 8] >> (i * type.bits % 8)) & ((1u << type.bits) - 1);
+    bytes[i] = static_cast<uint8_t>((bits ^ sign) - sign);
+  }
+}
+
+uint8_t* data_of(const nb::object& array) {
+  return reinterpret_cast<uint8_t*>(nb::cast<uintptr_t>(array.attr("__array_interface__")["data"][0]));
+}
+
 nb::object array_over(std::unique_ptr<Memory> memory, DLDataType type, std::span<const int64_t> shape) {
   static auto* ndarray = new nb::object(nb::module_::import_("numpy").attr("ndarray"));
-  const nb::object owner = nb::cast(memory.release(), nb::rv_policy::take_ownership);
   nb::object dims = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
   for (size_t d = 0; d < shape.size(); ++d)
     PyTuple_SET_ITEM(dims.ptr(), static_cast<Py_ssize_t>(d), PyLong_FromLongLong(shape[d]));
+  if (is_packed(type)) {
+    nb::object array = (*ndarray)(dims, numpy_dtype(type));
+    unpack(static_cast<const uint8_t*>(memory->data), elements_of(shape), type, data_of(array));
+    return array;
+  }
+  const nb::object owner = nb::cast(memory.release(), nb::rv_policy::take_ownership);
   return (*ndarray)(dims, numpy_dtype(type), owner);
 }
 
@@ -162,13 +198,19 @@ bool InputTensor::from_array_interface(nb::handle object, const char* name) {
   const auto type = ir::DType::parse(dtype);
   if (!type)
     throw nb::type_error(fmt::format("input '{}' is an array of {}, which no model takes", name, dtype).c_str());
-  const nb::object interface = array.attr("__array_interface__");
   for (const nb::handle extent : nb::cast<nb::tuple>(array.attr("shape"))) dims_.push_back(nb::cast<int64_t>(extent));
   own_dims(dims_.size());
   tensor_.strides = nullptr;
   tensor_.dtype = lower::dlpack_type(*type);
-  tensor_.data = reinterpret_cast<void*>(nb::cast<uintptr_t>(interface["data"][0]));
+  tensor_.data = data_of(array);
   keeps_ = array;
+  if (is_packed(tensor_.dtype)) {
+    // Where NumPy made a copy nobody looks at what is written.
+    const bool is_same = data_of(array) == data_of(nb::borrow(object));
+    if (is_same && nb::cast<bool>(array.attr("flags").attr("writeable"))) unpacked_ = data_of(array);
+    packed_ = packed(data_of(array), elements_of({dims_.data(), static_cast<size_t>(tensor_.ndim)}), tensor_.dtype);
+    tensor_.data = packed_.data();
+  }
   return true;
 }
 
@@ -180,6 +222,12 @@ InputTensor::InputTensor(nb::handle object, const char* name) {
       (elsewhere ? fmt::format("input '{}' does not lie in this machine's memory; move it there first", name)
                  : fmt::format("input '{}' is a {}, not a NumPy array or anything else with DLPack", name, type))
           .c_str());
+}
+
+void InputTensor::unpack_written() {
+  if (!unpacked_) return;
+  const int64_t count = elements_of({dims_.data(), static_cast<size_t>(tensor_.ndim)});
+  if (packed(unpacked_, count, tensor_.dtype) != packed_) unpack(packed_.data(), count, tensor_.dtype, unpacked_);
 }
 
 InputTensor::~InputTensor() {
@@ -207,9 +255,15 @@ nb::object to_numpy(const ir::TensorData& tensor) {
 
 ir::TensorData to_data(const DLTensor& t) {
   const std::vector<int64_t> shape(t.shape, t.shape + t.ndim);
+  if (is_packed(t.dtype)) {
+    if (t.strides) throw nb::type_error("packed tensors with strides are not taken");
+    const ir::DType dtype = lower::dtype_of(t.dtype);
+    const char* first = static_cast<const char*>(t.data) + t.byte_offset;
+    return ir::tensor_data(dtype, shape,
+                           std::string(first, static_cast<size_t>(dtype.storage_bytes(elements_of(shape)))));
+  }
   const auto item = static_cast<size_t>(t.dtype.bits / 8);
-  int64_t count = 1;
-  for (const int64_t extent : shape) count *= extent;
+  const int64_t count = elements_of(shape);
   std::string bytes(static_cast<size_t>(count) * item, '\0');
   std::vector<int64_t> index(shape.size(), 0);
   for (int64_t to = 0; to < count; ++to) {

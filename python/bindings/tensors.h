@@ -1,4 +1,5 @@
-// Tensors across the border: NumPy arrays and anything with DLPack come in, NumPy arrays go out, neither by a copy.
+// Tensors across the border: NumPy arrays and anything with DLPack come in, NumPy arrays go out, neither by a copy but
+// where NumPy keeps in a byte what is packed here.
 #pragma once
 
 #include "abi/dlpack.h"
@@ -17,6 +18,8 @@ class InputTensor {
   ~InputTensor();
 
   const DLTensor& tensor() const { return tensor_; }
+  // Elements below a byte take one each in NumPy: the tensor is a packed copy. What was written to it goes back.
+  void unpack_written();
 
  private:
   bool from_buffer(PyObject* object);
@@ -29,6 +32,8 @@ class InputTensor {
   Py_buffer buffer_{};
   bool has_buffer_ = false;
   nb::object keeps_;
+  std::vector<uint8_t> packed_;
+  uint8_t* unpacked_ = nullptr;  // a byte an element
 };
 
 // The array over the tensor's memory, which is freed with the array.
