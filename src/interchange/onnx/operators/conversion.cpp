@@ -1,29 +1,24 @@
 // Conversion of element types.
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/integers.h"
+#include "interchange/onnx/operators/convert.h"
 #include "interchange/onnx/operators/tables.h"
+#include "ops/build.h"
 
 namespace lathe::onnx::operators {
 
 namespace {
 
-void read_rounding(NodeImport& c) {
-  // They matter for 8-bit floats alone, which are refused by their type.
-  c.attributes.ignore("saturate");
-  c.attributes.ignore("round_mode");
-}
-
 DType target(NodeImport& c) {
-  read_rounding(c);
   return element_type(c.attributes.integer("to"), "the result", c.place()).value_or_throw();
 }
 
-void cast(NodeImport& c) { c.set(c.cast(c.input(0), target(c))); }
-
-void cast_like(NodeImport& c) {
-  read_rounding(c);
-  c.set(c.cast(c.input(0), c.dtype(1)));
+void cast(NodeImport& c) {
+  const Conversion how = read_conversion(c);
+  c.set(converted(c, c.input(0), target(c), how));
 }
+
+void cast_like(NodeImport& c) { c.set(converted(c, c.input(0), c.dtype(1), read_conversion(c))); }
 
 bool fold_to(NodeImport& c, DType dtype) {
   const bool narrows = dtype == DType::int32();
@@ -42,15 +37,37 @@ bool fold_to(NodeImport& c, DType dtype) {
   c.set_integers(std::move(values), c.integer_dims(0), dtype);
   return true;
 }
-bool fold_cast(NodeImport& c) { return fold_to(c, target(c)); }
+bool fold_cast(NodeImport& c) {
+  read_conversion(c);
+  return fold_to(c, target(c));
+}
 bool fold_cast_like(NodeImport& c) {
-  read_rounding(c);
+  read_conversion(c);
   return fold_to(c, c.dtype(1));
+}
+
+// The same bits as a type of the same width. A bool is a byte that is 0 or 1; of other bytes the lowest bit counts.
+void bit_cast(NodeImport& c) {
+  const DType from = c.dtype(0), to = target(c);
+  if (from.storage_bits() != to.storage_bits())
+    c.fail(codes::wrong_node, "BitCast of " + from.str() + " to " + to.str() + ", which has another width");
+  if (from == to) return c.set(c.input(0));
+  c.set(ops::build::elementwise(
+      c.builder(), {c.input(0)}, c.shape(0),
+      [&](const ops::Indices& element, const ops::Indices&) {
+        const DType byte = DType::uint(8);
+        ir::Expr bits = from.is_bool() ? ir::cast(byte, element[0]) : element[0];
+        if (!to.is_bool()) return bits->dtype == to ? bits : ir::call(to, ir::intrinsic::reinterpret, {bits});
+        if (bits->dtype != byte) bits = ir::call(byte, ir::intrinsic::reinterpret, {bits});
+        return ir::ne(ir::floormod(bits, ir::constant(byte, int64_t{2})), ir::constant(byte, int64_t{0}));
+      },
+      "bit_cast"));
 }
 
 const OperatorRow conversion_rows[] = {
     {"Cast", {6, 9, 13, 19, 21, 23, 24, 25}, 1, 1, 1, cast, fold_cast},
     {"CastLike", {15, 19, 21, 23, 24, 25}, 2, 2, 1, cast_like, fold_cast_like},
+    {"BitCast", {26}, 1, 1, 1, bit_cast},
 };
 
 }  // namespace

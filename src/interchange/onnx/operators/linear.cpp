@@ -53,37 +53,7 @@ void gemm(NodeImport& c) {
   c.set(y);
 }
 
-void conv(NodeImport& c) {
-  const int64_t groups = c.attributes.integer("group", 1);
-  const WindowAttributes w = read_windows(c, true, true);
-  const Expr x = c.input(0), kernel = c.input(1);
-  if (groups < 1 || groups > std::numeric_limits<int32_t>::max())
-    c.fail(codes::wrong_attribute, "the attribute 'group' is " + std::to_string(groups));
-  if (c.rank(1) != c.rank(0))
-    c.fail(codes::wrong_node, "the input has " + std::to_string(c.rank(0)) + " dimensions, but the kernel has " +
-                                  std::to_string(c.rank(1)));
-  const Shape& shape = c.shape(1);
-  for (size_t d = 0; d < w.kernel.size(); ++d)
-    if (relax::different_extents(shape[d + 2], ir::int64(w.kernel[d])))
-      c.fail(codes::wrong_shape, "the attribute 'kernel_shape' has " + std::to_string(w.kernel[d]) + " at " +
-                                     std::to_string(d) + ", but the kernel is " + relax::text_of(shape));
-  Expr y = c.call(ops::conv, {x, kernel}, attributes_with<ops::ConvAttributes>([&](ops::ConvAttributes& a) {
-                    a.strides = w.strides;
-                    a.padding = w.auto_pad == "NOTSET" ? w.pads : std::vector<int64_t>{};
-                    a.dilation = w.dilations;
-                    a.groups = groups;
-                    a.auto_pad = w.auto_pad;
-                  }));
-  if (c.has(2)) {
-    if (c.rank(2) != 1 || relax::different_extents(c.shape(2)[0], shape[0]))
-      c.fail(codes::wrong_shape, "the bias is " + relax::text_of(c.shape(2)) + ", but the kernel " +
-                                     relax::text_of(shape) + " gives " + relax::text_of(shape[0]) + " channels");
-    Shape column(static_cast<size_t>(c.rank(0)) - 1, ir::int64(1));
-    column[0] = shape[0];
-    y = c.call(ops::add, {y, c.reshape(c.input(2), std::move(column))});
-  }
-  c.set(y);
-}
+void conv(NodeImport& c) { c.set(convolution(c, c.input(0), c.input(1), c.has(2) ? c.input(2) : Expr())); }
 
 void einsum(NodeImport& c) {
   std::vector<Expr> operands;
@@ -159,6 +129,37 @@ const OperatorRow linear_rows[] = {
 };
 
 }  // namespace
+
+Expr convolution(NodeImport& c, const Expr& x, const Expr& kernel, const Expr& bias) {
+  const int64_t groups = c.attributes.integer("group", 1);
+  const WindowAttributes w = read_windows(c, true, true);
+  if (groups < 1 || groups > std::numeric_limits<int32_t>::max())
+    c.fail(codes::wrong_attribute, "the attribute 'group' is " + std::to_string(groups));
+  const auto &own = *relax::as_tensor(x), &given = *relax::as_tensor(kernel);
+  if (given.ndim != own.ndim)
+    c.fail(codes::wrong_node, "the input has " + std::to_string(own.ndim) + " dimensions, but the kernel has " +
+                                  std::to_string(given.ndim));
+  const Shape& shape = *given.shape;
+  for (size_t d = 0; d < w.kernel.size(); ++d)
+    if (relax::different_extents(shape[d + 2], ir::int64(w.kernel[d])))
+      c.fail(codes::wrong_shape, "the attribute 'kernel_shape' has " + std::to_string(w.kernel[d]) + " at " +
+                                     std::to_string(d) + ", but the kernel is " + relax::text_of(shape));
+  Expr y = c.call(ops::conv, {x, kernel}, attributes_with<ops::ConvAttributes>([&](ops::ConvAttributes& a) {
+                    a.strides = w.strides;
+                    a.padding = w.auto_pad == "NOTSET" ? w.pads : std::vector<int64_t>{};
+                    a.dilation = w.dilations;
+                    a.groups = groups;
+                    a.auto_pad = w.auto_pad;
+                  }));
+  if (!bias) return y;
+  const Shape& channels = *relax::as_tensor(bias)->shape;
+  if (channels.size() != 1 || relax::different_extents(channels[0], shape[0]))
+    c.fail(codes::wrong_shape, "the bias is " + relax::text_of(channels) + ", but the kernel " + relax::text_of(shape) +
+                                   " gives " + relax::text_of(shape[0]) + " channels");
+  Shape column(static_cast<size_t>(own.ndim) - 1, ir::int64(1));
+  column[0] = shape[0];
+  return c.call(ops::add, {y, c.reshape(bias, std::move(column))});
+}
 
 Table linear() { return linear_rows; }
 

@@ -1,6 +1,9 @@
-// Integers that stand for floats: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, and products of such.
+// Integers and narrow floats that stand for floats: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, and
+// products and convolutions of such.
 #include "interchange/onnx/codes.h"
+#include "interchange/onnx/operators/convert.h"
 #include "interchange/onnx/operators/tables.h"
+#include "interchange/onnx/operators/windows.h"
 #include "ops/build.h"
 
 namespace lathe::onnx::operators {
@@ -50,20 +53,33 @@ Range range_of(NodeImport& c, DType dtype) {
   return dtype.is_uint() ? Range{0, count - 1} : Range{-count / 2, count / 2 - 1};
 }
 
-// saturate(round(x / scale) + zero); all in float32, which holds these integers.
-Expr quantized(NodeImport& c, const Expr& x, const Expr& scale, const Expr& zero, DType dtype) {
-  const Range range = range_of(c, dtype);
+// saturate(round(x / scale) + zero), from a quotient rounded to `precision`; the rest in float32, which holds the
+// integers. A narrow float is rounded once, when all is added up.
+Expr quantized(NodeImport& c, const Expr& x, const Expr& scale, const Expr& zero, DType dtype, DType precision,
+               const Conversion& how = {}) {
   const DType wide = DType::float32();
-  Expr y = c.call(ops::round, {c.call(ops::divide, {c.cast(x, wide), c.cast(scale, wide)})});
+  Expr y = c.cast(c.call(ops::divide, {c.cast(x, precision), c.cast(scale, precision)}), wide);
+  if (dtype.is_integer()) y = c.call(ops::round, {y});
   if (zero) y = c.call(ops::add, {y, c.cast(zero, wide)});
-  y = c.call(ops::clip, {y, c.scalar(wide, range.low), c.scalar(wide, range.high)});
-  return c.cast(y, dtype);
+  if (dtype.is_floating()) return converted(c, y, dtype, how);
+  const Range range = range_of(c, dtype);
+  return c.cast(c.call(ops::clip, {y, c.scalar(wide, range.low), c.scalar(wide, range.high)}), dtype);
+}
+
+// What x / scale is rounded to: the scale's type, but for those that are no type to divide in.
+DType quotient_type(DType scale) {
+  if (scale.is_integer()) return DType::float_(64);
+  return scale.bits < 16 ? DType::float32() : scale;
 }
 
 DType quantized_type(NodeImport& c, size_t zero_point) {
-  if (c.has(zero_point)) return c.dtype(zero_point);
   const int64_t given = c.version >= 21 ? c.attributes.integer("output_dtype", 0) : 0;
-  return given == 0 ? DType::uint(8) : element_type(given, "the result", c.place()).value_or_throw();
+  if (given == 0) return c.has(zero_point) ? c.dtype(zero_point) : DType::uint(8);
+  const DType dtype = element_type(given, "the result", c.place()).value_or_throw();
+  if (c.has(zero_point) && c.dtype(zero_point) != dtype)
+    c.fail(codes::wrong_node,
+           "the attribute 'output_dtype' says " + dtype.str() + ", but the zero point is " + c.dtype(zero_point).str());
+  return dtype;
 }
 
 struct Blocks {
@@ -76,13 +92,18 @@ Blocks read_blocks(NodeImport& c) {
 
 void quantize_linear(NodeImport& c) {
   const Blocks blocks = read_blocks(c);
-  c.attributes.ignore("saturate");   // of 8-bit floats alone
-  c.attributes.ignore("precision");  // float32, whichever is asked for: more exact than the narrower
-  c.attributes.ignore("output_dtype");
+  Conversion how;
+  if (c.version >= 19) how.saturate = c.attributes.flag("saturate", true);
+  const int64_t precision = c.version >= 23 ? c.attributes.integer("precision", 0) : 0;
   const DType dtype = quantized_type(c, 2);
+  const DType quotient =
+      precision == 0 ? quotient_type(c.dtype(1)) : element_type(precision, "the quotient", c.place()).value_or_throw();
+  if (!quotient.is_floating() || quotient.bits < 16)
+    c.fail(codes::wrong_attribute,
+           "the attribute 'precision' says " + quotient.str() + ", in which nothing is divided");
   const Expr x = c.input(0), scale = spread(c, x, c.input(1), blocks.axis, blocks.size);
   const Expr zero = c.has(2) ? spread(c, x, c.input(2), blocks.axis, blocks.size) : Expr{};
-  c.set(quantized(c, x, scale, zero, dtype));
+  c.set(quantized(c, x, scale, zero, dtype, quotient, how));
 }
 
 // (x - zero) * scale, in the scale's type unless the node says another.
@@ -90,6 +111,9 @@ void dequantize_linear(NodeImport& c) {
   const Blocks blocks = read_blocks(c);
   const int64_t given = c.version >= 23 ? c.attributes.integer("output_dtype", 0) : 0;
   const DType dtype = given == 0 ? c.dtype(1) : element_type(given, "the result", c.place()).value_or_throw();
+  if (!dtype.is_floating() || dtype.bits < 16)
+    c.fail(codes::wrong_node, "DequantizeLinear with a scale of " + dtype.str() +
+                                  " gives no float16, bfloat16 or float32 unless 'output_dtype' says which");
   const Expr x = c.input(0);
   const DType own = c.dtype(0), wide = DType::float32(), exact = own.is_integer() ? DType::int_(32) : wide;
   Expr away = c.cast(x, exact);
@@ -110,20 +134,36 @@ void dynamic_quantize_linear(NodeImport& c) {
   const Expr exact = c.call(ops::divide, {c.call(ops::subtract, {zero, low}), scale});
   const Expr point =
       c.cast(c.call(ops::clip, {c.call(ops::round, {exact}), zero, c.scalar(wide, 255)}), DType::uint(8));
-  c.set(0, quantized(c, x, scale, point, DType::uint(8)));
+  c.set(0, quantized(c, x, scale, point, DType::uint(8), wide));
   if (c.wants(1)) c.set(1, scale);
   if (c.wants(2)) c.set(2, point);
 }
 
-// The operand as int32, less its zero point, which is one number or one along `axis`.
+// What products of an operand are exact in: float8's in float32, but for sums of very many.
+DType exact_type(DType operand) { return operand.is_floating() ? DType::float32() : DType::int_(32); }
+
+// The operand in that type, less its zero point: one number, one along `axis`, or a tensor that broadcasts.
 Expr centred(NodeImport& c, size_t operand, size_t zero_point, int64_t axis) {
-  const Expr x = c.cast(c.input(operand), DType::int_(32));
+  const DType exact = exact_type(c.dtype(operand));
+  const Expr x = c.cast(c.input(operand), exact);
   if (!c.has(zero_point)) return x;
-  return c.call(ops::subtract, {x, c.cast(spread(c, x, c.input(zero_point), axis, 0), DType::int_(32))});
+  if (c.dtype(zero_point) != c.dtype(operand))
+    c.fail(codes::wrong_node, "the input " + std::to_string(operand) + " is " + c.dtype(operand).str() +
+                                  ", but its zero point is " + c.dtype(zero_point).str());
+  const Expr zero = c.rank(zero_point) > 1 ? c.input(zero_point) : spread(c, x, c.input(zero_point), axis, 0);
+  return c.call(ops::subtract, {x, c.cast(zero, exact)});
 }
 
-Expr integer_product(NodeImport& c, const Expr& a, const Expr& b) {
-  return c.call(ops::matmul, {a, b}, ir::make<ops::MatmulAttributes>());
+// The scale of `x`: one number, one along `axis`, or a tensor that broadcasts.
+Expr scale_of(NodeImport& c, const Expr& x, size_t scale, int64_t axis) {
+  return c.rank(scale) > 1 ? c.input(scale) : spread(c, x, c.input(scale), axis, 0);
+}
+
+// In float32 where one of the operands is.
+Expr exact_product(NodeImport& c, const Expr& a, const Expr& b) {
+  const bool is_integer = build::dtype_of(a).is_integer() && build::dtype_of(b).is_integer();
+  const DType exact = is_integer ? DType::int_(32) : DType::float32();
+  return c.call(ops::matmul, {c.cast(a, exact), c.cast(b, exact)}, ir::make<ops::MatmulAttributes>());
 }
 
 // Rows of a, columns of b have their own zero points where these are vectors.
@@ -131,18 +171,29 @@ int64_t row_axis(NodeImport& c, size_t operand) { return std::max<int64_t>(c.ran
 int64_t column_axis(NodeImport& c, size_t operand) { return c.rank(operand) - 1; }
 
 void matmul_integer(NodeImport& c) {
-  c.set(integer_product(c, centred(c, 0, 2, row_axis(c, 0)), centred(c, 1, 3, column_axis(c, 1))));
+  c.set(exact_product(c, centred(c, 0, 2, row_axis(c, 0)), centred(c, 1, 3, column_axis(c, 1))));
 }
 
 void qlinear_matmul(NodeImport& c) {
   const Expr a = centred(c, 0, 2, row_axis(c, 0)), b = centred(c, 3, 5, column_axis(c, 3));
   const DType wide = DType::float32();
-  const Expr product = c.cast(integer_product(c, a, b), wide);
-  const Expr a_scale = c.cast(spread(c, a, c.input(1), row_axis(c, 0), 0), wide);
-  const Expr b_scale = c.cast(spread(c, b, c.input(4), column_axis(c, 3), 0), wide);
+  const Expr product = c.cast(exact_product(c, a, b), wide);
+  const Expr a_scale = c.cast(scale_of(c, a, 1, row_axis(c, 0)), wide);
+  const Expr b_scale = c.cast(scale_of(c, b, 4, column_axis(c, 3)), wide);
   const Expr real = c.call(ops::multiply, {c.call(ops::multiply, {product, a_scale}), b_scale});
-  c.set(quantized(c, real, spread(c, real, c.input(6), row_axis(c, 0), 0),
-                  spread(c, real, c.input(7), row_axis(c, 0), 0), c.dtype(7)));
+  c.set(
+      quantized(c, real, scale_of(c, real, 6, row_axis(c, 0)), scale_of(c, real, 7, row_axis(c, 0)), c.dtype(7), wide));
+}
+
+// Zero points and scales of kernels are one, or one an output channel, which is the kernel's first dimension.
+void conv_integer(NodeImport& c) { c.set(convolution(c, centred(c, 0, 2, 1), centred(c, 1, 3, 0), {})); }
+
+void qlinear_conv(NodeImport& c) {
+  const DType wide = DType::float32();
+  const Expr product = convolution(c, centred(c, 0, 2, 1), centred(c, 3, 5, 0), c.has(8) ? c.input(8) : Expr());
+  const Expr scale = c.call(ops::multiply, {c.reshape(c.input(1), {}), spread(c, product, c.input(4), 1, 0)});
+  const Expr real = c.call(ops::multiply, {c.cast(product, wide), scale});
+  c.set(quantized(c, real, spread(c, real, c.input(6), 1, 0), spread(c, real, c.input(7), 1, 0), c.dtype(7), wide));
 }
 
 const OperatorRow quantize_rows[] = {
@@ -151,6 +202,8 @@ const OperatorRow quantize_rows[] = {
     {"DynamicQuantizeLinear", {11}, 1, 1, 3, dynamic_quantize_linear},
     {"MatMulInteger", {10}, 2, 4, 1, matmul_integer},
     {"QLinearMatMul", {10, 21}, 8, 8, 1, qlinear_matmul},
+    {"ConvInteger", {10}, 2, 4, 1, conv_integer},
+    {"QLinearConv", {10}, 8, 9, 1, qlinear_conv},
 };
 
 }  // namespace

@@ -16,4 +16,7 @@ WindowAttributes read_windows(NodeImport& c, bool kernel_optional, bool has_dila
 // The number of spatial dimensions of the input; at least one.
 int64_t spatial_rank(NodeImport& c);
 
+// The convolution of the node's `group` and windows; a bias, where there is one, has an element a channel.
+Expr convolution(NodeImport& c, const Expr& x, const Expr& kernel, const Expr& bias);
+
 }  // namespace lathe::onnx::operators

@@ -20,6 +20,7 @@ struct ElementType {
   std::string_view name;
   DType dtype;  // void: not compiled
 };
+constexpr DType narrow_float(ir::TypeCode code, uint8_t bits) { return {code, bits, 1}; }
 // By number in TensorProto.DataType.
 constexpr ElementType element_types[] = {
     {"UNDEFINED", {}},
@@ -39,16 +40,16 @@ constexpr ElementType element_types[] = {
     {"COMPLEX64", {}},
     {"COMPLEX128", {}},
     {"BFLOAT16", DType::bfloat16()},
-    {"FLOAT8E4M3FN", {}},
-    {"FLOAT8E4M3FNUZ", {}},
-    {"FLOAT8E5M2", {}},
-    {"FLOAT8E5M2FNUZ", {}},
-    {"UINT4", {}},
-    {"INT4", {}},
-    {"FLOAT4E2M1", {}},
-    {"FLOAT8E8M0", {}},
-    {"UINT2", {}},
-    {"INT2", {}},
+    {"FLOAT8E4M3FN", narrow_float(ir::TypeCode::float8_e4m3fn, 8)},
+    {"FLOAT8E4M3FNUZ", narrow_float(ir::TypeCode::float8_e4m3fnuz, 8)},
+    {"FLOAT8E5M2", narrow_float(ir::TypeCode::float8_e5m2, 8)},
+    {"FLOAT8E5M2FNUZ", narrow_float(ir::TypeCode::float8_e5m2fnuz, 8)},
+    {"UINT4", DType::uint(4)},
+    {"INT4", DType::int_(4)},
+    {"FLOAT4E2M1", narrow_float(ir::TypeCode::float4_e2m1fn, 4)},
+    {"FLOAT8E8M0", narrow_float(ir::TypeCode::float8_e8m0fnu, 8)},
+    {"UINT2", DType::uint(2)},
+    {"INT2", DType::int_(2)},
 };
 
 std::string text_of_dims(std::span<const int64_t> dims) {
@@ -197,20 +198,37 @@ Result<DType> element_type(int64_t number, const std::string& what, const Place&
 std::optional<int64_t> checked_bytes(std::span<const int64_t> dims, DType dtype) {
   constexpr int64_t most = int64_t{1} << 47;  // the address space of a process
   bool empty = false;
-  int64_t bytes = std::max<int64_t>(dtype.element_bytes(), 1);
+  int64_t bits = std::max<int64_t>(dtype.storage_bits(), 1);
   for (const int64_t dim : dims) {
     if (dim > most) return std::nullopt;
     empty = empty || dim == 0;
-    if (dim != 0 && __builtin_mul_overflow(bytes, dim, &bytes)) return std::nullopt;
-    if (bytes > most) return std::nullopt;
+    if (dim != 0 && __builtin_mul_overflow(bits, dim, &bits)) return std::nullopt;
+    if (bits > 8 * most) return std::nullopt;
   }
-  return empty ? 0 : bytes;
+  return empty ? 0 : (bits + 7) / 8;
 }
 
 Result<ir::TensorData> read_tensor(const Model& model, const schema::TensorProto& tensor, const std::string& what,
                                    const Place& place) {
   return TensorReader(model, tensor, what, place).run();
 }
+
+namespace {
+
+// Element `at` of `dense`, all zeros so far, becomes element `i` of `values`.
+void set_element(std::string& dense, int64_t at, const ir::TensorDataNode& values, int64_t i) {
+  const int64_t bits = values.dtype.storage_bits();
+  if (bits >= 8) {
+    std::memcpy(dense.data() + at * bits / 8, values.bytes + i * bits / 8, static_cast<size_t>(bits / 8));
+    return;
+  }
+  const unsigned from = static_cast<uint8_t>(values.bytes[i * bits / 8]) >> (i * bits % 8);
+  char& to = dense[static_cast<size_t>(at * bits / 8)];
+  const unsigned mask = ((1u << bits) - 1) << (at * bits % 8);
+  to = static_cast<char>((static_cast<uint8_t>(to) & ~mask) | ((from << (at * bits % 8)) & mask));
+}
+
+}  // namespace
 
 Result<ir::TensorData> read_sparse_tensor(const Model& model, const schema::SparseTensorProto& sparse,
                                           const std::string& what, const Place& place) {
@@ -226,7 +244,8 @@ Result<ir::TensorData> read_sparse_tensor(const Model& model, const schema::Spar
   if (!bytes || *bytes > (int64_t{1} << 30)) return wrong("is sparse and too large to be made dense");
   const int64_t rank = static_cast<int64_t>(dims.size()), count = values->elements();
   std::string dense(static_cast<size_t>(*bytes), '\0');
-  const int64_t width = values->dtype.element_bytes();
+  int64_t elements = 1;
+  for (const int64_t dim : dims) elements *= dim;
   if (values->shape.size() != 1) return wrong("has values that are not a vector");
   if (count > 0) {
     const ir::TensorData indices = TRY(read_tensor(model, sparse.indices(), what, place));
@@ -237,11 +256,11 @@ Result<ir::TensorData> read_sparse_tensor(const Model& model, const schema::Spar
       int64_t at = 0;
       for (int64_t d = 0; d < (linear ? 1 : rank); ++d) {
         const int64_t index = ir::int_at(*indices, linear ? i : i * rank + d);
-        const int64_t extent = linear ? *bytes / width : dims[static_cast<size_t>(d)];
+        const int64_t extent = linear ? elements : dims[static_cast<size_t>(d)];
         if (index < 0 || index >= extent) return wrong("has the index " + std::to_string(index) + " out of range");
         at = at * extent + index;
       }
-      std::memcpy(dense.data() + at * width, values->bytes + i * width, static_cast<size_t>(width));
+      set_element(dense, at, *values, i);
     }
   }
   return ir::tensor_data(values->dtype, dims, std::move(dense));
