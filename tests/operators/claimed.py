@@ -9,11 +9,13 @@ CLAIMED = """
     Slice Gather Pad Expand Tile Squeeze Unsqueeze Shape Identity Dropout Constant ConstantOfShape
     Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh BitwiseAnd BitwiseOr BitwiseXor BitwiseNot Celu Mish Softsign
     ThresholdedRelu Hardmax GatherElements ScatterElements Trilu CumSum TopK DepthToSpace SpaceToDepth
-    TensorScatter
+    TensorScatter CastLike BitCast QuantizeLinear DequantizeLinear DynamicQuantizeLinear MatMulInteger QLinearMatMul
+    ConvInteger QLinearConv
 """.split()
 
-# Element types of those operators; strings, sequences and the types narrower than a byte or of 8-bit floats are not.
+# Element types of those operators; strings, sequences and complex numbers are not.
 CLAIMED_DTYPES = {
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
-    "FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE",
+    "FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
+    "FLOAT8E8M0", "FLOAT4E2M1", "INT4", "UINT4", "INT2", "UINT2",
 }  # fmt: skip

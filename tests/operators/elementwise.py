@@ -1,7 +1,6 @@
 """Samples of the elementwise operators."""
 
 import numpy as np
-from onnx import helper
 
 from tests.operators.sample import DTYPES, is_float
 
@@ -78,13 +77,6 @@ def where(d):
     return d.sample([condition, d.array(d.broadcast(shape), dtype), d.array(shape, dtype)])
 
 
-def cast(d):
-    source, target = d.dtype("T1"), d.dtype("T2")
-    low = 0 if target.kind == "u" else -100
-    x = d.array(d.shape(), source, low, 100)
-    return d.sample([x], attributes={"to": helper.np_dtype_to_tensor_dtype(target)})
-
-
 def identity(d):
     return d.sample([d.array(d.shape(), d.dtype("V" if d.opset >= 14 else "T"))])
 
@@ -119,7 +111,7 @@ GENERATORS = {
     "Gelu": unary(attributes=lambda d: {"approximate": d.choice(["none", "tanh"])} if d.chance(0.6) else {}),
     **{op: binary() for op in ("Add", "Sub", "Mul", "And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual")},
     "Less": binary(), "LessOrEqual": binary(), "Div": binary(positive_second=True),
-    "Pow": power, "Mod": modulo, "PRelu": prelu, "Clip": clip, "Where": where, "Cast": cast,
+    "Pow": power, "Mod": modulo, "PRelu": prelu, "Clip": clip, "Where": where,
     **{op: variadic for op in ("Min", "Max", "Mean", "Sum")},
     "Identity": identity, "Dropout": dropout,
 }  # fmt: skip

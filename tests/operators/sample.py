@@ -8,19 +8,36 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-# The dtypes of the claimed operators; the narrower ones of the specification are not claimed.
+# Every numeric dtype of the specification but complex ones, by its name there.
 DTYPES = {
     "bool": np.dtype(np.bool_), "int8": np.dtype(np.int8), "int16": np.dtype(np.int16), "int32": np.dtype(np.int32),
     "int64": np.dtype(np.int64), "uint8": np.dtype(np.uint8), "uint16": np.dtype(np.uint16),
     "uint32": np.dtype(np.uint32), "uint64": np.dtype(np.uint64), "float16": np.dtype(np.float16),
     "bfloat16": np.dtype(ml_dtypes.bfloat16), "float": np.dtype(np.float32), "double": np.dtype(np.float64),
+    "float8e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn), "float8e4m3fnuz": np.dtype(ml_dtypes.float8_e4m3fnuz),
+    "float8e5m2": np.dtype(ml_dtypes.float8_e5m2), "float8e5m2fnuz": np.dtype(ml_dtypes.float8_e5m2fnuz),
+    "float8e8m0": np.dtype(ml_dtypes.float8_e8m0fnu), "float4e2m1": np.dtype(ml_dtypes.float4_e2m1fn),
+    "int4": np.dtype(ml_dtypes.int4), "uint4": np.dtype(ml_dtypes.uint4), "int2": np.dtype(ml_dtypes.int2),
+    "uint2": np.dtype(ml_dtypes.uint2),
 }  # fmt: skip
 FLOATS = ("float16", "bfloat16", "float", "double")
+NARROW_FLOATS = tuple(name for name in DTYPES if name.startswith(("float8", "float4")))
 LAST_OPSET = 27
 
 
 def is_float(dtype):
-    return np.dtype(dtype) in [DTYPES[name] for name in FLOATS]
+    return np.dtype(dtype) in [DTYPES[name] for name in (*FLOATS, *NARROW_FLOATS)]
+
+
+def is_integer(dtype):
+    return np.dtype(dtype) != np.bool_ and not is_float(dtype)
+
+
+def limits(dtype):
+    """The least and the largest value of a dtype, as integers where it has integers."""
+    if is_integer(dtype):
+        return int(ml_dtypes.iinfo(dtype).min), int(ml_dtypes.iinfo(dtype).max)
+    return (0, 1) if dtype == np.bool_ else (float(ml_dtypes.finfo(dtype).min), float(ml_dtypes.finfo(dtype).max))
 
 
 def schema(op, opset):
@@ -53,14 +70,19 @@ class Sample:
     outputs: int = 1
     symbolic: dict = field(default_factory=dict)  # (input, axis) -> name of a symbolic dimension
     terms: int = 1  # how many products or addends meet in one output element: widens the tolerance
-    dtype: np.dtype = None  # of the first input in the model, kept when the sample is widened
+    dtypes: list = None  # of the inputs in the model, kept when the sample is widened
+
+    @property
+    def dtype(self):
+        """Of the first input in the model."""
+        return self.dtypes[0]
 
     def widened(self):
         """The same sample in float64. Attributes are float32 in the file, so they stay rounded to it."""
         inputs = [x.astype(np.float64) if x is not None and is_float(x.dtype) else x for x in self.inputs]
         single = {k: float(np.float32(v)) if isinstance(v, float) else v for k, v in self.attributes.items()}
-        dtype = self.inputs[0].dtype if self.inputs and self.inputs[0] is not None else None
-        return Sample(self.op, self.opset, inputs, single, self.constants, self.outputs, dtype=dtype)
+        dtypes = [None if x is None else x.dtype for x in self.inputs]
+        return Sample(self.op, self.opset, inputs, single, self.constants, self.outputs, dtypes=dtypes)
 
     def model(self):
         names = [f"x{i}" if x is not None else "" for i, x in enumerate(self.inputs)]
@@ -140,10 +162,13 @@ class Draw:
     def array(self, shape, dtype, low=-3.0, high=3.0):
         """Uniform values; for integers the range is rounded inwards, for unsigned ones it starts at 0."""
         if dtype == np.bool_:
-            return self.rng.random(shape) < 0.5
+            return np.asarray(self.rng.random(shape) < 0.5)
+        if dtype == DTYPES["float8e8m0"]:
+            return np.asarray(2.0 ** self.rng.integers(-6, 7, shape)).astype(dtype)
         if is_float(dtype):
             return np.asarray(self.rng.uniform(low, high, shape)).astype(dtype)
-        low = max(low, 0) if dtype.kind == "u" else low
+        least, largest = limits(dtype)
+        low, high = max(low, least), min(high, largest)
         return np.asarray(self.rng.integers(int(np.ceil(low)), int(np.floor(high)) + 1, shape)).astype(dtype)
 
     def broadcast(self, shape):
