@@ -47,9 +47,10 @@ class Compilation {
     context_.stop_after = options.stop_after;
     context_.cancelled = options.cancelled;
     const auto dump = dump_into(options.dump_folder);
-    if (dump || debug_.shows_programs())
+    if (dump || options.on_change || debug_.shows_programs())
       context_.on_change = [this, dump](int number, const std::string& row, const ir::IRModule& module) {
         if (dump) dump(number, row, module);
+        if (options_.on_change) options_.on_change(row, module);
         debug_.changed(row, module);
       };
     context_.on_time = [this](const std::string& row, std::chrono::nanoseconds time) {

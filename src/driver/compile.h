@@ -25,6 +25,8 @@ struct CompileOptions {
   std::string stop_after;           // the last row to run
   bool verify = development_build;  // check the program before and after each row
   std::string dump_folder;          // where each changed program is written, one file a row; empty: nowhere
+  std::function<void(const std::string& row, const ir::IRModule&)>
+      on_change;  // after each row that changed the program
   std::function<void(const std::string& stage, double fraction)> on_progress;
   std::function<bool()> cancelled;
   codegen::KernelCache* cache = nullptr;

@@ -162,7 +162,7 @@ TEST(fuse_ops, says_why_neighbours_stay_apart) {
   const auto before = g.finish(g.call(ops::matmul, {g.call(ops::exp, {x}), weights({3, 3}, 1)}));
   std::vector<std::string> reasons;
   ir::PassContext listening;
-  listening.on_remark = [&](const ir::Remark& remark) { reasons.push_back(remark.reason); };
+  listening.on_remark = [&](const ir::Remark& remark) { reasons.push_back(remark.text); };
   EXPECT_EQ(calls(fuse_ops(before, listening).value_or_throw()).size(), 2u);
   ASSERT_FALSE(reasons.empty());
   EXPECT_NE(reasons[0].find("operand of a product"), std::string::npos) << reasons[0];

@@ -17,11 +17,12 @@ namespace lathe::ir {
 using Evaluator = std::function<support::Result<std::vector<TensorData>>(
     const IRModule& module, const std::string& function, const std::vector<TensorData>& inputs)>;
 
-// A reason why a rule, fusion or primitive declined: `lathe explain` shows it.
+// What a rule, fusion or primitive says of something: why it declined it, or what it decided where it took it.
 struct Remark {
   std::string pass;
   std::string subject;  // function, block or node
-  std::string reason;
+  std::string text;     // the reason, or the decisions: "lanes=16 rows=14"
+  bool taken = false;
 };
 
 struct PassContext {
@@ -39,6 +40,9 @@ struct PassContext {
 
   void remark(std::string pass, std::string subject, std::string reason) const {
     if (on_remark) on_remark({std::move(pass), std::move(subject), std::move(reason)});
+  }
+  void remark_taken(std::string pass, std::string subject, std::string decisions) const {
+    if (on_remark) on_remark({std::move(pass), std::move(subject), std::move(decisions), true});
   }
 };
 

@@ -18,4 +18,10 @@ int64_t TableDecider::decide(const DecisionPoint& point) {
   return otherwise_.decide(point);
 }
 
+int64_t NotingDecider::decide(const DecisionPoint& point) {
+  const int64_t answer = decider_.decide(point);
+  text_ += (text_.empty() ? "" : " ") + point.name + "=" + std::to_string(answer);
+  return answer;
+}
+
 }  // namespace lathe::schedule

@@ -52,4 +52,16 @@ class TableDecider : public Decider {
   Decider& otherwise_;
 };
 
+// Answers as another does, and notes each answer: "rows=14 steps=4".
+class NotingDecider : public Decider {
+ public:
+  explicit NotingDecider(Decider& decider) : decider_(decider) {}
+  int64_t decide(const DecisionPoint& point) override;
+  const std::string& text() const { return text_; }
+
+ private:
+  Decider& decider_;
+  std::string text_;
+};
+
 }  // namespace lathe::schedule

@@ -1,5 +1,6 @@
 """lathe run, verify, opt, and the demo."""
 
+import re
 import sys
 
 import numpy as np
@@ -124,3 +125,33 @@ def test_every_output_is_written_by_name(lathe_cli, tmp_path):
     lathe_cli("run", tmp_path / "model.so", "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out.npz")
     with np.load(tmp_path / "out.npz") as outputs:
         assert list(outputs) == ["y"] and outputs["y"].shape == (2, 13)
+
+
+def test_bench_prints_times(lathe_cli):
+    out = lathe_cli("bench", paths.DIGITS_MODEL, "--dim", "batch=3", "--threads", "1", "--runs", "3").out
+    for name in ("compile", "load", "first run", "runs", "memory"):
+        assert re.search(rf"^{name}\s+\S", out, re.MULTILINE), out
+    assert "over 3, 1 thread" in out, out
+
+
+def test_bench_profiles_kernels_beside_their_limits(lathe_cli):
+    """Every kernel has its rule and a limit; what they have to do adds up to the model's operations."""
+    out = lathe_cli("bench", paths.DIGITS_MODEL, "--dim", "batch=2", "--threads", "1", "--runs", "3", "--profile").out
+    assert re.search(r"^machine\s+\d+ GFLOP/s of float32, L1 \d+ GB/s.*memory \d+ GB/s$", out, re.MULTILINE), out
+    kernels = re.findall(r"% +(?:compute|L\d|memory) +(\S+).*: (\S+)", out)
+    assert kernels and all(rule != "no" for _, rule in kernels), out
+    assert any(rule in ("gemm", "conv") for _, rule in kernels), out
+    assert re.search(r"the kernels' limits add up to \d", out), out
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ((), "--dim"),
+        (("--dim", "batch=2", "--target", "null"), "null"),
+        (("--dim", "batch=2", "--input", "image=none.npy"), "none.npy"),
+        (("--dim", "batch=2", "--input", "picture=none.npy"), "none.npy"),
+    ],
+)
+def test_bench_refuses(lathe_cli, arguments, words):
+    assert words in lathe_cli.fails("bench", paths.DIGITS_MODEL, *arguments).err

@@ -11,6 +11,7 @@ namespace lathe::tool {
 // Adds the subcommand; its callback runs after parsing and throws DiagnosticError on a user's error.
 void add_compile(CLI::App& app);
 void add_run(CLI::App& app);
+void add_bench(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_opt(CLI::App& app);
 void add_doctor(CLI::App& app);

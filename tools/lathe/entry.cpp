@@ -16,6 +16,7 @@ int parse_and_run(int argc, const char* const* argv) {
   app.footer("Example:\n  lathe compile model.onnx -o model.so && lathe run model.so --input x=image.npy -o out.npz");
   lathe::tool::add_compile(app);
   lathe::tool::add_run(app);
+  lathe::tool::add_bench(app);
   lathe::tool::add_verify(app);
   lathe::tool::add_opt(app);
   lathe::tool::add_doctor(app);

@@ -4,6 +4,8 @@
 #include "codes.h"
 #include "command.h"
 #include "driver/executable.h"
+#include "inputs.h"
+#include "profile.h"
 
 namespace lathe::tool {
 namespace {
@@ -19,74 +21,18 @@ struct Options {
   throw support::DiagnosticError(support::Diagnostic{.code = codes::run, .message = std::move(message)});
 }
 
-std::string signature(const LatheValueInfo& info) {
-  std::string dims;
-  for (int32_t d = 0; d < info.rank; ++d) {
-    const std::string symbol = info.symbols[d];
-    dims += (d ? ", " : "") + (info.dims[d] >= 0 ? std::to_string(info.dims[d]) : symbol.empty() ? "?" : symbol);
-  }
-  return std::string(info.name) + ": " + driver::dtype_name(info.dtype) + " [" + dims + "]";
-}
-
-std::vector<ir::TensorData> read_inputs(const Options& o, LatheModel* model) {
-  std::map<std::string, ir::TensorData> given;
-  for (const std::string& option : o.inputs) {
-    const auto [name, path] = split_pair("--input", option);
-    support::Result<ir::TensorData> array = read_npy(path);
-    if (!array.ok()) {
-      support::Diagnostic unread = array.diagnostics()[0];
-      unread.message = "input '" + name + "': " + unread.message;
-      throw support::DiagnosticError(std::move(unread));
-    }
-    given[name] = *array;
-  }
-  std::vector<ir::TensorData> inputs;
-  for (int32_t i = 0; i < lathe_input_count(model); ++i) {
-    const LatheValueInfo& info = *lathe_input(model, i);
-    const auto it = given.find(info.name);
-    if (it == given.end()) refuse("the input '" + signature(info) + "' is missing; give it with --input");
-    inputs.push_back(it->second);
-    given.erase(it);
-  }
-  if (!given.empty()) refuse("the model has no input '" + given.begin()->first + "'");
-  return inputs;
-}
-
-// Where the time of the runs went: a line for each kernel, or instruction between kernels, the slowest first.
 void print_profile(LatheContext* context) {
-  struct Line {
-    std::string name, node;
-    uint64_t calls = 0, nanoseconds = 0;
-  };
-  std::map<std::pair<std::string, std::string>, Line> lines;
-  uint64_t total = 0;
-  for (int32_t i = 0; i < lathe_profile_count(context); ++i) {
-    LatheProfileEntry entry;
-    if (lathe_profile_entry(context, i, &entry) != LATHE_OK) continue;
-    Line& line = lines[{entry.name, entry.node}];
-    line.name = entry.name;
-    line.node = entry.node;
-    line.calls += entry.calls;
-    line.nanoseconds += entry.nanoseconds;
-    total += entry.nanoseconds;
-  }
-  std::vector<Line> sorted;
-  for (auto& [key, line] : lines)
-    if (line.calls) sorted.push_back(std::move(line));
-  std::sort(sorted.begin(), sorted.end(), [](const Line& a, const Line& b) { return a.nanoseconds > b.nanoseconds; });
+  const Profile profile = read_profile(context);
   std::printf("%6s %12s %8s  %s\n", "share", "us a call", "calls", "kernel (node)");
-  for (const Line& line : sorted)
-    std::printf("%5.1f%% %12.2f %8llu  %s%s\n",
-                100.0 * static_cast<double>(line.nanoseconds) / static_cast<double>(total),
-                static_cast<double>(line.nanoseconds) / 1e3 / static_cast<double>(line.calls),
-                static_cast<unsigned long long>(line.calls), line.name.c_str(),
-                line.node.empty() ? "" : (" (" + line.node + ")").c_str());
+  for (const ProfileLine& line : profile.lines)
+    std::printf("%5.1f%% %12.2f %8llu  %s\n", 100 * profile.share(line), line.microseconds_a_call(),
+                static_cast<unsigned long long>(line.calls), line.title().c_str());
 }
 
 void run(const Options& o) {
   const driver::ExecutableRef executable = driver::open(o.artifact).value_or_throw();
   LatheModel* model = executable->model();
-  const std::vector<ir::TensorData> inputs = read_inputs(o, model);
+  const std::vector<ir::TensorData> inputs = read_inputs(o.inputs, model);
   driver::Session session = driver::Session::create(executable, o.threads).value_or_throw();
   const std::vector<ir::TensorData> outputs = session.run(inputs).value_or_throw();
   // That run touched memory for the first time; times and profile are of others.

@@ -44,7 +44,9 @@ void DebugOutput::changed(const std::string& row, const ir::IRModule& module) {
 }
 
 void DebugOutput::remarked(const ir::Remark& remark) const {
-  if (level_ >= 2) show(fmt::format("              {}: {}: {}\n", remark.pass, remark.subject, remark.reason));
+  if (level_ >= 2)
+    show(fmt::format("              {}{}: {}: {}\n", remark.taken ? "taken by " : "", remark.pass, remark.subject,
+                     remark.text));
 }
 
 void DebugOutput::finish(const CompiledModel& model) {

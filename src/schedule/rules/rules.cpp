@@ -17,11 +17,15 @@ const std::vector<Rule>& rules() {
 
 Schedule schedule_function(Schedule schedule, const target::Target& target, Decider& decider,
                            const ir::PassContext& context) {
-  const RuleContext rule_context{target, decider};
   for (const Rule& rule : rules()) {
     Schedule attempt = schedule;
+    NotingDecider noting(decider);
+    const RuleContext rule_context{target, noting};
     const Result<Outcome> outcome = support::catch_diagnostics([&]() { return rule.apply(attempt, rule_context); });
-    if (outcome.ok() && !*outcome) return attempt;
+    if (outcome.ok() && !*outcome) {
+      context.remark_taken(std::string(rule.name), schedule.func_working_on(), noting.text());
+      return attempt;
+    }
     context.remark(std::string(rule.name), schedule.func_working_on(),
                    outcome.ok() ? **outcome : outcome.diagnostics()[0].message);
   }

@@ -32,8 +32,8 @@ Result<Outcome> fallback(Schedule& schedule, const RuleContext& context);
 // In the order in which they are asked.
 const std::vector<Rule>& rules();
 
-// The schedule of one function by the first rule that takes it; the remarks say why the earlier ones declined. A
-// function that no rule takes stays as it is.
+// The schedule of one function by the first rule that takes it; the remarks say why the earlier ones declined, and what
+// that one decided. A function that no rule takes stays as it is.
 Schedule schedule_function(Schedule schedule, const target::Target& target, Decider& decider,
                            const ir::PassContext& context);
 

@@ -61,13 +61,18 @@ std::string scheduled(const Function& f, const target::Target& target, double to
   AnalyticDecider decider;
   std::vector<std::string> declined;
   ir::PassContext context;
-  context.on_remark = [&](ir::Remark remark) { declined.push_back(remark.pass + ": " + remark.reason); };
+  std::string taken = "none";
+  context.on_remark = [&](ir::Remark remark) {
+    if (remark.taken)
+      taken = remark.pass;
+    else
+      declined.push_back(remark.pass + ": " + remark.text);
+  };
   const Schedule start = Schedule::create(f).value_or_throw();
   const Schedule done = schedule_function(start, target, decider, context);
   const Function after = done.mod().find_as<PrimFunc>("main");
   last_remarks.clear();
   for (const std::string& line : declined) last_remarks += "declined " + line + "\n";
-  const std::string taken = declined.size() < rules().size() ? std::string(rules()[declined.size()].name) : "none";
   const auto show = [&](const std::string& what) {
     std::string text = taken + ": " + what + "\n";
     for (const std::string& line : declined) text += "  declined " + line + "\n";
@@ -282,12 +287,25 @@ TEST(rules, keep_the_meaning_of_every_function_of_a_module) {
     EXPECT_EQ(compare(ir::cast<PrimFunc>(function), after.find_as<PrimFunc>(name), 3, 0, {}), "") << name;
 }
 
+TEST(rules, say_what_they_decided) {
+  AnalyticDecider decider;
+  std::vector<std::string> decisions;
+  ir::PassContext context;
+  context.on_remark = [&](const ir::Remark& remark) {
+    if (remark.taken) decisions.push_back(remark.pass + ": " + remark.text);
+  };
+  ir::IRModule module;
+  module.set("product", testing::matmul(int64(28), int64(64), int64(64)));
+  ASSERT_TRUE(schedule_functions(module, machine(512, 32), decider, context).ok());
+  EXPECT_EQ(decisions, std::vector<std::string>{"gemm: lanes=16 vectors=2 rows=14 steps=4"});
+}
+
 TEST(rules, say_why_they_declined) {
   AnalyticDecider decider;
   std::vector<std::string> remarks;
   ir::PassContext context;
   context.on_remark = [&](ir::Remark remark) {
-    remarks.push_back(remark.subject + ": " + remark.pass + ": " + remark.reason);
+    remarks.push_back(remark.subject + ": " + remark.pass + ": " + remark.text);
   };
   ir::IRModule module;
   module.set("softmax", testing::softmax(int64(4), int64(32)));

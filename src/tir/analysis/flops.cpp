@@ -85,6 +85,33 @@ bool holds_blocks(const Stmt& s) {
   return found;
 }
 
+// How many elements the loads and stores of each buffer touch, those of the same element counted each time.
+class AccessCount {
+ public:
+  bool symbolic = false;
+  std::map<const BufferNode*, double> elements;
+
+  void visit(const NodeRef& node) {
+    if (!node || node->node_class().has_identity || node.is<BufferRegionNode>()) return;
+    if (const auto* load = node.as<BufferLoad>()) elements[load->buffer.get()] += repeats_ * load->dtype.lanes;
+    if (const auto* store = node.as<BufferStore>())
+      elements[store->buffer.get()] += repeats_ * store->value->dtype.lanes;
+    const auto* loop = node.as<For>();
+    const double outside = repeats_;
+    if (loop) {
+      const auto extent = as_int(loop->extent);
+      symbolic = symbolic || !extent;
+      repeats_ *= static_cast<double>(std::max<int64_t>(extent.value_or(1), 0));
+    }
+    symbolic = symbolic || node.is<While>();
+    node->node_class().for_each_child(*node, [&](const NodeRef& child) { visit(child); });
+    repeats_ = outside;
+  }
+
+ private:
+  double repeats_ = 1;
+};
+
 // The statements around each access, outermost first.
 class AccessPlaces {
  public:
@@ -138,6 +165,23 @@ double estimate_flops(const Stmt& s, bool* symbolic) {
   const double flops = count.of(s);
   if (symbolic) *symbolic = count.symbolic;
   return flops;
+}
+
+double estimate_traffic(const PrimFunc& function, bool* symbolic) {
+  AccessCount count;
+  count.visit(function.body);
+  double bytes = 0;
+  if (symbolic) *symbolic = count.symbolic;
+  for (const auto& [param, buffer] : function.buffer_map) {
+    double elements = 1;
+    for (const Expr& extent : buffer->shape) {
+      const auto n = as_int(extent);
+      if (!n && symbolic) *symbolic = true;
+      elements *= n ? static_cast<double>(*n) : count.elements[buffer.get()];
+    }
+    bytes += std::min(elements, count.elements[buffer.get()]) * buffer->dtype.storage_bits() / 8;
+  }
+  return bytes;
 }
 
 Ref<Block> find_anchor_block(const PrimFunc& function) {

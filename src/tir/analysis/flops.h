@@ -1,4 +1,4 @@
-// How much arithmetic a tensor function does.
+// How much arithmetic a tensor function does, and on how much memory.
 #pragma once
 
 #include "tir/stmt.h"
@@ -9,6 +9,11 @@ namespace lathe::tir {
 // its value is data; subscripts, bounds and conditions of blocks are free. Of a branch, the dearer case counts; an
 // init counts as often as it runs. A loop whose extent is not a constant counts once and sets `symbolic`.
 double estimate_flops(const Stmt& s, bool* symbolic = nullptr);
+
+// The bytes that must move between memory and the function once: of each parameter buffer its size, or what its
+// accesses come to where they are fewer (rows taken from a large table). A size that is not a constant counts as
+// accessed and sets `symbolic`.
+double estimate_traffic(const PrimFunc& function, bool* symbolic = nullptr);
 
 // The block that decides how a function is scheduled: of those that reduce, the one that does most; where none
 // reduces, the last that writes what the function gives. Null where there is no block.

@@ -51,6 +51,37 @@ def main(A: T.Buffer((16,), "float32"), n: T.int64):
   EXPECT_TRUE(symbolic);
 }
 
+TEST(estimate_traffic, counts_each_parameter_once) {
+  bool symbolic = true;
+  EXPECT_EQ(estimate_traffic(*program(product_relu), &symbolic), 4 * (8 * 4 + 4 * 6 + 8 * 6));
+  EXPECT_FALSE(symbolic);
+}
+
+TEST(estimate_traffic, counts_what_is_taken_from_a_table) {
+  const Function f = program(R"(
+@T.prim_func
+def main(table: T.Buffer((1000, 8), "float16"), rows: T.Buffer((3,), "int64"), C: T.Buffer((3, 8), "float16")):
+    for i, j in T.grid(3, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = table[rows[vi], vj]
+)");
+  EXPECT_EQ(estimate_traffic(*f), 2 * 3 * 8 + 8 * 3 + 2 * 3 * 8);
+}
+
+TEST(estimate_traffic, says_where_it_cannot_know) {
+  const Function f = program(R"(
+@T.prim_func
+def main(a: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n,), "float32")
+    for i in range(n):
+        A[i] = A[i] * T.float32(2)
+)");
+  bool symbolic = false;
+  estimate_traffic(*f, &symbolic);
+  EXPECT_TRUE(symbolic);
+}
+
 TEST(find_anchor_block, is_the_reduction_that_does_most) {
   EXPECT_EQ(find_anchor_block(*program(product_relu))->name, "Y");
   const Function copy = program(R"(

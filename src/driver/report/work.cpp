@@ -1,0 +1,51 @@
+#include "driver/report/work.h"
+
+#include "tir/analysis/flops.h"
+
+namespace lathe::driver {
+namespace {
+
+// What tensor functions mean before they are scheduled is what they have to do.
+constexpr std::string_view row_that_makes_functions = "legalize";
+
+}  // namespace
+
+double KernelWork::limit(const MachineLimits& machine) const {
+  return std::max(operations / machine.operations_per_second, bytes / machine.level_of(bytes).bytes_per_second);
+}
+
+std::string KernelWork::bound(const MachineLimits& machine) const {
+  const MemoryLevel& level = machine.level_of(bytes);
+  return operations / machine.operations_per_second >= bytes / level.bytes_per_second ? "compute" : level.name;
+}
+
+std::function<void(const std::string&, const ir::IRModule&)> WorkReport::watch() {
+  return [this](const std::string& row, const ir::IRModule& module) {
+    if (row != row_that_makes_functions) return;
+    for (const auto& [name, base] : module) {
+      const auto* function = base.as<tir::PrimFunc>();
+      if (!function) continue;
+      KernelWork& work = kernels_[name];
+      bool of_loops = false, of_sizes = false;
+      work.operations = tir::estimate_flops(function->body, &of_loops);
+      work.bytes = tir::estimate_traffic(*function, &of_sizes);
+      work.symbolic = of_loops || of_sizes;
+    }
+  };
+}
+
+void WorkReport::finish(const CompiledModel& model) {
+  for (const ir::Remark& remark : model.remarks) {
+    const auto at = kernels_.find(remark.subject);
+    if (!remark.taken || at == kernels_.end()) continue;
+    at->second.rule = remark.pass;
+    at->second.decisions = remark.text;
+  }
+}
+
+const KernelWork* WorkReport::find(const std::string& kernel) const {
+  const auto at = kernels_.find(kernel);
+  return at == kernels_.end() ? nullptr : &at->second;
+}
+
+}  // namespace lathe::driver

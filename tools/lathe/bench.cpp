@@ -1,0 +1,166 @@
+// lathe bench: a model is compiled, loaded and timed in this process; with --profile, kernel by kernel beside the
+// machine's limits.
+#include "codegen/llvm/compile.h"
+#include "codes.h"
+#include "command.h"
+#include "driver/executable.h"
+#include "driver/model_file.h"
+#include "driver/report/work.h"
+#include "inputs.h"
+#include "profile.h"
+#include "runtime/cpu/thread_count.h"
+#include "support/environment.h"
+
+namespace lathe::tool {
+namespace {
+
+struct Options {
+  std::string model, target = "native";
+  std::vector<std::string> dims, inputs, disabled;
+  int threads = 0, compile_threads = 0, runs = 0;
+  double seconds = 2;
+  bool profile = false, quiet = false, no_cache = false;
+};
+
+using Clock = std::chrono::steady_clock;
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+void row(const char* name, const std::string& text) { std::printf("%-10s %s\n", name, text.c_str()); }
+
+std::string megabytes(int64_t bytes) { return fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6); }
+
+driver::CompiledModelRef compile(const Options& o, driver::WorkReport& work) {
+  driver::CompileOptions options;
+  options.target = target::parse_target(o.target).value_or_throw();
+  if (options.target.kind != "llvm")
+    throw support::DiagnosticError(support::Diagnostic{
+        .code = codes::option, .message = "a model compiled for '" + o.target + "' has no times on this machine"});
+  options.compile_threads = o.compile_threads;
+  options.disabled_passes.insert(o.disabled.begin(), o.disabled.end());
+  options.verify = false;  // its time would count as the compiler's
+  const std::filesystem::path kept = codegen::kernel_cache_folder(support::read_environment().cache_dir);
+  codegen::KernelCache cache(o.no_cache ? std::filesystem::path() : kept);
+  options.cache = &cache;
+  options.debug = support::debug_level(support::read_environment());
+  options.cancelled = is_interrupted;
+  if (o.profile) options.on_change = work.watch();
+  Progress progress(o.quiet);
+  options.on_progress = std::ref(progress);
+  ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
+  driver::CompiledModelRef compiled = driver::compile(std::move(module), options).value_or_throw();
+  work.finish(*compiled);
+  return compiled;
+}
+
+// Runs until the time is up, at least five times; or as often as was asked for.
+std::vector<double> time_runs(const Options& o, driver::Session& session, const std::vector<ir::TensorData>& inputs) {
+  std::vector<double> times;
+  const Clock::time_point start = Clock::now();
+  const auto is_enough = [&]() {
+    if (o.runs > 0) return times.size() >= static_cast<size_t>(o.runs);
+    return times.size() >= 5 && milliseconds_since(start) >= 1e3 * o.seconds;
+  };
+  while (!is_enough() && !is_interrupted()) times.push_back(session.time(inputs, 1).value_or_throw().front());
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+void print_machine(const driver::MachineLimits& machine) {
+  std::string levels;
+  for (const driver::MemoryLevel& level : machine.levels)
+    levels += fmt::format(", {} {:.0f} GB/s", level.name, level.bytes_per_second / 1e9);
+  row("machine", fmt::format("{:.0f} GFLOP/s of float32{}", machine.operations_per_second / 1e9, levels));
+}
+
+void print_profile(const Profile& profile, const driver::WorkReport& report, const driver::MachineLimits& machine,
+                   size_t runs, int64_t unknown_runs) {
+  std::printf("\n%6s %11s %6s %10s %10s %9s %6s %-8s %s\n", "share", "us a call", "calls", "MFLOP", "KB", "limit us",
+              "of it", "bound", "kernel (node): rule and decisions");
+  double limits = 0;
+  for (const ProfileLine& line : profile.lines) {
+    const driver::KernelWork* work = report.find(line.name);
+    const double us = line.microseconds_a_call();
+    std::printf("%5.1f%% %11.2f %6llu ", 100 * profile.share(line), us,
+                static_cast<unsigned long long>(line.calls / runs));
+    if (!work) {
+      std::printf("%10s %10s %9s %6s %-8s %s\n", "", "", "", "", "", line.title().c_str());
+      continue;
+    }
+    const double limit = 1e6 * work->limit(machine);
+    if (!work->symbolic) limits += limit * static_cast<double>(line.calls) / static_cast<double>(runs);
+    std::printf("%10.3f %10.1f ", work->operations / 1e6, work->bytes / 1e3);
+    if (work->symbolic)
+      std::printf("%9s %6s %-8s", "?", "", "");
+    else
+      std::printf("%9.2f %5.0f%% %-8s", limit, 100 * limit / us, work->bound(machine).c_str());
+    std::printf(" %s: %s%s\n", line.title().c_str(), work->rule.empty() ? "no rule" : work->rule.c_str(),
+                work->decisions.empty() ? "" : (" " + work->decisions).c_str());
+  }
+  const double total = static_cast<double>(profile.nanoseconds) / 1e3 / static_cast<double>(runs);
+  std::printf("a run of %.1f us; the kernels' limits add up to %.1f us, %.0f%% of it\n", total, limits,
+              100 * limits / total);
+  if (unknown_runs) std::printf("kernels of symbolic sizes have no limit; fix them with --dim\n");
+}
+
+void run(const Options& o) {
+  driver::WorkReport work;
+  Clock::time_point start = Clock::now();
+  const driver::CompiledModelRef compiled = compile(o, work);
+  row("compile", fmt::format("{:.1f} ms", milliseconds_since(start)));
+  start = Clock::now();
+  const driver::ExecutableRef executable = driver::load(compiled).value_or_throw();
+  row("load", fmt::format("{:.2f} ms", milliseconds_since(start)));
+  const std::vector<ir::TensorData> inputs = read_inputs(o.inputs, executable->model(), true);
+  driver::Session session = driver::Session::create(executable, o.threads).value_or_throw();
+  row("first run", fmt::format("{:.3f} ms", 1e3 * session.time(inputs, 1).value_or_throw().front()));
+  for (int i = 0; i < 3; ++i) session.time(inputs, 1).value_or_throw();
+  const std::vector<double> times = time_runs(o, session, inputs);
+  if (times.empty()) return;
+  const int threads = runtime::choose_thread_count(o.threads);
+  row("runs",
+      fmt::format("minimum {:.4f} ms, median {:.4f} ms, maximum {:.4f} ms over {}, {} thread{}", 1e3 * times.front(),
+                  1e3 * times[times.size() / 2], 1e3 * times.back(), times.size(), threads, threads == 1 ? "" : "s"));
+  const lower::MemoryPlan& plan = compiled->program->plan;
+  row("memory",
+      fmt::format("planned peak {}, weights {}, {} kernels", megabytes(plan.arena_bytes),
+                  megabytes(static_cast<int64_t>(compiled->program->weight_bytes)), compiled->program->kernels.size()));
+  if (!o.profile) return;
+  lathe_profile(session.context(), 1);
+  const std::vector<double> profiled = time_runs(o, session, inputs);
+  const Profile profile = read_profile(session.context());
+  const driver::MachineLimits machine = driver::measure_machine(compiled->target, threads).value_or_throw();
+  print_machine(machine);
+  int64_t symbolic = 0;
+  for (const ProfileLine& line : profile.lines)
+    if (const driver::KernelWork* known = work.find(line.name)) symbolic += known->symbolic;
+  print_profile(profile, work, machine, profiled.size(), symbolic);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("bench", "Time a model on this machine, kernel by kernel on request");
+  sub->add_option("model", o->model, "The model: .onnx, or a script (.relax, .tir, .py)")->required();
+  sub->add_option("--target", o->target, "A target that this machine runs")->capture_default_str();
+  sub->add_option("--dim", o->dims, "Fix a symbolic dimension: name=size")->take_all();
+  sub->add_option("--input", o->inputs, "An input: name=file.npy; others are made up")->take_all();
+  sub->add_option("--threads", o->threads, "Threads (0: LATHE_NUM_THREADS, else what this process may use)");
+  sub->add_option("--runs", o->runs, "Run this often (0: as --seconds says)")->check(CLI::NonNegativeNumber);
+  sub->add_option("--seconds", o->seconds, "Run for so long, at least five times")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--compile-threads", o->compile_threads, "Threads that generate code (0: all)");
+  sub->add_option("--disable-pass", o->disabled, "Leave a pass out")->take_all();
+  sub->add_flag("--profile", o->profile,
+                "Print each kernel's time, work, limit (the larger of operations over the machine's peak and of bytes "
+                "over its bandwidth, both measured now) and schedule");
+  sub->add_flag("--no-cache", o->no_cache, "Compile every kernel anew");
+  sub->add_flag("-q,--quiet", o->quiet, "No progress line");
+  sub->footer("Example:\n  lathe bench model.onnx --dim batch=1 --threads 1 --profile");
+  sub->callback([o] { run(*o); });
+}
+
+}  // namespace lathe::tool
