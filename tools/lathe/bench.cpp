@@ -55,16 +55,71 @@ driver::CompiledModelRef compile(const Options& o, driver::WorkReport& work) {
 }
 
 // Runs until the time is up, at least five times; or as often as was asked for.
-std::vector<double> time_runs(const Options& o, driver::Session& session, const std::vector<ir::TensorData>& inputs) {
+struct Clocked {
+  Clocked(const Options& o, driver::Session& session, const std::vector<ir::TensorData>& inputs)
+      : options(o), session(session), inputs(inputs) {}
+  const Options& options;
+  driver::Session& session;
+  const std::vector<ir::TensorData>& inputs;
+  Clock::time_point start = Clock::now();
   std::vector<double> times;
-  const Clock::time_point start = Clock::now();
-  const auto is_enough = [&]() {
-    if (o.runs > 0) return times.size() >= static_cast<size_t>(o.runs);
-    return times.size() >= 5 && milliseconds_since(start) >= 1e3 * o.seconds;
+
+  bool is_enough() const {
+    if (is_interrupted()) return true;
+    if (options.runs > 0) return times.size() >= static_cast<size_t>(options.runs);
+    return times.size() >= 5 && milliseconds_since(start) >= 1e3 * options.seconds;
+  }
+  void run() { times.push_back(session.time(inputs, 1).value_or_throw().front()); }
+};
+
+std::vector<double> time_runs(Clocked clocked) {
+  while (!clocked.is_enough()) clocked.run();
+  std::sort(clocked.times.begin(), clocked.times.end());
+  return clocked.times;
+}
+
+struct Profiled {
+  Profile profile;
+  double peak = 0;  // the best reading of the probe
+  size_t runs = 0, kept = 0;
+};
+
+// Profiles stretches of runs of a tenth of a second, and keeps those between two readings of the probe that are nearly
+// the best: the times are then those of a machine as fast as its limits say. Keeps all where none is so.
+Profiled profile_runs(Clocked clocked, const driver::PeakProbe& probe) {
+  struct Stretch {
+    Profile profile;
+    double peak;  // the lower of the readings around it
+    size_t runs;
   };
-  while (!is_enough() && !is_interrupted()) times.push_back(session.time(inputs, 1).value_or_throw().front());
-  std::sort(times.begin(), times.end());
-  return times;
+  constexpr double nearly = 0.95;
+  std::vector<Stretch> stretches;
+  Profiled result;
+  LatheContext* context = clocked.session.context();
+  lathe_profile(context, 1);
+  double before = probe.read().value_or_throw();
+  while (!clocked.is_enough()) {
+    lathe_profile_reset(context);
+    const size_t first = clocked.times.size();
+    const Clock::time_point start = Clock::now();
+    do clocked.run();
+    while (!clocked.is_enough() && milliseconds_since(start) < 100);
+    const double after = probe.read().value_or_throw();
+    stretches.push_back({read_profile(context), std::min(before, after), clocked.times.size() - first});
+    result.peak = std::max({result.peak, before, after});
+    before = after;
+  }
+  lathe_profile(context, 0);
+  const auto keep = [&](const Stretch& stretch) { return stretch.peak >= nearly * result.peak; };
+  const bool any = std::any_of(stretches.begin(), stretches.end(), keep);
+  for (const Stretch& stretch : stretches) {
+    result.runs += stretch.runs;
+    if (any && !keep(stretch)) continue;
+    result.kept += stretch.runs;
+    add(result.profile, stretch.profile);
+  }
+  if (!any) std::fputs("the machine's speed changed all the time: shares of limits are too low\n", stderr);
+  return result;
 }
 
 void print_machine(const driver::MachineLimits& machine) {
@@ -116,7 +171,7 @@ void run(const Options& o) {
   driver::Session session = driver::Session::create(executable, o.threads).value_or_throw();
   row("first run", fmt::format("{:.3f} ms", 1e3 * session.time(inputs, 1).value_or_throw().front()));
   for (int i = 0; i < 3; ++i) session.time(inputs, 1).value_or_throw();
-  const std::vector<double> times = time_runs(o, session, inputs);
+  const std::vector<double> times = time_runs({o, session, inputs});
   if (times.empty()) return;
   const int threads = runtime::choose_thread_count(o.threads);
   row("runs",
@@ -127,15 +182,18 @@ void run(const Options& o) {
       fmt::format("planned peak {}, weights {}, {} kernels", megabytes(plan.arena_bytes),
                   megabytes(static_cast<int64_t>(compiled->program->weight_bytes)), compiled->program->kernels.size()));
   if (!o.profile) return;
-  lathe_profile(session.context(), 1);
-  const std::vector<double> profiled = time_runs(o, session, inputs);
-  const Profile profile = read_profile(session.context());
-  const driver::MachineLimits machine = driver::measure_machine(compiled->target, threads).value_or_throw();
+  const driver::PeakProbe probe = driver::PeakProbe::create(compiled->target, threads).value_or_throw();
+  const Profiled profiled = profile_runs({o, session, inputs}, probe);
+  const Profile& profile = profiled.profile;
+  if (profiled.kept == 0) return;
+  const driver::MachineLimits machine =
+      driver::measure_machine(compiled->target, threads, profiled.peak).value_or_throw();
   print_machine(machine);
+  row("profile", fmt::format("{} of {} runs, those at the machine's full speed", profiled.kept, profiled.runs));
   int64_t symbolic = 0;
   for (const ProfileLine& line : profile.lines)
     if (const driver::KernelWork* known = work.find(line.name)) symbolic += known->symbolic;
-  print_profile(profile, work, machine, profiled.size(), symbolic);
+  print_profile(profile, work, machine, profiled.kept, symbolic);
 }
 
 }  // namespace

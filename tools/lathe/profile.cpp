@@ -2,22 +2,32 @@
 
 namespace lathe::tool {
 
-Profile read_profile(LatheContext* context) {
+void add(Profile& profile, const Profile& more) {
   std::map<std::pair<std::string, std::string>, ProfileLine> lines;
-  Profile profile;
-  for (int32_t i = 0; i < lathe_profile_count(context); ++i) {
-    LatheProfileEntry entry;
-    if (lathe_profile_entry(context, i, &entry) != LATHE_OK || entry.calls == 0) continue;
-    ProfileLine& line = lines[{entry.name, entry.node}];
-    line.name = entry.name;
-    line.node = entry.node;
-    line.calls += entry.calls;
-    line.nanoseconds += entry.nanoseconds;
-    profile.nanoseconds += entry.nanoseconds;
-  }
+  for (const Profile* part : {&std::as_const(profile), &more})
+    for (const ProfileLine& from : part->lines) {
+      ProfileLine& line = lines[{from.name, from.node}];
+      line.name = from.name;
+      line.node = from.node;
+      line.calls += from.calls;
+      line.nanoseconds += from.nanoseconds;
+    }
+  profile.nanoseconds += more.nanoseconds;
+  profile.lines.clear();
   for (auto& [key, line] : lines) profile.lines.push_back(std::move(line));
   std::sort(profile.lines.begin(), profile.lines.end(),
             [](const ProfileLine& a, const ProfileLine& b) { return a.nanoseconds > b.nanoseconds; });
+}
+
+Profile read_profile(LatheContext* context) {
+  Profile entries, profile;
+  for (int32_t i = 0; i < lathe_profile_count(context); ++i) {
+    LatheProfileEntry entry;
+    if (lathe_profile_entry(context, i, &entry) != LATHE_OK || entry.calls == 0) continue;
+    entries.lines.push_back({entry.name, entry.node, entry.calls, entry.nanoseconds});
+    entries.nanoseconds += entry.nanoseconds;
+  }
+  add(profile, entries);
   return profile;
 }
 

@@ -21,6 +21,9 @@ struct Profile {
   }
 };
 
+// Adds another's lines to this one's.
+void add(Profile& profile, const Profile& more);
+
 Profile read_profile(LatheContext* context);
 
 }  // namespace lathe::tool

@@ -79,16 +79,18 @@ struct Zeros {
   }
 };
 
-// Seconds of the best of `repeat` runs.
-support::Result<double> best(const std::string& text, const target::Target& target, Zeros& input, Zeros& output,
-                             int threads, int repeat) {
+support::Result<BuiltFunctionsRef> built(const std::string& text, const target::Target& target) {
   const script::Dialect* dialects[] = {&tir::script_dialect()};
   CompileOptions options;
   options.target = target;
-  const BuiltFunctionsRef built =
-      TRY(BuiltFunctions::build(TRY(script::parse({"<machine>", text}, dialects)), options));
+  return BuiltFunctions::build(TRY(script::parse({"<machine>", text}, dialects)), options);
+}
+
+// Seconds of the best of `repeat` runs.
+support::Result<double> best(const BuiltFunctions& program, const DLTensor& input, const DLTensor& output, int threads,
+                             int repeat) {
   const std::vector<double> times =
-      TRY(built->time("main", {&input.tensor, &output.tensor}, {.number = 1, .repeat = repeat, .threads = threads}));
+      TRY(program.time("main", {&input, &output}, {.number = 1, .repeat = repeat, .threads = threads}));
   return *std::min_element(times.begin(), times.end());
 }
 
@@ -98,8 +100,8 @@ support::Result<double> bandwidth(const target::Target& target, int threads, int
   const int64_t vectors = std::max<int64_t>(1, bytes / threads / row);
   const int64_t passes = std::max<int64_t>(1, (4 << 20) / bytes);
   Zeros input({threads, vectors, chains, lanes}), output({threads, chains, lanes});
-  const double seconds = TRY(
-      best(read_text(threads, lanes, vectors, passes), target, input, output, threads, bytes < beyond_caches ? 5 : 2));
+  const BuiltFunctionsRef program = TRY(built(read_text(threads, lanes, vectors, passes), target));
+  const double seconds = TRY(best(*program, input.tensor, output.tensor, threads, bytes < beyond_caches ? 5 : 2));
   return static_cast<double>(passes * vectors * row * threads) / seconds;
 }
 
@@ -111,12 +113,32 @@ const MemoryLevel& MachineLimits::level_of(double bytes) const {
   return levels.back();
 }
 
-support::Result<MachineLimits> measure_machine(const target::Target& target, int threads) {
+struct PeakProbe::State {
+  BuiltFunctionsRef program;
+  Zeros input, output;
+  int threads;
+  double operations;
+};
+
+PeakProbe::PeakProbe(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PeakProbe::PeakProbe(PeakProbe&&) noexcept = default;
+PeakProbe::~PeakProbe() = default;
+
+support::Result<PeakProbe> PeakProbe::create(const target::Target& target, int threads) {
   const int64_t lanes = target.lanes(32), rows = target.vector_registers >= 32 ? 24 : 12;
+  return PeakProbe(std::make_unique<State>(State{TRY(built(peak_text(threads, lanes, rows), target)), Zeros({2, lanes}),
+                                                 Zeros({threads, rows, lanes}), threads,
+                                                 static_cast<double>(2 * threads * steps * rows * lanes)}));
+}
+
+support::Result<double> PeakProbe::read() const {
+  return state_->operations /
+         TRY(best(*state_->program, state_->input.tensor, state_->output.tensor, state_->threads, 5));
+}
+
+support::Result<MachineLimits> measure_machine(const target::Target& target, int threads, double peak) {
   MachineLimits limits;
-  Zeros input({2, lanes}), output({threads, rows, lanes});
-  const double seconds = TRY(best(peak_text(threads, lanes, rows), target, input, output, threads, 10));
-  limits.operations_per_second = static_cast<double>(2 * threads * steps * rows * lanes) / seconds;
+  limits.operations_per_second = peak;
   for (const target::Cache& cache : target.caches) {
     const int64_t bytes = cache.bytes * (cache.shared_by > 1 ? 1 : threads);
     const double speed = TRY(bandwidth(target, threads, std::min<int64_t>(bytes / 2, 64 << 20)));

@@ -19,8 +19,24 @@ struct MachineLimits {
   const MemoryLevel& level_of(double bytes) const;
 };
 
-// Compiles tensor programs for the target, a register-only loop of multiply-adds and a sum over memory of each level's
-// size, and takes the best of several runs: about a second. Targets of other machines fail when they run.
-support::Result<MachineLimits> measure_machine(const target::Target& target, int threads);
+// A register-only loop of multiply-adds, compiled once for a target: a machine that others share is not the same from
+// one moment to the next, and a time counts only between two equal readings.
+class PeakProbe {
+ public:
+  static support::Result<PeakProbe> create(const target::Target& target, int threads);
+  PeakProbe(PeakProbe&&) noexcept;
+  ~PeakProbe();
+  // float32 operations a second now, the best of a few runs: under a millisecond each.
+  support::Result<double> read() const;
+
+ private:
+  struct State;
+  explicit PeakProbe(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// The peak is the caller's; sums over memory of each level's size are compiled, and the best of several runs is taken:
+// about a second. Targets of other machines fail when they run.
+support::Result<MachineLimits> measure_machine(const target::Target& target, int threads, double peak);
 
 }  // namespace lathe::driver
