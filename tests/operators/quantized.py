@@ -51,7 +51,11 @@ def cast_like(d):
 
 def converted(s, x, target):
     saturate, mode = bool(s.attributes.get("saturate", 1)), s.attributes.get("round_mode", "up")
-    return cast_to(x, helper.np_dtype_to_tensor_dtype(np.dtype(target)), saturate, mode)
+    x = np.asarray(x)
+    if is_integer(x.dtype) and x.dtype.itemsize == 1:  # NumPy knows no conversion between two types of ml_dtypes
+        x = x.astype(np.int32)
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(target))
+    return cast_to(x.reshape(x.shape or (1,)), number, saturate, mode).reshape(x.shape)
 
 
 def bit_cast(d):
