@@ -70,7 +70,8 @@ Conversion read_conversion(NodeImport& c) {
 
 Expr converted(NodeImport& c, const Expr& x, DType to, const Conversion& how) {
   const DType from = relax::as_tensor(x)->dtype;
-  if (from == to) return x;
+  // A type that has infinities saturates its own, too.
+  if (from == to && (!how.saturate || to.code != TypeCode::float8_e5m2)) return x;
   if (to.code == TypeCode::float8_e8m0fnu) return to_powers(c, x, to, how);
   if (!saturates(to) || !how.saturate || from.is_bool()) return c.cast(x, to);
   const DType wide = exact_float(from);

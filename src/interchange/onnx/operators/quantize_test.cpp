@@ -35,6 +35,10 @@ TEST(Cast, saturates_to_eight_bits_unless_told_otherwise) {
   EXPECT_EQ(cast_to(Type::FLOAT8E4M3FN, {1000, -infinite, 17, 0.3f}), (Values{448, -448, 16, 0.3125}));
   EXPECT_EQ(cast_to(Type::FLOAT8E5M2FNUZ, {1e6f, -1e6f}), (Values{57344, -57344}));
   EXPECT_EQ(cast_to(Type::FLOAT8E5M2, {1e6f, -infinite}, {{"saturate", 0}}), (Values{infinite, -infinite}));
+  ModelBuilder own(25);
+  own.input("x", {2}, Type::FLOAT8E5M2).node("Cast", {"x"}, {"y"}, {{"to", Type::FLOAT8E5M2}}).output("y");
+  const TensorData infinities = bytes_of(*DType::parse("float8_e5m2"), {2}, {0x7c, 0xfc});
+  EXPECT_EQ(values_of(own.run({infinities})[0]), (Values{57344, -57344}));
   EXPECT_TRUE(std::isnan(cast_to(Type::FLOAT8E4M3FNUZ, {1000}, {{"saturate", 0}})[0]));
   EXPECT_TRUE(std::isnan(cast_to(Type::FLOAT8E4M3FN, {NAN})[0]));
   EXPECT_EQ(cast_to(Type::FLOAT4E2M1, {100, -0.2f, 2.5f, 5}), (Values{6, 0, 2, 4}));
