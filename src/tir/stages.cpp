@@ -8,7 +8,7 @@ constexpr StageRow rows[] = {
     {Construct::block_init, "a block with an init", "lower_init"},
     {Construct::block, "a block", "convert_blocks"},
     {Construct::declared_buffer, "a DeclBuffer", "convert_blocks"},
-    {Construct::indexed_buffer, "an access with other than one int64 index", "flatten_buffers"},
+    {Construct::indexed_buffer, "an access with other than one int64 index", "join_axis_groups"},
     {Construct::helper_intrinsic, "a hint to the compiler inside an expression", "lower_intrinsics"},
     {Construct::narrow_arithmetic, "arithmetic on a float narrower than float32", "legalize_dtypes"},
     {Construct::vectorized_loop, "a vectorized loop", "vectorize_loops"},

@@ -69,6 +69,9 @@ class AccessCollection {
       }
     for (size_t k = 0; k < block.iter_vars.size() && k < realize.iter_values.size(); ++k)
       lets_[block.iter_vars[k]->var] = substitute(realize.iter_values[k], lets_);
+    const size_t outer_parts = parts_.size();
+    add_parts(block.reads, block.annotations.get<Value::List>(explicit_read_region_key), false);
+    add_parts(block.writes, block.annotations.get<Value::List>(explicit_write_region_key), true);
     const Expr outer_predicate = predicate_;
     const Ref<Block> outer = block_;
     predicate_ = logical_and(predicate_, substitute(realize.predicate, lets_));
@@ -81,8 +84,22 @@ class AccessCollection {
     const size_t first = accesses.size();
     collect(block.body);
     if (block.init) mark_accumulation(first);
+    parts_.resize(outer_parts);
     block_ = outer;
     predicate_ = outer_predicate;
+  }
+
+  // What a block says itself that it touches: those of its regions that have these numbers.
+  void add_parts(const std::vector<BufferRegion>& regions, const Value::List* numbers, bool is_write) {
+    for (const Value& value : numbers ? *numbers : Value::List{}) {
+      const auto* number = value.get<int64_t>();
+      if (!number || *number < 0 || *number >= static_cast<int64_t>(regions.size())) continue;
+      const BufferRegion& region = regions[static_cast<size_t>(*number)];
+      std::vector<Range> part;
+      for (const Range& range : region->region)
+        part.push_back({substitute(range.min, lets_), substitute(range.extent, lets_)});
+      parts_.push_back({region->buffer, is_write, std::move(part)});
+    }
   }
 
   void mark_accumulation(size_t first) {
@@ -107,9 +124,17 @@ class AccessCollection {
                         .in_init = in_init_,
                         .order = accesses.size()};
     for (const Expr& index : indices) access.indices.push_back(substitute(index, lets_));
+    for (const Part& part : parts_)
+      if (part.buffer == buffer && part.is_write == is_write) access.part = part.region;
     accesses.push_back(std::move(access));
   }
 
+  struct Part {
+    Buffer buffer;
+    bool is_write;
+    std::vector<Range> region;
+  };
+  std::vector<Part> parts_;
   std::unordered_set<const BufferNode*>* opaque_;
   std::vector<Ref<For>> loops_;
   VarMap lets_;

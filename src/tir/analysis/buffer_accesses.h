@@ -10,6 +10,7 @@ struct BufferAccess {
   Buffer buffer;
   bool is_write = false;
   std::vector<Expr> indices;    // in loop variables: the variables of blocks are replaced by their values
+  std::vector<Range> part;      // what a block around says it touches, in loop variables; empty: what the indices say
   std::vector<Ref<For>> loops;  // outermost first
   Ref<Block> block;             // the innermost around it; null outside blocks
   Expr predicate;               // of the blocks around it, in loop variables

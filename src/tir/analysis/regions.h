@@ -12,6 +12,11 @@ struct Regions {
 // The annotation of a block some of whose accesses the user has hidden: what it declares is believed.
 inline constexpr const char* hidden_access_key = "unsafe_hidden_access";
 
+// The annotations of a block that says itself which parts it reads or writes of some buffers: a list of their numbers
+// among what it declares. Where memory is made smaller, these regions count instead of the indices in its body.
+inline constexpr const char* explicit_read_region_key = "explicit_read_region";
+inline constexpr const char* explicit_write_region_key = "explicit_write_region";
+
 // What `s` reads and writes, one region a buffer, in order of first access. Variables bound inside `s` are widened to
 // their whole range; an index that cannot be bounded gives the whole dimension. Nested blocks count by their declared
 // regions. Buffers declared or allocated inside are left out, and so is what never runs: in

@@ -10,6 +10,17 @@ namespace {
   throw support::DiagnosticError(support::Diagnostic{.code = codes::argument_mismatch, .message = std::move(message)});
 }
 
+// The extents, where all are constants.
+std::vector<int64_t> constant_extents(const BufferNode& buffer) {
+  std::vector<int64_t> extents;
+  for (const Expr& extent : buffer.shape)
+    if (const auto value = as_int(extent)) extents.push_back(*value);
+  return extents.size() == buffer.shape.size() ? extents : std::vector<int64_t>{};
+}
+int64_t product_of(const std::vector<int64_t>& extents) {
+  return extents.empty() ? -1 : std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+}
+
 std::string shape_text(const std::vector<int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 // Binds a dimension: a symbol without a value takes the argument's extent, anything else must have it.
@@ -34,6 +45,9 @@ void bind_buffer(interpreter::Machine& machine, const Buffer& buffer, TensorBuff
         fmt::format("argument '{}' has dtype {}, not {}", buffer->name, arg.dtype.str(), buffer->dtype.str()));
   std::vector<int64_t> shape = arg.shape;
   if (buffer->shape.size() == 1 && shape.size() != 1) shape = {arg.elements()};
+  // So do groups of axes that became one each.
+  if (!buffer->axis_separators.empty() && shape.size() > buffer->shape.size())
+    if (const auto extents = constant_extents(*buffer); product_of(extents) == arg.elements()) shape = extents;
   if (shape.size() != buffer->shape.size())
     refuse_argument(fmt::format("argument '{}' of shape {} has {} dimensions, not {}", buffer->name,
                                 shape_text(arg.shape), arg.shape.size(), buffer->shape.size()));

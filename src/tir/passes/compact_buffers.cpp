@@ -137,6 +137,16 @@ class PlacementSearch {
       placement_.inside[uses[0]->loops[level - 1].get()].push_back(result.buffer);
   }
 
+  // What an access touches of dimension `d` over the domains: what its block says, else what its index says.
+  static std::optional<Interval> part_of(const BufferAccess& use, size_t d, const Domains& domains) {
+    if (use.part.empty()) return interval_of(use.indices[d], domains);
+    const Range& part = use.part[d];
+    const auto low = interval_of(part.min, domains);
+    const auto high = interval_of(sub(add(part.min, part.extent), constant(part.min->dtype, 1)), domains);
+    if (!low || !high) return std::nullopt;
+    return Interval{low->min, high->max};
+  }
+
   // The smallest interval of dimension `d` that holds all uses in one iteration of the first `level` loops, when its
   // length is constant; else the whole dimension.
   std::pair<Expr, Expr> part_used(const Buffer& buffer, const std::vector<const BufferAccess*>& uses, size_t level,
@@ -152,7 +162,7 @@ class PlacementSearch {
     for (const BufferAccess* use : uses) {
       const Expr& index = use->indices[d];
       if (index->dtype != DType::int64()) return everything;
-      const auto used = interval_of(index, domains_of(use->loops, level));
+      const auto used = part_of(*use, d, domains_of(use->loops, level));
       if (!used) return everything;
       const Interval here{known.simplify(used->min), known.simplify(used->max)};
       if (!part) {

@@ -5,12 +5,51 @@
 namespace lathe::tir {
 
 LATHE_FAULT(flatten_buffers_stride, "tir_test", "the stride of a dimension is taken from the wrong extent");
+LATHE_FAULT(flatten_buffers_group, "tir_test", "a group of axes begins one axis late");
 
 namespace {
 
 Expr as_index(const Expr& e) { return cast(DType::int_(64, e->dtype.lanes), e); }
 
-// The number of elements from the buffer's address to the last one it names.
+// Where the groups of axes begin, and the number of axes at the end: the separators divide axes that lie one after the
+// other. Strides and offsets say for all axes together where an element lies.
+std::vector<size_t> group_bounds(const BufferNode& buffer) {
+  std::vector<size_t> bounds{0};
+  if (buffer.strides.empty() && !buffer.elem_offset)
+    for (const int64_t separator : buffer.axis_separators) bounds.push_back(static_cast<size_t>(separator));
+  bounds.push_back(buffer.shape.size());
+  return bounds;
+}
+
+// One extent a group.
+std::vector<Expr> group_extents(const BufferNode& buffer) {
+  const std::vector<size_t> bounds = group_bounds(buffer);
+  std::vector<Expr> extents;
+  for (size_t group = 0; group + 1 < bounds.size(); ++group) {
+    Expr count = int64(1);
+    for (size_t d = bounds[group]; d < bounds[group + 1]; ++d) count = count * as_index(buffer.shape[d]);
+    extents.push_back(count);
+  }
+  return extents;
+}
+
+// One index a group.
+std::vector<Expr> group_indices(const BufferNode& buffer, const std::vector<Expr>& indices) {
+  std::vector<size_t> bounds = group_bounds(buffer);
+  if (support::flip(flatten_buffers_group) && bounds.size() > 2 && bounds[1] + 1 < bounds[2]) ++bounds[1];
+  std::vector<Expr> result;
+  for (size_t group = 0; group + 1 < bounds.size(); ++group) {
+    Expr flat = int64(0);
+    for (size_t d = bounds[group]; d < bounds[group + 1]; ++d) {
+      const bool wrong = d == 1 && support::flip(flatten_buffers_stride);
+      flat = add_index(mul_index(flat, as_index(buffer.shape[wrong ? 0 : d])), as_index(indices[d]));
+    }
+    result.push_back(flat);
+  }
+  return result;
+}
+
+// The number of elements from the buffer's address to the last one it names, where strides or an offset say it.
 Expr flat_extent(const BufferNode& buffer) {
   Expr count = int64(1);
   if (buffer.strides.empty()) {
@@ -22,7 +61,10 @@ Expr flat_extent(const BufferNode& buffer) {
   return buffer.elem_offset ? count + as_index(buffer.elem_offset) : count;
 }
 
-Expr flat_index(const BufferNode& buffer, const std::vector<Expr>& indices) {
+bool lies_apart(const BufferNode& buffer) { return !buffer.strides.empty() || buffer.elem_offset; }
+
+std::vector<Expr> flat_indices(const BufferNode& buffer, const std::vector<Expr>& indices) {
+  if (!lies_apart(buffer)) return group_indices(buffer, indices);
   Expr flat = int64(0);
   for (size_t d = 0; d < indices.size(); ++d) {
     const Expr index = as_index(indices[d]);
@@ -30,10 +72,9 @@ Expr flat_index(const BufferNode& buffer, const std::vector<Expr>& indices) {
       flat = add_index(flat, mul_index(index, as_index(buffer.strides[d])));
       continue;
     }
-    const bool wrong = d == 1 && support::flip(flatten_buffers_stride);
-    flat = add_index(mul_index(flat, as_index(buffer.shape[wrong ? 0 : d])), index);
+    flat = add_index(mul_index(flat, as_index(buffer.shape[d])), index);
   }
-  return buffer.elem_offset ? add_index(flat, as_index(buffer.elem_offset)) : flat;
+  return {buffer.elem_offset ? add_index(flat, as_index(buffer.elem_offset)) : flat};
 }
 
 class BufferFlattening : public TirRewriter {
@@ -42,10 +83,12 @@ class BufferFlattening : public TirRewriter {
     const auto it = flat_.find(buffer.get());
     if (it != flat_.end()) return it->second.flat;
     Buffer result = with(*buffer, [&](BufferNode& copy) {
-      copy.shape = {flat_extent(*buffer)};
+      copy.shape = lies_apart(*buffer) ? std::vector<Expr>{flat_extent(*buffer)} : group_extents(*buffer);
       copy.strides.clear();
       copy.elem_offset = {};
       copy.axis_separators.clear();
+      for (size_t group = 1; group < copy.shape.size(); ++group)
+        copy.axis_separators.push_back(static_cast<int64_t>(group));
     });
     flat_[buffer.get()] = {buffer, result};
     return result;
@@ -56,7 +99,7 @@ class BufferFlattening : public TirRewriter {
     Stmt rewritten = children(std::move(s));
     if (const auto* store = rewritten.as<BufferStore>())
       return with(*store, [&](BufferStore& copy) {
-        copy.indices = {flat_index(*copy.buffer, copy.indices)};
+        copy.indices = flat_indices(*copy.buffer, copy.indices);
         copy.buffer = flat(copy.buffer);
       });
     if (const auto* allocate = rewritten.as<Allocate>()) {
@@ -71,7 +114,7 @@ class BufferFlattening : public TirRewriter {
     const auto* load = rewritten.as<BufferLoad>();
     if (!load) return rewritten;
     return with(*load, [&](BufferLoad& copy) {
-      copy.indices = {flat_index(*copy.buffer, copy.indices)};
+      copy.indices = flat_indices(*copy.buffer, copy.indices);
       copy.buffer = flat(copy.buffer);
     });
   }

@@ -16,9 +16,11 @@ Result<IRModule> compact_buffers(IRModule module, const PassContext& context);
 Result<IRModule> lower_init(IRModule module, const PassContext& context);
 // Blocks become plain statements: variables replaced by their values, predicates by ifs, buffers by allocations.
 Result<IRModule> convert_blocks(IRModule module, const PassContext& context);
-// Every buffer becomes one-dimensional, its accesses one flat int64 index. Symbols bound by shapes alone become
-// scalar parameters (see `shape_scalars`).
+// Every buffer gets one dimension for each group of its axes (one in all, where no separators divide them), its
+// accesses one flat int64 index a group. Symbols bound by shapes alone become scalar parameters (see `shape_scalars`).
 Result<IRModule> flatten_buffers(IRModule module, const PassContext& context);
+// Groups of axes become one: the memory of the target is addressed in one dimension.
+Result<IRModule> join_axis_groups(IRModule module, const PassContext& context);
 // Arithmetic, comparisons and control flow that are decided by what is known of loop variables.
 Result<IRModule> simplify(IRModule module, const PassContext& context);
 // Loops are split at the ends of their guards, so that the main part runs without them.
