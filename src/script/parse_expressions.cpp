@@ -141,13 +141,28 @@ constexpr int level_or = 0, level_and = 1, level_not = 2, level_comparison = 3, 
 int level_of(const Token& t) {
   if (t.kind != TokenKind::symbol) return -1;
   const std::string& s = t.text;
-  if (s == "|") return 4;
-  if (s == "^") return 5;
-  if (s == "&") return 6;
-  if (s == "<<" || s == ">>") return 7;
-  if (s == "+" || s == "-") return 8;
-  if (s == "*" || s == "/" || s == "//" || s == "%" || s == "@") return level_last;
-  return -1;
+  switch (s[0]) {
+    case '|':
+      return s.size() == 1 ? 4 : -1;
+    case '^':
+      return s.size() == 1 ? 5 : -1;
+    case '&':
+      return s.size() == 1 ? 6 : -1;
+    case '<':
+    case '>':
+      return s == "<<" || s == ">>" ? 7 : -1;
+    case '+':
+    case '-':
+      return s.size() == 1 ? 8 : -1;
+    case '*':
+    case '%':
+    case '@':
+      return s.size() == 1 ? level_last : -1;
+    case '/':
+      return s.size() == 1 || s == "//" ? level_last : -1;
+    default:
+      return -1;
+  }
 }
 
 }  // namespace
@@ -181,6 +196,13 @@ const Expr* Parser::operators(int level) {
 }
 
 const Expr* Parser::comparison(const Expr* first, uint32_t from) {
+  const auto may_compare = [&] {
+    const Token& t = now();
+    if (t.kind == TokenKind::symbol)
+      return t.text[0] == '<' || t.text[0] == '>' || t.text[0] == '=' || t.text[0] == '!';
+    return t.kind == TokenKind::name && (t.text[0] == 'i' || t.text[0] == 'n');
+  };
+  if (!may_compare()) return first;
   std::vector<const Expr*> items{first};
   std::vector<std::string> symbols;
   while (true) {

@@ -18,7 +18,8 @@ class Parser {
   const Token& ahead(size_t n = 1) const { return tokens_[std::min(at_ + n, tokens_.size() - 1)]; }
   bool is(std::string_view text) const { return is(now(), text); }
   static bool is(const Token& token, std::string_view text) {
-    return (token.kind == TokenKind::symbol || token.kind == TokenKind::name) && token.text == text;
+    return token.text.size() == text.size() && token.text[0] == text[0] &&
+           (token.kind == TokenKind::symbol || token.kind == TokenKind::name) && token.text == text;
   }
   const Token& advance() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
   bool accept(std::string_view text);

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "script/token.h"
 
 namespace lathe::script {
@@ -19,12 +17,16 @@ bool token_letter(char c) {
 }
 bool token_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Longest first.
-constexpr std::array<std::string_view, 44> symbols = {
-    "**=", "//=", ">>=", "<<=", "...", "**", "//", ">>", "<<", "<=", ">=", "==", "!=", "->", "+=",
-    "-=",  "*=",  "/=",  "%=",  "&=",  "|=", "^=", "@=", ":=", "+",  "-",  "*",  "/",  "%",  "@",
-    "&",   "|",   "^",   "~",   "<",   ">",  "(",  ")",  "[",  "]",  "{",  "}",  ",",  ":"};
-constexpr std::array<std::string_view, 3> more_symbols = {".", ";", "="};
+bool one_of(std::string_view letters, char c) { return c != '\0' && letters.find(c) != std::string_view::npos; }
+
+// The length of the operator or bracket that three characters begin with, the longest that there is; 0: none.
+uint32_t symbol_length(char a, char b, char c) {
+  const bool doubled = a == b && one_of("*/<>", a);
+  if (doubled && c == '=') return 3;
+  if (a == '.' && b == '.' && c == '.') return 3;
+  if (doubled || (a == '-' && b == '>') || (b == '=' && one_of("=!<>+-*/%&|^@:", a))) return 2;
+  return one_of("+-*/%@&|^~<>()[]{},:.;=", a) ? 1 : 0;
+}
 
 class Tokenizer {
  public:
@@ -38,6 +40,7 @@ class Tokenizer {
         takes_first_depth_(indented) {}
 
   std::vector<Token> run() {
+    tokens_.reserve((end_ - begin_) / 4 + 8);
     if (begin_ == 0 && text_.substr(0, 3) == "\xef\xbb\xbf") at_ = 3;
     bool line_start = !expression_;
     while (true) {
@@ -125,7 +128,7 @@ class Tokenizer {
       if ((peek() == '"' || peek() == '\'') && is_prefix(name)) return string(start, name);
       return push(TokenKind::name, start, at_, name);
     }
-    if (!match_symbol(symbols) && !match_symbol(more_symbols)) {
+    if (!match_symbol()) {
       const bool printable = c > ' ' && c < 0x7f;
       fail(codes::syntax, source_, at_, at_ + 1,
            printable ? std::string("'") + c + "' is no part of a script"
@@ -133,18 +136,15 @@ class Tokenizer {
     }
   }
 
-  template <size_t N>
-  bool match_symbol(const std::array<std::string_view, N>& table) {
-    for (const std::string_view symbol : table) {
-      if (symbol.empty() || text_.substr(at_, symbol.size()) != symbol || at_ + symbol.size() > end_) continue;
-      if (symbol == "(" || symbol == "[" || symbol == "{") brackets_.push_back(at_);
-      if (symbol == ")" || symbol == "]" || symbol == "}") close(symbol[0]);
-      const auto stop = static_cast<uint32_t>(at_ + symbol.size());
-      push(TokenKind::symbol, at_, stop, std::string(symbol));
-      at_ = stop;
-      return true;
-    }
-    return false;
+  bool match_symbol() {
+    const uint32_t length = symbol_length(text_[at_], peek(1), peek(2));
+    if (length == 0) return false;
+    const char c = text_[at_];
+    if (one_of("([{", c)) brackets_.push_back(at_);
+    if (one_of(")]}", c)) close(c);
+    push(TokenKind::symbol, at_, at_ + length, std::string(text_.substr(at_, length)));
+    at_ += length;
+    return true;
   }
 
   void close(char c) {
