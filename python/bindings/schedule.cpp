@@ -81,15 +81,23 @@ nb::dict instruction_object(const Instruction& instruction) {
   return row;
 }
 
+// `excerpts`: a refusal shows the lines of the program that it is about.
 nb::object run_instruction(Schedule& schedule, const std::string& name, const nb::list& inputs,
-                           const nb::dict& attributes) {
+                           const nb::dict& attributes, bool excerpts) {
   const schedule::InstructionKind* kind = schedule::find_instruction_kind(name);
   if (!kind) throw nb::attribute_error(("a schedule has no primitive '" + name + "'").c_str());
   Instruction instruction{.kind = kind, .inputs = {}, .attributes = {}, .outputs = {}};
   for (nb::handle input : inputs) instruction.inputs.push_back(argument_of(input));
   for (const auto& [key, value] : attributes)
     instruction.attributes.emplace_back(nb::cast<std::string>(key), argument_of(value));
-  const nb::list outputs = objects_of(unwrap(kind->run(schedule, instruction)));
+  support::Result<std::vector<Argument>> made = kind->run(schedule, instruction);
+  if (!made && excerpts) {
+    support::Diagnostics refusal = made.diagnostics();
+    const std::string excerpt = schedule::excerpt_of_refusal(schedule, instruction, refusal);
+    if (!excerpt.empty() && !refusal.empty()) refusal[0].note("in the program\n" + excerpt);
+    made = std::move(refusal);
+  }
+  const nb::list outputs = objects_of(unwrap(std::move(made)));
   if (kind->returns_list) return outputs;
   return outputs.size() == 0 ? nb::none() : nb::object(outputs[0]);
 }
@@ -113,7 +121,7 @@ void bind_schedule(nb::module_& m) {
       .def("copy", [](const Schedule& schedule) { return Schedule(schedule); })
       .def_prop_ro("mod", [](const Schedule& schedule) { return schedule.mod(); })
       .def_prop_ro("func_working_on", &Schedule::func_working_on)
-      .def("run", run_instruction, nb::arg("kind"), nb::arg("inputs"), nb::arg("attributes"))
+      .def("run", run_instruction, nb::arg("kind"), nb::arg("inputs"), nb::arg("attributes"), nb::arg("excerpts"))
       .def("get", statement_of, nb::arg("kind"), nb::arg("index"))
       .def(
           "compute_locations",

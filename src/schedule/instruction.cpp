@@ -2,6 +2,7 @@
 
 #include "schedule/analysis/tree.h"
 #include "schedule/codes.h"
+#include "tir/script/dialect.h"
 
 namespace lathe::schedule {
 
@@ -109,8 +110,8 @@ Result<BufferIndex> buffer_index(const Instruction& instruction, size_t index) {
   return BufferIndex{*kind == "write", *number};
 }
 
-Result<IndexMap> index_map(const Instruction& instruction) {
-  const Argument* found = attribute(instruction, "index_map");
+Result<IndexMap> index_map(const Instruction& instruction, std::string_view name = "index_map") {
+  const Argument* found = attribute(instruction, name);
   if (const IndexMap* map = found ? found->get<IndexMap>() : nullptr) return *map;
   return wrong(instruction, "has no index map");
 }
@@ -267,6 +268,33 @@ const std::vector<InstructionKind> kinds{
                            attribute_or(i, "factor", int64_t{0}), attribute_or(i, "offset", int64_t{0})));
        return std::vector<Argument>{};
      }},
+    {"set_axis_separator",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.set_axis_separator(TRY(input<BlockRV>(i, 0)), TRY(buffer_index(i, 1)), integers(i, "axis_separators")));
+       return std::vector<Argument>{};
+     }},
+    {"cache_index",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return outputs(TRY(s.cache_index(TRY(input<BlockRV>(i, 0)), TRY(input<std::string>(i, 1)),
+                                        attribute_or(i, "cse_thresh", int64_t{0}))));
+     },
+     true},
+    {"rolling_buffer",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.rolling_buffer(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1))));
+       return std::vector<Argument>{};
+     }},
+    {"annotate_buffer_access",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.annotate_buffer_access(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<std::string>(i, 2)),
+                                    TRY(index_map(i, "gen_new_ranges"))));
+       return std::vector<Argument>{};
+     }},
+    {"enter_postproc",
+     [](Schedule& s, const Instruction&) -> Outputs {
+       s.enter_postproc();
+       return std::vector<Argument>{};
+     }},
     {"unsafe_hide_buffer_access",
      [](Schedule& s, const Instruction& i) -> Outputs {
        std::vector<int64_t> numbers;
@@ -350,7 +378,40 @@ const std::vector<InstructionKind> kinds{
      }},
 };
 
+// The loops and blocks among the arguments, and the name of their function.
+void collect_statements(const Schedule& schedule, const std::vector<Argument>& arguments, std::string& function,
+                        std::vector<const ir::Node*>& statements) {
+  for (const Argument& argument : arguments) {
+    if (const auto* list = argument.get<Argument::List>()) collect_statements(schedule, *list, function, statements);
+    const std::string where = schedule.function_of(argument);
+    if (where.empty() || (!function.empty() && where != function)) continue;
+    function = where;
+    if (const auto* loop = argument.get<LoopRV>())
+      statements.push_back(schedule.get(*loop).value_or_throw().get());
+    else
+      statements.push_back(schedule.get(*argument.get<BlockRV>()).value_or_throw().get());
+  }
+}
+
 }  // namespace
+
+std::string excerpt_of_refusal(const Schedule& schedule, const Instruction& instruction,
+                               const support::Diagnostics& refusal) {
+  std::string name, said;
+  std::vector<const ir::Node*> statements;
+  collect_statements(schedule, instruction.inputs, name, statements);
+  if (name.empty()) return {};
+  const Function function = schedule.mod().find_as<PrimFunc>(name);
+  for (const Diagnostic& problem : refusal) {
+    said += problem.message;
+    for (const support::Note& note : problem.notes) said += note.message;
+  }
+  each_statement(function->body, [&](const Stmt& s) {
+    if (const auto* block = s.as<Block>(); block && said.find(name_of(*block)) != std::string::npos)
+      statements.push_back(block);
+  });
+  return excerpt(function, name, statements);
+}
 
 const std::vector<InstructionKind>& instruction_kinds() { return kinds; }
 

@@ -12,6 +12,11 @@ struct InstructionKind {
   bool returns_list = false;  // of handles; else one handle or none
 };
 
+// Where in the program an instruction is refused: the lines around the loops and blocks that it is given, and around
+// the blocks that the refusal names. Empty where there are none.
+std::string excerpt_of_refusal(const Schedule& schedule, const Instruction& instruction,
+                               const support::Diagnostics& refusal);
+
 const std::vector<InstructionKind>& instruction_kinds();
 // The row with that name, or null.
 const InstructionKind* find_instruction_kind(std::string_view name);

@@ -91,6 +91,13 @@ void Schedule::record(const char* kind, std::vector<Argument> inputs,
   trace_.append({find_instruction_kind(kind), std::move(inputs), std::move(attributes), std::move(outputs)});
 }
 
+std::string Schedule::function_of(const Argument& handle) const {
+  const auto* loop = handle.get<LoopRV>();
+  const auto* block = handle.get<BlockRV>();
+  const auto found = loop ? find(*loop) : block ? find(*block) : Result<const Handle*>(Diagnostic{});
+  return found ? (*found)->function : std::string();
+}
+
 Result<Ref<For>> Schedule::get(LoopRV loop) const {
   const Handle* handle = TRY(find(loop));
   const For* node = find_loop(*module_.find(handle->function).as<PrimFunc>(), handle->id);

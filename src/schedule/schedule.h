@@ -33,6 +33,9 @@ class Schedule {
   // What was proved about the loops of this schedule and its copies so far.
   Proofs* proofs() const { return proofs_.get(); }
 
+  // The name of the function in which the handle's loop or block is; empty where there is none.
+  std::string function_of(const Argument& handle) const;
+
   // What a handle names now; a diagnostic when it is gone.
   Result<Ref<For>> get(LoopRV loop) const;
   Result<Ref<Block>> get(BlockRV block) const;
@@ -119,6 +122,21 @@ class Schedule {
   Status storage_align(BlockRV block, int64_t write_buffer_index, int64_t axis, int64_t factor, int64_t offset);
   // The intermediate holds another type. That no value is lost is the caller's word.
   Status unsafe_set_dtype(BlockRV block, int64_t write_buffer_index, const std::string& dtype);
+
+  // The axes of the buffer from each separator on are a group of their own, which becomes one dimension of the memory.
+  Status set_axis_separator(BlockRV block, BufferIndex buffer, const std::vector<int64_t>& axis_separators);
+  // Indices that the block computes are computed before, into buffers in the scope; returns the blocks that do it, in
+  // order of first use. With a positive threshold, the largest parts of indices that occur as often as that.
+  Result<std::vector<BlockRV>> cache_index(BlockRV block, const std::string& storage_scope, int64_t cse_thresh);
+  // Of what an iteration of a loop around the block and its readers needs, only what the one before did not need is
+  // computed, into memory as long as one iteration needs.
+  Status rolling_buffer(BlockRV block, int64_t write_buffer_index);
+  // The part of the buffer (by its number among what the block declares) that an instance touches: a map from the
+  // block's variables to where it begins and ends, axis by axis.
+  Status annotate_buffer_access(BlockRV block, int64_t buffer_index, const std::string& buf_type,
+                                const IndexMap& gen_new_ranges);
+  // Marks where in the trace what comes after the search begins.
+  void enter_postproc() { record("enter_postproc", {}, {}, {}); }
 
   // The block no longer declares that it reads (or writes) these of its buffers, and no proof counts it from now on:
   // that nothing depends on it is the caller's word.

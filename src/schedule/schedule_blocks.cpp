@@ -156,6 +156,46 @@ Status Schedule::set_scope(BlockRV block, int64_t write_buffer_index, const std:
   return support::success();
 }
 
+Status Schedule::set_axis_separator(BlockRV block, BufferIndex buffer, const std::vector<int64_t>& axis_separators) {
+  const Handle handle = *TRY(find(block));
+  accept(handle.function,
+         TRY(primitives::set_axis_separator(program(handle.function), handle.id, buffer, axis_separators)));
+  record("set_axis_separator", {block, argument(buffer)},
+         {{"axis_separators", Argument::List(axis_separators.begin(), axis_separators.end())}}, {});
+  return support::success();
+}
+
+Result<std::vector<BlockRV>> Schedule::cache_index(BlockRV block, const std::string& storage_scope,
+                                                   int64_t cse_thresh) {
+  const Handle handle = *TRY(find(block));
+  Edit edit = TRY(primitives::cache_index(program(handle.function), handle.id, storage_scope, cse_thresh));
+  const std::vector<Id> created = edit.created;
+  accept(handle.function, std::move(edit));
+  std::vector<BlockRV> blocks;
+  for (const Id id : created) blocks.push_back(add_block(handle.function, id));
+  record("cache_index", {block, storage_scope}, {{"cse_thresh", cse_thresh}}, {blocks.begin(), blocks.end()});
+  return blocks;
+}
+
+Status Schedule::rolling_buffer(BlockRV block, int64_t write_buffer_index) {
+  const Handle handle = *TRY(find(block));
+  accept(handle.function, TRY(primitives::rolling_buffer(program(handle.function), handle.id, write_buffer_index)));
+  record("rolling_buffer", {block, write_buffer_index}, {}, {});
+  return support::success();
+}
+
+Status Schedule::annotate_buffer_access(BlockRV block, int64_t buffer_index, const std::string& buf_type,
+                                        const IndexMap& gen_new_ranges) {
+  const Handle handle = *TRY(find(block));
+  if (buf_type != "read" && buf_type != "write")
+    return refuse(codes::bad_argument, fmt::format("an access is \"read\" or \"write\", not \"{}\"", buf_type));
+  const BufferIndex buffer{.writes = buf_type == "write", .number = buffer_index};
+  accept(handle.function,
+         TRY(primitives::annotate_buffer_access(program(handle.function), handle.id, buffer, gen_new_ranges)));
+  record("annotate_buffer_access", {block, buffer_index, buf_type}, {{"gen_new_ranges", gen_new_ranges}}, {});
+  return support::success();
+}
+
 Status Schedule::unsafe_hide_buffer_access(BlockRV block, const std::string& buf_type,
                                            const std::vector<int64_t>& buffers) {
   const Handle handle = *TRY(find(block));

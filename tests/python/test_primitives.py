@@ -74,6 +74,19 @@ def padded(A: T.Buffer((N, N), "float32"), D: T.Buffer((N, N), "float32")):
             D[vi, vj] = P[vi, vj] + P[vi + 2, vj]
 
 
+@T.prim_func
+def windows(A: T.Buffer((N, N), "float32"), D: T.Buffer((N, N), "float32")):
+    B = T.alloc_buffer((N + 2, N), "float32")
+    for i, j in T.grid(N + 2, N):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi % N, vj // 2 * 2] * T.float32(2)
+    for i, j in T.grid(N, N):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = B[vi, vj] + B[vi + 1, vj] + B[vi + 2, vj]
+
+
 ARRAY = rng.standard_normal((N, N)).astype("float32")
 
 
@@ -116,6 +129,13 @@ STEPS = {
     "rfactor": (product, lambda s: s.rfactor(s.split(s.get_loops("D")[2], [None, 4])[1], factor_axis=0)),
     "storage_align": (chain, lambda s: s.storage_align("B", 0, axis=-2, factor=16, offset=4)),
     "set_scope": (chain, lambda s: s.set_scope("B", 0, "shared")),
+    "set_axis_separator": (chain, lambda s: s.set_axis_separator("B", ("write", 0), axis_separators=[1])),
+    "cache_index": (windows, lambda s: s.cache_index("B", storage_scope="local", cse_thresh=0)),
+    "rolling_buffer": (windows, lambda s: [
+        s.compute_at("B", s.get_loops("D")[0]), s.rolling_buffer("B", write_buffer_index=0)]),
+    "annotate_buffer_access": (windows, lambda s: s.annotate_buffer_access(
+        "D", 0, "read", gen_new_ranges=lambda i, j: ((i, i + 3), j))),
+    "enter_postproc": (chain, lambda s: [s.enter_postproc(), s.parallel(s.get_loops("B")[0])]),
     "annotate": (chain, lambda s: s.annotate("B", "key", 3)),
     "unannotate": (chain, lambda s: [s.annotate("B", "key", 3), s.unannotate("B", "key")]),
     "blockize": (chain, lambda s: s.blockize(s.get_loops("B")[1])),
@@ -172,6 +192,45 @@ def test_types_are_changed_without_a_proof():
     sch = tir.Schedule(chain)
     sch.unsafe_set_dtype("B", 0, "float16")
     assert sch.get(sch.get_block("B")).writes[0].buffer.dtype == "float16"
+
+
+def test_what_new_primitives_make():
+    sch = tir.Schedule(windows)
+    blocks = sch.cache_index("B", "local")
+    assert [sch.get(block).name for block in blocks] == ["index_0", "index_1"]
+    assert sch.cache_index("D", "local", 5) == []
+    sch.annotate_buffer_access("D", "B", "read", lambda i, j: ((i, i + 3), (0, N)))
+    text = sch.mod.script()
+    assert "explicit_read_region" in text and f"B[vi:vi + 3, 0:{N}]" in text
+    sch.set_axis_separator("B", "B", [1])
+    assert sch.get(sch.get_block("B")).writes[0].buffer.axis_separators == [1]
+    flat = lathe.transform.Sequential([tir.transform.LowerInitBlock(), tir.transform.LowerOpaqueBlock(),
+                                       tir.transform.FlattenBuffer()])(sch.mod)  # fmt: skip
+    assert f"T.Buffer(({N + 2}, {N})" in flat.script()
+    assert f"T.Buffer(({N + 2}, {N})" not in tir.transform.JoinAxisGroups()(flat).script()
+    rolled = tir.Schedule(windows)
+    rolled.compute_at("B", rolled.get_loops("D")[0])
+    rolled.rolling_buffer("B", "B")
+    assert rolled.get(rolled.get_block("B")).writes[0].buffer.shape[0].value == 3
+    for program in (sch.mod, rolled.mod):
+        out, expected = np.zeros((N, N), "float32"), value(windows.with_attr("global_symbol", "main"))
+        lathe.build(program, target="llvm")["windows"](ARRAY, out)
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_postprocessing_can_be_left_out():
+    sch = tir.Schedule(chain)
+    sch.parallel(sch.get_loops("B")[0])
+    sch.enter_postproc()
+    sch.unroll(sch.get_loops("B")[1])
+    trace = sch.trace
+    assert trace.as_python()[-1].startswith("sch.unroll") and len(trace.simplified()) == len(trace)
+    for shorter in (trace.as_python(remove_postproc=True), trace.simplified(remove_postproc=True).as_python()):
+        assert shorter == trace.as_python()[: len(shorter)] and shorter[-1].startswith("sch.parallel")
+    assert trace.as_json(remove_postproc=True)[-1]["kind"] == "parallel"
+    again = tir.Schedule(chain)
+    trace.apply_to_schedule(again, remove_postproc=True)
+    assert "T.parallel" in again.mod.script() and "T.unroll" not in again.mod.script()
 
 
 def test_seeds():

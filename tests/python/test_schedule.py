@@ -185,10 +185,27 @@ def test_a_dependence_names_two_iterations_and_their_element():
     schedule = tir.Schedule(running_sum)
     with pytest.raises(lathe.ScheduleError) as caught:
         schedule.parallel(schedule.get_loops("A")[0])
-    notes = list(caught.value.diagnostics[0].notes)
+    *notes, program = caught.value.diagnostics[0].notes
     assert len(notes) == 2 and all(note.startswith("block 'A' ") and " where i = " in note for note in notes)
     assert any(" writes A[" in note for note in notes) and any(" reads A[" in note for note in notes)
-    assert all(note in str(caught.value) for note in notes)
+    lines = program.splitlines()
+    assert lines[0] == "in the program"
+    assert [line[1:].strip() for line in lines if line.startswith(">")] == ["for i in range(7):", 'with T.block("A"):']
+    assert all(note in str(caught.value) for note in (*notes, program))
+
+
+def test_a_refusal_of_a_long_program_shows_a_few_lines():
+    schedule = tir.Schedule(product())
+    with pytest.raises(lathe.ScheduleError) as caught:
+        schedule.vectorize(schedule.get_loops("C")[2])
+    text = str(caught.value)
+    assert '> ' in text and 'with T.block("C")' in text and 'with T.block("D")' not in text
+    brief = tir.Schedule(product(), error_render_level="fast")
+    with pytest.raises(lathe.ScheduleError) as caught:
+        brief.vectorize(brief.get_loops("C")[2])
+    assert "in the program" not in str(caught.value)
+    with pytest.raises(ValueError, match="error_render_level"):
+        tir.Schedule(product(), error_render_level="loud")
 
 
 def test_without_checks_what_cannot_be_proved_is_believed():
@@ -212,18 +229,6 @@ def test_handles_of_another_schedule_and_dead_ones_are_refused():
     one.fuse(i, j)
     with pytest.raises(lathe.ScheduleError):
         one.parallel(j)
-
-
-def test_primitives_that_are_not_there_name_the_nearest():
-    schedule = tir.Schedule(product())
-    missing = [name for name in PRIMITIVES if name not in _lathe.instruction_kinds()]
-    for name in missing:
-        count = sum(
-            p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
-            for p in list(inspect.signature(getattr(tir.Schedule, name)).parameters.values())[1:]
-        )
-        with pytest.raises(NotImplementedError, match="not there yet; the nearest that is"):
-            getattr(schedule, name)(*[0] * count)
 
 
 def test_places_are_drawn_and_blocks_put_together():

@@ -16,6 +16,22 @@ def map_text(function):
     return (function if isinstance(function, IndexMap) else IndexMap.from_func(function)).text
 
 
+def ranges_text(function, ndim):
+    """The text of a map to where ranges begin and end; the function gives a pair, or an index, for each axis."""
+    if isinstance(function, str):
+        return function
+
+    def bounds(*indices):
+        ranges = function(*indices)
+        ranges = ranges if isinstance(ranges, (tuple, list)) else [ranges]
+        pairs = [one if isinstance(one, (tuple, list)) else (one, one + 1) for one in ranges]
+        if any(len(pair) != 2 for pair in pairs):
+            raise ValueError("a range is an index, or a pair of where it begins and where it ends")
+        return [bound for pair in pairs for bound in pair]
+
+    return IndexMap.from_func(bounds, ndim).text
+
+
 class IndexMap:
     """Indices from indices: IndexMap.from_func(lambda i, j: (j, i // 4, i % 4))."""
 

@@ -12,7 +12,7 @@ from .. import _lathe
 from ..errors import ScheduleError
 from ..ir.module import as_module
 from ..ir.node import BaseFunc, show_text
-from .index_map import map_text
+from .index_map import map_text, ranges_text
 from .tensor_intrin import default_context
 from .trace import Trace
 
@@ -128,7 +128,8 @@ class Schedule:
     """A module under transformation.
 
     mod: an IRModule or a PrimFunc. Loops and blocks are handles, or for blocks names; a primitive that cannot be shown
-    to keep the program's meaning raises ScheduleError with the reason, and leaves the program as it was. With
+    to keep the program's meaning raises ScheduleError with the reason and, unless error_render_level is "fast" or
+    "none", the lines of the program that it is about; it leaves the program as it was. With
     enable_check=False only what a primitive cannot build is refused: that the result means the same is the caller's
     word.
     """
@@ -136,6 +137,9 @@ class Schedule:
     def __init__(self, mod, *, seed=None, debug_mask="none", error_render_level="detail", enable_check=True):
         module = as_module(mod, "what a schedule works on")
         self._state = _lathe.ScheduleState.create(module, bool(enable_check), default_context())
+        if error_render_level not in ("detail", "fast", "none"):
+            raise ValueError(f'error_render_level is "detail", "fast" or "none", not {error_render_level!r}')
+        self._shows_program = error_render_level == "detail"
         self._owner = object()
         self._random = 1 if seed is None else int(seed)
         self._is_function = isinstance(mod, BaseFunc)
@@ -215,7 +219,10 @@ class Schedule:
     def _run(self, name, inputs, attributes):
         return self._handles(
             self._state.run(
-                name, [self._plain(item) for item in inputs], {key: self._plain(v) for key, v in attributes.items()}
+                name,
+                [self._plain(item) for item in inputs],
+                {key: self._plain(v) for key, v in attributes.items()},
+                self._shows_program,
             )
         )
 
@@ -318,16 +325,14 @@ class Schedule:
     def __getattr__(self, name):
         if not name.startswith("_") and name in _lathe.instruction_kinds():
             return lambda *inputs, **attributes: self._run(name, inputs, attributes)
-        if name in PRIMITIVES:
-            raise AttributeError(f"the primitive '{name}' is not there yet")
         known = [member for member in dir(type(self)) if not member.startswith("_")]
         near = difflib.get_close_matches(name, known, 1)
         raise AttributeError(f"a schedule has no '{name}'" + (f"; the nearest name is '{near[0]}'" if near else ""))
 
 
 _BY_WRITES = {"cache_write", "cache_inplace", "reindex_cache_write", "set_scope", "write_at", "storage_align",
-              "unsafe_set_dtype", "rolling_buffer", "set_axis_separator"}  # fmt: skip
-_BY_KIND = {"reindex", "transform_layout"}
+              "unsafe_set_dtype", "rolling_buffer"}  # fmt: skip
+_BY_KIND = {"reindex", "transform_layout", "set_axis_separator"}
 _BUFFERS = ("read_buffer_index", "write_buffer_index", "buffer_index", "buffer")
 
 
@@ -358,10 +363,6 @@ def _method(primitive, row):
     signature = inspect.Signature([own, *parameters])
 
     def method(self, *args, **named):
-        if primitive not in _lathe.instruction_kinds():
-            known = [name for name in PRIMITIVES if name in _lathe.instruction_kinds()]
-            near = difflib.get_close_matches(primitive, known, 1, 0.0)[0]
-            raise NotImplementedError(f"the primitive '{primitive}' is not there yet; the nearest that is: '{near}'")
         bound = signature.bind(self, *args, **named)
         bound.apply_defaults()
         inputs, attributes, block = [], {}, None
@@ -375,6 +376,8 @@ def _method(primitive, row):
                 block = value
             if parameter.name in _BUFFERS and block is not None:
                 value = self._buffer_index(primitive, block, value)
+            if parameter.name == "gen_new_ranges":
+                value = ("index_map", ranges_text(value, len(self.get(block).iter_vars)))
             if number < input_count:
                 inputs.append(value)
             elif not (parameter.name in _NEUTRAL and value == _NEUTRAL[parameter.name]):

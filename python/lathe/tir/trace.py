@@ -52,17 +52,22 @@ class Trace:
             (index for index, own in enumerate(self._instructions) if own is inst), None)  # fmt: skip
         if number is None or number not in self.decisions:
             raise ScheduleError("only a sampling instruction of this trace has a decision")
-        made = self._of(range(len(self._instructions)))
+        made = self._of(range(max(self._searched(remove_postproc), number + 1)))
         row = made._instructions[number]
         decision = [int(item) for item in decision] if isinstance(decision, (list, tuple)) else int(decision)
         made._instructions[number] = {**row, "attrs": {**row["attrs"], "decision": decision}}
         made._lines[number] = re.sub(r"decision=(\[[^\]]*\]|-?\d+)", f"decision={decision}", self._lines[number])
         return made
 
+    def _searched(self, remove_postproc):
+        """How many instructions come before enter_postproc; all, where postprocessing stays."""
+        kinds = [row["kind"] for row in self._instructions]
+        return kinds.index("enter_postproc") if remove_postproc and "enter_postproc" in kinds else len(kinds)
+
     def simplified(self, remove_postproc=False):
         """The trace without lookups and samplings of which nothing is used."""
         used, kept = set(), []
-        for number in reversed(range(len(self._instructions))):
+        for number in reversed(range(self._searched(remove_postproc))):
             row = self._instructions[number]
             outputs = {handle for output in row["outputs"] for handle in _handles(output)}
             if row["kind"].startswith(_LOOKING) and not outputs & used:
@@ -81,22 +86,22 @@ class Trace:
     # ---- as text and data ----
 
     def as_python(self, remove_postproc=False):
-        """One statement a line; Trace.from_python reads them."""
-        return list(self._lines)
+        """One statement a line; Trace.from_python reads them. Postprocessing is what comes after enter_postproc."""
+        return self._lines[: self._searched(remove_postproc)] if remove_postproc else list(self._lines)
 
     def as_json(self, remove_postproc=False):
         """The trace as lists and dicts that JSON can hold; apply_json_to_schedule reads them."""
         rows = json.loads(json.dumps(self._instructions))
-        return [{**row, "text": line} for row, line in zip(rows, self._lines)]
+        return [{**row, "text": line} for row, line in zip(rows, self.as_python(remove_postproc))]
 
     def apply_to_schedule(self, sch, remove_postproc=False, decision_provider=None):
         """Does it all again on another schedule.
 
         decision_provider(inst, inputs, attrs, decision): gives the decision of a sampling instruction.
         """
-        trace = self
+        trace = self._of(range(self._searched(True))) if remove_postproc else self
         if decision_provider is not None:
-            for number, decision in self.decisions.items():
+            for number, decision in trace.decisions.items():
                 row = self._instructions[number]
                 chosen = decision_provider(row, row["inputs"], row["attrs"], decision)
                 trace = trace.with_decision(number, chosen)

@@ -349,6 +349,8 @@ Ref<Block> with_regions(const Ref<Block>& block) {
   return with(*block, [&](Block& copy) {
     copy.reads = regions(reads);
     copy.writes = regions(writes);
+    copy.annotations.erase(explicit_read_region_key);
+    copy.annotations.erase(explicit_write_region_key);
   });
 }
 

@@ -98,6 +98,25 @@ Function padded_row() {
   return b.build();
 }
 
+// Y[i, j] = X[i // 2 + i % 2, j // 3] + 1 for i below n.
+Function resized(const Expr& n) {
+  Builder b;
+  const Buffer x = b.input("X", {n + 1, int64(4)}), y = b.output("Y", {n, int64(12)});
+  b.compute("resize", y, [&](const std::vector<Expr>& i) {
+    return load(x, {floordiv(i[0], int64(2)) + floormod(i[0], int64(2)), floordiv(i[1], int64(3))}) + f32(1);
+  });
+  return b.build();
+}
+
+// D[i] = 2 X[i], and then Y[i] = D[i] + D[i + 1].
+Function neighbours_of_doubled() {
+  Builder b;
+  const Buffer x = b.input("X", {int64(9)}), d = b.inner("D", {int64(9)}), y = b.output("Y", {int64(8)});
+  b.compute("double", d, [&](const std::vector<Expr>& i) { return load(x, i) * f32(2); });
+  b.compute("add", y, [&](const std::vector<Expr>& i) { return load(d, i) + load(d, {i[0] + 1}); });
+  return b.build();
+}
+
 std::vector<Legal> legal_steps() {
   const Var n = ir::size_var("n");
   const std::map<std::string, int64_t> seven{{"n", 7}};
@@ -275,6 +294,42 @@ std::vector<Legal> legal_steps() {
        three_layers(),
        [](Schedule& s) { return refused_with(s.storage_align(named_block(s, "matmul"), 0, 0, 8, 1)); },
        {}},
+      {"set_axis_separator",
+       "of a parameter",
+       whole_product(),
+       [](Schedule& s) { return refused_with(s.set_axis_separator(named_block(s, "matmul"), {.writes = true}, {1})); },
+       {}},
+      {"cache_index",
+       "whole indices",
+       padded_row(),
+       [](Schedule& s) { return refused_with(s.cache_index(named_block(s, "pad"), "local", 0)); },
+       {}},
+      {"cache_index", "of an unknown number of rows", resized(n),
+       [](Schedule& s) { return refused_with(s.cache_index(named_block(s, "resize"), "local", 1)); }, seven},
+      {"rolling_buffer",
+       "a row for the next window",
+       neighbours_of_doubled(),
+       [](Schedule& s) {
+         (void)s.compute_at(named_block(s, "double"), named_loop(s, "add", 0)).value_or_throw();
+         return refused_with(s.rolling_buffer(named_block(s, "double"), 0));
+       },
+       {}},
+      {"annotate_buffer_access",
+       "less than what indices alone say",
+       resized(int64(6)),
+       [](Schedule& s) {
+         const IndexMap map = parse_index_map("lambda i, j: (i // 2, i // 2 + 2, j // 3, j // 3 + 1)").value_or_throw();
+         return refused_with(s.annotate_buffer_access(named_block(s, "resize"), 0, "read", map));
+       },
+       {}},
+      {"enter_postproc",
+       "",
+       whole_product(),
+       [](Schedule& s) {
+         s.enter_postproc();
+         return Diagnostics{};
+       },
+       {}},
       {"unsafe_set_dtype",
        "",
        three_layers(),
@@ -320,7 +375,7 @@ TEST(acceptance, of_what_is_legal) {
     if (legal.primitive == std::string("rfactor") || legal.primitive == std::string("unsafe_set_dtype")) continue;
     EXPECT_EQ(tir::testing::difference(legal.program, after, 5, legal.symbols), "");
   }
-  EXPECT_GE(primitives.size(), 34u);
+  EXPECT_GE(primitives.size(), 39u);
 }
 
 }  // namespace

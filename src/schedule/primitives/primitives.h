@@ -53,6 +53,12 @@ Result<Edit> storage_align(const Program& program, Id block, int64_t write_buffe
                            int64_t offset);
 Result<Edit> unsafe_set_dtype(const Program& program, Id block, int64_t write_buffer_index, DType dtype);
 Result<Edit> set_scope(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
+// The axes from each separator on are a group of their own.
+Result<Edit> set_axis_separator(const Program& program, Id block, BufferIndex buffer,
+                                const std::vector<int64_t>& separators);
+// Creates the blocks that compute indices, in order of first use; none where the block computes no index.
+Result<Edit> cache_index(const Program& program, Id block, const std::string& scope, int64_t threshold);
+Result<Edit> rolling_buffer(const Program& program, Id block, int64_t write_buffer_index);
 // Creates the block that copies.
 Result<Edit> reindex(const Program& program, Id block, BufferIndex buffer);
 Result<Edit> reindex_cache(const Program& program, Id block, BufferIndex buffer, const std::string& scope,
@@ -68,6 +74,8 @@ Result<Edit> rfactor(const Program& program, Id loop, int64_t factor_axis);
 // primitives/annotation. An empty value takes the annotation away.
 Result<Edit> unsafe_hide_buffer_access(const Program& program, Id block, bool writes,
                                        const std::vector<int64_t>& buffers);
+// `ranges` gives, for each axis, where the part begins and where it ends. `buffer` is a number among what is declared.
+Result<Edit> annotate_buffer_access(const Program& program, Id block, BufferIndex buffer, const IndexMap& ranges);
 Result<Edit> annotate(const Program& program, Id loop_or_block, const std::string& key, const ir::Value& value);
 
 }  // namespace lathe::schedule::primitives

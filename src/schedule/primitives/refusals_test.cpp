@@ -473,6 +473,48 @@ TEST(refusals, of_memory) {
             "cannot align the rows of 'C': it is read in vectors, through a view, or has strides");
 }
 
+TEST(refusals, of_axes_indices_and_ranges) {
+  Start s = dense("matmul");
+  const auto separated = [&](std::vector<int64_t> at) {
+    return reason(s.schedule.set_axis_separator(s.block, {.writes = true}, at));
+  };
+  EXPECT_EQ(separated({2}), "cannot separate the axes of 'C': it has 2 axes, and none begin a group at 2");
+  EXPECT_EQ(separated({1, 1}), "cannot separate the axes of 'C': separator 1 does not come after 1");
+  EXPECT_EQ(separated({1}), "accepted");
+  EXPECT_EQ(separated({}), "accepted");
+  EXPECT_EQ(reason(s.schedule.storage_align(s.block, 0, 0, 16, 0)), "accepted");
+  EXPECT_EQ(separated({1}), "cannot separate the axes of 'C': its strides or its offset say where it lies");
+
+  EXPECT_EQ(reason(s.schedule.cache_index(s.block, "local", -1)),
+            "cannot cache the indices of block 'matmul': the threshold -1 is negative");
+  EXPECT_EQ(reason(s.schedule.cache_index(s.schedule.get_block("root").value_or_throw(), "local", 0)),
+            "cannot cache the indices of block 'root': it is the root block");
+  EXPECT_TRUE(s.schedule.cache_index(s.block, "local", 0).value_or_throw().empty());
+
+  const auto said = [&](const char* kind, int64_t number, const char* map) {
+    return s.schedule.annotate_buffer_access(s.block, number, kind, parse_index_map(map).value_or_throw());
+  };
+  EXPECT_EQ(reason(said("both", 0, "lambda i, j, k: (i,)")), "an access is \"read\" or \"write\", not \"both\"");
+  EXPECT_EQ(reason(said("read", 2, "lambda i, j, k: (i, j)")),
+            "cannot say what block 'matmul' reads: it reads 2 buffers, there is no number 2");
+  EXPECT_EQ(reason(said("read", 0, "lambda i: (i, i + 1, 0, 4)")),
+            "cannot say what block 'matmul' reads: the ranges are of 1 variables, and it has 3");
+  EXPECT_EQ(reason(said("read", 0, "lambda i, j, k: (i, i + 1)")),
+            "cannot say what block 'matmul' reads: 2 bounds are given for the 2 axes of 'A', two are needed for each");
+  IndexMap open = parse_index_map("lambda i, j, k: (i, i + 1, 0, 4)").value_or_throw();
+  open.to[3] = ir::size_var("n");
+  EXPECT_EQ(reason(s.schedule.annotate_buffer_access(s.block, 0, "read", open)),
+            "cannot say what block 'matmul' reads: the ranges use 'n', which is no variable of it");
+  EXPECT_EQ(refusal(said("read", 0, "lambda i, j, k: (i, i + 1, 0, 3)")),
+            "cannot say what block 'matmul' reads: 'A' is touched outside of the given ranges\n"
+            "for instance where s0 = 0, s1 = 0, k = 3\n");
+  EXPECT_EQ(reason(said("write", 0, "lambda i, j, k: (i, i + 1, j + 1, j + 2)")),
+            "cannot say what block 'matmul' writes: 'C' is touched outside of the given ranges");
+  EXPECT_EQ(reason(s.schedule.annotate(s.block, "explicit_read_region", int64_t{0})),
+            "the annotation 'explicit_read_region' is only set by the primitive it is of");
+  EXPECT_EQ(reason(said("read", 0, "lambda i, j, k: (i, i + 1, 0, 4)")), "accepted");
+}
+
 TEST(refusals, of_padding) {
   Start s(testing::conv2d({}), "conv");
   EXPECT_EQ(reason(s.schedule.decompose_padding(s.block, s.loops[0])),

@@ -246,6 +246,65 @@ class Walk {
       const int64_t axis = number(3) - 1, offset = number(2);
       return made([=](Schedule& s) { return s.storage_align(block, 0, axis, 1 + factor, offset); });
     }
+    if (name == "set_axis_separator") {
+      const int64_t separator = 1 + number(2);
+      const std::vector<int64_t> separators =
+          pick(3) ? std::vector<int64_t>{separator} : std::vector<int64_t>{separator, separator + 1};
+      const BufferIndex which{.writes = pick(2) == 0};
+      return made([=](Schedule& s) { return s.set_axis_separator(block, which, separators); });
+    }
+    if (name == "cache_index") {
+      const int64_t threshold = number(3);
+      return made([=](Schedule& s) -> Status {
+        const auto blocks = s.cache_index(block, "local", threshold);
+        if (!blocks) return blocks.diagnostics();
+        if (blocks->empty()) return refuse(codes::bad_argument, "it computes no index");
+        return support::success();
+      });
+    }
+    if (name == "rolling_buffer") {
+      // Mostly of a block that is computed where it is needed, which gives the iterations something to share.
+      const std::vector<BlockRV> near = neighbours(c, true);
+      std::vector<LoopRV> places;
+      if (!near.empty() && pick(4)) places = c.schedule.get_loops(near[0]).value_or_throw();
+      for (const LoopRV& place : places) {
+        Schedule placed = c.schedule, rolled = placed;
+        if (!placed.compute_at(block, place)) continue;
+        rolled = placed;
+        if (!rolled.rolling_buffer(block, 0) && pick(3)) continue;
+        schedule_ = c.schedule = placed;
+        break;
+      }
+      return made([=](Schedule& s) { return s.rolling_buffer(block, 0); });
+    }
+    if (name == "annotate_buffer_access") {
+      const Ref<Block> node = c.schedule.get(block).value_or_throw();
+      const bool writes = pick(2);
+      const std::vector<BufferRegion>& declared = writes ? node->writes : node->reads;
+      if (declared.empty()) return made([=](Schedule& s) { return s.annotate_buffer_access(block, 0, "read", {}); });
+      const int64_t which = number(declared.size());
+      // What it declares, or all there is, axis by axis.
+      IndexMap map;
+      for (const IterVar& iter : node->iter_vars) map.from.push_back(iter->var);
+      const BufferRegion region = declared[static_cast<size_t>(which)];
+      for (size_t d = 0; d < region->region.size(); ++d) {
+        const Range& range = region->region[d];
+        const bool all = pick(2);
+        map.to.push_back(all ? int64(0) : range.min);
+        map.to.push_back(all ? region->buffer->shape[d] : range.min + range.extent);
+      }
+      for (const Expr& bound : map.to)
+        for (const Var& v : free_vars(bound))
+          if (std::find(map.from.begin(), map.from.end(), v) == map.from.end())
+            return made(
+                [](Schedule&) -> Status { return refuse(codes::bad_argument, "the text of a map knows no symbols"); });
+      return made([=](Schedule& s) { return s.annotate_buffer_access(block, which, writes ? "write" : "read", map); });
+    }
+    if (name == "enter_postproc")
+      return made([=](Schedule& s) -> Status {
+        s.enter_postproc();
+        return support::success();
+      });
     if (name == "unsafe_set_dtype") return made([=](Schedule& s) { return s.unsafe_set_dtype(block, 0, "int64"); });
     if (name == "reorder_block_iter_var") {
       std::vector<int64_t> order(axes);
@@ -337,6 +396,11 @@ class Walk {
                                             "set_scope",
                                             "storage_align",
                                             "unsafe_set_dtype",
+                                            "set_axis_separator",
+                                            "cache_index",
+                                            "rolling_buffer",
+                                            "annotate_buffer_access",
+                                            "enter_postproc",
                                             "reorder_block_iter_var",
                                             "blockize",
                                             "blockize_blocks",

@@ -1,5 +1,8 @@
 #include "tir/script/dialect.h"
 
+#include <set>
+#include <sstream>
+
 #include "script/print.h"
 #include "tir/script/print_function.h"
 #include "tir/script/read_function.h"
@@ -45,6 +48,36 @@ const script::Dialect& script_dialect() {
 std::string function_text(const Function& function, const std::string& name) {
   const script::Dialect* dialects[] = {&script_dialect()};
   return script::print_function(name, function, {}, dialects);
+}
+
+std::string excerpt(const Function& function, const std::string& name, const std::vector<const Node*>& statements) {
+  constexpr size_t around = 2;
+  script::Lines lines(4);
+  FunctionPrinter printer(lines, {});
+  printer.function(name, *function);
+  const std::unordered_map<const Node*, size_t> begins = printer.first_lines();
+  std::set<size_t> marked, shown;
+  for (const Node* statement : statements)
+    if (const auto it = begins.find(statement); it != begins.end()) {
+      marked.insert(it->second);
+      for (size_t line = it->second < around ? 0 : it->second - around; line <= it->second + around; ++line)
+        shown.insert(line);
+    }
+  std::string text;
+  std::istringstream all(lines.str());
+  std::string line;
+  bool skipped = false;
+  for (size_t number = 0; std::getline(all, line); ++number) {
+    if (!shown.count(number)) {
+      skipped = true;
+      continue;
+    }
+    if (skipped && !text.empty()) text += "\n  ...";
+    skipped = false;
+    if (!text.empty()) text += "\n";
+    text += fmt::format("{} {}", marked.count(number) ? ">" : " ", line);
+  }
+  return text;
 }
 
 std::string statement_text(const Stmt& s) { return *script_dialect().print_fragment(s, {}); }

@@ -12,4 +12,7 @@ const script::Dialect& script_dialect();
 std::string function_text(const Function& function, const std::string& name = "main");
 std::string statement_text(const Stmt& s);
 
+// The lines of a function's text around the statements: two before and after each, its own marked with ">".
+std::string excerpt(const Function& function, const std::string& name, const std::vector<const Node*>& statements);
+
 }  // namespace lathe::tir

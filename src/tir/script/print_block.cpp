@@ -69,6 +69,7 @@ void FunctionPrinter::axes(const Block& b, const BlockRealize* realize) {
 void FunctionPrinter::block(const Block& b, const BlockRealize* realize) {
   std::vector<std::string> arguments{string_literal(b.name).text};
   if (!realize) arguments.emplace_back("no_realize=True");
+  begins_here(b);
   lines_.line("with " + script::call(tir("block"), arguments).text + ":");
   lines_.indent();
   names.push();

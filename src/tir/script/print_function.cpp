@@ -168,6 +168,12 @@ void FunctionPrinter::function(const std::string& name, const PrimFunc& f) {
   lines_.dedent();
 }
 
+std::unordered_map<const Node*, size_t> FunctionPrinter::first_lines() const {
+  std::unordered_map<const Node*, size_t> lines;
+  for (const auto& [node, below] : begins_) lines.emplace(node, top_ + below);
+  return lines;
+}
+
 void FunctionPrinter::body_of_function(const PrimFunc& f, bool sugar_root) {
   if (!sugar_root) return stmt(f.body, true);
   const Block& root = *root_of(f)->block;

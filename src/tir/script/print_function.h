@@ -18,6 +18,8 @@ class FunctionPrinter : public script::ExprPrinter {
   FunctionPrinter(Lines& lines, const PrintOptions& options) : ExprPrinter(options, names_), lines_(lines) {}
 
   void function(const std::string& name, const PrimFunc& f);
+  // The line in which each loop and block of the function begins, after it is printed.
+  std::unordered_map<const Node*, size_t> first_lines() const;
   // A statement alone: what is free in it is named, not declared.
   void fragment(const Stmt& s);
 
@@ -54,6 +56,7 @@ class FunctionPrinter : public script::ExprPrinter {
   void axes(const Block& b, const BlockRealize* realize);
   std::string axis_call(const IterVarNode& v, const Expr* value);
   bool remaps(const IterVarNode& v, const Expr& value) const;
+  void begins_here(const Node& n) { begins_.push_back({&n, lines_.count() - top_}); }
   void branch(const IfThenElse& n, std::string_view keyword);
   std::string regions(std::string_view name, const std::vector<BufferRegion>& list);
   std::string region_text(const BufferRegionNode& r);
@@ -64,7 +67,8 @@ class FunctionPrinter : public script::ExprPrinter {
   std::unordered_map<const Node*, std::vector<size_t>> waiting_;
   std::vector<Pending> pending_;
   std::unordered_set<const Node*> used_handles_;
-  size_t top_ = 0;  // where declarations of free variables go
+  std::vector<std::pair<const Node*, size_t>> begins_;  // loops and blocks, by their lines below `top_`
+  size_t top_ = 0;                                      // where declarations of free variables go
   int top_level_ = 0;
   bool declares_ = true;
 };

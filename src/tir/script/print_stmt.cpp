@@ -189,6 +189,7 @@ void FunctionPrinter::loop(const For& n) {
     variables.push_back(define_var(l->loop_var));
     domains_[l->loop_var.get()] = {l->min, l->extent};
   }
+  for (const For* l : nest) begins_here(*l);
   lines_.line("for " + join(variables) + " in " + header + ":");
   lines_.indent();
   for (const For* l : nest) announce(l->loop_var);

@@ -7,7 +7,8 @@ Result<Edit> annotate(const Program& program, Id id, const std::string& key, con
   const Path path = path_to(program.function->body, id);
   if (path.empty()) return refuse(codes::gone, "the loop or block is not in the function");
   // These say how a block is to be understood, not how it is to be compiled.
-  if (key == tensor_intrin_key || key == hidden_access_key)
+  if (key == tensor_intrin_key || key == hidden_access_key || key == explicit_read_region_key ||
+      key == explicit_write_region_key)
     return refuse(codes::bad_argument, fmt::format("the annotation '{}' is only set by the primitive it is of", key));
   const auto change = [&](Attributes& annotations) -> bool {
     if (value.empty()) {

@@ -1,9 +1,57 @@
 #include "schedule/primitives/cache/buffers.h"
 
+#include "arith/analyzer.h"
 #include "ir/visit.h"
+#include "schedule/index_map.h"
 #include "schedule/primitives/compute/inline.h"
 
 namespace lathe::schedule {
+
+namespace {
+
+class Relayout : public Rewriter {
+ public:
+  Relayout(const Buffer& from, const Buffer& to, const IndexMap& map) : from_(from), to_(to), map_(map) {}
+
+ protected:
+  NodeRef visit(NodeRef node) override {
+    if (node.get() == static_cast<const Node*>(from_.get())) return to_;
+    if (node->node_class().has_identity) return node;
+    if (const auto* loop = node.as<For>()) analyzer_.bind(loop->loop_var, Range{loop->min, loop->extent});
+    bool declares = false;
+    if (const auto* block = node.as<Block>()) {
+      for (const IterVar& iter : block->iter_vars) analyzer_.bind(iter->var, iter->dom);
+      for (const auto* list : {&block->reads, &block->writes})
+        for (const BufferRegion& region : *list) declares = declares || region->buffer == from_;
+    }
+    // The buffer's field is rewritten with the children, so what remains is the indices.
+    node = descend(std::move(node));
+    if (const auto* load = node.as<BufferLoad>(); load && load->buffer == to_)
+      return with(*load, [&](BufferLoad& copy) { copy.indices = mapped(load->indices); });
+    if (const auto* store = node.as<BufferStore>(); store && store->buffer == to_)
+      return with(*store, [&](BufferStore& copy) { copy.indices = mapped(store->indices); });
+    // What was a box need not be one any more.
+    if (declares) return with_regions(Ref<Block>(node.as<Block>()));
+    return node;
+  }
+
+ private:
+  std::vector<Expr> mapped(const std::vector<Expr>& indices) {
+    std::vector<Expr> result = map_(indices);
+    for (Expr& e : result) e = analyzer_.simplify(e);
+    return result;
+  }
+
+  const Buffer &from_, &to_;
+  const IndexMap& map_;
+  arith::Analyzer analyzer_;
+};
+
+}  // namespace
+
+Stmt with_layout(const Stmt& root, const Buffer& from, const Buffer& to, const IndexMap& map) {
+  return Relayout(from, to, map)(root);
+}
 
 Result<Buffer> buffer_of(const Path& path, BufferIndex which) {
   const Block& block = *path.back().as<BlockRealize>()->block;

@@ -28,6 +28,9 @@ size_t alone_around(const Path& path, const Buffer& buffer);
 // Where on the path to a block the statement of the loop's body is that holds the block. `verb`: "read".
 Result<size_t> below_loop(const Path& path, Id loop, std::string_view verb);
 
+// Every access to `from` is one to `to`, at what the map makes of its indices; the regions of blocks follow.
+Stmt with_layout(const Stmt& root, const Buffer& from, const Buffer& to, const IndexMap& map);
+
 // A number as a constant of the buffer's type.
 Result<Expr> constant_of(const ir::Value& value, DType dtype);
 

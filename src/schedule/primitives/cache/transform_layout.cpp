@@ -12,45 +12,6 @@ LATHE_FAULT(transform_layout_keeps_indices, "schedule_test",
 
 namespace {
 
-class Relayout : public Rewriter {
- public:
-  Relayout(const Buffer& from, const Buffer& to, const IndexMap& map) : from_(from), to_(to), map_(map) {}
-
- protected:
-  NodeRef visit(NodeRef node) override {
-    if (node.get() == static_cast<const Node*>(from_.get())) return to_;
-    if (node->node_class().has_identity) return node;
-    if (const auto* loop = node.as<For>()) analyzer_.bind(loop->loop_var, Range{loop->min, loop->extent});
-    bool declares = false;
-    if (const auto* block = node.as<Block>()) {
-      for (const IterVar& iter : block->iter_vars) analyzer_.bind(iter->var, iter->dom);
-      for (const auto* list : {&block->reads, &block->writes})
-        for (const BufferRegion& region : *list) declares = declares || region->buffer == from_;
-    }
-    // The buffer's field is rewritten with the children, so what remains is the indices.
-    node = descend(std::move(node));
-    if (const auto* load = node.as<BufferLoad>(); load && load->buffer == to_)
-      return with(*load, [&](BufferLoad& copy) { copy.indices = mapped(load->indices); });
-    if (const auto* store = node.as<BufferStore>(); store && store->buffer == to_)
-      return with(*store, [&](BufferStore& copy) { copy.indices = mapped(store->indices); });
-    // What was a box need not be one any more.
-    if (declares) return with_regions(Ref<Block>(node.as<Block>()));
-    return node;
-  }
-
- private:
-  std::vector<Expr> mapped(const std::vector<Expr>& indices) {
-    std::vector<Expr> result = map_(indices);
-    for (Expr& e : result) e = analyzer_.simplify(e);
-    if (support::flip(transform_layout_keeps_indices) && result.size() > 1) std::swap(result[0], result[1]);
-    return result;
-  }
-
-  const Buffer &from_, &to_;
-  const IndexMap& map_;
-  arith::Analyzer analyzer_;
-};
-
 // Writes `value` to the elements of `to` that no element of the old layout became.
 Stmt padding(const Buffer& to, const IndexMap& map, const std::vector<Expr>& old_shape, const Image& image,
              const std::vector<Expr>& outputs, const Expr& value, Id& next) {
@@ -106,7 +67,9 @@ Result<Edit> transform_layout(const Program& program, Id id, BufferIndex which, 
     copy.shape = image.extents;
     copy.axis_separators.clear();
   });
-  Stmt body = Relayout(buffer, moved, map)(program.function->body);
+  IndexMap moving = map;
+  if (support::flip(transform_layout_keeps_indices) && moving.to.size() > 1) std::swap(moving.to[0], moving.to[1]);
+  Stmt body = with_layout(program.function->body, buffer, moved, moving);
   Id next = program.next;
   if (!pad_value.empty() && !image.whole) {
     const Expr value = TRY(constant_of(pad_value, buffer->dtype));
