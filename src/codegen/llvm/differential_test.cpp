@@ -2,6 +2,7 @@
 // and tails, sub-byte types, register buffers, scratch memory, parallel loops.
 #include <gtest/gtest.h>
 
+#include "codegen/llvm/compile.h"
 #include "codegen/llvm/run_kernel_test.h"
 #include "tir/interpret/interpret.h"
 
@@ -332,21 +333,30 @@ TEST(differential, an_older_machine_computes_the_same) {
   EXPECT_GE(outcome.accepted, 100);
 }
 
-// Neighbours in a byte are written by different threads at every place: each keeps what it is given.
+// Neighbours in a byte are written by different threads at every place: each keeps what it is given. Threads seldom
+// meet in the same moment, so that the code is looked at, too.
 TEST(differential, threads_share_bytes_of_packed_elements) {
   constexpr int64_t workers = 8, each = 1 << 12, n = workers * each;
-  for (const DType t : {DType::int_(4), DType::uint(2), *DType::parse("float4_e2m1fn")}) {
+  const auto scatter = [&](DType t, ForKind kind) {
     const Buffer a = buffer("A", {int64(n)}, t), b = buffer("B", {int64(n)}, t);
     const Var i = var("i"), j = var("j");
     const Expr at = Expr(j) * workers + i;
     const Stmt store = make<BufferStore>(b, load(a, {int64(n - 1) - at}), std::vector<Expr>{at});
-    const Stmt body = make<For>(i, int64(0), int64(workers), ForKind::parallel,
-                                Stmt(make<For>(j, int64(0), int64(each), ForKind::serial, store)));
-    const auto loaded = test::load({{"scatter", prim_func({a, b}, body)}});
+    const Stmt inner = make<For>(j, int64(0), int64(each), ForKind::serial, store);
+    return Kernel{"scatter", prim_func({a, b}, make<For>(i, int64(0), int64(workers), kind, inner))};
+  };
+  const auto code = [&](ForKind kind) {
+    return emit_llvm({scatter(DType::int_(4), kind)}, test::native(), {.kind = EmitKind::llvm_ir}).value_or_throw();
+  };
+  EXPECT_NE(code(ForKind::parallel).find("atomicrmw and"), std::string::npos);
+  EXPECT_NE(code(ForKind::parallel).find("atomicrmw or"), std::string::npos);
+  EXPECT_EQ(code(ForKind::serial).find("atomicrmw"), std::string::npos);
+  for (const DType t : {DType::int_(4), DType::uint(2), *DType::parse("float4_e2m1fn")}) {
+    const auto loaded = test::load({scatter(t, ForKind::parallel)});
     std::mt19937_64 random(7);
     TensorBuffer in = TensorBuffer::zeros(t, {n});
     for (uint8_t& byte : in.bytes) byte = static_cast<uint8_t>(random());
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < 5; ++round) {
       TensorBuffer out = TensorBuffer::zeros(t, {n});
       for (uint8_t& byte : out.bytes) byte = static_cast<uint8_t>(random());
       test::CallState state;
@@ -365,8 +375,8 @@ TEST(differential, threads_share_bytes_of_packed_elements) {
 TEST(differential, packed_runs_are_moved_whole_where_they_begin_with_a_byte) {
   constexpr int64_t n = 77;
   for (const DType t : {DType::int_(4), DType::uint(4), DType::int_(2), DType::uint(2), *DType::parse("float4_e2m1fn")})
-    for (const int64_t lanes : {2, 4, 8, 16, 32})
-      for (const int64_t first : {0, 1, 2, 3, 4})
+    for (const int64_t lanes : {2, 4, 32})
+      for (const int64_t first : {0, 1, 2, 4})
         for (const ForKind kind : {ForKind::serial, ForKind::parallel}) {
           const Buffer a = buffer("A", {int64(n)}, t), b = buffer("B", {int64(n)}, t);
           const Var i = var("i");
