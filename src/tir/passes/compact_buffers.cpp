@@ -210,6 +210,7 @@ class BufferCompaction : public TirRewriter {
     Stmt rewritten = children(std::move(s));
     if (const auto* loop = rewritten.as<For>(); loop && !buffers.empty())
       return with(*loop, [&](For& copy) { copy.body = scope_of(copy.body, buffers); });
+    if (const auto* block = rewritten.as<Block>(); block && !inside_.empty()) return without_inner_regions(*block);
     if (const auto* store = rewritten.as<BufferStore>()) {
       if (const Compacted* to = find(store->buffer))
         return with(*store, [&](BufferStore& copy) { move(*to, copy.buffer, copy.indices); });
@@ -247,6 +248,23 @@ class BufferCompaction : public TirRewriter {
       const Expr origin = cast(indices[d]->dtype.element(), to.origin[d]);
       indices[d] = sub_index(indices[d], origin);
     }
+  }
+
+  // A block does not say what it does with buffers that are now allocated in a loop inside it.
+  static Stmt without_inner_regions(const Block& block) {
+    std::unordered_set<const BufferNode*> inner;
+    post_order(block.body, [&](const NodeRef& n) {
+      if (const auto* nested = n.as<Block>())
+        for (const Buffer& buffer : nested->alloc_buffers) inner.insert(buffer.get());
+    });
+    const auto is_inner = [&](const BufferRegion& region) { return inner.count(region->buffer.get()) != 0; };
+    if (std::none_of(block.reads.begin(), block.reads.end(), is_inner) &&
+        std::none_of(block.writes.begin(), block.writes.end(), is_inner))
+      return Stmt(&block);
+    return with(block, [&](Block& copy) {
+      std::erase_if(copy.reads, is_inner);
+      std::erase_if(copy.writes, is_inner);
+    });
   }
 
   // A block without variables, which only allocates.
