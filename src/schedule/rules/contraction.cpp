@@ -34,7 +34,7 @@ Expr without_casts(Expr e) {
 
 }  // namespace
 
-Result<Contraction> contraction(const PrimFunc& function, const Work& work) {
+Result<Contraction> contraction(const PrimFunc& function, const Work& work, size_t outer) {
   const Block& block = work.block();
   const auto declined = [&](std::string why) { return refuse(codes::not_inlinable, name_of(block) + " " + why); };
   const auto* store = block.body.as<BufferStore>();
@@ -64,7 +64,7 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work) {
   std::vector<size_t> spatial;
   Contraction found;
   found.block = block.name;
-  for (size_t i = 0; i < work.loops.size(); ++i) {
+  for (size_t i = outer; i < work.loops.size(); ++i) {
     bool reduces = false, known = false;
     for (size_t v = 0; v < block.iter_vars.size(); ++v)
       if (work.realize->iter_values[v] == Expr(work.loops[i]->loop_var)) {

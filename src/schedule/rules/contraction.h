@@ -17,8 +17,8 @@ struct Contraction {
   bool windows = false;         // the first tensor is read at sums of variables
 };
 
-// The contraction that the block is; a reason when it is none.
-Result<Contraction> contraction(const PrimFunc& function, const Work& work);
+// The contraction that the block is; a reason when it is none. The `outer` outermost loops only repeat all of it.
+Result<Contraction> contraction(const PrimFunc& function, const Work& work, size_t outer = 0);
 
 // Lanes, vectors and rows of its register tile, from the target's registers.
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,

@@ -9,7 +9,7 @@ LATHE_FAULT(schedule_functions_mixes_names, "schedule_test", "a function's sched
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> rows{
-      {"elementwise", elementwise}, {"gemm", gemm},         {"conv", conv}, {"pool", pool},
+      {"elementwise", elementwise}, {"recurrence", recurrence}, {"gemm", gemm}, {"conv", conv}, {"pool", pool},
       {"reduction", reduction},     {"fallback", fallback},
   };
   return rows;

@@ -26,6 +26,7 @@ Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context);
 Result<Outcome> reduction(Schedule& schedule, const RuleContext& context);
 Result<Outcome> gemm(Schedule& schedule, const RuleContext& context);
 Result<Outcome> conv(Schedule& schedule, const RuleContext& context);
+Result<Outcome> recurrence(Schedule& schedule, const RuleContext& context);
 Result<Outcome> pool(Schedule& schedule, const RuleContext& context);
 Result<Outcome> fallback(Schedule& schedule, const RuleContext& context);
 

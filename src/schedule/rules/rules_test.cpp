@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/pipeline.h"
+#include "ops/build/recurrent.h"
 #include "schedule/analysis/access.h"
 #include "schedule/analysis/tree.h"
 #include "schedule/testing/random_program.h"
@@ -300,6 +301,56 @@ TEST(rules, say_what_they_decided) {
   EXPECT_EQ(decisions, std::vector<std::string>{"gemm: lanes=16 vectors=2 rows=14 steps=4"});
 }
 
+// The steps of a recurrent cell; with `ragged`, backwards over sequences of lengths of their own.
+Function recurrent_cell(ops::build::CellKind kind, int64_t batch, int64_t hidden, bool ragged) {
+  const int64_t gates = kind == ops::build::CellKind::rnn ? 1 : kind == ops::build::CellKind::gru ? 3 : 4;
+  const auto tanh_of = [](const Expr& x) { return ir::call(ir::intrinsic::tanh, x); };
+  std::vector<relax::Var> params;
+  const auto param = [&](const std::vector<int64_t>& shape, DType dtype = DType::float32()) {
+    params.push_back(relax::relax_var("p" + std::to_string(params.size()), relax::tensor_info(shape, dtype)));
+    return params.back();
+  };
+  const ops::build::RecurrentCell how{.kind = kind, .functions = {tanh_of, tanh_of, tanh_of}, .reverse = ragged};
+  ops::build::RecurrentOperands operands{.inputs = param({3, batch, gates * hidden}),
+                                         .weights = param({hidden, gates * hidden}),
+                                         .hidden = param({batch, hidden}),
+                                         .cell = {},
+                                         .lengths = {},
+                                         .peepholes = {},
+                                         .hidden_bias = {}};
+  if (kind == ops::build::CellKind::lstm) operands.cell = param({batch, hidden});
+  if (ragged) operands.lengths = param({batch}, DType::int_(32));
+  relax::BlockBuilder b;
+  b.begin_function("main", params);
+  b.begin_dataflow();
+  const relax::Expr all = b.emit_output(ops::build::recurrent(b, operands, how).all);
+  b.end_block();
+  b.end_function(all);
+  return b.finish().find_as<PrimFunc>("recurrent");
+}
+
+TEST(recurrence, keeps_the_steps_in_order_and_the_products_in_registers) {
+  using ops::build::CellKind;
+  for (const auto& [bits, registers] : machines)
+    for (const CellKind kind : {CellKind::rnn, CellKind::gru, CellKind::lstm})
+      for (const auto& [batch, hidden] : std::vector<std::pair<int64_t, int64_t>>{{1, 16}, {3, 19}, {2, 48}}) {
+        const Function cell = recurrent_cell(kind, batch, hidden, hidden == 19);
+        EXPECT_EQ(scheduled(cell, machine(bits, registers), 1e-4), "recurrence")
+            << last_remarks << bits << " bits, " << batch << "x" << hidden;
+        AnalyticDecider decider;
+        const Schedule done =
+            schedule_function(Schedule::create(cell).value_or_throw(), machine(bits, registers), decider, {});
+        bool in_registers = false, in_vectors = false;
+        ir::post_order(done.function().body, [&](const ir::NodeRef& n) {
+          const auto* store = n.as<tir::BufferStore>();
+          in_registers = in_registers || (store && store->buffer->scope == "register");
+          const auto* loop = n.as<tir::For>();
+          in_vectors = in_vectors || (loop && loop->kind == tir::ForKind::vectorized);
+        });
+        EXPECT_TRUE(in_registers && in_vectors) << bits << " bits, " << batch << "x" << hidden;
+      }
+}
+
 TEST(rules, say_why_they_declined) {
   AnalyticDecider decider;
   std::vector<std::string> remarks;
@@ -311,9 +362,10 @@ TEST(rules, say_why_they_declined) {
   module.set("softmax", testing::softmax(int64(4), int64(32)));
   const auto result = schedule_functions(module, machine(256, 16), decider, context);
   ASSERT_TRUE(result.ok());
-  ASSERT_GE(remarks.size(), 2u);
+  ASSERT_GE(remarks.size(), 3u);
   EXPECT_EQ(remarks[0], "softmax: elementwise: block 'max' is a reduction");
-  EXPECT_EQ(remarks[1], "softmax: gemm: blocks 'max' and 'sum' are both reductions");
+  EXPECT_EQ(remarks[1], "softmax: recurrence: no block has a scan axis");
+  EXPECT_EQ(remarks[2], "softmax: gemm: blocks 'max' and 'sum' are both reductions");
 }
 
 TEST(rules, ask_the_decider) {

@@ -53,7 +53,7 @@ class TileNest {
     std::vector<Ref<For>> kept;
     std::vector<const For*> nodes;
     for (const LoopRV& loop : loops_) nodes.push_back(kept.emplace_back(TRY(schedule_.get(loop))).get());
-    const auto total = constant_product(nodes);
+    const auto total = constant_product({nodes.begin() + static_cast<ptrdiff_t>(plan_.outer), nodes.end()});
     enough_ = !total || *total >= 8 * parallel_work;
     const auto width = as_int(nodes.at(plan_.lane)->extent);
     const auto height = plan_.row ? as_int(nodes.at(*plan_.row)->extent) : std::optional<int64_t>(1);
@@ -80,7 +80,7 @@ class TileNest {
   // One part of the lanes, cut into vectors, and its rows into tiles. Gives the block of its first tile.
   Result<BlockRV> tile_lanes(const Part& lane, size_t number) {
     const std::vector<LoopRV> own = TRY(schedule_.get_loops(lane.block));
-    const size_t start = own.size() - (loops_.size() - plan_.batch.size());
+    const size_t start = own.size() - (loops_.size() - plan_.outer - plan_.batch.size());
     const std::vector<LoopRV> below(own.begin() + static_cast<ptrdiff_t>(start) + 1, own.end());
     const std::vector<LoopRV> cut =
         TRY(schedule_.split(own[start], {Factor(), Factor(lane.vectors), Factor(lane.size)}));
@@ -168,8 +168,8 @@ class TileNest {
     if (!enough_) return support::success();
     for (const BlockRV& part : parts) {
       const std::vector<LoopRV> outer = TRY(schedule_.get_loops(part));
-      const size_t first = parts.size() == 1 ? 0 : plan_.batch.size();
-      const size_t last = plan_.batch.size() + 1 + plan_.between.size();
+      const size_t first = plan_.outer + (parts.size() == 1 ? 0 : plan_.batch.size());
+      const size_t last = plan_.outer + plan_.batch.size() + 1 + plan_.between.size();
       try_parallel(schedule_,
                    {outer.begin() + static_cast<ptrdiff_t>(first), outer.begin() + static_cast<ptrdiff_t>(last)});
     }

@@ -19,6 +19,7 @@ struct TilePlan {
   int64_t rows = 1;             // a tile
   int64_t steps = 1;            // of the innermost sum that are written out
   int64_t chain = 512;          // the most terms summed one after the other; longer sums are summed in parts
+  size_t outer = 0;             // so many loops around all of these stay as they are
   // Where lanes * vectors or rows do not divide, what is left over gets bodies of its own.
 };
 

@@ -267,6 +267,27 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   return schedule.vectorize(vector[1]);
 }
 
+bool walks_rows(const PrimFunc& function, const Work& work) {
+  if (work.loops.empty()) return false;
+  for (const Access& access : accesses(function.body)) {
+    if (access.block != &work.block()) continue;
+    const auto stride = stride_of(access, *work.loops.back());
+    if (!stride || *stride < 0 || *stride > 1 || (access.writes && *stride != 1)) return false;
+  }
+  return true;
+}
+
+Status vectorize_innermost(Schedule& schedule, const RuleContext& context, const Work& work) {
+  const BlockRV block = TRY(handle(schedule, work));
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const int64_t lanes = context.target.lanes(widest_bits(work.block()));
+  const auto extent = as_int(TRY(schedule.get(loops.back()))->extent);
+  if (lanes < 2 || (extent && *extent < lanes)) return support::success();
+  const std::vector<LoopRV> parts = TRY(schedule.peel(loops.back(), lanes));
+  const std::vector<LoopRV> vector = TRY(schedule.split(parts[0], {Factor(), lanes}));
+  return schedule.vectorize(vector[1]);
+}
+
 Status parallelize_outer(Schedule& schedule, BlockRV block, int64_t work_an_instance) {
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   std::vector<const For*> nodes;

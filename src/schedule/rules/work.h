@@ -54,6 +54,11 @@ inline constexpr int64_t parallel_work = 32 * 1024;
 // enough.
 Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block);
 
+// Whether every access of the block moves by at most one element with its innermost loop, and its store by one; and
+// that loop in vectors, where it is long enough.
+bool walks_rows(const PrimFunc& function, const Work& work);
+Status vectorize_innermost(Schedule& schedule, const RuleContext& context, const Work& work);
+
 // Runs the outermost data-parallel loops of the block in parallel where there is enough work.
 Status parallelize_outer(Schedule& schedule, BlockRV block, int64_t work_an_instance = 1);
 
