@@ -11,6 +11,7 @@ CLAIMED = """
     ThresholdedRelu Hardmax GatherElements ScatterElements Trilu CumSum TopK DepthToSpace SpaceToDepth
     TensorScatter CastLike BitCast QuantizeLinear DequantizeLinear DynamicQuantizeLinear MatMulInteger QLinearMatMul
     ConvInteger QLinearConv
+    RNN GRU LSTM NonZero Compress Unique NonMaxSuppression
 """.split()
 
 # Element types of those operators; strings, sequences and complex numbers are not.

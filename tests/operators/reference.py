@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from scipy import special
 
-from tests.operators import indexing, quantized, windows
+from tests.operators import by_data, indexing, quantized, recurrent, windows
 from tests.operators.sample import DTYPES, NARROW_FLOATS
 from tests.support.float64 import Erf, Gelu
 
@@ -230,6 +230,8 @@ OWN = {
     "Hardmax": ("opsets before 13 flatten to two dimensions, there they do not", hardmax),
     **indexing.OWN,
     **quantized.OWN,
+    **recurrent.OWN,
+    **by_data.OWN,
 }  # fmt: skip
 
 
@@ -309,4 +311,5 @@ EXACT = {
     "Tile", "Squeeze", "Unsqueeze", "Constant", "ConstantOfShape", "Where", "Min", "Max", "MaxPool", "GlobalMaxPool",
     "BitwiseNot", "Hardmax", "GatherElements", "Trilu", "TopK", "DepthToSpace", "SpaceToDepth", "ThresholdedRelu",
     "TensorScatter", "ReduceMax", "ReduceMin", "Clip", "Relu", "Abs", "Neg", "Sign", "Floor", "Ceil", "Round",
+    *by_data.EXACT,
 }  # fmt: skip

@@ -17,8 +17,9 @@ def stand_in_is_wrong(backend, sample):
     if backend != "onnxruntime":
         return False
     empty = any(x is not None and x.size == 0 for x in sample.inputs)
+    no_steps = sample.op in ("RNN", "GRU", "LSTM") and sample.inputs[0].size == 0  # zeros for the first state, or dies
     coarse_constants = sample.op == "Gelu" and sample.inputs[0].dtype == np.float64
-    return coarse_constants or empty and (sample.op == "Gemm" or sample.op.startswith("Reduce"))
+    return no_steps or coarse_constants or empty and (sample.op == "Gemm" or sample.op.startswith("Reduce"))
 
 
 def run_samples(op, backend, seed, count):

@@ -138,6 +138,12 @@ std::optional<std::vector<float>> NodeAttributes::numbers(std::string_view name)
   return std::vector<float>(proto->floats().begin(), proto->floats().end());
 }
 
+std::optional<std::vector<std::string>> NodeAttributes::texts(std::string_view name) {
+  const AttributeProto* proto = find_typed(name, AttributeProto::STRINGS);
+  if (!proto) return std::nullopt;
+  return std::vector<std::string>(proto->strings().begin(), proto->strings().end());
+}
+
 ir::TensorData NodeAttributes::tensor(std::string_view name) {
   const AttributeProto* proto = find_typed(name, AttributeProto::TENSOR);
   if (!proto) return {};

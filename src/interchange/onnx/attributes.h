@@ -26,6 +26,7 @@ class NodeAttributes {
   std::string word(std::string_view name, std::initializer_list<std::string_view> words);
   std::optional<std::vector<int64_t>> integers(std::string_view name);
   std::optional<std::vector<float>> numbers(std::string_view name);
+  std::optional<std::vector<std::string>> texts(std::string_view name);
   ir::TensorData tensor(std::string_view name);         // null when absent
   ir::TensorData sparse_tensor(std::string_view name);  // null when absent
   // Known, but without effect here.

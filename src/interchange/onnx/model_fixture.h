@@ -18,8 +18,8 @@ using Type = schema::TensorProto;
 
 // An attribute of a node: {"axis", 1}, {"pads", {0, 1}}, {"mode", "edge"}, {"alpha", 0.5f}, {"value", tensor}.
 struct Attribute {
-  using Value =
-      std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, schema::TensorProto>;
+  using Value = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
+                             std::vector<std::string>, schema::TensorProto>;
   std::string name;
   Value value;
   Attribute(std::string n, int v) : name(std::move(n)), value(static_cast<int64_t>(v)) {}
@@ -28,6 +28,7 @@ struct Attribute {
   Attribute(std::string n, const char* v) : name(std::move(n)), value(std::string(v)) {}
   Attribute(std::string n, std::vector<int64_t> v) : name(std::move(n)), value(std::move(v)) {}
   Attribute(std::string n, std::vector<float> v) : name(std::move(n)), value(std::move(v)) {}
+  Attribute(std::string n, std::vector<std::string> v) : name(std::move(n)), value(std::move(v)) {}
   Attribute(std::string n, schema::TensorProto v) : name(std::move(n)), value(std::move(v)) {}
 };
 

@@ -23,6 +23,9 @@ void add_attribute(schema::NodeProto& node, const Attribute& attribute) {
   } else if (const auto* numbers = std::get_if<std::vector<float>>(&attribute.value)) {
     proto.set_type(AttributeProto::FLOATS);
     for (const float each : *numbers) proto.add_floats(each);
+  } else if (const auto* texts = std::get_if<std::vector<std::string>>(&attribute.value)) {
+    proto.set_type(AttributeProto::STRINGS);
+    for (const std::string& each : *texts) proto.add_strings(each);
   } else {
     proto.set_type(AttributeProto::TENSOR);
     *proto.mutable_t() = std::get<schema::TensorProto>(attribute.value);

@@ -28,11 +28,13 @@ Table quantize();
 Table resize();
 Table attention();
 Table statistics();
+Table recurrent();
+Table by_data();
 
-inline std::array<Table, 19> tables() {
-  return {arithmetic(), activation(), comparison(), conversion(), create(),    linear(), normalize(),
-          pool(),       reduce(),     arrange(),    reshape(),    select(),    index(),  along(),
-          loss(),       quantize(),   resize(),     attention(),  statistics()};
+inline std::array<Table, 21> tables() {
+  return {arithmetic(), activation(), comparison(), conversion(), create(),     linear(),    normalize(),
+          pool(),       reduce(),     arrange(),    reshape(),    select(),     index(),     along(),
+          loss(),       quantize(),   resize(),     attention(),  statistics(), recurrent(), by_data()};
 }
 
 }  // namespace lathe::onnx::operators

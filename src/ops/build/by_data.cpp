@@ -1,0 +1,313 @@
+#include "ops/build/by_data.h"
+
+#include "relax/tensor_to_shape.h"
+
+namespace lathe::ops::build {
+
+namespace {
+
+using Buffers = std::vector<ir::Buffer>;
+
+// Statements over whole buffers, in short.
+tir::Stmt write(const ir::Buffer& buffer, Expr value, Indices at) {
+  return ir::make<tir::BufferStore>(buffer, std::move(value), std::move(at));
+}
+tir::Stmt in_order(std::vector<tir::Stmt> statements) { return tir::seq(std::move(statements)); }
+tir::Stmt where(Expr condition, tir::Stmt then, tir::Stmt otherwise = {}) {
+  return ir::make<tir::IfThenElse>(std::move(condition), std::move(then), std::move(otherwise));
+}
+tir::Stmt while_true(Expr condition, tir::Stmt body) {
+  return ir::make<tir::While>(std::move(condition), std::move(body));
+}
+tir::Stmt count_to(const Expr& extent, const std::function<tir::Stmt(const Expr&)>& body) {
+  const ir::Var i = ir::var("i");
+  return ir::make<tir::For>(i, ir::int64(0), extent, tir::ForKind::serial, body(i));
+}
+tir::Stmt over_all(const Shape& extents, const std::function<tir::Stmt(const Indices&)>& body, Indices at = {}) {
+  if (at.size() == extents.size()) return body(at);
+  return count_to(extents[at.size()], [&](const Expr& i) {
+    Indices inner = at;
+    inner.push_back(i);
+    return over_all(extents, body, std::move(inner));
+  });
+}
+
+// One block that reads and writes all of the buffers.
+tir::Stmt whole_block(const std::string& name, const Buffers& in, const Buffers& out, std::vector<tir::Stmt> body) {
+  std::vector<tir::BufferRegion> reads, writes;
+  for (const ir::Buffer& buffer : in) reads.push_back(tir::region_of(buffer));
+  for (const ir::Buffer& buffer : out) {
+    reads.push_back(tir::region_of(buffer));
+    writes.push_back(tir::region_of(buffer));
+  }
+  auto block = ir::make<tir::Block>(std::vector<ir::IterVar>{}, Buffers{}, std::vector<tir::MatchBufferRegion>{},
+                                    std::move(reads), std::move(writes), name, tir::Stmt{}, in_order(std::move(body)));
+  return ir::make<tir::BlockRealize>(Indices{}, ir::boolean(true), block);
+}
+
+// Integers that a program keeps for itself.
+class Registers {
+ public:
+  explicit Registers(ir::Buffer buffer) : buffer_(std::move(buffer)) {}
+  Expr operator[](int64_t i) const { return ir::load(buffer_, {ir::int64(i)}); }
+  tir::Stmt set(int64_t i, Expr value) const { return write(buffer_, std::move(value), {ir::int64(i)}); }
+
+ private:
+  ir::Buffer buffer_;
+};
+
+// a before b, NaN last.
+Expr comes_before(const Expr& a, const Expr& b) {
+  if (a->dtype.is_bool()) return ir::logical_and(ir::logical_not(a), b);
+  if (!a->dtype.is_floating()) return a < b;
+  return ir::logical_or(a < b, ir::logical_and(ir::ne(b, b), ir::eq(a, a)));
+}
+
+// The first `count` elements of a vector.
+Value first_elements(BlockBuilder& b, const Value& x, const Expr& count) {
+  const auto build = [&](const std::vector<Tensor>& in) {
+    return std::vector{te::compute({count}, [&](const Indices& i) { return in[0](i); }, in, "first_elements")};
+  };
+  return b.call_te("first_elements", {x}, build).value_or_throw();
+}
+
+std::vector<Value> items_of(BlockBuilder& b, const Value& tuple, int64_t count) {
+  std::vector<Value> items;
+  for (int64_t i = 0; i < count; ++i) items.push_back(b.tuple_item(tuple, i));
+  return items;
+}
+
+// ---- unique rows ----
+
+// Sorts the numbers of rows by merging runs of 1, 2, 4, … and then walks through the groups of equals.
+class RowSort {
+ public:
+  RowSort(ir::Buffer rows, ir::Buffer order, ir::Buffer other, const ir::Buffer& registers)
+      : rows_(std::move(rows)), order_(std::move(order)), other_(std::move(other)), r_(registers) {}
+
+  // order[k] is the number of the row that comes at place k; equals stay in their order.
+  tir::Stmt sort() const {
+    const Expr n = rows_->shape[0];
+    const auto start = count_to(n, [&](const Expr& i) { return write(order_, i, {i}); });
+    const auto copy_back = count_to(n, [&](const Expr& i) { return write(order_, ir::load(other_, {i}), {i}); });
+    const tir::Stmt merge_runs =
+        while_true(r_[low] < n, in_order({r_.set(left, r_[low]), r_.set(middle, ir::min(r_[low] + r_[width], n)),
+                                          r_.set(right, r_[middle]), r_.set(high, ir::min(r_[low] + r_[width] * 2, n)),
+                                          r_.set(out, r_[low]), merge(), r_.set(low, r_[high])}));
+    return in_order({start, r_.set(width, ir::int64(1)),
+                     while_true(r_[width] < n, in_order({r_.set(low, ir::int64(0)), merge_runs, copy_back,
+                                                         r_.set(width, r_[width] * 2)}))});
+  }
+
+  // Leaves in register `compared` -1, 0 or 1: how row a stands to row b.
+  tir::Stmt compare(const Expr& a, const Expr& b) const {
+    const tir::Stmt columns = count_to(rows_->shape[1], [&](const Expr& c) {
+      const Expr x = ir::load(rows_, {a, c}), y = ir::load(rows_, {b, c});
+      const tir::Stmt larger = where(comes_before(y, x), r_.set(compared, ir::int64(1)));
+      return where(ir::eq(r_[compared], ir::int64(0)),
+                   where(comes_before(x, y), r_.set(compared, ir::int64(-1)), larger));
+    });
+    return in_order({r_.set(compared, ir::int64(0)), columns});
+  }
+  Expr comparison() const { return r_[compared]; }
+
+  static constexpr int64_t registers = 8;
+
+ private:
+  enum : int64_t { width, low, middle, high, left, right, out, compared };
+
+  tir::Stmt merge() const {
+    const auto take = [&](int64_t from) {
+      return in_order({write(other_, ir::load(order_, {r_[from]}), {r_[out]}), r_.set(from, r_[from] + 1)});
+    };
+    const Expr last = rows_->shape[0] - 1;
+    const Expr a = ir::load(order_, {ir::min(r_[left], last)}), b = ir::load(order_, {ir::min(r_[right], last)});
+    const tir::Stmt choose = where(r_[left] >= r_[middle], take(right),
+                                   where(r_[right] >= r_[high], take(left),
+                                         in_order({compare(b, a), where(r_[compared] < 0, take(right), take(left))})));
+    return while_true(r_[out] < r_[high], in_order({choose, r_.set(out, r_[out] + 1)}));
+  }
+
+  const ir::Buffer rows_, order_, other_;
+  const Registers r_;
+};
+
+}  // namespace
+
+Expr extent_at_run_time(BlockBuilder& b, const Value& count, const std::string& name) {
+  const ir::Var symbol = ir::var(name);
+  b.match_cast(b.call(relax::tensor_to_shape_operator, {count}).value_or_throw(),
+               ir::make<relax::ShapeStructInfo>(relax::OptionalShape(Shape{symbol})));
+  return symbol;
+}
+
+Value nonzero(BlockBuilder& b, const Value& x) {
+  const Shape own = shape_of(x);
+  const auto is_set = [](const Expr& e) { return e->dtype.is_bool() ? e : ir::ne(e, ir::constant(e->dtype, 0)); };
+  const Value flags = elementwise(
+      b, {x}, own, [&](const Indices& e, const Indices&) { return ir::cast(DType::int64(), is_set(e[0])); }, "is_set");
+  const Value count = own.empty() ? flags : b.call(ops::sum, {flags}, ir::make<ReduceAttributes>()).value_or_throw();
+  const Expr n = extent_at_run_time(b, count, "nonzero");
+  const Shape shape{ir::int64(static_cast<int64_t>(own.size())), n};
+  const auto build = [&](const Buffers& in, const Buffers& out) {
+    const Registers r(out[1]);
+    const tir::Stmt find = over_all(own, [&](const Indices& at) {
+      std::vector<tir::Stmt> found;
+      for (size_t d = 0; d < at.size(); ++d)
+        found.push_back(write(out[0], at[d], {ir::int64(static_cast<int64_t>(d)), r[0]}));
+      found.push_back(r.set(0, r[0] + 1));
+      return where(is_set(ir::load(in[0], at)), in_order(std::move(found)));
+    });
+    return whole_block("nonzero", in, out, {r.set(0, ir::int64(0)), find});
+  };
+  const auto tensors = [&](const std::vector<Tensor>& in) {
+    if (own.empty()) return std::vector{te::compute(shape, [](const Indices& i) { return i[1]; }, in, "nonzero")};
+    std::vector<Tensor> made =
+        te::extern_op({{shape, DType::int64()}, {{ir::int64(1)}, DType::int64()}}, in, build, "nonzero");
+    made.resize(1);
+    return made;
+  };
+  return b.call_te("nonzero", {x}, tensors).value_or_throw();
+}
+
+UniqueRows unique_rows(BlockBuilder& b, const Value& x, bool sorted) {
+  const Expr n = shape_of(x)[0];
+  const DType index = DType::int64();
+  const auto build = [&](const Buffers& in, const Buffers& out) {
+    const ir::Buffer &first = out[0], &inverse = out[1], &counts = out[2], &order = out[4], &other = out[5];
+    const Registers groups(out[3]);
+    const RowSort rows(in[0], order, other, out[6]);
+    // Places k in sorted order: a row that differs from the one before begins a group.
+    const auto number = [&](const Expr& k) {
+      const Expr row = ir::load(order, {k}), before = ir::load(order, {ir::max(k - 1, ir::int64(0))});
+      const Expr last = groups[0] - 1;
+      const tir::Stmt begin = in_order(
+          {write(first, row, {groups[0]}), write(counts, ir::int64(0), {groups[0]}), groups.set(0, groups[0] + 1)});
+      return in_order({rows.compare(before, row),
+                       where(ir::logical_or(ir::eq(k, ir::int64(0)), rows.comparison() < 0), begin),
+                       write(counts, ir::load(counts, {last}) + 1, {last}), write(inverse, last, {row})});
+    };
+    std::vector<tir::Stmt> all{rows.sort(), groups.set(0, ir::int64(0)), groups.set(1, ir::int64(0)),
+                               count_to(n, number)};
+    if (!sorted) {
+      // Groups by their first row: `order` gets the new number of each, `other` takes what moves.
+      const auto rename = [&](const Expr& i) {
+        const Expr group = ir::load(inverse, {i});
+        return where(ir::eq(ir::load(first, {group}), i),
+                     in_order({write(order, groups[1], {group}), groups.set(1, groups[1] + 1)}));
+      };
+      const auto moved = [&](const ir::Buffer& buffer) {
+        return std::vector{
+            count_to(n,
+                     [&](const Expr& g) {
+                       return where(g < groups[0], write(other, ir::load(buffer, {g}), {ir::load(order, {g})}));
+                     }),
+            count_to(n, [&](const Expr& g) { return where(g < groups[0], write(buffer, ir::load(other, {g}), {g})); })};
+      };
+      all.push_back(count_to(n, rename));
+      for (const ir::Buffer& buffer : {first, counts})
+        for (tir::Stmt& step : moved(buffer)) all.push_back(std::move(step));
+      all.push_back(
+          count_to(n, [&](const Expr& i) { return write(inverse, ir::load(order, {ir::load(inverse, {i})}), {i}); }));
+    }
+    // What no group takes is written too.
+    all.push_back(count_to(n, [&](const Expr& g) {
+      return where(g >= groups[0], in_order({write(first, ir::int64(0), {g}), write(counts, ir::int64(0), {g})}));
+    }));
+    return whole_block("unique_rows", in, out, std::move(all));
+  };
+  const auto tensors = [&](const std::vector<Tensor>& in) {
+    const std::pair<Shape, DType> rows{{n}, index};
+    std::vector<Tensor> made =
+        te::extern_op({rows, rows, rows, {{ir::int64(2)}, index}, rows, rows, {{ir::int64(RowSort::registers)}, index}},
+                      in, build, "unique_rows");
+    made.resize(4);
+    return made;
+  };
+  const auto all = items_of(b, b.call_te("unique_rows", {x}, tensors).value_or_throw(), 4);
+  const Expr count = extent_at_run_time(b, first_elements(b, all[3], ir::int64(1)), "unique");
+  return {first_elements(b, all[0], count), all[1], first_elements(b, all[2], count)};
+}
+
+Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scores, const BoxSelection& how) {
+  const Shape shape = shape_of(scores);  // [batches, classes, boxes]
+  const Expr batches = shape[0], classes = shape[1], n = shape[2];
+  const DType index = DType::int64();
+  std::vector<Value> args{boxes, scores, how.most, how.iou_threshold};
+  if (how.score_threshold) args.push_back(how.score_threshold);
+
+  const auto build = [&](const Buffers& in, const Buffers& out) {
+    const ir::Buffer &chosen = out[0], &dropped = out[2];
+    const Registers count(out[1]), r(out[3]);
+    enum : int64_t { taken, best };
+    // The corners of box i along an axis: the smaller, the larger.
+    const auto corners = [&](const Expr& batch, const Expr& i, int64_t axis) {
+      const auto at = [&](int64_t k) { return ir::load(in[0], {batch, i, ir::int64(k)}); };
+      if (how.by_center) {
+        const Expr half = at(3 - axis) * ir::constant(in[0]->dtype, 0.5), middle = at(1 - axis);
+        return std::pair(middle - half, middle + half);
+      }
+      return std::pair(ir::min(at(axis), at(axis + 2)), ir::max(at(axis), at(axis + 2)));
+    };
+    const auto overlaps = [&](const Expr& batch, const Expr& i, const Expr& j) {
+      const Expr zero = ir::constant(in[0]->dtype, 0);
+      Expr both = ir::constant(in[0]->dtype, 1), first = both, second = both;
+      for (const int64_t axis : {0, 1}) {
+        const auto [low, high] = corners(batch, i, axis);
+        const auto [other_low, other_high] = corners(batch, j, axis);
+        both = both * ir::max(ir::min(high, other_high) - ir::max(low, other_low), zero);
+        first = first * (high - low);
+        second = second * (other_high - other_low);
+      }
+      const Expr all = first + second - both;
+      const Expr limit = ir::cast(in[0]->dtype, ir::load(in[3], {ir::int64(0)}));
+      return ir::logical_and(ir::logical_and(first > zero, second > zero),
+                             ir::logical_and(all > zero, ir::div(both, all) > limit));
+    };
+    const auto one_class = [&](const Indices& at) {
+      const Expr &batch = at[0], &of = at[1];
+      const auto score = [&](const Expr& i) { return ir::load(in[1], {batch, of, i}); };
+      const auto start = [&](const Expr& i) {
+        Expr out_of_question = ir::boolean(false);
+        if (in.size() > 4)
+          out_of_question = ir::logical_not(score(i) > ir::cast(in[1]->dtype, ir::load(in[4], {ir::int64(0)})));
+        return write(dropped, ir::cast(index, out_of_question), {i});
+      };
+      const auto look = [&](const Expr& i) {
+        const Expr better = ir::logical_or(r[best]<0, score(i)> score(ir::max(r[best], ir::int64(0))));
+        return where(ir::eq(ir::load(dropped, {i}), ir::int64(0)), where(better, r.set(best, i)));
+      };
+      const auto drop = [&](const Expr& i) {
+        return where(ir::logical_or(ir::eq(i, r[best]), overlaps(batch, r[best], i)),
+                     write(dropped, ir::int64(1), {i}));
+      };
+      const tir::Stmt take =
+          in_order({write(chosen, batch, {count[0], ir::int64(0)}), write(chosen, of, {count[0], ir::int64(1)}),
+                    write(chosen, r[best], {count[0], ir::int64(2)}), count.set(0, count[0] + 1),
+                    r.set(taken, r[taken] + 1), count_to(n, drop)});
+      const Expr goes_on = r[taken] < ir::load(in[2], {ir::int64(0)});
+      const tir::Stmt round = in_order({r.set(best, ir::int64(-1)), count_to(n, look),
+                                        where(r[best] < 0, r.set(taken, ir::load(in[2], {ir::int64(0)})), take)});
+      return in_order({count_to(n, start), r.set(taken, ir::int64(0)), while_true(goes_on, round)});
+    };
+    const tir::Stmt start = over_all(chosen->shape, [&](const Indices& at) { return write(chosen, ir::int64(0), at); });
+    return whole_block("non_max_suppression", in, out,
+                       {start, count.set(0, ir::int64(0)), over_all({batches, classes}, one_class)});
+  };
+  const auto tensors = [&](const std::vector<Tensor>& in) {
+    const Expr most = relax::simplified(batches * classes * n);
+    std::vector<Tensor> made =
+        te::extern_op({{{most, ir::int64(3)}, index}, {{ir::int64(1)}, index}, {{n}, index}, {{ir::int64(2)}, index}},
+                      in, build, "non_max_suppression");
+    made.resize(2);
+    return made;
+  };
+  const auto all = items_of(b, b.call_te("non_max_suppression", std::move(args), tensors).value_or_throw(), 2);
+  const Expr count = extent_at_run_time(b, all[1], "selected");
+  const auto cut = [&](const std::vector<Tensor>& in) {
+    return std::vector{te::compute({count, ir::int64(3)}, [&](const Indices& i) { return in[0](i); }, in, "selected")};
+  };
+  return b.call_te("selected", {all[0]}, cut).value_or_throw();
+}
+
+}  // namespace lathe::ops::build
