@@ -26,12 +26,13 @@ tir::Stmt stmt_of(nb::handle object) {
 }
 
 ir::IRModule run_pass(const std::string& name, const ir::IRModule& module) {
-  for (const ir::PassRow& row : driver::kernel_rows()) {
-    if (row.name != name) continue;
-    ir::PassContext context;
-    context.cancelled = is_interrupted;
-    return unwrap(row.run(module, context));
-  }
+  for (const auto& rows : {driver::kernel_rows(), driver::library_rows()})
+    for (const ir::PassRow& row : rows) {
+      if (row.name != name) continue;
+      ir::PassContext context;
+      context.cancelled = is_interrupted;
+      return unwrap(row.run(module, context));
+    }
   throw nb::value_error(("there is no pass '" + name + "'").c_str());
 }
 

@@ -81,6 +81,13 @@ std::vector<ir::PassRow> kernel_rows() {
   };
 }
 
+std::vector<ir::PassRow> library_rows() {
+  return {
+      {"convert_blocks_to_opaque", tir::convert_blocks_to_opaque, {"lower_init"}},
+      {"remove_no_op", tir::remove_no_op},
+  };
+}
+
 support::Result<tir::Function> lower_to_kernel(const tir::Function& function) {
   ir::IRModule module;
   module.set("main", function);

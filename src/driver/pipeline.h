@@ -12,6 +12,8 @@ std::vector<ir::PassRow> pipeline(const target::Target& target);
 
 // Its last part: the rows that make kernels of scheduled tensor functions.
 std::vector<ir::PassRow> kernel_rows();
+// Passes over tensor programs that are in no pipeline of the compiler's own.
+std::vector<ir::PassRow> library_rows();
 // Runs them on one function.
 support::Result<tir::Function> lower_to_kernel(const tir::Function& function);
 

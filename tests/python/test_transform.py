@@ -40,6 +40,14 @@ def run(mod, name="main"):
     return a, b
 
 
+@T.prim_func
+def idle(A: T.Buffer((4,), "float32")):
+    for i in range(4):
+        T.evaluate(i)
+    for i in range(4):
+        A[i] = T.float32(1)
+
+
 WANTED = run(Module)
 
 
@@ -74,6 +82,17 @@ def test_each_pass_says_what_it_is():
         made = getattr(tir.transform, name)()
         assert made.info.name == "tir." + name and getattr(tir.transform, name).__doc__
         assert isinstance(made, tvm.transform.Pass)
+
+
+def test_passes_of_no_pipeline_keep_the_value():
+    lowered = tir.transform.LowerInitBlock()(Module)
+    opaque = tir.transform.ConvertBlocksToOpaque()(lowered)
+    assert "T.axis" in lowered["main"].script() and "T.axis" not in opaque["main"].script()
+    assert tir.transform.RemoveNoOp()(tvm.IRModule({"idle": idle})).script().count("for ") == 1
+    for got, wanted in zip(run(tir.transform.RemoveNoOp()(opaque)), WANTED):
+        np.testing.assert_array_equal(got, wanted)
+    with pytest.raises(tvm.Error, match="run LowerInitBlock before"):
+        tir.transform.ConvertBlocksToOpaque()(Module)
 
 
 def test_the_whole_pipeline_is_what_is_compiled():

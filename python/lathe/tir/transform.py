@@ -10,6 +10,8 @@ prim_func_pass = function_pass_of("tir")
 _PASSES = {
     "CompactBufferAllocation": ("compact_buffers", "Intermediate buffers move inward and shrink to what is used."),
     "LowerInitBlock": ("lower_init", "A block's init becomes a guarded statement before its body."),
+    "ConvertBlocksToOpaque": ("convert_blocks_to_opaque", "Blocks lose their variables to the values bound to them."),
+    "RemoveNoOp": ("remove_no_op", "Statements that do nothing go."),
     "LowerOpaqueBlock": ("convert_blocks", "Blocks become plain statements: bindings, conditions, allocations."),
     "FlattenBuffer": ("flatten_buffers", "Every group of a buffer's axes becomes one dimension."),
     "JoinAxisGroups": ("join_axis_groups", "Buffers of several dimensions get one, row by row."),

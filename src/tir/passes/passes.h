@@ -38,6 +38,12 @@ Result<IRModule> lower_intrinsics(IRModule module, const PassContext& context);
 // A parallel loop inside a parallel loop runs serially.
 Result<IRModule> nest_parallel(IRModule module, const PassContext& context);
 
+// Passes that the pipeline does without, for pipelines of the user's own.
+// Blocks lose their variables: the values bound to them stand in their place. Inits are to be lowered before.
+Result<IRModule> convert_blocks_to_opaque(IRModule module, const PassContext& context);
+// Statements that do nothing: empty loops and branches, values that nothing uses, elements stored where they are.
+Result<IRModule> remove_no_op(IRModule module, const PassContext& context);
+
 // The symbols of a function that only the shapes of its buffer parameters bind, in order of first use:
 // flatten_buffers appends them to the scalar parameters.
 std::vector<Var> shape_scalars(const Function& function);
