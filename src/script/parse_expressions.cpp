@@ -88,7 +88,19 @@ const Expr& Parser::whole_expression() {
   return *e;
 }
 
+// A name or number that nothing follows in its expression, as most are; null: it has to be looked at closer.
+const Expr* Parser::lone_atom() {
+  const Token &t = now(), &next = ahead();
+  if (t.kind != TokenKind::name && t.kind != TokenKind::number) return nullptr;
+  const bool ends = next.kind == TokenKind::newline || next.kind == TokenKind::end ||
+                    (next.kind == TokenKind::symbol && next.text.size() == 1 &&
+                     std::string_view(",)]:=").find(next.text[0]) != std::string_view::npos);
+  if (!ends || (t.kind == TokenKind::name && is_keyword(t.text))) return nullptr;
+  return atom();
+}
+
 const Expr* Parser::expression() {
+  if (const Expr* lone = lone_atom()) return lone;
   const Nest nest(*this);
   if (is("lambda")) return lambda();
   const uint32_t begin = now().begin;

@@ -44,6 +44,7 @@ class Parser {
   const Expr* power();
   const Expr* postfix();
   const Expr* atom();
+  const Expr* lone_atom();
   const Expr* lambda();
   // Those that begin with a part begin at `from`: the part's bracket is theirs.
   const Expr* call(const Expr* callee, uint32_t from);

@@ -40,7 +40,7 @@ class Tokenizer {
         takes_first_depth_(indented) {}
 
   std::vector<Token> run() {
-    tokens_.reserve((end_ - begin_) / 4 + 8);
+    tokens_.reserve((end_ - begin_) / 2 + 8);
     if (begin_ == 0 && text_.substr(0, 3) == "\xef\xbb\xbf") at_ = 3;
     bool line_start = !expression_;
     while (true) {
