@@ -63,7 +63,7 @@ class Compilation {
       model_->remarks.push_back(std::move(remark));
     };
     context_.evaluate = native_evaluator(options);
-    rows_ = pipeline(options.target);
+    rows_ = pipeline(options.target, options.decisions);
   }
 
   Result<CompiledModelRef> run(ir::IRModule module) {

@@ -22,9 +22,10 @@ struct CompileOptions {
   target::Target target;
   int compile_threads = 0;  // 0: as many as this process may use; the result does not depend on it
   std::set<std::string> disabled_passes;
-  std::string stop_after;           // the last row to run
-  bool verify = development_build;  // check the program before and after each row
-  std::string dump_folder;          // where each changed program is written, one file a row; empty: nowhere
+  std::map<std::string, int64_t> decisions;  // answers to the schedule rules' questions: "gemm.rows"
+  std::string stop_after;                    // the last row to run
+  bool verify = development_build;           // check the program before and after each row
+  std::string dump_folder;                   // where each changed program is written, one file a row; empty: nowhere
   std::function<void(const std::string& row, const ir::IRModule&)>
       on_change;  // after each row that changed the program
   std::function<void(const std::string& stage, double fraction)> on_progress;

@@ -8,11 +8,12 @@
 namespace lathe::driver {
 namespace {
 
-// Schedules by rules whose questions the analytic model answers. A function whose schedule does not lower keeps its
-// program as it was, and the remark says why: a schedule may cost speed, never the model.
-ir::Pass default_schedule(const target::Target& target) {
-  return [target](ir::IRModule module, const ir::PassContext& context) -> support::Result<ir::IRModule> {
-    schedule::AnalyticDecider decider;
+// Schedules by rules whose questions the user answers, else the analytic model. A function whose schedule does not
+// lower keeps its program as it was, and the remark says why: a schedule may cost speed, never the model.
+ir::Pass default_schedule(const target::Target& target, const Decisions& decisions) {
+  return [target, decisions](ir::IRModule module, const ir::PassContext& context) -> support::Result<ir::IRModule> {
+    schedule::AnalyticDecider model;
+    schedule::TableDecider decider(decisions, model);
     const ir::IRModule before = module;
     module = TRY(schedule::schedule_functions(std::move(module), target, decider, context));
     for (const auto& [name, original] : before) {
@@ -36,7 +37,7 @@ ir::Pass with_target(support::Result<ir::IRModule> (*pass)(ir::IRModule, const t
 
 }  // namespace
 
-std::vector<ir::PassRow> pipeline(const target::Target& target) {
+std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions) {
   std::vector<ir::PassRow> rows = {
       // -- the graph --
       {"simplify_algebra", graph::simplify_algebra},
@@ -54,7 +55,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target) {
       {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},
       // -- from operators to loops --
       {"legalize", lower::legalize, {"fuse_ops"}},
-      {"schedule_functions", default_schedule(target), {"legalize"}},
+      {"schedule_functions", default_schedule(target, decisions), {"legalize"}},
   };
   for (ir::PassRow& row : kernel_rows()) rows.push_back(std::move(row));
   return rows;

@@ -1,14 +1,19 @@
 // The pipeline: all rows in order, on one page (pipeline.cpp).
 #pragma once
 
+#include <map>
+
 #include "ir/pass.h"
 #include "target/target.h"
 #include "tir/stmt.h"
 
 namespace lathe::driver {
 
+// The user's answers to questions of the schedule rules, by "rule.name" or "function:rule.name".
+using Decisions = std::map<std::string, int64_t>;
+
 // The rows for a target: from relax as imported to kernel tir.
-std::vector<ir::PassRow> pipeline(const target::Target& target);
+std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions = {});
 
 // Its last part: the rows that make kernels of scheduled tensor functions.
 std::vector<ir::PassRow> kernel_rows();

@@ -295,6 +295,15 @@ const std::vector<InstructionKind> kinds{
        s.enter_postproc();
        return std::vector<Argument>{};
      }},
+    {"prefetch",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       const Prefetch what{.begin = attribute_or(i, "begin", int64_t{0}),
+                           .end = attribute_or(i, "end", int64_t{1}),
+                           .of = attribute_or(i, "of", int64_t{1}),
+                           .level = attribute_or(i, "level", int64_t{2})};
+       return std::vector<Argument>{TRY(s.prefetch(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)),
+                                                   TRY(input<LoopRV>(i, 2)), TRY(input<LoopRV>(i, 3)), what))};
+     }},
     {"unsafe_hide_buffer_access",
      [](Schedule& s, const Instruction& i) -> Outputs {
        std::vector<int64_t> numbers;

@@ -31,6 +31,13 @@ struct BufferIndex {
   int64_t number = 0;
 };
 
+// What a prefetch asks for: of what the next iteration reads, the pieces from `begin` to before `end` of so many equal
+// ones; and the level of cache to which it shall come.
+struct Prefetch {
+  int64_t begin = 0, end = 1, of = 1;
+  int64_t level = 2;  // 1 to 3
+};
+
 // Old id -> new id; 0 means gone. An id without an entry keeps its number.
 struct IdMap {
   std::unordered_map<Id, Id> changed;

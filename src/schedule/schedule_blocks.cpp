@@ -122,6 +122,19 @@ Status Schedule::storage_align(BlockRV block, int64_t write_buffer_index, int64_
   return support::success();
 }
 
+Result<BlockRV> Schedule::prefetch(BlockRV block, int64_t read_buffer_index, LoopRV loop, LoopRV at,
+                                   const Prefetch& what) {
+  const Handle handle = *TRY(find(block));
+  const Id outer = TRY(find(loop))->id, inner = TRY(find(at))->id;
+  Edit edit = TRY(primitives::prefetch(program(handle.function), handle.id, read_buffer_index, outer, inner, what));
+  const Id created = edit.created.at(0);
+  accept(handle.function, std::move(edit));
+  const BlockRV hints = add_block(handle.function, created);
+  record("prefetch", {block, read_buffer_index, loop, at},
+         {{"begin", what.begin}, {"end", what.end}, {"of", what.of}, {"level", what.level}}, {hints});
+  return hints;
+}
+
 Status Schedule::unsafe_set_dtype(BlockRV block, int64_t write_buffer_index, const std::string& dtype) {
   const Handle handle = *TRY(find(block));
   const auto wanted = DType::parse(dtype);

@@ -128,6 +128,7 @@ STEPS = {
     "decompose_reduction": (product, lambda s: s.decompose_reduction("D", s.get_loops("D")[2])),
     "rfactor": (product, lambda s: s.rfactor(s.split(s.get_loops("D")[2], [None, 4])[1], factor_axis=0)),
     "storage_align": (chain, lambda s: s.storage_align("B", 0, axis=-2, factor=16, offset=4)),
+    "prefetch": (product, lambda s: s.prefetch("D", 0, s.get_loops("D")[0], s.get_loops("D")[2], level=1)),
     "set_scope": (chain, lambda s: s.set_scope("B", 0, "shared")),
     "set_axis_separator": (chain, lambda s: s.set_axis_separator("B", ("write", 0), axis_separators=[1])),
     "cache_index": (windows, lambda s: s.cache_index("B", storage_scope="local", cse_thresh=0)),

@@ -16,7 +16,7 @@ namespace {
 
 struct Options {
   std::string model, target = "native";
-  std::vector<std::string> dims, inputs, disabled;
+  std::vector<std::string> decisions, dims, inputs, disabled;
   int threads = 0, compile_threads = 0, runs = 0;
   double seconds = 2;
   bool profile = false, quiet = false, no_cache = false;
@@ -39,6 +39,7 @@ driver::CompiledModelRef compile(const Options& o, driver::WorkReport& work) {
         .code = codes::option, .message = "a model compiled for '" + o.target + "' has no times on this machine"});
   options.compile_threads = o.compile_threads;
   options.disabled_passes.insert(o.disabled.begin(), o.disabled.end());
+  options.decisions = parse_decisions(o.decisions);
   options.verify = false;  // its time would count as the compiler's
   const std::filesystem::path kept = codegen::kernel_cache_folder(support::read_environment().cache_dir);
   codegen::KernelCache cache(o.no_cache ? std::filesystem::path() : kept);
@@ -212,6 +213,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   sub->add_option("--compile-threads", o->compile_threads, "Threads that generate code (0: all)");
   sub->add_option("--disable-pass", o->disabled, "Leave a pass out")->take_all();
+  sub->add_option("--decide", o->decisions, decide_help)->take_all();
   sub->add_flag("--profile", o->profile,
                 "Print each kernel's time, work, limit (the larger of operations over the machine's peak and of bytes "
                 "over its bandwidth, both measured now) and schedule");

@@ -26,6 +26,11 @@ void show_codes(const support::Diagnostics& diagnostics);
 // "name=value" pairs of options such as --dim and --input, split at the first '='.
 std::pair<std::string, std::string> split_pair(const std::string& option, const std::string& text);
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& options);
+// --decide: "rule.name=value".
+std::map<std::string, int64_t> parse_decisions(const std::vector<std::string>& options);
+inline constexpr const char* decide_help =
+    "Answer a question of a schedule rule: rule.name=value, or kernel:rule.name=value; `lathe bench --profile` shows "
+    "the answers taken. A value that is none of the rule's candidates is passed over";
 
 // A line on standard error when something takes over a second: stage and percentage; erased when it is done.
 class Progress {

@@ -11,7 +11,7 @@ namespace {
 
 struct Options {
   std::string model, output, target = "native", emit, dump_ir, stop_after;
-  std::vector<std::string> dims, disabled;
+  std::vector<std::string> decisions, dims, disabled;
   int threads = 0;
   bool verify = false, timings = false, quiet = false, no_cache = false;
 };
@@ -39,6 +39,7 @@ std::vector<std::string> arguments_of(const Options& o) {
   add("--stop-after", o.stop_after);
   for (const std::string& dim : o.dims) add("--dim", dim);
   for (const std::string& pass : o.disabled) add("--disable-pass", pass);
+  for (const std::string& decision : o.decisions) add("--decide", decision);
   if (o.verify) words.push_back("--verify");
   return words;
 }
@@ -55,6 +56,7 @@ void run(const Options& o) {
                             .help = "use `lathe verify`, or lathe.compile(model, target=\"interp\") in Python"});
   options.compile_threads = o.threads;
   options.disabled_passes.insert(o.disabled.begin(), o.disabled.end());
+  options.decisions = parse_decisions(o.decisions);
   options.stop_after = o.stop_after.empty() ? driver::stop_row(*form) : o.stop_after;
   options.verify |= o.verify;
   options.dump_folder = o.dump_ir;
@@ -100,6 +102,7 @@ void add_compile(CLI::App& app) {
   sub->add_option("--dim", o->dims, "Fix a symbolic dimension: name=size")->take_all();
   sub->add_option("--compile-threads", o->threads, "Threads that generate code (0: all); the result is the same");
   sub->add_option("--disable-pass", o->disabled, "Leave a pass out")->take_all();
+  sub->add_option("--decide", o->decisions, decide_help)->take_all();
   sub->add_option("--stop-after", o->stop_after, "Stop after this pass (with an IR's text as output)");
   sub->add_option("--dump-ir", o->dump_ir, "Write the program after each pass that changed it into this folder");
   sub->add_flag("--verify", o->verify, "Check the program between passes");

@@ -227,8 +227,9 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
     support::require(element, "an address is taken of what is no element");
     const Expr& index = element->indices.at(0);
     const V first = index_value(index.is<Ramp>() ? index.as<Ramp>()->base : index);
-    const V at = address(element->buffer, first);
-    if (is(intrinsic::address_of)) return at;
+    if (is(intrinsic::address_of)) return address(element->buffer, first);
+    // A hint may be of what lies behind the buffer's end.
+    const V at = builder_.CreateGEP(memory_type(element->buffer->dtype), storage_of(element->buffer).address, first);
     const int64_t level = as_int(n.args[1]).value_or(1);
     builder_.CreateIntrinsic(
         llvm_op::prefetch, {builder_.getPtrTy()},

@@ -140,6 +140,7 @@ class Collector {
           --conditional_;
           return false;
         }
+        if (call->op == &intrinsic::prefetch) return false;  // a hint touches nothing
         if (call->op == &intrinsic::address_of) {
           opaque(call->args[0]);
           return false;

@@ -330,6 +330,22 @@ std::vector<Legal> legal_steps() {
          return Diagnostics{};
        },
        {}},
+      {"prefetch",
+       "columns of a product's second matrix, row by row of the first",
+       whole_product(),
+       [](Schedule& s) {
+         const BlockRV block = named_block(s, "matmul");
+         return refused_with(s.prefetch(block, 0, named_loop(s, "matmul", 0), named_loop(s, "matmul", 2)));
+       },
+       {}},
+      {"prefetch",
+       "the step after this one, in pieces",
+       three_layers(),
+       [](Schedule& s) {
+         const LoopRV step = named_loop(s, "matmul", 0);
+         return refused_with(s.prefetch(named_block(s, "matmul"), 0, step, step, {.begin = 1, .end = 3, .of = 4}));
+       },
+       {}},
       {"unsafe_set_dtype",
        "",
        three_layers(),

@@ -67,6 +67,10 @@ Result<Edit> reindex_cache(const Program& program, Id block, BufferIndex buffer,
 Result<Edit> transform_layout(const Program& program, Id block, BufferIndex buffer, const IndexMap& map,
                               const ir::Value& pad_value);
 
+// Creates the block of the hints.
+Result<Edit> prefetch(const Program& program, Id block, int64_t read_buffer_index, Id loop, Id at,
+                      const Prefetch& what);
+
 // primitives/reduction. Creates the block of the initial values, or of the partial results.
 Result<Edit> decompose_reduction(const Program& program, Id block, Id loop);
 Result<Edit> rfactor(const Program& program, Id loop, int64_t factor_axis);

@@ -515,6 +515,28 @@ TEST(refusals, of_axes_indices_and_ranges) {
   EXPECT_EQ(reason(said("read", 0, "lambda i, j, k: (i, i + 1, 0, 4)")), "accepted");
 }
 
+TEST(refusals, of_prefetching) {
+  Start s(testing::matmul(int64(8), int64(6), int64(4)), "matmul");
+  const auto tried = [&](int64_t buffer, size_t loop, size_t at, const Prefetch& what) {
+    return reason(s.schedule.prefetch(s.block, buffer, s.loops[loop], s.loops[at], what));
+  };
+  EXPECT_EQ(tried(2, 0, 2, {}), "block 'matmul' reads 2 buffers, there is no number 2");
+  EXPECT_EQ(tried(0, 2, 0, {}), "cannot prefetch 'A' for block 'matmul': loop 's0' is around loop 'k'");
+  EXPECT_EQ(tried(0, 0, 2, {.level = 4}), "cannot prefetch 'A' for block 'matmul': there is no level 4 of cache");
+  EXPECT_EQ(tried(0, 0, 2, {.begin = 2, .end = 2, .of = 3}),
+            "cannot prefetch 'A' for block 'matmul': there are no pieces 2 to 2 of 3");
+  EXPECT_EQ(
+      tried(0, 1, 2, {}),
+      "cannot prefetch 'A' for block 'matmul': an iteration of loop 's1' does not read a constant distance behind "
+      "the one before");
+  EXPECT_EQ(tried(1, 1, 2, {}),
+            "cannot prefetch 'B' for block 'matmul': what an iteration of loop 's1' reads is not one piece of memory");
+  EXPECT_EQ(tried(0, 0, 2, {}), "accepted");
+  Start far(testing::matmul(int64(8), int64(6), int64(4000)), "matmul");
+  EXPECT_EQ(reason(far.schedule.prefetch(far.block, 0, far.loops[0], far.loops[0])),
+            "cannot prefetch 'A' for block 'matmul': loop 's0' would ask for 250 lines of memory in each iteration");
+}
+
 TEST(refusals, of_padding) {
   Start s(testing::conv2d({}), "conv");
   EXPECT_EQ(reason(s.schedule.decompose_padding(s.block, s.loops[0])),

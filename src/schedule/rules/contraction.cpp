@@ -106,6 +106,7 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
   }
   for (const Access* access : {first, second})
     for (const Range& range : access->region) found.windows = found.windows || linear(range.min).terms.size() > 1;
+  found.weights = second->buffer;
   if (found.windows && !found.row) return declined("reads windows, and no axis of its output shares weights");
   // Reduce loops in the order of the weights' memory, so that they stream; those that run once innermost, where they
   // are in nobody's way.
@@ -117,6 +118,22 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
   for (size_t i = 0; i < order.size(); ++i) found.reduce[i] = order[i].second;
   return found;
 }
+
+namespace {
+
+// How much of the weights is asked for ahead. Those that the nearest cache holds are there already, and those of a few
+// rows come no faster than they are used: none (0). Else those of the next cut of the lanes (1), which come from far
+// away; and where one cut is too large for the nearest cache, those of the next step too (2).
+int64_t weights_ahead(const TilePlan& plan, const Contraction& found, const Work& work, const target::Target& target) {
+  const int64_t element = found.weights->dtype.storage_bits() / 8, near = target.cache_bytes(1, 32 << 10);
+  int64_t all = element, cut = element * plan.lanes * plan.vectors;
+  for (const Expr& extent : found.weights->shape) all *= as_int(extent).value_or(1);
+  for (const size_t i : found.reduce) cut *= as_int(work.loops[i]->extent).value_or(1);
+  if (all <= near || plan.rows < 4) return 0;
+  return 2 * cut > near ? 2 : 1;
+}
+
+}  // namespace
 
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
                            const Contraction& found) {
@@ -168,6 +185,9 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     if (!height || r <= std::max<int64_t>(*height, 1)) choices.push_back(r);
   plan.rows = TRY(schedule.get(TRY(decide(schedule, context, rule, "rows", choices, rows))));
   plan.steps = TRY(schedule.get(TRY(decide(schedule, context, rule, "steps", {1, 2, 4}, 4))));
+  plan.prefetch = TRY(schedule.get(
+      TRY(decide(schedule, context, rule, "prefetch", {0, 1, 2}, weights_ahead(plan, found, work, context.target)))));
+  plan.weights = found.weights;
   return plan;
 }
 

@@ -13,6 +13,7 @@ struct Contraction {
   std::vector<size_t> batch;    // spatial, in both
   std::vector<size_t> between;  // spatial, the others of the first tensor, and of the second
   std::vector<size_t> reduce;   // in the order of the second tensor's memory
+  Buffer weights;               // the second tensor
   int64_t packed = 0;           // the weights' innermost dimension holds this many lanes; 0: plain
   bool windows = false;         // the first tensor is read at sums of variables
 };

@@ -1,5 +1,6 @@
 #include "schedule/rules/tile.h"
 
+#include "schedule/analysis/access.h"
 #include "schedule/codes.h"
 #include "schedule/rules/tile_cut.h"
 #include "schedule/rules/tile_registers.h"
@@ -95,13 +96,46 @@ class TileNest {
       if (behind_->row)
         rows_behind = TRY(row_parts(schedule_, block, TRY(schedule_.get_loops(block)).at(*behind_->row), plan_));
     }
+    std::vector<int64_t> tiles;
+    for (const Part& part : rows)
+      tiles.push_back(plan_.row ? as_int(TRY(schedule_.get(part.loop))->extent).value_or(0) / part.size : 1);
+    std::vector<BlockRV> summing;
     for (size_t r = 0; r < rows.size(); ++r)
-      TRY(tile_rows(rows[r], lane.size, behind_ ? std::optional(rows_behind.at(r).block) : std::nullopt));
+      summing.push_back(
+          TRY(tile_rows(rows[r], lane.size, behind_ ? std::optional(rows_behind.at(r).block) : std::nullopt)));
+    if (plan_.weights && plan_.prefetch) TRY(ask_ahead(cut[0], tiles, summing));
     return rows[0].block;
   }
 
+  // While one cut of the lanes is computed, the next one's weights come nearer: a share with each step of the innermost
+  // sums, the parts of the rows in proportion to their tiles. Weights that are no one piece of memory are left alone.
+  Status ask_ahead(LoopRV lane, const std::vector<int64_t>& tiles, const std::vector<BlockRV>& summing) {
+    if (as_int(TRY(schedule_.get(lane))->extent).value_or(0) < 2) return support::success();
+    const int64_t all = std::accumulate(tiles.begin(), tiles.end(), int64_t{0});
+    Schedule attempt = schedule_;
+    int64_t done = 0;
+    for (size_t r = 0; r < tiles.size(); ++r) {
+      const Ref<Block> block = TRY(attempt.get(summing[r]));
+      std::vector<Buffer> read = buffers_read(block->body);
+      for (const Buffer& own : buffers_written(block->body)) std::erase(read, own);
+      const auto weights = std::find(read.begin(), read.end(), plan_.weights);
+      std::optional<LoopRV> step;
+      for (const LoopRV& loop : TRY(attempt.get_loops(summing[r])))
+        if (TRY(attempt.get(loop))->kind == ForKind::serial) step = loop;
+      if (weights == read.end() || !step || tiles[r] == 0) return support::success();
+      const Prefetch share{.begin = done, .end = done + tiles[r], .of = all};
+      done += tiles[r];
+      if (!attempt.prefetch(summing[r], weights - read.begin(), lane, *step, share)) return support::success();
+      if (plan_.prefetch > 1 && !attempt.prefetch(summing[r], weights - read.begin(), *step, *step, {.level = 1}))
+        return support::success();
+    }
+    schedule_ = std::move(attempt);
+    return support::success();
+  }
+
   // The tiles of one part: sums in registers, and the block that takes them out (`behind` where the epilogue was cut).
-  Status tile_rows(const Part& row, int64_t lanes, std::optional<BlockRV> behind) {
+  // Gives the block that sums.
+  Result<BlockRV> tile_rows(const Part& row, int64_t lanes, std::optional<BlockRV> behind) {
     // … row, sums…, vectors, lanes
     const std::vector<LoopRV> now = TRY(schedule_.get_loops(row.block));
     const size_t first_sum = now.size() - 2 - plan_.reduce.size();
@@ -128,7 +162,8 @@ class TileNest {
       TRY(write_out_steps(schedule_, sums, plan_.steps));
       if (!sums.empty()) TRY(schedule_.decompose_reduction(row.block, sums[0]));
     }
-    return finish_tile(schedule_, out, tile, rank_ - 1, lanes);
+    TRY(finish_tile(schedule_, out, tile, rank_ - 1, lanes));
+    return parts ? *parts : row.block;
   }
 
   // The tile's own memory, and the block that takes it out of there, placed under `tile`.

@@ -207,6 +207,11 @@ class Walk {
       const int64_t which = number(2);
       return made([=](Schedule& s) { return s.read_at(loop, block, which, "local"); });
     }
+    if (name == "prefetch") {
+      const int64_t which = number(2);
+      const LoopRV at = c.other_loop;
+      return made([=](Schedule& s) { return s.prefetch(block, which, loop, at); });
+    }
     if (name == "write_at") return made([=](Schedule& s) { return s.write_at(loop, block, 0, "local"); });
     if (name == "cache_inplace") return made([=](Schedule& s) { return s.cache_inplace(block, 0, "local"); });
     if (name == "reindex") {
@@ -387,6 +392,7 @@ class Walk {
                                             "cache_write",
                                             "read_at",
                                             "write_at",
+                                            "prefetch",
                                             "cache_inplace",
                                             "reindex",
                                             "reindex_cache_read",

@@ -154,6 +154,7 @@ class RegionCollection {
     if (const auto* allocate = node.as<Allocate>()) local_.insert(allocate->buffer_var.get());
     if (const auto* constant = node.as<AllocateConst>()) local_.insert(constant->buffer_var.get());
     if (const auto* realize = node.as<BlockRealize>()) return nested(*realize);
+    if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::prefetch) return;  // touches nothing
     if (const auto* load = node.as<BufferLoad>()) {
       node->node_class().for_each_child(*node, [&](const NodeRef& c) {
         if (!c.is<BufferNode>()) collect(c);

@@ -1,0 +1,127 @@
+// prefetch: while an iteration of a loop runs, memory is asked for what its next iteration reads of a buffer.
+#include "schedule/analysis/access.h"
+#include "schedule/primitives/cache/buffers.h"
+
+namespace lathe::schedule::primitives {
+
+namespace {
+
+constexpr int64_t line_bytes = 64;
+constexpr int64_t most_lines = 64;  // asked for at once
+
+// The position of an element in the buffer's memory, as a sum over its indices; null where the strides are not known.
+Expr position(const Buffer& buffer, const std::vector<Expr>& indices) {
+  Expr sum = int64(0), stride = int64(1);
+  for (size_t d = indices.size(); d-- > 0;) {
+    if (!buffer->strides.empty()) stride = buffer->strides[d];
+    if (!as_int(stride)) return Expr();
+    sum = sum + indices[d] * stride;
+    if (buffer->strides.empty()) stride = arith::Analyzer().simplify(stride * buffer->shape[d]);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Result<Edit> prefetch(const Program& program, Id id, int64_t read_buffer_index, Id loop_id, Id at_id,
+                      const Prefetch& what) {
+  const Path path = TRY(block_path(program, id));
+  const auto& realized = *path.back().as<BlockRealize>();
+  const Buffer buffer = TRY(buffer_of(path, {.writes = false, .number = read_buffer_index}));
+  const auto problem = [&](const support::Code& code, std::string why) {
+    return refuse(code, fmt::format("cannot prefetch '{}' for {}: {}", buffer->name, name_of(*realized.block), why));
+  };
+  const std::vector<const For*> loops = loops_above(path);
+  const auto place = [&](Id wanted) {
+    return std::find_if(loops.begin(), loops.end(), [&](const For* l) { return l->id == wanted; }) - loops.begin();
+  };
+  const ptrdiff_t outer = place(loop_id), at = place(at_id), count = std::ssize(loops);
+  if (outer == count || at == count) return problem(codes::not_nested, "it is not in both loops");
+  if (at < outer)
+    return problem(codes::not_nested, fmt::format("{} is around {}", name_of(*loops[at]), name_of(*loops[outer])));
+  if (what.level < 1 || what.level > 3)
+    return problem(codes::bad_argument, fmt::format("there is no level {} of cache", what.level));
+  if (what.of < 1 || what.begin < 0 || what.begin >= what.end || what.end > what.of)
+    return problem(codes::bad_argument,
+                   fmt::format("there are no pieces {} to {} of {}", what.begin, what.end, what.of));
+  if (buffer->scope != "global") return problem(codes::bad_argument, fmt::format("it is in scope '{}'", buffer->scope));
+  if (buffer->dtype.storage_bits() % 8 != 0)
+    return problem(codes::bad_argument, fmt::format("elements of type {} lie within bytes", buffer->dtype.str()));
+
+  // Where the block reads, and how that moves with the loops.
+  std::vector<Expr> first;
+  for (const Access& access : accesses(path.back())) {
+    if (access.writes || access.buffer != buffer) continue;
+    std::vector<Expr> corner;
+    for (const Range& range : access.region) {
+      corner.push_back(range.min);
+      if (!is_int(range.extent, 1)) return problem(codes::region, "it reads more than an element at once");
+    }
+    if (!first.empty() && !same(position(buffer, corner), position(buffer, first)))
+      return problem(codes::region, "it reads it in several places");
+    first = std::move(corner);
+  }
+  if (first.empty() || !position(buffer, first)) return problem(codes::region, "its rows have no known distance");
+  arith::Analyzer analyzer;
+  for (const For* loop : loops) analyzer.bind(loop->loop_var, Range(loop->min, loop->extent));
+  VarMap start, next{{loops[outer]->loop_var, Expr(loops[outer]->loop_var) + 1}};
+  for (ptrdiff_t l = outer + 1; l < count; ++l) start[loops[l]->loop_var] = loops[l]->min;
+  const Expr here = position(buffer, first), begins = substitute(here, start);
+  const auto step = as_int(analyzer.simplify(substitute(begins, next) - begins));
+  if (!step || *step <= 0)
+    return problem(codes::region,
+                   fmt::format("an iteration of {} does not read a constant distance behind the one before",
+                               name_of(*loops[outer])));
+  const auto piece = analyzer.const_int_bound(analyzer.simplify(here - begins));
+  if (piece.min_value < 0 || piece.max_value >= *step)
+    return problem(codes::region,
+                   fmt::format("what an iteration of {} reads is not one piece of memory", name_of(*loops[outer])));
+  const int64_t size = piece.max_value + 1;
+  const int64_t begin = size * what.begin / what.of, end = size * what.end / what.of;
+
+  // An equal share of it for each iteration of the loops inside.
+  int64_t iterations = 1;
+  Expr number = int64(0);
+  for (ptrdiff_t l = outer + 1; l <= at; ++l) {
+    const auto extent = as_int(loops[l]->extent);
+    if (!extent) return problem(codes::region, fmt::format("the extent of {} is not known", name_of(*loops[l])));
+    iterations *= std::max<int64_t>(*extent, 1);
+    number = number * *extent + (Expr(loops[l]->loop_var) - loops[l]->min);
+  }
+  const int64_t bytes = buffer->dtype.storage_bits() / 8 * buffer->dtype.lanes;
+  const int64_t share = (end - begin + iterations - 1) / iterations;
+  const int64_t lines = (share * bytes + line_bytes - 1) / line_bytes;
+  if (lines > most_lines)
+    return problem(codes::bad_argument,
+                   fmt::format("{} would ask for {} lines of memory in each iteration", name_of(*loops[at]), lines));
+  std::vector<IterVar> iters;
+  std::vector<Expr> values;
+  VarMap own;
+  for (ptrdiff_t l = 0; l <= at; ++l) {
+    const Var v = var("v_" + loops[l]->loop_var->name, loops[l]->loop_var->dtype);
+    iters.push_back(make<IterVarNode>(Range(loops[l]->min, loops[l]->extent), v, IterType::spatial, ""));
+    values.emplace_back(loops[l]->loop_var);
+    own[loops[l]->loop_var] = v;
+  }
+  std::vector<Stmt> hints;
+  for (int64_t line = 0; line < lines; ++line) {
+    std::vector<Expr> indices;
+    for (const Expr& index : first)
+      indices.push_back(substitute(analyzer.simplify(substitute(substitute(index, start), next)), own));
+    const Expr offset = number * share + (begin + line * line_bytes / bytes);
+    indices.back() = substitute(analyzer.simplify(indices.back() + substitute(offset, own)), own);
+    hints.push_back(make<Evaluate>(call(DType::int32(), intrinsic::prefetch,
+                                        {load(buffer, std::move(indices)), int32(static_cast<int32_t>(what.level))})));
+  }
+  Id unused = program.next;
+  const Id created = unused++;
+  const Ref<Block> block =
+      make<Block>(std::move(iters), std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
+                  std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, realized.block->name + "_prefetch", Stmt{},
+                  seq(std::move(hints)), Attributes(), created);
+  const Stmt asked = with(
+      *loops[at], [&](For& copy) { copy.body = seq({realize(std::move(values), boolean(true), block), copy.body}); });
+  return edit(program, Stmt(loops[at]), asked, unused, {created});
+}
+
+}  // namespace lathe::schedule::primitives

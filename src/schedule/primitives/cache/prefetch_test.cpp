@@ -1,0 +1,48 @@
+#include <gtest/gtest.h>
+
+#include "arith/analyzer.h"
+#include "ir/visit.h"
+#include "schedule/testing/programs.h"
+
+namespace lathe::schedule {
+namespace {
+
+// What is asked for, taken together, is what the next iteration reads, and nothing twice but for lines.
+TEST(prefetch, asks_for_all_of_the_next_iteration) {
+  constexpr int64_t columns = 100, tiles = 3;
+  const Function f = testing::matmul(int64(8), int64(6), int64(columns));
+  Schedule schedule = Schedule::create(f).value_or_throw();
+  const BlockRV block = schedule.get_block("matmul").value_or_throw();
+  const std::vector<LoopRV> loops = schedule.get_loops(block).value_or_throw();
+  const std::vector<LoopRV> cut = schedule.split(loops[1], {tiles, Factor()}).value_or_throw();
+  const BlockRV hints = schedule.prefetch(block, 0, loops[0], cut[0], {.level = 3}).value_or_throw();
+  EXPECT_EQ(schedule.get_loops(hints).value_or_throw().size(), 2u);
+  const Ref<Block> asked = schedule.get(hints).value_or_throw();
+  EXPECT_EQ(asked->name, "matmul_prefetch");
+  EXPECT_TRUE(asked->reads.empty() && asked->writes.empty());
+  std::set<int64_t> lines;
+  size_t count = 0;
+  post_order(asked->body, [&](const NodeRef& n) {
+    const auto* hint = n.as<Call>();
+    if (!hint || hint->op != &intrinsic::prefetch) return;
+    ++count;
+    EXPECT_TRUE(is_int(hint->args[1], 3));
+    const auto* element = hint->args[0].as<BufferLoad>();
+    for (int64_t row = 0; row < 7; ++row)
+      for (int64_t tile = 0; tile < tiles; ++tile) {
+        const VarMap at{{asked->iter_vars[0]->var, int64(row)}, {asked->iter_vars[1]->var, int64(tile)}};
+        arith::Analyzer analyzer;
+        const auto first = as_int(analyzer.simplify(substitute(element->indices[0], at)));
+        const auto second = as_int(analyzer.simplify(substitute(element->indices[1], at)));
+        ASSERT_TRUE(first && second);
+        EXPECT_EQ(*first, row + 1);
+        if (row == 0) lines.insert(*second);
+      }
+  });
+  EXPECT_EQ(count, 3u) << "34 elements an iteration";
+  // Iterations begin at 0, 34 and 68; each asks for every 16th element of its 34.
+  EXPECT_EQ(lines, (std::set<int64_t>{0, 16, 32, 34, 50, 66, 68, 84, 100}));
+}
+
+}  // namespace
+}  // namespace lathe::schedule
