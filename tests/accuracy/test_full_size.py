@@ -25,6 +25,10 @@ FULL_SIZE = {
     "mobilenet_v2": dict(height=224, width=192),
     "squeezenet": dict(height=227, width=195),
     "transformer": dict(length=128, features=768, heads=12, layers=6, inner=3072, classes=100),
+    "efficientnet": dict(height=224, width=192, multiplier=1.0, classes=1000),
+    "unet": dict(height=160, width=128, multiplier=1.0, levels=4),
+    "vit": dict(height=224, width=192, features=384, heads=6, layers=12, inner=1536, classes=1000),
+    "tcn": dict(length=1021, channels=(150, 150, 150, 150, 150), window=5),
 }
 
 pytestmark = pytest.mark.full

@@ -4,11 +4,15 @@ python -m tests.models resnet50 --height 224 --width 192 --batch 1 -o resnet50.o
 """
 
 from tests.models.builder import random_input
+from tests.models.efficientnet import efficientnet
 from tests.models.mobilenet_v2 import mobilenet_v2
 from tests.models.resnet50 import resnet50
 from tests.models.small import digits, mlp
 from tests.models.squeezenet import squeezenet
+from tests.models.tcn import tcn
 from tests.models.transformer import transformer
+from tests.models.unet import unet
+from tests.models.vit import vit
 
 MODELS = {
     "digits": digits,
@@ -17,6 +21,10 @@ MODELS = {
     "mobilenet_v2": mobilenet_v2,
     "squeezenet": squeezenet,
     "transformer": transformer,
+    "efficientnet": efficientnet,
+    "unet": unet,
+    "vit": vit,
+    "tcn": tcn,
 }
 
 IMAGE_MODELS = ("resnet50", "mobilenet_v2", "squeezenet")

@@ -5,6 +5,7 @@ import onnx
 import pytest
 
 from tests.models import IMAGE_MODELS, MODELS, input_for
+from tests.models.light import LIGHT, as_given, light
 from tests.support.backends import run_model
 
 # Parameters of the published networks: torchvision's counts, plus the running statistics of batch norms.
@@ -28,6 +29,22 @@ def test_runs_and_depends_on_its_input(name, batch):
     largest = max(np.abs(y).max() for y in answers)
     assert 0.05 < largest < 50
     assert np.abs(answers[0] - answers[1]).max() > 0.1 * largest
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_light_models_have_the_graph_that_was_given(name):
+    """Everything but weights and batch is as in the file: the operators, and the shapes between them."""
+    ours, theirs = light(name, batch=1), as_given(name)
+    kinds = [n.op_type for n in theirs.graph.node if n.op_type != "ConstantOfShape"]
+    if name == "inception_v1":
+        kinds.remove("Reshape")  # of a weight
+    assert [n.op_type for n in ours.graph.node] == kinds
+    shapes = [
+        {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in inferred.graph.value_info}
+        for inferred in (onnx.shape_inference.infer_shapes(m, data_prop=True) for m in (ours, theirs))
+    ]
+    shared = [value for n in ours.graph.node for value in n.output if value in shapes[0] and value in shapes[1]]
+    assert all(shapes[0][value] == shapes[1][value] for value in shared) and len(shared) > 10
 
 
 @pytest.mark.parametrize("name", IMAGE_MODELS)

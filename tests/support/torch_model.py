@@ -37,8 +37,42 @@ def max_pool(a, x):
 
 
 def average_pool(a, x):
-    assert not any(a.get("pads", [0] * 4)) and not a.get("ceil_mode", 0)
-    return F.avg_pool2d(x, a["kernel_shape"], a.get("strides", [1, 1]))
+    pads = a.get("pads", [0] * 4)
+    assert not a.get("ceil_mode", 0)
+    total = F.avg_pool2d(pad_uneven(x, pads, 0.0), a["kernel_shape"], a.get("strides", [1, 1]))
+    if not any(pads) or a.get("count_include_pad", 0):
+        return total
+    inside = pad_uneven(torch.ones_like(x[:1, :1]), pads, 0.0)
+    return total / F.avg_pool2d(inside, a["kernel_shape"], a.get("strides", [1, 1]))
+
+
+
+
+def conv_transpose(a, x, w, b=None):
+    """Pads of ONNX cut the full result."""
+    count = w.dim() - 2
+    pads, function = a.get("pads", [0] * 2 * count), {1: F.conv_transpose1d, 2: F.conv_transpose2d}[count]
+    y = function(x, w, b, stride=a.get("strides", 1), dilation=a.get("dilations", 1), groups=a.get("group", 1))
+    return pad_uneven(y, [-p for p in pads], 0.0)
+
+
+def resize(a, x, region, scales):
+    assert a.get("coordinate_transformation_mode", b"half_pixel") == b"half_pixel" and a["mode"] == b"linear"
+    sizes = [round(n * s) for n, s in zip(x.shape[2:], scales.tolist()[2:])]
+    return F.interpolate(x, size=sizes, mode="bilinear", align_corners=False)
+
+
+def lrn(a, x):
+    """PyTorch's own divides by the size as ONNX does, and pads the channels alike."""
+    return F.local_response_norm(x, a["size"], a.get("alpha", 1e-4), a.get("beta", 0.75), a.get("bias", 1.0))
+
+
+def gather(a, x, indices):
+    return x[(slice(None),) * a.get("axis", 0) + (indices,)]
+
+
+def concat(a, *xs):
+    return torch.cat([torch.as_tensor(x) for x in xs], a["axis"])
 
 
 def batch_norm(a, x, scale, bias, mean, variance):
@@ -86,19 +120,22 @@ OPERATORS = {
     "BatchNormalization": batch_norm,
     "Cast": cast,
     "Clip": lambda a, x, low=None, high=None: x.clamp(low, high),
-    "Concat": lambda a, *xs: torch.cat(xs, a["axis"]),
+    "Concat": concat,
     "Conv": conv,
+    "ConvTranspose": conv_transpose,
     "Div": lambda a, x, y: x / y,
     "Dropout": lambda a, x: x,
     "Erf": lambda a, x: torch.erf(x),
     "Exp": lambda a, x: x.exp(),
+    "Expand": lambda a, x, shape: x.expand(*shape.tolist()),
     "Flatten": lambda a, x: x.flatten(a.get("axis", 1)),
-    "Gather": lambda a, x, indices: x[indices],
+    "Gather": gather,
     "Gelu": lambda a, x: F.gelu(x, approximate=a.get("approximate", b"none").decode()),
     "Gemm": gemm,
     "GlobalAveragePool": lambda a, x: x.mean((2, 3), keepdim=True),
     "Identity": lambda a, x: x,
     "LayerNormalization": layer_norm,
+    "LRN": lrn,
     "MatMul": lambda a, x, y: x @ y,
     "MaxPool": max_pool,
     "Mul": lambda a, x, y: x * y,
@@ -108,10 +145,14 @@ OPERATORS = {
     "ReduceSum": reduce_by(torch.sum),
     "Relu": lambda a, x: x.relu(),
     "Reshape": reshape,
+    "Resize": resize,
+    "Shape": lambda a, x: torch.tensor(x.shape),
     "Sigmoid": lambda a, x: x.sigmoid(),
+    "Slice": lambda a, x, begins, ends: x[begins[0] : ends[0]],  # of one dimension, as exporters cut shapes
     "Softmax": lambda a, x: x.softmax(a.get("axis", -1)),
     "Split": lambda a, x, sizes: torch.split(x, list(sizes), a.get("axis", 0)),
     "Sub": lambda a, x, y: x - y,
+    "Sum": lambda a, *xs: sum(xs),
     "Tanh": lambda a, x: x.tanh(),
     "Transpose": lambda a, x: x.permute(a["perm"]),
     "Unsqueeze": unsqueeze,
@@ -126,18 +167,21 @@ class TorchModel(torch.nn.Module):
         self.dtype, self.constants = dtype, {}
         for index, initializer in enumerate(model.graph.initializer):
             array = numpy_helper.to_array(initializer)
-            if array.dtype == np.int64:
-                self.constants[initializer.name] = tuple(array.reshape(-1).tolist())
-            elif array.ndim == 0:
+            if array.ndim == 0:
                 self.constants[initializer.name] = array.item()
+            elif array.dtype == np.int64:
+                self.constants[initializer.name] = tuple(array.reshape(-1).tolist())
             else:
                 self.register_buffer(f"weight_{index}", self.tensor(array))
                 self.constants[initializer.name] = f"weight_{index}"
         self.nodes = []
+        (opset,) = [o.version for o in model.opset_import if o.domain == ""]
         for node in model.graph.node:
             if node.op_type not in OPERATORS:
                 raise NotImplementedError(f"{node.op_type} has no row among PyTorch's operators")
             attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            if node.op_type == "Softmax" and opset < 13:
+                attributes.setdefault("axis", 1)  # what follows has no extent in the networks here
             self.nodes.append((OPERATORS[node.op_type], attributes, list(node.input), list(node.output)))
         self.inputs = [value.name for value in model.graph.input if value.name not in self.constants]
         self.outputs = [value.name for value in model.graph.output]

@@ -1,0 +1,120 @@
+"""Error, compile time and memory of every network beside ONNX Runtime's, as a table.
+
+A cost is of one process that reads the model from a file, compiles it (or opens a session) and runs it once, on one
+thread, without kernels compiled before: seconds until it can run, and the peak of memory beyond what importing took.
+"""
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from tests.models import MODELS, input_for, random_input
+from tests.models.light import LIGHT, NARROW, light
+from tests.support import paths
+from tests.support.backends import onnxruntime_session
+from tests.support.command import run_command
+from tests.support.float64 import reference_outputs, relative_error
+
+BACKENDS = ("onnxruntime", "lathe")
+SECONDS = 900  # for one process
+SEED = 11
+
+
+def open_lathe(path):
+    import lathe
+
+    exe = lathe.compile(path)
+    return lambda feeds: exe(*feeds.values())
+
+
+def open_onnxruntime(path):
+    session = onnxruntime_session(path)
+    return lambda feeds: session.run(None, feeds)[0]
+
+
+OPEN = {"lathe": open_lathe, "onnxruntime": open_onnxruntime}
+
+
+def identity_model():
+    graph = onnx.parser.parse_graph("tiny (float[n] x) => (float[n] y) { y = Identity(x) }")
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+
+
+def measure(backend, folder):
+    """In the child: prints the cost, and leaves the output beside the input."""
+    with np.load(folder / "feeds.npz") as saved:
+        feeds = dict(saved)
+    OPEN[backend](str(folder / "tiny.onnx"))({"x": np.zeros(1, np.float32)})  # everything is imported by now
+    before, started = peak(), time.monotonic()
+    run = OPEN[backend](str(folder / "model.onnx"))
+    seconds = time.monotonic() - started
+    np.save(folder / f"{backend}.npy", run(feeds))
+    print(json.dumps({"seconds": seconds, "megabytes": peak() - before}))
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def cost(backend, folder):
+    """The cost, and the output."""
+    env = paths.environment(LATHE_NUM_THREADS="1", OMP_NUM_THREADS="1", LATHE_CACHE_DIR=folder / "cache")
+    command = [sys.executable, "-m", "tests.accuracy.report", "--measure", backend, str(folder)]
+    done = run_command(command, env=env, cwd=paths.ROOT, timeout=SECONDS)
+    if done.code != 0:
+        sys.exit(str(done))
+    return json.loads(done.out.splitlines()[-1]), np.load(folder / f"{backend}.npy")
+
+
+def compare(name, model, batch):
+    """One line of the table."""
+    feeds = input_for(model, batch, SEED) if name in MODELS else None
+    if feeds is None:
+        feeds = {model.graph.input[0].name: random_input([batch, 3, 224, 224], SEED)}
+    with tempfile.TemporaryDirectory() as where:
+        folder = Path(where)
+        onnx.save(model, folder / "model.onnx")
+        onnx.save(identity_model(), folder / "tiny.onnx")
+        np.savez(folder / "feeds.npz", **feeds)
+        costs = [cost(backend, folder) for backend in BACKENDS]
+    wanted = reference_outputs(model, feeds)[0]
+    errors = [f"{relative_error(output, wanted):8.2g}" for _, output in costs]
+    seconds = [f"{said['seconds']:7.2f}" for said, _ in costs]
+    memory = [f"{said['megabytes']:6.0f}" for said, _ in costs]
+    return f"| {name:16} | {' | '.join(errors + seconds + memory)} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.accuracy.report", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="examples: vit tcn   |   --narrow   |   --batch 3 densenet121",
+    )  # fmt: skip
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*MODELS, *LIGHT])}; all unless given")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--narrow", action="store_true", help="the light models with few channels")
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        backend, folder = arguments.measure
+        measure(backend, Path(folder))
+        return
+    if unknown := set(arguments.names) - set(MODELS) - set(LIGHT):
+        parser.error(f"no network is called {', '.join(sorted(unknown))}")
+    print("|                  | error, ORT | Lathe | compile s, ORT | Lathe | peak MB, ORT | Lathe |")
+    print("|---|---|---|---|---|---|---|")
+    for name in arguments.names or [*MODELS, *LIGHT]:
+        narrow = NARROW[name] if arguments.narrow and name in LIGHT else 1
+        model = light(name, arguments.batch, narrow=narrow) if name in LIGHT else MODELS[name](batch=arguments.batch)
+        print(compare(name, model, arguments.batch), flush=True)
+
+
+if __name__ == "__main__":
+    main()
