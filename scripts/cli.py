@@ -57,7 +57,7 @@ def run_lint(options):
 def run_bench(options):
     build.build("dev", ["product"])
     interpreter = setup.ensure_environment(extra=("requirements-check.txt", "requirements-bench.txt"))
-    parts.call(interpreter, "-m", "bench", *options.arguments, env=parts.environment(PYTHONPATH="python"))
+    parts.call(interpreter, "-m", "bench", *options.arguments[1:], env=parts.environment(PYTHONPATH="python"))
 
 
 def run_demo(options):
@@ -142,6 +142,8 @@ def parse(arguments):
     if not arguments:
         print(parser.format_help().split("\npositional")[0].split("\noptions")[0].rstrip())
         return None
+    if arguments[0] == "bench":  # else argparse keeps a first option for itself
+        arguments = ["bench", "--", *arguments[1:]]
     return parser.parse_args(arguments)
 
 
