@@ -149,6 +149,14 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
       }
     }
   }
+  // A variable by which the result is not indexed takes the values that it had: that of a block around, for one.
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (narrowed[i] || block->iter_vars[i]->type != IterType::spatial) continue;
+    bool exact = true;
+    const auto part = interval(realized.iter_values[i], ran, &exact);
+    if (!part || (!exact && program.proves)) return problem(codes::region, "its own loops do not run over an interval");
+    parts[i] = *part;
+  }
   for (size_t i = 0; i < parts.size(); ++i) {
     if (support::flip(compute_at_shrinks_region) && narrowed[i]) parts[i].low = parts[i].low + 1;
   }
