@@ -42,6 +42,42 @@ Status lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int
   return support::success();
 }
 
+// A reduction over a loop of whole groups of `width` elements: partial results of each place in a group, then of each
+// lane, then of half as many lanes, to the last.
+Status sum_vectors(Schedule& schedule, BlockRV block, LoopRV loop, int64_t width, int64_t lanes) {
+  const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), width}));
+  TRY(lanes_of(schedule, cut[0], cut[1], width, lanes));
+  LoopRV rest = TRY(schedule.get_loops(block)).back();
+  if (width > lanes) {
+    const std::vector<LoopRV> again = TRY(schedule.split(rest, {Factor(), lanes}));
+    TRY(lanes_of(schedule, again[0], again[1], lanes, lanes));
+    TRY(schedule.unroll(again[0]));
+    rest = TRY(schedule.get_loops(block)).back();
+  }
+  // One after another the lanes would wait for each other as often as there are lanes.
+  for (int64_t half = lanes / 2; half > 1; half /= 2) {
+    const std::vector<LoopRV> halves = TRY(schedule.split(rest, {Factor(), half}));
+    TRY(lanes_of(schedule, halves[0], halves[1], half, half));
+    TRY(schedule.unroll(halves[0]));
+    rest = TRY(schedule.get_loops(block)).back();
+  }
+  return schedule.unroll(rest);
+}
+
+// Four vectors of partial results hide the latency of an addition, where the row is long enough to fill them. What the
+// row has beyond whole groups comes one by one, slowly and each term rounded as the whole sum is: smaller groups may
+// leave less of it.
+int64_t chains_for(int64_t extent, int64_t lanes) {
+  if (extent < 16 * lanes) return 1;
+  int64_t best = 4, least = extent;
+  for (const int64_t chains : {4, 2, 1}) {
+    const int64_t steps = extent / (chains * lanes) + extent % (chains * lanes);
+    if (steps < least) best = chains;
+    least = std::min(least, steps);
+  }
+  return best;
+}
+
 // One reduction over its innermost loop, in vectors.
 Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block, size_t reduce_loops) {
   std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
@@ -77,41 +113,24 @@ Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block,
   const int64_t lanes = context.target.lanes(widest_bits(*node));
   const auto extent = as_int(TRY(schedule.get(axis))->extent);
   if (lanes < 2 || (extent && *extent < 2 * lanes)) return support::success();
-  // Four vectors of partial results hide the latency of an addition, where the row is long enough to fill them.
-  const int64_t chains = !extent || *extent >= 16 * lanes ? 4 : 1;
-  const ExprRV vectors = TRY(decide(schedule, context, "reduction", "vectors", {1, 2, 4}, chains));
+  const ExprRV vectors =
+      TRY(decide(schedule, context, "reduction", "vectors", {1, 2, 4}, extent ? chains_for(*extent, lanes) : 4));
   const int64_t width = lanes * TRY(schedule.get(vectors));
   const LoopRV main = TRY(schedule.peel(axis, width))[0];
-  const std::vector<LoopRV> cut = TRY(schedule.split(main, {Factor(), width}));
-  TRY(lanes_of(schedule, cut[0], cut[1], width, lanes));
-  LoopRV rest = TRY(schedule.get_loops(block)).back();
-  if (width > lanes) {
-    const std::vector<LoopRV> again = TRY(schedule.split(rest, {Factor(), lanes}));
-    TRY(lanes_of(schedule, again[0], again[1], lanes, lanes));
-    TRY(schedule.unroll(again[0]));
-    rest = TRY(schedule.get_loops(block)).back();
-  }
-  // The lanes in halves: one after another they would wait for each other as often as there are lanes.
-  for (int64_t half = lanes / 2; half > 1; half /= 2) {
-    const std::vector<LoopRV> halves = TRY(schedule.split(rest, {Factor(), half}));
-    TRY(lanes_of(schedule, halves[0], halves[1], half, half));
-    TRY(schedule.unroll(halves[0]));
-    rest = TRY(schedule.get_loops(block)).back();
-  }
-  TRY(schedule.unroll(rest));
-  return support::success();
+  return sum_vectors(schedule, block, main, width, lanes);
 }
 
-size_t count_loops(const Work& work, IterType type) {
-  size_t count = 0;
+// The loops that variables of this type are made of.
+std::vector<const For*> loops_of(const Work& work, IterType type) {
+  std::vector<const For*> found;
   for (const For* loop : work.loops) {
     bool uses = false;
     for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
       uses =
           uses || (work.block().iter_vars[v]->type == type && uses_var(work.realize->iter_values[v], loop->loop_var));
-    count += uses;
+    if (uses) found.push_back(loop);
   }
-  return count;
+  return found;
 }
 
 }  // namespace
@@ -131,12 +150,17 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
 
   const std::vector<Work> list = works(schedule.function());
   size_t rows = std::numeric_limits<size_t>::max();
+  bool is_one_row = true;
   std::map<std::string, size_t> reduce_loops;
   for (const Work& work : list) {
     if (!work.reduces()) continue;
-    rows = std::min(rows, count_loops(work, IterType::spatial));
-    reduce_loops[work.block().name] = count_loops(work, IterType::reduce);
+    const std::vector<const For*> over_rows = loops_of(work, IterType::spatial);
+    rows = std::min(rows, over_rows.size());
+    is_one_row = is_one_row && constant_product(over_rows) == 1;
+    reduce_loops[work.block().name] = loops_of(work, IterType::reduce).size();
   }
+  // A single row needs no loop that blocks are brought into.
+  if (is_one_row) rows = 0;
   const Work& anchor = list.back();
   for (const Work& work : list)
     if (&work != &anchor && work.is_output)

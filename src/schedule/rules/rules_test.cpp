@@ -199,6 +199,9 @@ TEST(reduction, takes_softmax_row_by_row) {
   for (const int64_t columns : {1, 3, 16, 37, 64, 300})
     EXPECT_EQ(scheduled(testing::softmax(int64(5), int64(columns)), machine(512, 32), 1e-5), "reduction")
         << columns << last_remarks;
+  for (const int64_t columns : {1, 37, 1000})  // a single row
+    EXPECT_EQ(scheduled(testing::softmax(int64(1), int64(columns)), machine(512, 32), 1e-5), "reduction")
+        << columns << last_remarks;
   const Var n = ir::size_var("n");
   for (const int64_t columns : {1, 16, 100})
     EXPECT_EQ(scheduled(testing::softmax(int64(3), n), machine(256, 16), 1e-5, {{"n", columns}}), "reduction")
