@@ -75,6 +75,8 @@ enum class Coordinates : uint8_t {
   crop_and_resize
 };
 enum class Nearest : uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
+// The weight of an element at a float64 distance: a triangle, or Keys' cubic ("Cubic convolution interpolation", 1981).
+Expr interpolation_weight(Interpolation interpolation, double cubic_a, const Expr& distance);
 struct Resampling {
   Interpolation interpolation = Interpolation::nearest;
   Coordinates coordinates = Coordinates::half_pixel;
@@ -87,5 +89,75 @@ struct Resampling {
 // axis (0 to 1) that crop_and_resize takes, else null.
 Value resample(BlockBuilder& b, const Value& x, int64_t axis, const Expr& extent, const Value& scale,
                const Value& range, const Resampling& how);
+
+// ---- reading between elements ----
+enum class Outside : uint8_t { zeros, border, reflection };
+struct GridSampling {
+  Interpolation interpolation = Interpolation::linear;
+  Outside outside = Outside::zeros;
+  bool align_corners = false;
+};
+// x [N, C, spatial…] at the places of grid [N, out…, d], from -1 to 1 along each spatial dimension, the last dimension
+// of x first.
+Value grid_sample(BlockBuilder& b, const Value& x, const Value& grid, const GridSampling& how);
+
+struct RegionPooling {
+  int64_t height = 1, width = 1;  // of the result
+  int64_t samples = 0;            // along each side of a bin; 0: as many as the bin has elements
+  double scale = 1;               // of the regions' coordinates
+  bool half_pixel = true, takes_largest = false;
+};
+// x [N, C, H, W] pooled over the bins of regions [R, 4] (x1, y1, x2, y2) of the images `batches` [R].
+Value region_align(BlockBuilder& b, const Value& x, const Value& regions, const Value& batches,
+                   const RegionPooling& how);
+
+struct DeformedConvolution {
+  Axes strides, dilations, pad_begin;
+  int64_t groups = 1, offset_groups = 1;
+};
+// A convolution that reads at offset [N, offset_groups * window * spatial, out…] from where a plain one would, times
+// mask [N, offset_groups * window, out…] (may be null). Linear between elements, zeros around.
+Value deformed_convolution(BlockBuilder& b, const Value& x, const Value& kernel, const Value& offset, const Value& mask,
+                           const DeformedConvolution& how);
+
+struct Folding {
+  Axes strides, dilations, pad_begin, pad_end;
+  Shape image, block;  // spatial extents
+};
+// Blocks [N, C * block, count] added up where they lie in images [N, C, image…].
+Value fold_blocks(BlockBuilder& b, const Value& blocks, const Folding& how);
+
+// ---- spectra: real and imaginary parts are the last dimension; sums are made directly, term by term ----
+struct FourierTransform {
+  int64_t axis = 0;
+  Expr length;  // of the transform: what is missing are zeros, what is beyond is left
+  bool inverse = false, onesided = false;
+};
+// x [… n … 1 or 2]; the result has 2 there, but for a onesided inverse, which gives the real signal of half a spectrum.
+Value fourier(BlockBuilder& b, const Value& x, const FourierTransform& how);
+// signal [B, n, 1 or 2] cut into frames of `length`, one every `step`, times `window` [w] (may be null): [B, frame, k,
+// 2].
+Value short_time_fourier(BlockBuilder& b, const Value& signal, const Value& window, const Expr& length,
+                         const Expr& step, bool onesided);
+
+// ---- matrices ----
+Value determinant(BlockBuilder& b, const Value& x);  // of [… n, n]
+
+// ---- attention without a softmax ----
+// What is remembered is a matrix a head, S [d_k, d_v]: decayed, corrected by what it would answer, added to, asked.
+struct LinearAttention {
+  int64_t query_heads = 1, heads = 1;
+  bool corrects = false;  // what is added is beta * (v - S' k)
+  double scale = 1;
+};
+struct LinearAttentionOperands {
+  Value query, key, value;  // [B, T, heads * size]
+  Value state;              // [B, heads, d_k, d_v], before the first step
+  Value decay;              // logarithms, [B, T, heads * d_k] or [B, T, heads]; may be null
+  Value beta;               // [B, T, heads] or [B, T, 1], where it corrects
+};
+// The answers [B, T, query_heads * d_v] and the state after the last step, both in the type of accumulation.
+std::pair<Value, Value> linear_attention(BlockBuilder& b, const LinearAttentionOperands& operands,
+                                         const LinearAttention& how);
 
 }  // namespace lathe::ops::build

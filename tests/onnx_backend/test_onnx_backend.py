@@ -9,7 +9,9 @@ from tests.operators.claimed import CLAIMED, CLAIMED_DTYPES
 
 # Node cases of claimed operators whose expected outputs only one implementation can give.
 RANDOM = "the expected mask is NumPy's random stream, which the specification does not fix"
+ROUNDED = "the expected zeros are what NumPy's transform rounds to, further from zero than the tolerance"
 BEYOND = {
+    "test_dft_inverse": ROUNDED, "test_dft_inverse_opset19": ROUNDED,
     "test_training_dropout": RANDOM, "test_training_dropout_default": RANDOM,
     "test_training_dropout_mask": RANDOM, "test_training_dropout_default_mask": RANDOM,
 }  # fmt: skip

@@ -12,6 +12,8 @@ CLAIMED = """
     TensorScatter CastLike BitCast QuantizeLinear DequantizeLinear DynamicQuantizeLinear MatMulInteger QLinearMatMul
     ConvInteger QLinearConv
     RNN GRU LSTM NonZero Compress Unique NonMaxSuppression
+    GridSample AffineGrid RoiAlign DeformConv Col2Im MaxUnpool DFT STFT MelWeightMatrix Det LinearAttention
+    CausalConvWithState
 """.split()
 
 # Element types of those operators; strings, sequences and complex numbers are not.

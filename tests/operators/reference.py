@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from scipy import special
 
-from tests.operators import by_data, indexing, quantized, recurrent, windows
+from tests.operators import by_data, indexing, quantized, recurrent, sampling, windows
 from tests.operators.sample import DTYPES, NARROW_FLOATS
 from tests.support.float64 import Erf, Gelu
 
@@ -232,6 +232,7 @@ OWN = {
     **quantized.OWN,
     **recurrent.OWN,
     **by_data.OWN,
+    **sampling.OWN,
 }  # fmt: skip
 
 

@@ -5,12 +5,12 @@ import zlib
 import numpy as np
 from onnx import helper
 
-from tests.operators import by_data, contraction, elementwise, indexing, quantized, recurrent, reference, shaping
+from tests.operators import by_data, contraction, elementwise, indexing, quantized, recurrent, reference, sampling, shaping
 from tests.operators.claimed import CLAIMED
 from tests.operators.sample import Draw
 from tests.support.backends import run_model
 
-FAMILIES = (elementwise, contraction, shaping, indexing, quantized, recurrent, by_data)
+FAMILIES = (elementwise, contraction, shaping, indexing, quantized, recurrent, by_data, sampling)
 GENERATORS = {op: generate for family in FAMILIES for op, generate in family.GENERATORS.items()}
 assert set(GENERATORS) == set(CLAIMED), set(GENERATORS) ^ set(CLAIMED)
 

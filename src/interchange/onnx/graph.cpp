@@ -167,8 +167,9 @@ class GraphImport {
     if (const FunctionProto* function = functions_.find(node))
       return call(scope, node, *function, inputs, attributes, place);
 
-    const OperatorRow& row = *find_operator(node.op_type());
-    const int64_t opset = scope.opsets.at("");
+    const std::string domain = domain_of(node.domain());
+    const OperatorRow& row = *find_operator(domain, node.op_type());
+    const int64_t opset = scope.opsets.at(domain);
     const int64_t version = *(std::upper_bound(row.versions.begin(), row.versions.end(), opset) - 1);
     const std::vector<std::string> outputs(node.output().begin(), node.output().end());
     NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place);

@@ -125,10 +125,11 @@ struct OperatorRow {
   void (*convert)(NodeImport&);
   // Tried first when every input's integers are known: computes them, or returns false.
   bool (*fold)(NodeImport&) = nullptr;
+  std::string_view domain = "";  // empty: ONNX's own
 };
 inline constexpr size_t any_number = 1u << 20;
 
-// The row of an operator of the default domain, or null.
-const OperatorRow* find_operator(std::string_view name);
+// The row of an operator, or null.
+const OperatorRow* find_operator(std::string_view domain, std::string_view name);
 
 }  // namespace lathe::onnx

@@ -16,18 +16,30 @@ using support::Diagnostics;
 using support::Result;
 using support::Status;
 
-const OperatorRow* find_operator(std::string_view name) {
-  static const std::unordered_map<std::string_view, const OperatorRow*> rows = [] {
-    std::unordered_map<std::string_view, const OperatorRow*> all;
+const OperatorRow* find_operator(std::string_view domain, std::string_view name) {
+  using Key = std::pair<std::string_view, std::string_view>;
+  static const std::map<Key, const OperatorRow*> rows = [] {
+    std::map<Key, const OperatorRow*> all;
     for (const auto table : operators::tables())
-      for (const OperatorRow& row : table) all[row.name] = &row;
+      for (const OperatorRow& row : table) all[{row.domain, row.name}] = &row;
     return all;
   }();
-  const auto it = rows.find(name);
+  const auto it = rows.find({domain, name});
   return it == rows.end() ? nullptr : it->second;
 }
 
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+
+namespace {
+
+bool is_known_domain(std::string_view domain) {
+  const auto tables = operators::tables();
+  return std::any_of(tables.begin(), tables.end(), [&](const auto& table) {
+    return std::any_of(table.begin(), table.end(), [&](const OperatorRow& row) { return row.domain == domain; });
+  });
+}
+
+}  // namespace
 
 Result<Opsets> read_opsets(const Model& model) {
   Opsets opsets;
@@ -36,9 +48,11 @@ Result<Opsets> read_opsets(const Model& model) {
     return Diagnostic{.code = codes::unsupported_opset, .place = model.place(), .message = std::move(message)};
   };
   const auto own = opsets.find("");
-  // A model may use its own functions only, which import what they need.
+  // A model may use its own functions only, which import what they need, or operators of other domains.
   if (own == opsets.end()) {
-    if (!model.proto->functions().empty() && !opsets.empty()) return opsets;
+    const bool has_others =
+        std::any_of(opsets.begin(), opsets.end(), [](const auto& entry) { return is_known_domain(entry.first); });
+    if (has_others || (!model.proto->functions().empty() && !opsets.empty())) return opsets;
     return refuse("the model imports no opset of ONNX's own operators, so their meaning is not fixed");
   }
   if (own->second < oldest_opset || own->second > newest_opset)
@@ -65,6 +79,9 @@ const FunctionProto* LocalFunctions::find(const NodeProto& node) const {
 }
 
 namespace {
+
+// Opsets of domains beside ONNX's own, in which what Lathe has of them did not change.
+constexpr int64_t newest_of_other_domains = 5;
 
 class OperatorCheck {
  public:
@@ -106,10 +123,11 @@ class OperatorCheck {
 
   void check(const NodeProto& node, int index, const Opsets& opsets) {
     const std::string domain = domain_of(node.domain());
-    const OperatorRow* row = domain.empty() ? find_operator(node.op_type()) : nullptr;
+    const OperatorRow* row = find_operator(domain, node.op_type());
     const auto opset = opsets.find(domain);
     const bool has_opset = opset != opsets.end();
-    if (row && has_opset && opset->second >= row->versions.front() && opset->second <= newest_opset) return;
+    const int64_t newest = domain.empty() ? newest_opset : newest_of_other_domains;
+    if (row && has_opset && opset->second >= row->versions.front() && opset->second <= newest) return;
     const auto [it, fresh] = unknown_.try_emplace(std::pair(domain, node.op_type()));
     ++it->second.count;
     if (!fresh) return;
@@ -126,7 +144,7 @@ class OperatorCheck {
     } else {
       it->second.code = codes::unsupported_opset;
       message = "the operator " + in_quotes(node.op_type()) + " is there in opsets " +
-                std::to_string(row->versions.front()) + " to " + std::to_string(newest_opset) + ", but opset " +
+                std::to_string(row->versions.front()) + " to " + std::to_string(newest) + ", but opset " +
                 std::to_string(opset->second) + " is imported";
     }
   }

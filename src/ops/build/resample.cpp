@@ -54,17 +54,16 @@ Expr nearest_index(Nearest mode, const Expr& at) {
   support::unreachable("a rounding without a case");
 }
 
-// The weight of an element at a distance: a triangle, or Keys' cubic ("Cubic convolution interpolation", 1981).
-Expr weight_at(const Resampling& how, const Expr& distance) {
+}  // namespace
+
+Expr interpolation_weight(Interpolation interpolation, double cubic_a, const Expr& distance) {
   const Expr d = ir::call(ir::intrinsic::abs, distance), zero = position(0), one = position(1);
-  if (how.interpolation == Interpolation::linear) return ir::max(one - d, zero);
-  const Expr a = position(how.cubic_a);
+  if (interpolation == Interpolation::linear) return ir::max(one - d, zero);
+  const Expr a = position(cubic_a);
   const Expr near = ((a + position(2)) * d - (a + position(3))) * d * d + one;
   const Expr far = ((a * d - a * position(5)) * d + a * position(8)) * d - a * position(4);
   return ir::select(d <= one, near, ir::select(d < position(2), far, zero));
 }
-
-}  // namespace
 
 Value resample(BlockBuilder& b, const Value& x, int64_t axis, const Expr& extent, const Value& scale,
                const Value& range, const Resampling& how) {
@@ -118,7 +117,7 @@ Value resample(BlockBuilder& b, const Value& x, int64_t axis, const Expr& extent
           const Expr k = element(i[0], i[1]);
           Expr distance = ir::cast(position_type, k) - positions(i[0]);
           if (how.antialias) distance = distance * ir::min(in[1]({}), position(1));
-          Expr weight = weight_at(how, distance);
+          Expr weight = interpolation_weight(how.interpolation, how.cubic_a, distance);
           if (how.exclude_outside) weight = ir::select(ir::logical_and(k >= 0, k <= last), weight, position(0));
           return weight;
         },

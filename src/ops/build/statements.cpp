@@ -1,0 +1,55 @@
+#include "ops/build/statements.h"
+
+namespace lathe::ops::build {
+
+tir::Stmt store(const ir::Buffer& buffer, Expr value, Indices at) {
+  return ir::make<tir::BufferStore>(buffer, std::move(value), std::move(at));
+}
+
+tir::Stmt when(const Expr& condition, tir::Stmt then, tir::Stmt otherwise) {
+  return ir::make<tir::IfThenElse>(condition, std::move(then), std::move(otherwise));
+}
+
+tir::Stmt loops_over(const Shape& extents, const Statement& body) {
+  std::vector<ir::Var> loops;
+  Indices at;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    loops.push_back(ir::var("s" + std::to_string(d)));
+    at.push_back(loops.back());
+  }
+  tir::Stmt nest = body(at);
+  for (size_t d = loops.size(); d-- > 0;)
+    nest = ir::make<tir::For>(loops[d], ir::int64(0), extents[d], tir::ForKind::serial, std::move(nest));
+  return nest;
+}
+
+tir::BufferRegion part_of_buffer(const ir::Buffer& buffer, const std::vector<std::optional<Expr>>& at) {
+  std::vector<ir::Range> ranges;
+  for (size_t d = 0; d < buffer->shape.size(); ++d)
+    ranges.push_back(d < at.size() && at[d] ? ir::Range{*at[d], ir::int64(1)}
+                                            : ir::Range{ir::int64(0), buffer->shape[d]});
+  return ir::make<tir::BufferRegionNode>(buffer, std::move(ranges));
+}
+
+tir::Stmt block_over(const Shape& extents, const std::string& name,
+                     const std::function<Regions(const Indices&)>& regions, const Statement& body) {
+  std::vector<ir::IterVar> iters;
+  std::vector<ir::Var> loops;
+  Indices values, at;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    loops.push_back(ir::var("i" + std::to_string(d)));
+    iters.push_back(ir::make<ir::IterVarNode>(ir::Range{ir::int64(0), extents[d]}, ir::var("v" + std::to_string(d)),
+                                              ir::IterType::spatial));
+    values.push_back(loops.back());
+    at.push_back(iters.back()->var);
+  }
+  Regions touched = regions(at);
+  auto block = ir::make<tir::Block>(iters, Buffers{}, std::vector<tir::MatchBufferRegion>{}, std::move(touched.reads),
+                                    std::move(touched.writes), name, tir::Stmt{}, body(at));
+  tir::Stmt nest = ir::make<tir::BlockRealize>(values, ir::boolean(true), block);
+  for (size_t d = loops.size(); d-- > 0;)
+    nest = ir::make<tir::For>(loops[d], ir::int64(0), extents[d], tir::ForKind::serial, std::move(nest));
+  return nest;
+}
+
+}  // namespace lathe::ops::build

@@ -1,0 +1,26 @@
+// What tensor programs with steps are made of: stores, loops, and blocks over what is independent.
+#pragma once
+
+#include "ops/build.h"
+
+namespace lathe::ops::build {
+
+using Buffers = std::vector<ir::Buffer>;
+using Statement = std::function<tir::Stmt(const Indices&)>;
+
+tir::Stmt store(const ir::Buffer& buffer, Expr value, Indices at);
+tir::Stmt when(const Expr& condition, tir::Stmt then, tir::Stmt otherwise = {});
+// Loops over `extents`, one inside the other, in row-major order.
+tir::Stmt loops_over(const Shape& extents, const Statement& body);
+
+// The region of one instance: the point along what the block iterates, all of the rest.
+tir::BufferRegion part_of_buffer(const ir::Buffer& buffer, const std::vector<std::optional<Expr>>& at);
+
+// A block over `extents`; `body` gets its variables, `regions` its reads and writes.
+struct Regions {
+  std::vector<tir::BufferRegion> reads, writes;
+};
+tir::Stmt block_over(const Shape& extents, const std::string& name,
+                     const std::function<Regions(const Indices&)>& regions, const Statement& body);
+
+}  // namespace lathe::ops::build
