@@ -11,6 +11,7 @@ import pytest
 
 from tests.accuracy.measure import assert_accurate
 from tests.models import MODELS, input_for
+from tests.models.light import LIGHT, NARROW, light
 from tests.support.command import run_command
 from tests.support.float64 import reference_outputs, relative_error
 from tests.support.worker import Worker
@@ -61,10 +62,10 @@ def test_full_size(backend, torch_references, name, batch):
     assert_accurate(backend, model, batch, torch_references, name)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, *LIGHT])
 def test_the_two_references_agree(torch_references, name):
     """PyTorch and the reference evaluator, both in float64, at the small size."""
-    model = MODELS[name](batch=2)
+    model = light(name, 2, narrow=NARROW[name]) if name in LIGHT else MODELS[name](batch=2)
     feeds = input_for(model, 2, 5)
     ((wanted,),) = torch_references(model, [feeds])
     assert relative_error(wanted, reference_outputs(model, feeds)[0]) < 1e-12

@@ -9,6 +9,7 @@ from onnx.reference import ReferenceEvaluator
 
 from tests.accuracy.measure import assert_accurate
 from tests.models import IMAGE_MODELS, MODELS, input_for
+from tests.models.light import LIGHT, NARROW, light
 from tests.support import paths
 from tests.support.backends import run_model
 from tests.support.float64 import reference_outputs, relative_error, to_float64
@@ -23,6 +24,11 @@ def test_fixed_batch(backend, name, batch):
 @pytest.mark.parametrize("name", ["digits", "mlp", "transformer", "efficientnet", "unet", "vit", "tcn"])
 def test_symbolic_batch(backend, name):
     assert_accurate(backend, MODELS[name](), (1, 3), describe=name)
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_light_models_of_few_channels(backend, name):
+    assert_accurate(backend, light(name, narrow=NARROW[name]), (1, 3), describe=name)
 
 
 @pytest.mark.parametrize("name", IMAGE_MODELS)
