@@ -160,7 +160,8 @@ def stft(d):
     # Half a spectrum is that of a real signal.
     attributes = {"onesided": d.integer(0, 1) if signal.shape[2] == 1 else 0}
     constants = {i for i in (1, 3) if d.chance(0.6) and (i == 1 or frame is not None)}
-    return of_known_parts(d.sample([signal, step, window, frame], attributes=attributes, constants=constants, terms=225))
+    inputs = [signal, step, window, frame]
+    return of_known_parts(d.sample(inputs, attributes=attributes, constants=constants, terms=225))
 
 
 def mel_weight_matrix(d):

@@ -5,7 +5,9 @@ import zlib
 import numpy as np
 from onnx import helper
 
-from tests.operators import by_data, contraction, elementwise, indexing, quantized, recurrent, reference, sampling, shaping
+from tests.operators import (
+    by_data, contraction, elementwise, indexing, quantized, recurrent, reference, sampling, shaping,
+)  # fmt: skip
 from tests.operators.claimed import CLAIMED
 from tests.operators.sample import Draw
 from tests.support.backends import run_model

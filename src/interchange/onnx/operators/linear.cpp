@@ -122,10 +122,15 @@ void conv_transpose(NodeImport& c) {
   c.set(y);
 }
 
+void determinant(NodeImport& c) {
+  if (c.rank(0) < 2) c.fail(codes::wrong_node, "Det takes matrices, but its input has fewer than two dimensions");
+  c.set(ops::build::determinant(c.builder(), c.input(0)));
+}
+
 const OperatorRow linear_rows[] = {
     {"MatMul", {1, 9, 13}, 2, 2, 1, matmul},    {"Gemm", {6, 7, 9, 11, 13}, 2, 3, 1, gemm},
     {"Conv", {1, 11, 22}, 2, 3, 1, conv},       {"ConvTranspose", {1, 11, 22}, 2, 3, 1, conv_transpose},
-    {"Einsum", {12}, 1, any_number, 1, einsum},
+    {"Einsum", {12}, 1, any_number, 1, einsum}, {"Det", {11, 22}, 1, 1, 1, determinant},
 };
 
 }  // namespace
