@@ -1,5 +1,6 @@
 """The parts of `./dev test` and `./dev check --full`, as rows: what each runs, in order."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Callable
 
 from . import build, setup
+from .runner import state_key
 from .setup import ROOT
 
 # Rooms that read what others wrote, and the IR: their tests run under the sanitizers in ./dev test.
@@ -23,6 +25,7 @@ SANITIZER_OPTIONS = {
 }
 FUZZ_SECONDS_IN_TEST = 5
 FUZZ_SECONDS_IN_CHECK = 60
+RANDOM_GRAPHS = 5000
 
 
 @dataclass
@@ -155,6 +158,17 @@ def walks():
     call(test, "--gtest_filter=primitives.*", cwd=build.folder("dev"), env=dict(os.environ, LATHE_LONG_WALKS="0"))
 
 
+def random_graphs():
+    """Graphs that were compared in this very state of the tree are not compared again."""
+    build.build("dev", ["product"])
+    kept = build.folder("dev") / "random-graphs" / f"{hashlib.sha256(state_key().encode()).hexdigest()[:16]}.jsonl"
+    kept.parent.mkdir(exist_ok=True)
+    call(
+        python(), "-W", "ignore", "-m", "tests.random_graphs", "--count", RANDOM_GRAPHS, "--kept", kept,
+        env=environment(PYTHONPATH="python"),
+    )  # fmt: skip
+
+
 def seeded_faults():
     call(python(), "-m", "scripts.seeded_faults", env=environment())
 
@@ -192,6 +206,9 @@ TEST_PARTS = [
 CHECK_PARTS = [
     *[part for part in TEST_PARTS if part.name not in ("python", "sanitized", "fuzz")],
     Part("python-full", full_python_tests, "all Python tests, PyTorch as the reference at full size"),
+    Part(
+        "random-graphs", random_graphs, f"{RANDOM_GRAPHS} random graphs, compiled, interpreted and by two other engines"
+    ),
     Part("proofs", proofs, "every simplifier rule proved anew"),
     Part("walks", walks, "ten thousand steps of random schedules, by the interpreter"),
     Part("sanitized-all", sanitized_everything, "all C++ tests, address and undefined behaviour"),

@@ -23,10 +23,12 @@ def compile_lathe(model, **options):
     return run
 
 
-def onnxruntime_session(model, threads=1):
+def onnxruntime_session(model, threads=1, optimised=True):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4

@@ -1,0 +1,103 @@
+"""Differences that are not Lathe's: each row says of a party that is no part of Lathe, and a node, why its answer is
+none to go by. A difference under no row fails the run, and so does one of Lathe's own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.operators import reference
+
+
+@dataclass
+class Explanation:
+    party: str
+    ops: tuple
+    holds: Callable  # of the node and the dtypes and shapes it reads: whether the row is about it
+    reason: str
+    section: str  # of the specification
+    test: str  # that holds Lathe to what is right
+
+
+def always(attributes, arrays):
+    return True
+
+
+def empty(attributes, arrays):
+    return any(a is not None and a.size == 0 for a in arrays)
+
+
+def scalar(attributes, arrays):
+    return arrays[0].ndim == 0
+
+
+def integer(attributes, arrays):
+    return arrays[0].dtype.kind in "iu"
+
+
+def clipped(attributes, arrays):
+    return "clip" in attributes
+
+
+def backwards(attributes, arrays):
+    return len(arrays) > 4 and arrays[4] is not None and (arrays[4] < 0).any()
+
+
+def outside(attributes, arrays):
+    depth = int(arrays[1])
+    return bool(((arrays[0] < -depth) | (arrays[0] >= depth)).any())
+
+
+RECURRENT = ("RNN", "GRU", "LSTM")
+SUITE = "tests/operators/test_operators.py"
+ROWS = [
+    Explanation(
+        "evaluator", tuple(reference.OWN), always, "is no reference for the operator: tests/operators/reference.py "
+        "says why in the operator's row", "the operator's own", SUITE,
+    ),
+    Explanation(
+        "evaluator", ("OneHot",), outside, "takes indices that are out of range modulo the depth",
+        "OneHot, inputs: indices", "tests/random_graphs/test_random_graphs.py",
+    ),
+    Explanation(
+        "evaluator", ("HardSwish", "Gelu", "Erf", "LRN", "BatchNormalization", "Conv", "AveragePool", "MaxPool"),
+        always,
+        "has mistakes or rounds to float32: tests/support/float64.py says which", "the operator's own", SUITE,
+    ),
+    Explanation(
+        "onnxruntime", RECURRENT, empty, "gives zeros for the last state of no steps, or dies", "LSTM, outputs: Y_h",
+        SUITE,
+    ),
+    Explanation(
+        "onnxruntime", ("LSTM",), clipped, "does not clip what the activation h reads", "LSTM, attributes: clip", SUITE,
+    ),
+    Explanation(
+        "onnxruntime", ("NonZero",), scalar, "gives a scalar one row of indices, and not none", "NonZero, summary",
+        SUITE,
+    ),
+    Explanation(
+        "onnxruntime", ("ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceSum", "ReduceProd", "ReduceLogSumExp"), empty,
+        "loses axes of a reduction of nothing", "ReduceSumSquare, attributes: keepdims", SUITE,
+    ),
+    Explanation(
+        "onnxruntime", ("QLinearMatMul", "MatMulInteger", "ConvInteger"), empty, "leaves products of nothing unwritten",
+        "QLinearMatMul, summary: as numpy.matmul", SUITE,
+    ),
+    Explanation(
+        "onnxruntime", ("Slice",), backwards, "keeps an element where a step backwards starts before the first",
+        "Slice, summary: clamping", SUITE,
+    ),
+]  # fmt: skip
+# Not asked at all, because the process dies of it.
+DEADLY = {("onnxruntime", op): empty for op in RECURRENT}
+
+
+def is_deadly(party, op, arrays):
+    return (party, op) in DEADLY and DEADLY[party, op]({}, arrays)
+
+
+def explanation(party, node, arrays):
+    """The row that explains why `party` differs at this node, or None. `arrays`: what the node reads, or None."""
+    attributes = {a.name: a for a in node.attribute}
+    for row in ROWS:
+        if party == row.party and node.op_type in row.ops and row.holds(attributes, arrays):
+            return row
+    return None

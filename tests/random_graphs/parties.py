@@ -1,0 +1,81 @@
+"""Who runs a graph. Each is a function of the model and its inputs that gives the outputs; NoAnswer where a party that
+is no part of Lathe lacks an operator or a dtype."""
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from tests.support.backends import onnxruntime_session
+
+# Rows of the pipeline without which a model still compiles.
+OPTIONAL_PASSES = [
+    "simplify_algebra", "fold_batch_norm", "fold_constants", "eliminate_common_subexpressions", "merge_padding",
+    "convert_layout", "fold_layout", "pack_weights", "fold_packing", "eliminate_dead_code", "fuse_ops",
+    "schedule_functions", "compact_buffers", "simplify", "partition_loops", "simplify_partitions", "vectorize_loops",
+    "unroll_loops", "simplify_vectors", "nest_parallel",
+]  # fmt: skip
+
+
+class NoAnswer(Exception):
+    pass
+
+
+def lathe(**options):
+    def run(model, feeds):
+        import lathe
+
+        executable = lathe.compile(model, cache=False, compile_threads=1, verify=True, **options)
+        made = executable(*[feeds[i.name] for i in model.graph.input])
+        return list(made) if isinstance(made, tuple) else [made]
+
+    return run
+
+
+def onnxruntime(model, feeds):
+    """Without its optimisations, so that what one node does wrong is seen in that node alone."""
+    try:
+        return onnxruntime_session(model, optimised=False).run(None, feeds)
+    except Exception as error:  # noqa: BLE001 (it lacks kernels for many dtypes)
+        raise NoAnswer(str(error)) from None
+
+
+def evaluator(model, feeds):
+    try:
+        return ReferenceEvaluator(model).run(None, feeds)
+    except Exception as error:  # noqa: BLE001
+        raise NoAnswer(str(error)) from None
+
+
+PARTIES = {
+    "optimised": lathe(threads=2),
+    "unoptimised": lathe(threads=1, disabled_passes=OPTIONAL_PASSES),
+    "interpreter": lathe(target="interp"),
+    "onnxruntime": onnxruntime,
+    "evaluator": evaluator,
+}
+OURS = ("optimised", "unoptimised", "interpreter")
+
+
+def answer(party, model, feeds):
+    return [np.asarray(y) for y in PARTIES[party](model, feeds)]
+
+
+def shared_opset(model):
+    (opset,) = [o.version for o in model.opset_import if o.domain == ""]
+    return opset
+
+
+def one_node(model, index, values):
+    """The node number `index` of a model alone, with what it reads as inputs. `values`: arrays by name."""
+    node = model.graph.node[index]
+    names = [name for name in dict.fromkeys(node.input) if name]
+    known = {w.name for w in model.graph.initializer}
+    info = onnx.helper.make_tensor_value_info
+    element = onnx.helper.np_dtype_to_tensor_dtype
+    inputs = [info(n, element(values[n].dtype), values[n].shape) for n in names if n not in known]
+    outputs = [info(n, element(values[n].dtype), [None] * values[n].ndim) for n in node.output]
+    weights = [w for w in model.graph.initializer if w.name in names]
+    graph = onnx.helper.make_graph([node], "one_node", inputs, outputs, weights)
+    made = onnx.helper.make_model(graph, opset_imports=model.opset_import)
+    made.ir_version = model.ir_version
+    return made, {n: values[n] for n in names if n not in known}
