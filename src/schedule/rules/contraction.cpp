@@ -2,6 +2,7 @@
 
 #include "ir/visit.h"
 #include "schedule/codes.h"
+#include "schedule/rules/tile_model.h"
 
 namespace lathe::schedule {
 
@@ -98,6 +99,7 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
       found.batch.insert(found.batch.begin(), i);
     else
       found.between.insert(found.between.begin(), i);
+    if (found.between.size() == 1 && found.between[0] == i) found.shares_weights = in_first.uses && !in_second.uses;
   }
   // An outermost axis of the first tensor alone (a batch of images) stays outermost: weights are read again for each.
   if (!found.between.empty() && found.between.front() == 0 && found.between.size() > 1) {
@@ -106,6 +108,7 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
   }
   for (const Access* access : {first, second})
     for (const Range& range : access->region) found.windows = found.windows || linear(range.min).terms.size() > 1;
+  found.first = first->buffer;
   found.weights = second->buffer;
   if (found.windows && !found.row) return declined("reads windows, and no axis of its output shares weights");
   // Reduce loops in the order of the weights' memory, so that they stream; those that run once innermost, where they
@@ -121,16 +124,12 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
 
 namespace {
 
-// How much of the weights is asked for ahead. Those that the nearest cache holds are there already, and those of a few
-// rows come no faster than they are used: none (0). Else those of the next cut of the lanes (1), which come from far
-// away; and where one cut is too large for the nearest cache, those of the next step too (2).
-int64_t weights_ahead(const TilePlan& plan, const Contraction& found, const Work& work, const target::Target& target) {
-  const int64_t element = found.weights->dtype.storage_bits() / 8, near = target.cache_bytes(1, 32 << 10);
-  int64_t all = element, cut = element * plan.lanes * plan.vectors;
-  for (const Expr& extent : found.weights->shape) all *= as_int(extent).value_or(1);
-  for (const size_t i : found.reduce) cut *= as_int(work.loops[i]->extent).value_or(1);
-  if (all <= near || plan.rows < 4) return 0;
-  return 2 * cut > near ? 2 : 1;
+// The heights to choose from.
+std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows) {
+  std::vector<int64_t> choices;
+  for (int64_t r = 1; r <= most; ++r)
+    if (!rows || r <= std::max<int64_t>(*rows, 1)) choices.push_back(r);
+  return choices;
 }
 
 }  // namespace
@@ -168,25 +167,24 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     if (v == 1 || (width && v * plan.lanes <= *width)) choices.push_back(v);
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, rule, "vectors", choices, vectors))));
 
-  int64_t rows = std::min<int64_t>(rows_for(plan.vectors), 14);
-  const int64_t most_rows = rows;
-  if (height && *height > 0) {
-    if (*height <= rows) {
-      rows = *height;
-    } else {
-      const int64_t divisor = largest_divisor(*height, rows);
-      const int64_t tiles = (*height + rows - 1) / rows;
-      // A divisor avoids a second body, unless it leaves too many registers idle.
-      rows = divisor * 3 >= rows * 2 ? divisor : (*height + tiles - 1) / tiles;
-    }
+  const int64_t most_rows = std::min<int64_t>(rows_for(plan.vectors), 14);
+  plan.rows = TRY(schedule.get(
+      TRY(decide(schedule, context, rule, "rows", up_to(most_rows, height), equal_tiles(height, most_rows)))));
+  // Short rows: several of them share the weights.
+  if (!found.between.empty() && found.shares_weights && height && plan.rows == *height && 2 * plan.rows <= most_rows) {
+    const auto count = as_int(work.loops[found.between.back()]->extent);
+    const int64_t most = most_rows / plan.rows;
+    plan.tall =
+        TRY(schedule.get(TRY(decide(schedule, context, rule, "tall", up_to(most, count), equal_tiles(count, most)))));
   }
-  choices.clear();
-  for (int64_t r = 1; r <= most_rows; ++r)
-    if (!height || r <= std::max<int64_t>(*height, 1)) choices.push_back(r);
-  plan.rows = TRY(schedule.get(TRY(decide(schedule, context, rule, "rows", choices, rows))));
+  const TileWork tiles = tile_work(schedule.function(), work, found, plan);
+  if (found.row) {
+    const int64_t first = rows_go_first(tiles, context.target) ? 1 : 0;
+    plan.rows_first = 1 == TRY(schedule.get(TRY(decide(schedule, context, rule, "rows_first", {0, 1}, first))));
+  }
   plan.steps = TRY(schedule.get(TRY(decide(schedule, context, rule, "steps", {1, 2, 4}, 4))));
   plan.prefetch = TRY(schedule.get(
-      TRY(decide(schedule, context, rule, "prefetch", {0, 1, 2}, weights_ahead(plan, found, work, context.target)))));
+      TRY(decide(schedule, context, rule, "prefetch", {0, 1, 2}, weights_ahead(plan, tiles, context.target)))));
   plan.weights = found.weights;
   return plan;
 }

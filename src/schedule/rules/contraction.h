@@ -12,8 +12,9 @@ struct Contraction {
   std::optional<size_t> row;    // spatial: in the first tensor only
   std::vector<size_t> batch;    // spatial, in both
   std::vector<size_t> between;  // spatial, the others of the first tensor, and of the second
+  bool shares_weights = false;  // the innermost of `between` walks the first tensor alone
   std::vector<size_t> reduce;   // in the order of the second tensor's memory
-  Buffer weights;               // the second tensor
+  Buffer first, weights;        // the first tensor, and the second
   int64_t packed = 0;           // the weights' innermost dimension holds this many lanes; 0: plain
   bool windows = false;         // the first tensor is read at sums of variables
 };

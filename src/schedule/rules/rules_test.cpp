@@ -58,8 +58,10 @@ std::string compare(const Function& before, const Function& after, uint64_t seed
 // Schedules by the rules; says which rule took it, checks the meaning before and after lowering, and that the printed
 // trace replays to the same program.
 std::string scheduled(const Function& f, const target::Target& target, double tolerance = 0,
-                      const std::map<std::string, int64_t>& symbols = {}) {
-  AnalyticDecider decider;
+                      const std::map<std::string, int64_t>& symbols = {},
+                      const std::map<std::string, int64_t>& decisions = {}) {
+  AnalyticDecider model;
+  TableDecider decider(decisions, model);
   std::vector<std::string> declined;
   ir::PassContext context;
   std::string taken = "none";
@@ -160,6 +162,41 @@ TEST(gemm, takes_rows_that_are_not_known) {
         << rows << last_remarks;
 }
 
+TEST(gemm, takes_the_rows_outside_the_lanes) {
+  const std::map<std::string, int64_t> rows_first{{"gemm.rows_first", 1}, {"gemm.prefetch", 2}};
+  for (const auto& [bits, registers] : machines)
+    for (const auto& [m, n, k] :
+         std::vector<std::array<int64_t, 3>>{{28, 64, 8}, {17, 35, 4}, {14, 70, 16}, {30, 16, 5}, {13, 40, 1024}})
+      EXPECT_EQ(scheduled(testing::dense(int64(m), int64(n), int64(k)), machine(bits, registers), 0, {}, rows_first),
+                "gemm")
+          << last_remarks << bits << " bits, " << m << "x" << n << "x" << k;
+  const Var m = ir::size_var("m");
+  for (const int64_t rows : {0, 1, 14, 30})
+    EXPECT_EQ(scheduled(testing::matmul(m, int64(48), int64(5)), machine(512, 32), 0, {{"m", rows}}, rows_first),
+              "gemm")
+        << rows << last_remarks;
+}
+
+TEST(gemm, puts_outside_what_is_read_again_from_nearer) {
+  const auto rows_first = [](int64_t m, int64_t n, int64_t k) {
+    AnalyticDecider decider;
+    target::Target target = machine(512, 32);
+    const Schedule start = Schedule::create(testing::matmul(int64(m), int64(n), int64(k))).value_or_throw();
+    std::string decided;
+    ir::PassContext context;
+    context.on_remark = [&](const ir::Remark& remark) {
+      if (remark.taken) decided = remark.text;
+    };
+    schedule_function(start, target, decider, context);
+    return decided.find("rows_first=1") != std::string::npos;
+  };
+  EXPECT_TRUE(rows_first(3136, 256, 64)) << "64 KB of weights, 3 MB written";
+  EXPECT_TRUE(rows_first(12544, 96, 16)) << "6 KB of weights, 5 MB written";
+  EXPECT_FALSE(rows_first(49, 2048, 512)) << "4 MB of weights, 100 KB of rows";
+  EXPECT_FALSE(rows_first(128, 3072, 768)) << "9 MB of weights, 400 KB of rows";
+  EXPECT_FALSE(rows_first(3136, 32, 64)) << "one cut of the lanes";
+}
+
 TEST(conv, tiles_every_shape) {
   int64_t number = 0;
   for (const auto& [bits, registers] : machines)
@@ -175,6 +212,18 @@ TEST(conv, tiles_every_shape) {
               << bits << " bits, lanes " << lanes << ", width " << width << ", filters " << filters << ": " << taken
               << last_remarks;
         }
+}
+
+TEST(conv, shares_weights_among_short_rows) {
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t height : {1, 4, 5})
+      for (const int64_t rows_first : {0, 1}) {
+        const ConvShape shape{2, 2, height, 3, 33, 3, 1, 1, 16, height % 2 == 0, false};
+        EXPECT_EQ(scheduled(testing::conv2d(shape), machine(bits, registers), 1e-5, {},
+                            {{"conv.tall", 2}, {"conv.rows_first", rows_first}}),
+                  "conv")
+            << bits << " bits, " << height << " rows" << last_remarks;
+      }
 }
 
 TEST(pool, tiles_depthwise_convolutions) {
@@ -301,7 +350,7 @@ TEST(rules, say_what_they_decided) {
   ir::IRModule module;
   module.set("product", testing::matmul(int64(28), int64(64), int64(64)));
   ASSERT_TRUE(schedule_functions(module, machine(512, 32), decider, context).ok());
-  EXPECT_EQ(decisions, std::vector<std::string>{"gemm: lanes=16 vectors=2 rows=14 steps=4 prefetch=0"});
+  EXPECT_EQ(decisions, std::vector<std::string>{"gemm: lanes=16 vectors=2 rows=14 rows_first=0 steps=4 prefetch=0"});
 }
 
 // The steps of a recurrent cell; with `ragged`, backwards over sequences of lengths of their own.

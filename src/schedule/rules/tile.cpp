@@ -23,6 +23,12 @@ void try_parallel(Schedule& schedule, const std::vector<LoopRV>& loops) {
   if (fused.ok() && attempt.parallel(*fused)) schedule = std::move(attempt);
 }
 
+// A tile's worth of the nest: the block that sums, and how many tiles of this kind run for one cut of the lanes.
+struct Leaf {
+  BlockRV block;
+  int64_t tiles = 1;
+};
+
 // The nest of a reduction while it is cut into tiles.
 class TileNest {
  public:
@@ -31,21 +37,42 @@ class TileNest {
 
   Status run() {
     const BlockRV block = TRY(schedule_.get_block(plan_.block));
+    TRY(put_in_order(block));
     TRY(look(block));
-    TRY(put_in_order());
     // An epilogue that the plan divides exactly takes the tile straight from its registers; another one is cut first.
-    if (!epilogue_.empty() && !exact_)
-      behind_ = TRY(cut_epilogue(schedule_, plan_, epilogue_, written_, lane_dimension_, row_dimension_));
-    const std::vector<Part> lanes = TRY(lane_parts(schedule_, block, lane_, plan_));
-    std::vector<BlockRV> blocks;
-    for (size_t l = 0; l < lanes.size(); ++l) blocks.push_back(TRY(tile_lanes(lanes[l], l)));
-    return share_among_threads(blocks);
+    if (!epilogue_.empty() && !exact_) behind_ = TRY(cut_epilogue(schedule_, plan_, epilogue_, written_, axes_));
+    parts_.resize(axes_.size(), 1);
+    TRY(cut(block, 0));
+    return share_among_threads();
   }
 
  private:
-  // Notes what the nest looks like before anything moves.
+  // Batch, then lanes, what runs between and rows (or these first and the lanes last), then the sums.
+  Status put_in_order(BlockRV block) {
+    const std::vector<LoopRV> loops = TRY(schedule_.get_loops(block));
+    std::vector<size_t> order = plan_.batch;
+    const auto add = [&](TileAxis::Kind kind, size_t loop) {
+      axes_.push_back({kind, plan_.outer + order.size()});
+      order.push_back(loop);
+    };
+    if (!plan_.rows_first) add(TileAxis::lanes, plan_.lane);
+    for (const size_t loop : plan_.between)
+      if (plan_.tall > 1 && loop == plan_.between.back())
+        add(TileAxis::tall, loop);
+      else
+        order.push_back(loop);
+    if (plan_.row) add(TileAxis::rows, *plan_.row);
+    if (plan_.rows_first) add(TileAxis::lanes, plan_.lane);
+    first_sum_ = plan_.outer + order.size();
+    order.insert(order.end(), plan_.reduce.begin(), plan_.reduce.end());
+    std::vector<LoopRV> ordered;
+    for (const size_t position : order) ordered.push_back(loops.at(position));
+    if (ordered.size() > 1) TRY(schedule_.reorder(ordered));
+    return support::success();
+  }
+
+  // Notes what the nest looks like before it is cut.
   Status look(BlockRV block) {
-    loops_ = TRY(schedule_.get_loops(block));
     const Ref<Block> node = TRY(schedule_.get(block));
     const auto* store = node->body.as<BufferStore>();
     if (!store) return refuse(codes::not_inlinable, fmt::format("{} is not one store", name_of(*node)));
@@ -53,121 +80,113 @@ class TileNest {
     rank_ = store->indices.size();
     std::vector<Ref<For>> kept;
     std::vector<const For*> nodes;
-    for (const LoopRV& loop : loops_) nodes.push_back(kept.emplace_back(TRY(schedule_.get(loop))).get());
+    for (const LoopRV& loop : TRY(schedule_.get_loops(block)))
+      nodes.push_back(kept.emplace_back(TRY(schedule_.get(loop))).get());
     const auto total = constant_product({nodes.begin() + static_cast<ptrdiff_t>(plan_.outer), nodes.end()});
     enough_ = !total || *total >= 8 * parallel_work;
-    const auto width = as_int(nodes.at(plan_.lane)->extent);
-    const auto height = plan_.row ? as_int(nodes.at(*plan_.row)->extent) : std::optional<int64_t>(1);
-    exact_ = width && height && *height % plan_.rows == 0 && *width % (plan_.lanes * plan_.vectors) == 0;
-    lane_dimension_ = dimension_of(schedule_.function(), plan_.block, *nodes[plan_.lane]);
-    row_dimension_ = plan_.row ? dimension_of(schedule_.function(), plan_.block, *nodes[*plan_.row]) : rank_;
-    return support::success();
-  }
-
-  // Batch, lanes, what runs between, rows, sums.
-  Status put_in_order() {
-    lane_ = loops_[plan_.lane];
-    std::vector<size_t> order = plan_.batch;
-    order.push_back(plan_.lane);
-    order.insert(order.end(), plan_.between.begin(), plan_.between.end());
-    if (plan_.row) order.push_back(*plan_.row);
-    order.insert(order.end(), plan_.reduce.begin(), plan_.reduce.end());
-    std::vector<LoopRV> loops;
-    for (const size_t position : order) loops.push_back(loops_.at(position));
-    if (loops.size() > 1) TRY(schedule_.reorder(loops));
-    return support::success();
-  }
-
-  // One part of the lanes, cut into vectors, and its rows into tiles. Gives the block of its first tile.
-  Result<BlockRV> tile_lanes(const Part& lane, size_t number) {
-    const std::vector<LoopRV> own = TRY(schedule_.get_loops(lane.block));
-    const size_t start = own.size() - (loops_.size() - plan_.outer - plan_.batch.size());
-    const std::vector<LoopRV> below(own.begin() + static_cast<ptrdiff_t>(start) + 1, own.end());
-    const std::vector<LoopRV> cut =
-        TRY(schedule_.split(own[start], {Factor(), Factor(lane.vectors), Factor(lane.size)}));
-    std::vector<LoopRV> order = below;
-    order.insert(order.end(), {cut[1], cut[2]});
-    TRY(schedule_.reorder(order));
-    std::vector<Part> rows{{lane.block, cut[0], 0, 1}}, rows_behind;
-    if (plan_.row) rows = TRY(row_parts(schedule_, lane.block, below[plan_.between.size()], plan_));
-    if (behind_) {
-      const BlockRV block = behind_->lanes.at(number).block;
-      rows_behind.push_back({block, cut[0], 0, 1});
-      if (behind_->row)
-        rows_behind = TRY(row_parts(schedule_, block, TRY(schedule_.get_loops(block)).at(*behind_->row), plan_));
+    exact_ = true;
+    for (TileAxis& axis : axes_) {
+      const For& loop = *nodes.at(axis.position);
+      const auto extent = as_int(loop.extent);
+      exact_ = exact_ && extent && *extent % axis.size(plan_) == 0;
+      axis.dimension = dimension_of(schedule_.function(), plan_.block, loop);
+      if (axis.kind == TileAxis::lanes) lane_dimension_ = axis.dimension;
     }
-    std::vector<int64_t> tiles;
-    for (const Part& part : rows)
-      tiles.push_back(plan_.row ? as_int(TRY(schedule_.get(part.loop))->extent).value_or(0) / part.size : 1);
-    std::vector<BlockRV> summing;
-    for (size_t r = 0; r < rows.size(); ++r)
-      summing.push_back(
-          TRY(tile_rows(rows[r], lane.size, behind_ ? std::optional(rows_behind.at(r).block) : std::nullopt)));
-    if (plan_.weights && plan_.prefetch) TRY(ask_ahead(cut[0], tiles, summing));
-    return rows[0].block;
+    return support::success();
+  }
+
+  // Cuts the loops of the axes from number `k` on: in parts whose tiles divide them, each part into tiles, what is
+  // inside a tile innermost. Gives the tiles that this comes to.
+  Result<std::vector<Leaf>> cut(BlockRV block, size_t k) {
+    if (k == axes_.size()) return std::vector<Leaf>{{TRY(finish(block)), 1}};
+    const TileAxis& axis = axes_[k];
+    const LoopRV loop = TRY(schedule_.get_loops(block)).at(axis.position);
+    const std::vector<Part> parts = TRY(axis_parts(schedule_, block, loop, axis, plan_));
+    parts_[k] = std::max(parts_[k], parts.size());
+    std::vector<Leaf> all;
+    for (const Part& part : parts) {
+      const auto extent = as_int(TRY(schedule_.get(part.loop))->extent);
+      std::vector<LoopRV> order = TRY(schedule_.get_loops(part.block));
+      order.erase(order.begin(), order.begin() + static_cast<ptrdiff_t>(axis.position) + 1);
+      std::vector<Factor> factors{Factor(), Factor(part.size)};
+      if (axis.kind == TileAxis::lanes) factors.insert(factors.begin() + 1, Factor(part.vectors));
+      const std::vector<LoopRV> pieces = TRY(schedule_.split(part.loop, factors));
+      order.insert(order.end(), pieces.begin() + 1, pieces.end());
+      if (order.size() > 1) TRY(schedule_.reorder(order));
+      std::vector<Leaf> own = TRY(cut(part.block, k + 1));
+      if (axis.kind == TileAxis::lanes)
+        TRY(ask_ahead(pieces[0], own));
+      else
+        for (Leaf& leaf : own) leaf.tiles *= extent.value_or(0) / part.size;
+      if (k == 0) firsts_.push_back(own.at(0).block);
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    return all;
   }
 
   // While one cut of the lanes is computed, the next one's weights come nearer: a share with each step of the innermost
-  // sums, the parts of the rows in proportion to their tiles. Weights that are no one piece of memory are left alone.
-  Status ask_ahead(LoopRV lane, const std::vector<int64_t>& tiles, const std::vector<BlockRV>& summing) {
-    if (as_int(TRY(schedule_.get(lane))->extent).value_or(0) < 2) return support::success();
-    const int64_t all = std::accumulate(tiles.begin(), tiles.end(), int64_t{0});
+  // sums, the parts of the rows in proportion to their tiles. Where the rows are outermost the weights are near
+  // already, and only the next step's are asked for. Weights that are no one piece of memory are left alone.
+  Status ask_ahead(LoopRV lane, const std::vector<Leaf>& leaves) {
+    if (!plan_.weights || plan_.prefetch == 0) return support::success();
+    if (as_int(TRY(schedule_.get(lane))->extent).value_or(0) < 2 && !plan_.rows_first) return support::success();
+    int64_t all = 0, done = 0;
+    for (const Leaf& leaf : leaves) all += leaf.tiles;
     Schedule attempt = schedule_;
-    int64_t done = 0;
-    for (size_t r = 0; r < tiles.size(); ++r) {
-      const Ref<Block> block = TRY(attempt.get(summing[r]));
+    for (const Leaf& leaf : leaves) {
+      const Ref<Block> block = TRY(attempt.get(leaf.block));
       std::vector<Buffer> read = buffers_read(block->body);
       for (const Buffer& own : buffers_written(block->body)) std::erase(read, own);
       const auto weights = std::find(read.begin(), read.end(), plan_.weights);
       std::optional<LoopRV> step;
-      for (const LoopRV& loop : TRY(attempt.get_loops(summing[r])))
+      for (const LoopRV& loop : TRY(attempt.get_loops(leaf.block)))
         if (TRY(attempt.get(loop))->kind == ForKind::serial) step = loop;
-      if (weights == read.end() || !step || tiles[r] == 0) return support::success();
-      const Prefetch share{.begin = done, .end = done + tiles[r], .of = all};
-      done += tiles[r];
-      if (!attempt.prefetch(summing[r], weights - read.begin(), lane, *step, share)) return support::success();
-      if (plan_.prefetch > 1 && !attempt.prefetch(summing[r], weights - read.begin(), *step, *step, {.level = 1}))
+      if (weights == read.end() || !step || leaf.tiles == 0) return support::success();
+      const int64_t number = weights - read.begin();
+      const Prefetch share{.begin = done, .end = done + leaf.tiles, .of = all};
+      done += leaf.tiles;
+      if (!plan_.rows_first && !attempt.prefetch(leaf.block, number, lane, *step, share)) return support::success();
+      if (plan_.prefetch > 1 && !attempt.prefetch(leaf.block, number, *step, *step, {.level = 1}))
         return support::success();
     }
     schedule_ = std::move(attempt);
     return support::success();
   }
 
-  // The tiles of one part: sums in registers, and the block that takes them out (`behind` where the epilogue was cut).
-  // Gives the block that sums.
-  Result<BlockRV> tile_rows(const Part& row, int64_t lanes, std::optional<BlockRV> behind) {
-    // … row, sums…, vectors, lanes
-    const std::vector<LoopRV> now = TRY(schedule_.get_loops(row.block));
-    const size_t first_sum = now.size() - 2 - plan_.reduce.size();
-    const LoopRV vectors = now[now.size() - 2], lane = now.back();
-    std::vector<LoopRV> sums(now.begin() + static_cast<ptrdiff_t>(first_sum), now.end() - 2);
-    LoopRV tile = now[first_sum - 1];
-    std::optional<LoopRV> rows;
-    if (plan_.row) {
-      const std::vector<LoopRV> cut = TRY(schedule_.split(tile, {Factor(), Factor(row.size)}));
-      tile = cut[0];
-      rows = cut[1];
-      std::vector<LoopRV> order = sums;
-      order.insert(order.end(), {cut[1], vectors, lane});
-      TRY(schedule_.reorder(order));
-    }
-    const std::optional<BlockRV> parts = TRY(sum_in_parts(schedule_, row.block, sums, plan_.chain));
-    const BlockRV out = TRY(take_out(row.block, parts, tile, behind));
+  // One kind of tile, its loops cut: sums in registers, and the block that takes them out. Gives the block that sums.
+  Result<BlockRV> finish(BlockRV block) {
+    // …, sums, the insides of the axes in the order of their cutting
+    const std::vector<LoopRV> now = TRY(schedule_.get_loops(block));
+    const LoopRV tile = now.at(first_sum_ - 1);
+    auto inside = now.begin() + static_cast<ptrdiff_t>(first_sum_);
+    std::vector<LoopRV> sums(inside, inside + static_cast<ptrdiff_t>(plan_.reduce.size()));
+    inside += static_cast<ptrdiff_t>(plan_.reduce.size());
+    std::vector<LoopRV> rows, lanes;
+    for (const TileAxis& axis : axes_)
+      for (size_t i = 0; i < (axis.kind == TileAxis::lanes ? 2 : 1); ++i)
+        (axis.kind == TileAxis::lanes ? lanes : rows).push_back(*inside++);
+    std::vector<LoopRV> order = sums;
+    order.insert(order.end(), rows.begin(), rows.end());
+    order.insert(order.end(), lanes.begin(), lanes.end());
+    TRY(schedule_.reorder(order));
+    const int64_t width = as_int(TRY(schedule_.get(lanes[1]))->extent).value_or(plan_.lanes);
+    const std::optional<BlockRV> parts = TRY(sum_in_parts(schedule_, block, sums, plan_.chain));
+    const BlockRV out = TRY(take_out(block, parts, tile));
     if (parts) {
-      TRY(tile_of_parts(schedule_, row.block, *parts, tile, lanes, plan_.steps));
+      TRY(tile_of_parts(schedule_, block, *parts, tile, width, plan_.steps));
     } else {
-      TRY(schedule_.vectorize(lane));
-      TRY(schedule_.unroll(vectors));
-      if (rows) TRY(schedule_.unroll(*rows));
+      TRY(schedule_.vectorize(lanes[1]));
+      TRY(schedule_.unroll(lanes[0]));
+      for (const LoopRV& row : rows) TRY(schedule_.unroll(row));
       TRY(write_out_steps(schedule_, sums, plan_.steps));
-      if (!sums.empty()) TRY(schedule_.decompose_reduction(row.block, sums[0]));
+      if (!sums.empty()) TRY(schedule_.decompose_reduction(block, sums[0]));
     }
-    TRY(finish_tile(schedule_, out, tile, rank_ - 1, lanes));
-    return parts ? *parts : row.block;
+    TRY(finish_tile(schedule_, out, tile, rank_ - 1, width));
+    return parts ? *parts : block;
   }
 
   // The tile's own memory, and the block that takes it out of there, placed under `tile`.
-  Result<BlockRV> take_out(BlockRV block, std::optional<BlockRV> parts, LoopRV tile, std::optional<BlockRV> behind) {
+  Result<BlockRV> take_out(BlockRV block, std::optional<BlockRV> parts, LoopRV tile) {
     const char* scope = parts ? "local" : "register";
     BlockRV out = block;
     if (exact_ && !epilogue_.empty()) {
@@ -178,10 +197,11 @@ class TileNest {
     }
     TRY(put_lanes_last(block, parts));
     TRY(schedule_.reverse_compute_at(out, tile));
-    if (!behind) return out;
-    TRY(schedule_.reverse_compute_at(*behind, tile));
+    if (!behind_) return out;
+    const BlockRV behind = behind_->at(finished_++);
+    TRY(schedule_.reverse_compute_at(behind, tile));
     TRY(schedule_.compute_inline(out));
-    return *behind;
+    return behind;
   }
 
   // Lanes lie next to one another in the tile's memory, whatever the output's layout.
@@ -198,15 +218,18 @@ class TileNest {
     return schedule_.transform_layout(*parts, {.writes = true}, permutation(axes));
   }
 
-  // Threads share the outer loops: all of them where there is one part, those of each part otherwise.
-  Status share_among_threads(const std::vector<BlockRV>& parts) {
+  // Threads share the outer loops, but the innermost of them: all where there is one part, those of each part
+  // otherwise.
+  Status share_among_threads() {
     if (!enough_) return support::success();
-    for (const BlockRV& part : parts) {
-      const std::vector<LoopRV> outer = TRY(schedule_.get_loops(part));
-      const size_t first = plan_.outer + (parts.size() == 1 ? 0 : plan_.batch.size());
-      const size_t last = plan_.outer + plan_.batch.size() + 1 + plan_.between.size();
+    size_t end = axes_.size() == 1 ? first_sum_ : axes_.back().position;
+    for (size_t k = axes_.size(); k-- > 1;)
+      if (parts_[k] > 1) end = std::min(end, axes_[k].position);
+    const size_t begin = parts_[0] == 1 ? plan_.outer : axes_[0].position;
+    for (const BlockRV& block : firsts_) {
+      const std::vector<LoopRV> loops = TRY(schedule_.get_loops(block));
       try_parallel(schedule_,
-                   {outer.begin() + static_cast<ptrdiff_t>(first), outer.begin() + static_cast<ptrdiff_t>(last)});
+                   {loops.begin() + static_cast<ptrdiff_t>(begin), loops.begin() + static_cast<ptrdiff_t>(end)});
     }
     return support::success();
   }
@@ -214,13 +237,16 @@ class TileNest {
   Schedule& schedule_;
   const TilePlan& plan_;
   const std::string& epilogue_;
-  std::vector<LoopRV> loops_;  // as they were
-  LoopRV lane_;
+  std::vector<TileAxis> axes_;   // outermost first
+  size_t first_sum_ = 0;         // position of the outermost loop that sums
+  std::vector<size_t> parts_;    // how many the axes fell into, at most
+  std::vector<BlockRV> firsts_;  // the first block of each part of the outermost axis
   Buffer written_;
-  size_t rank_ = 0, lane_dimension_ = 0, row_dimension_ = 0;
-  bool exact_ = false;   // the tile divides rows and lanes
-  bool enough_ = false;  // work for threads
-  std::optional<CutEpilogue> behind_;
+  size_t rank_ = 0, lane_dimension_ = 0;
+  bool exact_ = false;                          // the tile divides every axis
+  bool enough_ = false;                         // work for threads
+  std::optional<std::vector<BlockRV>> behind_;  // the epilogue, cut like the tiles, in their order
+  size_t finished_ = 0;                         // so many of these are placed
 };
 
 }  // namespace

@@ -17,6 +17,8 @@ struct TilePlan {
   int64_t lanes = 1;            // of a vector
   int64_t vectors = 1;          // a row
   int64_t rows = 1;             // a tile
+  int64_t tall = 1;             // rows of rows: so many of the innermost loop of `between` share a tile
+  bool rows_first = false;      // the loops of rows are outside the lane loop
   int64_t steps = 1;            // of the innermost sum that are written out
   Buffer weights = {};          // what the lanes walk; null: nothing in particular
   int64_t prefetch = 0;  // 1: the weights of the next cut of the lanes are asked for ahead; 2: the next step's too

@@ -5,6 +5,8 @@
 
 namespace lathe::schedule {
 
+namespace {
+
 Result<std::vector<Part>> lane_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan) {
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
   const int64_t width = plan.lanes * plan.vectors;
@@ -34,23 +36,31 @@ Result<std::vector<Part>> lane_parts(Schedule& schedule, BlockRV block, LoopRV l
   return parts;
 }
 
-Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan) {
+Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV loop, int64_t rows) {
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
   std::vector<Part> parts;
   if (!extent) {
-    const std::vector<LoopRV> loops = TRY(schedule.peel(loop, plan.rows));
-    parts.push_back({block, loops[0], loops.size() > 1 ? plan.rows : 1, 1});
+    const std::vector<LoopRV> loops = TRY(schedule.peel(loop, rows));
+    parts.push_back({block, loops[0], loops.size() > 1 ? rows : 1, 1});
     if (loops.size() > 1) parts.push_back({TRY(schedule.get_child_blocks(loops[1]))[0], loops[1], 1, 1});
     return parts;
   }
-  if (*extent % plan.rows == 0) return std::vector<Part>{{block, loop, plan.rows, 1}};
-  const int64_t tiles = (*extent + plan.rows - 1) / plan.rows;
+  if (*extent % rows == 0) return std::vector<Part>{{block, loop, rows, 1}};
+  const int64_t tiles = (*extent + rows - 1) / rows;
   const int64_t small = *extent / tiles, large = *extent - tiles * small;  // `large` tiles have a row more
   if (large == 0) return std::vector<Part>{{block, loop, small, 1}};
   const std::vector<LoopRV> loops = TRY(schedule.loop_partition(loop, {Factor(large * (small + 1)), Factor()}));
   parts.push_back({block, loops[0], small + 1, 1});
   parts.push_back({TRY(schedule.get_child_blocks(loops[1]))[0], loops[1], small, 1});
   return parts;
+}
+
+}  // namespace
+
+Result<std::vector<Part>> axis_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TileAxis& axis,
+                                     const TilePlan& plan) {
+  if (axis.kind == TileAxis::lanes) return lane_parts(schedule, block, loop, plan);
+  return row_parts(schedule, block, loop, axis.size(plan));
 }
 
 size_t dimension_of(const PrimFunc& function, const std::string& block, const For& loop) {
@@ -84,24 +94,38 @@ std::optional<size_t> loop_along(const PrimFunc& function, const std::string& co
   return std::nullopt;
 }
 
+// The blocks that `block` falls into where the loops of the axes from number `k` on, outermost in the nest, are cut.
+Result<std::vector<BlockRV>> cut_along(Schedule& schedule, const TilePlan& plan, BlockRV block,
+                                       const std::vector<TileAxis>& axes, size_t k) {
+  if (k == axes.size()) return std::vector<BlockRV>{block};
+  std::vector<BlockRV> all;
+  const LoopRV loop = TRY(schedule.get_loops(block)).at(k);
+  for (const Part& part : TRY(axis_parts(schedule, block, loop, axes[k], plan))) {
+    const std::vector<BlockRV> own = TRY(cut_along(schedule, plan, part.block, axes, k + 1));
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
 }  // namespace
 
-Result<CutEpilogue> cut_epilogue(Schedule& schedule, const TilePlan& plan, const std::string& epilogue,
-                                 const Buffer& buffer, size_t lane_dimension, size_t row_dimension) {
-  const auto lane = loop_along(schedule.function(), epilogue, buffer, lane_dimension);
-  const auto row = loop_along(schedule.function(), epilogue, buffer, row_dimension);
-  if (!lane || (plan.row && !row))
-    return refuse(codes::not_inlinable, fmt::format("block '{}' does not walk what it reads by loops", epilogue));
+Result<std::vector<BlockRV>> cut_epilogue(Schedule& schedule, const TilePlan& plan, const std::string& epilogue,
+                                          const Buffer& buffer, const std::vector<TileAxis>& axes) {
   const BlockRV block = TRY(schedule.get_block(epilogue));
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
-  std::vector<LoopRV> order{loops[*lane]};
+  std::vector<bool> taken(loops.size(), false);
+  std::vector<LoopRV> order;
+  for (const TileAxis& axis : axes) {
+    const auto position = loop_along(schedule.function(), epilogue, buffer, axis.dimension);
+    if (!position || taken[*position])
+      return refuse(codes::not_inlinable, fmt::format("block '{}' does not walk what it reads by loops", epilogue));
+    taken[*position] = true;
+    order.push_back(loops[*position]);
+  }
   for (size_t l = 0; l < loops.size(); ++l)
-    if (l != *lane) order.push_back(loops[l]);
+    if (!taken[l]) order.push_back(loops[l]);
   if (order.size() > 1) TRY(schedule.reorder(order));
-  CutEpilogue cut;
-  if (plan.row) cut.row = *row < *lane ? *row + 1 : *row;
-  cut.lanes = TRY(lane_parts(schedule, block, order[0], plan));
-  return cut;
+  return cut_along(schedule, plan, block, axes, 0);
 }
 
 }  // namespace lathe::schedule

@@ -13,22 +13,30 @@ struct Part {
   int64_t vectors = 1;
 };
 
-// The lane loop in parts of whole tiles, of whole vectors, and the rest.
-Result<std::vector<Part>> lane_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan);
+// An axis of the nest that tiles cut: where its loop stands among the nest's loops, and which dimension of the output
+// it runs along.
+struct TileAxis {
+  enum Kind { lanes, rows, tall };
+  Kind kind = lanes;
+  size_t position = 0;
+  size_t dimension = 0;
 
-// The row loop in parts whose tiles divide them: as equal as can be, never a full tile and a small rest.
-Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan);
+  int64_t size(const TilePlan& plan) const {
+    return kind == lanes ? plan.lanes * plan.vectors : kind == rows ? plan.rows : plan.tall;
+  }
+};
+
+// The loop of an axis in parts whose tiles divide them. Lanes: whole tiles, whole vectors, and the rest; rows: as equal
+// as can be, never a full tile and a small rest.
+Result<std::vector<Part>> axis_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TileAxis& axis,
+                                     const TilePlan& plan);
 
 // The dimension of the block's output along which the loop runs; the rank where it runs along none.
 size_t dimension_of(const PrimFunc& function, const std::string& block, const For& loop);
 
-// An epilogue cut like the reduction before it: a copy for each part of the lanes, whose rows are cut where its turn
-// comes.
-struct CutEpilogue {
-  std::vector<Part> lanes;
-  std::optional<size_t> row;  // the position of the row loop in each part
-};
-Result<CutEpilogue> cut_epilogue(Schedule& schedule, const TilePlan& plan, const std::string& epilogue,
-                                 const Buffer& buffer, size_t lane_dimension, size_t row_dimension);
+// An epilogue cut like the reduction before it: a copy for each kind of tile, in the order in which the axes come to
+// them.
+Result<std::vector<BlockRV>> cut_epilogue(Schedule& schedule, const TilePlan& plan, const std::string& epilogue,
+                                          const Buffer& buffer, const std::vector<TileAxis>& axes);
 
 }  // namespace lathe::schedule

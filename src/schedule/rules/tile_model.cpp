@@ -1,0 +1,75 @@
+#include "schedule/rules/tile_model.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+int64_t bytes_of(const Buffer& buffer) {
+  int64_t bits = buffer->dtype.storage_bits();
+  for (const Expr& extent : buffer->shape) bits *= as_int(extent).value_or(1);
+  return bits / 8;
+}
+
+// What a byte costs that is read again and again from a piece of memory so large, in time of the second cache: nothing
+// from the nearest, which feeds the tile as fast as it computes; the others in the ratio of their usual bandwidths.
+// Half of a cache is left to what else passes through it.
+double cost_of_a_byte(int64_t footprint, const target::Target& target) {
+  if (2 * footprint <= target.cache_bytes(1, 32 << 10)) return 0;
+  return 2 * footprint <= target.cache_bytes(2, 512 << 10) ? 1 : 4;
+}
+
+}  // namespace
+
+TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction& found, const TilePlan& plan) {
+  const auto extent = [&](size_t loop) { return as_int(work.loops[loop]->extent).value_or(1); };
+  const auto tiles_of = [&](size_t loop, int64_t size) { return (extent(loop) + size - 1) / size; };
+  int64_t batches = 1;
+  for (const size_t loop : found.batch) batches *= std::max<int64_t>(extent(loop), 1);
+  TileWork result;
+  result.first = bytes_of(found.first) / batches;
+  result.cut = found.weights->dtype.storage_bits() / 8 * plan.lanes * plan.vectors;
+  for (const size_t loop : found.reduce) result.cut *= extent(loop);
+  result.lane_tiles = tiles_of(found.lane, plan.lanes * plan.vectors);
+  result.weights = result.cut * result.lane_tiles;
+  if (found.row) result.row_tiles = tiles_of(*found.row, plan.rows);
+  for (const size_t loop : found.between)
+    result.row_tiles *= loop == found.between.back() ? tiles_of(loop, plan.tall) : extent(loop);
+  int64_t elements = 1;
+  const Buffer written = work.block().body.as<BufferStore>()->buffer;
+  for (const Expr& e : written->shape) elements *= as_int(e).value_or(1);
+  for (const auto& [param, buffer] : function.buffer_map) {
+    int64_t own = 1;
+    for (const Expr& e : buffer->shape) own *= as_int(e).value_or(1);
+    if (own == elements && buffer != found.first && buffer != found.weights)
+      result.outputs += bytes_of(buffer) / batches;
+  }
+  return result;
+}
+
+int64_t equal_tiles(std::optional<int64_t> rows, int64_t most) {
+  if (!rows || *rows == 0) return most;
+  if (*rows <= most) return *rows;
+  const int64_t divisor = largest_divisor(*rows, most);
+  const int64_t tiles = (*rows + most - 1) / most;
+  // A divisor avoids a second body, unless it leaves too many registers idle.
+  return divisor * 3 >= most * 2 ? divisor : (*rows + tiles - 1) / tiles;
+}
+
+bool rows_go_first(const TileWork& tiles, const target::Target& target) {
+  const auto again = [&](int64_t bytes, int64_t times) {
+    return static_cast<double>(bytes) * static_cast<double>(times - 1) * cost_of_a_byte(bytes, target);
+  };
+  if (tiles.lane_tiles < 2) return false;
+  // Pieces of a row that the second cache does not keep until their neighbours come cost their lines a second time.
+  const int64_t passing = tiles.first + tiles.outputs;
+  const double pieces = passing > target.cache_bytes(2, 512 << 10) ? 4.0 * static_cast<double>(tiles.outputs) : 0;
+  return again(tiles.weights, tiles.row_tiles) < again(tiles.first, tiles.lane_tiles) + pieces;
+}
+
+int64_t weights_ahead(const TilePlan& plan, const TileWork& tiles, const target::Target& target) {
+  const int64_t near = target.cache_bytes(1, 32 << 10);
+  if (tiles.weights <= near || plan.rows * plan.tall < 4) return 0;
+  return 2 * tiles.cut > near || plan.rows_first ? 2 : 1;
+}
+
+}  // namespace lathe::schedule

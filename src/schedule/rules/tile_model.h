@@ -1,0 +1,32 @@
+// The model of cost behind a register tile: which bytes its loops move, from which level of the memory, in each order.
+#pragma once
+
+#include "schedule/rules/contraction.h"
+
+namespace lathe::schedule {
+
+// What the loops around a tile move for one element of the batch, in bytes; extents that are not known count as one.
+struct TileWork {
+  int64_t first = 0;       // the tensor that the rows walk
+  int64_t weights = 0;     // the tensor that the lanes walk
+  int64_t cut = 0;         // what one cut of the lanes reads of the weights
+  int64_t outputs = 0;     // the output, and what is read beside it element by element (a residual)
+  int64_t lane_tiles = 1;  // cuts of the lanes
+  int64_t row_tiles = 1;   // tiles of rows, over all loops that walk the first tensor alone
+};
+TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction& found, const TilePlan& plan);
+
+// The height of tiles of at most `most` rows: equal ones, all rows where they are few.
+int64_t equal_tiles(std::optional<int64_t> rows, int64_t most);
+
+// Whether the loops of rows are better outside the lane loop. Inside it, the weights come once and the first tensor
+// again for each cut of the lanes; what is written lies in pieces of a cut's width, which no prefetching of the machine
+// follows. Outside it, the weights come again for each tile of rows.
+bool rows_go_first(const TileWork& tiles, const target::Target& target);
+
+// How much of the weights is asked for ahead. Those that the nearest cache holds are there already, and those of a few
+// rows come no faster than they are used: none (0). Else those of the next cut of the lanes (1), which come from far
+// away; and where one cut is too large for the nearest cache, those of the next step too (2).
+int64_t weights_ahead(const TilePlan& plan, const TileWork& tiles, const target::Target& target);
+
+}  // namespace lathe::schedule
