@@ -362,6 +362,29 @@ TEST(refusals, of_copies_at_loops) {
             "cannot cache what block 'bias_add' updates: it does not read 'E_local' before it writes it");
 }
 
+// A row that all iterations share is left alone by the last ones, which are outside of the domain: what they would
+// write back has no value.
+TEST(refusals, of_a_copy_that_nothing_may_have_been_written_to) {
+  Builder b;
+  const Buffer x = b.input("X", {int64(4), int64(3)}), row = b.output("R", {int64(3)});
+  const Var i0 = var("i0"), i1 = var("i1"), j = var("j"), vi = var("vi"), vj = var("vj");
+  const Ref<Block> last = make<Block>(
+      std::vector<IterVar>{make<IterVarNode>(Range{int64(0), int64(4)}, vi, IterType::spatial),
+                           make<IterVarNode>(Range{int64(0), int64(3)}, vj, IterType::spatial)},
+      std::vector<Buffer>{}, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{point_region(x, {vi, vj})},
+      std::vector<BufferRegion>{point_region(row, {vj})}, std::string("last"), Stmt{},
+      Stmt(make<BufferStore>(row, load(x, {vi, vj}), std::vector<Expr>{vj}, Expr())));
+  Stmt s = make<BlockRealize>(std::vector<Expr>{i0 * 3 + i1, j}, i0 * 3 + i1 < 4, last);
+  for (const auto& [v, n] : {std::pair{j, 3}, std::pair{i1, 3}, std::pair{i0, 2}})
+    s = make<For>(v, int64(0), int64(n), ForKind::serial, s);
+  b.add(s);
+  Start start(b.build(), "last");
+  EXPECT_EQ(reason(start.schedule.write_at(start.loops[1], start.block, 0, "local")),
+            "cannot cache what block 'last' writes: which elements of 'R' it writes is not an exact region");
+  // In all iterations of the inner loop some are inside.
+  EXPECT_EQ(reason(start.schedule.write_at(start.loops[0], start.block, 0, "local")), "accepted");
+}
+
 // Y[5 + v] for v below 3, and then Y[v] for v below 5.
 Function two_parts() {
   Builder b;

@@ -48,7 +48,7 @@ Result<Edit> read_through(const Program& program, const Path& path, size_t at, c
       touched(all, [&](const Access& access) { return access.buffer == buffer && is_inside(access.block, block); });
   const bool parameter = !allocating_block(*program.function, buffer);
   // Of a parameter, more may be read than the block does.
-  auto bounds = bounds_of(*path.back().as<BlockRealize>(), buffer);
+  auto bounds = bounds_of(path, at, buffer);
   if (parameter) bounds = whole(buffer);
   // Of other memory, what the block does not read need not have a value.
   const bool known = parameter || (region && region->exact && predicate_is_domain(*path.back().as<BlockRealize>()));

@@ -63,7 +63,7 @@ Result<Edit> write_through(const Program& program, const Path& path, size_t at, 
                          fmt::format("{} of its reduction is around other uses of '{}'", name_of(*loop), buffer->name));
   }
   auto region = touched(all, [&](const Access& access) { return access.buffer == buffer && access.writes; });
-  const auto bounds = bounds_of(realized, buffer);
+  const auto bounds = bounds_of(path, at, buffer);
   if (!region || !region->exact || !predicate_is_domain(realized) || !bounds || is_partial(block))
     return problem(codes::region, fmt::format("which elements of '{}' it writes is not an exact region", buffer->name));
   if (support::flip(cache_write_shifts_region) && !region->dimensions.empty())

@@ -1,6 +1,7 @@
 #include "ir/visit.h"
 #include "schedule/primitives/compute/inline.h"
 #include "schedule/primitives/compute/place.h"
+#include "schedule/primitives/compute/steady.h"
 #include "support/mutation.h"
 
 namespace lathe::schedule::primitives {
@@ -23,6 +24,35 @@ std::optional<Region> of_all_threads(Region region, const Path& target) {
     dimension = {low->low, high->high};
   }
   return region;
+}
+
+// Whether a read inside the block at the path's end is of what a reduction inside it, complete in one of its instances,
+// set itself.
+bool reads_own_sum(const Access& read, const Path& path) {
+  const auto* around = path.back().as<BlockRealize>();
+  if (!read.block || read.block == around->block.get() || !read.block->init || !updates_own_element(*read.block))
+    return false;
+  const Path inner = path_to(path.back(), read.block->id);
+  const auto* sum = inner.empty() ? nullptr : inner.back().as<BlockRealize>();
+  return sum && !in_init(inner) && runs_init(*sum, loops_above(inner)) == true;
+}
+
+// The values of a block's variable for which it writes elements of `needed`, where the index of what it writes is the
+// variable times a positive constant, plus what its inner loops add; nothing where it is something else.
+std::optional<Interval> values_for(const Range& index, const IterVar& iter, const std::vector<const For*>& inner,
+                                   const Interval& needed) {
+  Linear low = linear(index.min);
+  const Linear moving = low.extract([&](const Expr& atom) { return atom == Expr(iter->var); });
+  if (moving.terms.size() != 1 || moving.terms[0].coefficient < 1 || uses_var(low.expr(), iter->var))
+    return std::nullopt;
+  const int64_t step = moving.terms[0].coefficient;
+  const auto reach = constant_interval(low, domains_of(inner));
+  const auto extent = as_int(index.extent);
+  if (!reach || !extent) return std::nullopt;
+  // step * v + [first, last] meets [needed.low, needed.high]
+  const int64_t first = reach->first, last = reach->second + *extent - 1;
+  const auto divided = [&](const Expr& e) { return step == 1 ? Linear(linear(e)).expr() : floordiv(e, int64(step)); };
+  return Interval{divided(needed.low - last + (step - 1)), divided(needed.high - first)};
 }
 
 }  // namespace
@@ -61,11 +91,11 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   size_t own_order = 0;
   bool shares = false;  // others write other parts of what it writes
   for (const Access& access : all)
-    if (access.block == block.get()) own_order = access.order;
+    if (instance_of(access, *block)) own_order = access.order;
   const bool reduces = updates_own_element(*block) && block->init && runs_init(realized, loops_above(path)) == true;
   for (const Access& access : all) {
-    if (access.block == block.get()) {
-      if (!access.writes && is_written(access.buffer) && !reduces)
+    if (instance_of(access, *block)) {
+      if (!access.writes && is_written(access.buffer) && !reduces && !reads_own_sum(access, path))
         return problem(codes::dependence, fmt::format("it reads '{}', which it writes", access.buffer->name));
       if (access.opaque) return problem(codes::dependence, "it takes the address of a buffer");
       continue;
@@ -96,6 +126,12 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
       return problem(codes::region, fmt::format("'{}' is an output of the function", buffer->name));
   // What it reads must not change between its old place and its new one.
   const std::vector<const For*> own_loops = loops_above(path);
+  const auto steady_in = [&](const For& around, const Buffer& buffer) {
+    Steadiness steadiness(program, around, all);
+    return std::all_of(all.begin(), all.end(), [&](const Access& read) {
+      return read.writes || read.buffer != buffer || !instance_of(read, *block) || !steadiness.of_read(read);
+    });
+  };
   for (const Buffer& buffer : buffers_read(path.back())) {
     if (is_written(buffer) || !program.proves) continue;
     for (const Access& write : all) {
@@ -103,7 +139,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
       bool safe = write.order < own_order;
       for (const For* around : own_loops)
         if (safe && std::find(write.loops.begin(), write.loops.end(), around) != write.loops.end())
-          safe = disjoint_across(*around, buffer, program.proofs);
+          safe = disjoint_across(*around, buffer, program.proofs) || steady_in(*around, buffer);
       if (!safe)
         return problem(codes::dependence, fmt::format("'{}', which it reads, is written again{}", buffer->name,
                                                       write.block ? " by " + name_of(*write.block) : ""));
@@ -138,12 +174,12 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
       const IterVar& iter = block->iter_vars[i];
       if (iter->type != IterType::spatial) continue;
       for (size_t d = 0; d < write.region.size(); ++d) {
-        if (!(write.region[d].min == Expr(iter->var)) || !is_int(write.region[d].extent, 1)) continue;
-        if (narrowed[i] &&
-            !(same(parts[i].low, region->dimensions[d].low) && same(parts[i].high, region->dimensions[d].high)))
+        const auto values = values_for(write.region[d], iter, write.loops, region->dimensions[d]);
+        if (!values) continue;
+        if (narrowed[i] && !(same(parts[i].low, values->low) && same(parts[i].high, values->high)))
           parts[i] = domains[i];
         else
-          parts[i] = region->dimensions[d];
+          parts[i] = *values;
         narrowed[i] = true;
         break;
       }

@@ -8,11 +8,15 @@
 namespace lathe::schedule {
 namespace {
 
+Function compute_at_program(const std::string& text) {
+  const script::Dialect* dialects[] = {&tir::script_dialect()};
+  return ir::cast<PrimFunc>(NodeRef(script::parse_function({"test", text}, dialects).value_or_throw()));
+}
+
 // Inside a block, what is fixed by the block around keeps its value where it moves: all rows are not done again for
 // each.
 TEST(compute_at, keeps_what_a_block_around_fixes) {
-  const script::Dialect* dialects[] = {&tir::script_dialect()};
-  const Function original = ir::cast<PrimFunc>(NodeRef(script::parse_function({"test", R"(
+  const Function original = compute_at_program(R"(
 @T.prim_func
 def main(X: T.Buffer((3, 5), "int32"), Y: T.Buffer((3, 5), "int32")):
     R = T.alloc_buffer((5,), "int32")
@@ -31,15 +35,77 @@ def main(X: T.Buffer((3, 5), "int32"), Y: T.Buffer((3, 5), "int32")):
                     vb = T.axis.spatial(3, vi)
                     vk = T.axis.spatial(5, k)
                     Y[vb, vk] = R[4 - vk] + 1
-)"},
-                                                                              dialects)
-                                                           .value_or_throw()));
+)");
   Schedule sch = Schedule::create(original).value_or_throw();
   const LoopRV k = sch.get_loops(sch.get_block("turn").value_or_throw()).value_or_throw().at(0);
   const Status moved = sch.compute_at(sch.get_block("triple").value_or_throw(), k);
   ASSERT_TRUE(moved.ok()) << support::render(moved.diagnostics());
   EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3), "");
   EXPECT_TRUE(sch.get_loops(sch.get_block("triple").value_or_throw()).value_or_throw().size() == 1);
+}
+
+// A block made of a nest is one writer: its inner block is no other. What is computed is the tiles that are read.
+TEST(compute_at, moves_a_block_with_blocks_inside) {
+  const Function original = compute_at_program(R"(
+@T.prim_func
+def main(X: T.Buffer((12,), "int32"), Y: T.Buffer((12,), "int32")):
+    A = T.alloc_buffer((12,), "int32")
+    for i in range(12):
+        with T.block("double"):
+            vi = T.axis.spatial(12, i)
+            A[vi] = X[vi] * 2
+    for i in range(12):
+        with T.block("add"):
+            vi = T.axis.spatial(12, i)
+            Y[vi] = A[vi] + 1
+)");
+  Schedule sch = Schedule::create(original).value_or_throw();
+  const auto loop_of = [&](const char* block) {
+    return sch.get_loops(sch.get_block(block).value_or_throw()).value_or_throw().at(0);
+  };
+  const auto tiles = sch.split(loop_of("double"), {Factor(), int64_t{4}}).value_or_throw();
+  const BlockRV tile = sch.blockize(tiles.at(1)).value_or_throw();
+  const auto parts = sch.split(loop_of("add"), {Factor(), int64_t{4}}).value_or_throw();
+  const Status moved = sch.compute_at(tile, parts.at(0));
+  ASSERT_TRUE(moved.ok()) << support::render(moved.diagnostics());
+  EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3), "");
+  // One tile for each part, not all of them.
+  EXPECT_EQ(sch.get_loops(tile).value_or_throw().size(), 1u);
+}
+
+// The rows that a window reads are copied for each window anew, the same each time: the sum may move behind all of
+// them.
+TEST(compute_at, reads_later_what_is_written_again_alike) {
+  const auto text = [](const char* copied) {
+    return fmt::format(R"(
+@T.prim_func
+def main(X: T.Buffer((9,), "int32"), Y: T.Buffer((6,), "int32")):
+    L = T.alloc_buffer((9,), "int32")
+    S = T.alloc_buffer((6,), "int32")
+    for i in range(6):
+        for a in range(3):
+            with T.block("copy"):
+                v = T.axis.spatial(9, i + a)
+                {}
+        with T.block("sum"):
+            vi = T.axis.spatial(6, i)
+            S[vi] = L[vi] + L[vi + 1] + L[vi + 2]
+    for i in range(6):
+        with T.block("use"):
+            vi = T.axis.spatial(6, i)
+            Y[vi] = S[vi] * 2
+)",
+                       copied);
+  };
+  for (const bool alike : {true, false}) {
+    const Function original = compute_at_program(
+        text(alike ? "L[v] = X[v]" : "w = T.axis.spatial(6, i)\n                L[v] = X[v] + T.int32(w)"));
+    Schedule sch = Schedule::create(original).value_or_throw();
+    const LoopRV use = sch.get_loops(sch.get_block("use").value_or_throw()).value_or_throw().at(0);
+    const Status moved = sch.compute_at(sch.get_block("sum").value_or_throw(), use);
+    EXPECT_EQ(moved.ok(), alike) << (alike ? support::render(moved.diagnostics()) : "");
+    EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3), "");
+  }
 }
 
 }  // namespace

@@ -96,8 +96,9 @@ bool apart(const Region& a, const Region& b) {
   return false;
 }
 
-bool holds(const Region& outer, const Region& inner) {
+bool holds(const Region& outer, const Region& inner, const std::vector<const For*>& loops) {
   arith::Analyzer analyzer;
+  for (const For* loop : loops) analyzer.bind(loop->loop_var, Range{loop->min, loop->extent});
   for (size_t d = 0; d < outer.dimensions.size(); ++d) {
     const Interval &a = outer.dimensions[d], &b = inner.dimensions[d];
     const auto low = difference(b.low, a.low), high = difference(a.high, b.high);
@@ -112,19 +113,20 @@ bool predicate_is_domain(const BlockRealize& realize) {
   arith::Analyzer analyzer;
   std::vector<std::unique_ptr<arith::Analyzer::Constraint>> inside;
   const Block& block = *realize.block;
-  std::vector<Linear> gaps;
+  std::vector<Linear> domain;  // what is not negative inside of it
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-    const Range& domain = block.iter_vars[i]->dom;
-    const Expr end = is_int(domain.min, 0) ? domain.extent : domain.min + domain.extent;
-    inside.push_back(std::make_unique<arith::Analyzer::Constraint>(analyzer, realize.iter_values[i] < end));
-    gaps.push_back(linear(end - realize.iter_values[i]));
+    const Range& range = block.iter_vars[i]->dom;
+    const Expr end = is_int(range.min, 0) ? range.extent : range.min + range.extent, &value = realize.iter_values[i];
+    inside.push_back(std::make_unique<arith::Analyzer::Constraint>(analyzer, value < end));
+    inside.push_back(std::make_unique<arith::Analyzer::Constraint>(analyzer, value >= range.min));
+    domain.push_back(linear(end - value - 1));
+    domain.push_back(linear(value - range.min));
   }
   for (const Expr& part : conjuncts(realize.predicate)) {
-    bool implied = false;
-    if (const auto* less = part.as<LT>()) {
-      const Linear gap = linear(less->b - less->a);
-      for (const Linear& own : gaps) implied = implied || own == gap;
-    }
+    std::optional<Linear> gap;  // what the conjunct says is not negative
+    if (const auto* less = part.as<LT>()) gap = linear(less->b - less->a - 1);
+    if (const auto* at_most = part.as<LE>()) gap = linear(at_most->b - at_most->a);
+    const bool implied = gap && std::find(domain.begin(), domain.end(), *gap) != domain.end();
     if (!implied && !analyzer.can_prove(part)) return false;
   }
   return true;
@@ -201,11 +203,13 @@ std::vector<Interval> whole(const Buffer& buffer) {
   return bounds;
 }
 
-std::optional<std::vector<Interval>> bounds_of(const BlockRealize& realize, const Buffer& buffer) {
+std::optional<std::vector<Interval>> bounds_of(const Path& path, size_t at, const Buffer& buffer) {
+  const auto& realize = *path.back().as<BlockRealize>();
   std::vector<Interval> bounds = whole(buffer);
   if (is_int(realize.predicate, 1)) return bounds;
   const Block& block = *realize.block;
   bool first = true;
+  std::vector<Var> indices;
   for (const Access& access : accesses(block.init ? seq({block.init, block.body}) : block.body)) {
     if (access.buffer != buffer) continue;
     for (size_t d = 0; d < bounds.size(); ++d) {
@@ -215,12 +219,31 @@ std::optional<std::vector<Interval>> bounds_of(const BlockRealize& realize, cons
       const auto iter = std::find_if(block.iter_vars.begin(), block.iter_vars.end(),
                                      [&](const IterVar& v) { return index == Expr(v->var); });
       if (iter == block.iter_vars.end()) return std::nullopt;
+      indices.push_back((*iter)->var);
       const Range& domain = (*iter)->dom;
       const Interval mine{domain.min, Linear(linear(domain.min + domain.extent - 1)).expr()};
       if (!first && !(same(bounds[d].low, mine.low) && same(bounds[d].high, mine.high))) return std::nullopt;
       bounds[d] = mine;
     }
     first = false;
+  }
+  // Of a variable that indexes nothing, the first value at least is inside.
+  arith::Analyzer analyzer;
+  VarMap starts;
+  for (size_t p = 0; p < path.size(); ++p) {
+    if (const auto* loop = path[p].as<For>()) {
+      if (p < at) analyzer.bind(loop->loop_var, Range{loop->min, loop->extent});
+      if (p >= at) starts[loop->loop_var] = substitute(loop->min, starts);
+    }
+    if (const auto* outer = path[p].as<Block>())
+      for (const IterVar& iter : outer->iter_vars) analyzer.bind(iter->var, iter->dom);
+  }
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    if (std::find(indices.begin(), indices.end(), iter->var) != indices.end()) continue;
+    const Expr value = substitute(realize.iter_values[i], starts);
+    if (!analyzer.can_prove(value >= iter->dom.min) || !analyzer.can_prove(value < iter->dom.min + iter->dom.extent))
+      return std::nullopt;
   }
   return bounds;
 }

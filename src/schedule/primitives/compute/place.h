@@ -18,9 +18,10 @@ struct Region {
 std::optional<Region> touched(const std::vector<Access>& list, support::function_ref<bool(const Access&)> chosen,
                               const std::vector<const For*>& fixed = {});
 
-// Whether no element is in both regions, and whether `outer` holds all of `inner`; false where it cannot be told.
+// Whether no element is in both regions, and whether `outer` holds all of `inner` in every iteration of the loops;
+// false where it cannot be told.
 bool apart(const Region& a, const Region& b);
-bool holds(const Region& outer, const Region& inner);
+bool holds(const Region& outer, const Region& inner, const std::vector<const For*>& loops = {});
 
 // Whether the block's instances are exactly those of its domain's intervals: the predicate cuts off only what lies
 // outside of the variables' domains.
@@ -37,9 +38,10 @@ Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, cons
 
 // All of the buffer.
 std::vector<Interval> whole(const Buffer& buffer);
-// What the block can touch of the buffer at all, one interval a dimension: where its predicate cuts instances off, a
-// dimension that a variable indexes ends with the variable's domain. Nothing where that cannot be told.
-std::optional<std::vector<Interval>> bounds_of(const BlockRealize& realize, const Buffer& buffer);
+// What the block at the path's end can touch of the buffer, each time that path[at] runs, one interval a dimension:
+// where its predicate cuts instances off, a dimension that a variable indexes ends with the variable's domain. Nothing
+// where that cannot be told, or where the predicate may leave out all of them.
+std::optional<std::vector<Interval>> bounds_of(const Path& path, size_t at, const Buffer& buffer);
 
 // A block that copies `from` to `to` (same shape) over the region, clipped to `bounds`.
 Stmt copy_nest(const std::string& name, const Buffer& from, const Buffer& to, const Region& region,

@@ -1,3 +1,4 @@
+#include "arith/analyzer.h"
 #include "ir/visit.h"
 #include "schedule/primitives/compute/place.h"
 #include "support/mutation.h"
@@ -117,6 +118,8 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   // The part of its domain that one iteration's values allow, of the part it ran over so far.
   std::vector<Interval> domains, parts;
   std::vector<const For*> own;
+  arith::Analyzer known;
+  for (const For* around : shared) known.bind(around->loop_var, Range{around->min, around->extent});
   for (const For* around : own_loops)
     if (std::find(shared.begin(), shared.end(), around) == shared.end()) own.push_back(around);
   for (size_t i = 0; i < block->iter_vars.size(); ++i) {
@@ -128,11 +131,15 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     if (is_int(realized.predicate, 1)) {
       domain = *ran;
     } else {
-      // The predicate cuts at the end of the domain only.
-      if (!is_int(ran->low, 0)) domain.low = ran->low;
-      const auto beyond = difference(ran->high, domain.high);
+      // The predicate cuts at the ends of the domain only.
+      const auto before = difference(ran->low, domain.low), beyond = difference(ran->high, domain.high);
       if (!beyond) return problem(codes::region, "where its predicate ends its own loops could not be told");
       if (*beyond < 0) domain.high = ran->high;
+      if (before ? *before > 0 : known.can_prove(ran->low >= domain.low)) {
+        domain.low = ran->low;
+      } else if (!before && !known.can_prove(ran->low <= domain.low)) {
+        return problem(codes::region, "where its predicate begins its own loops could not be told");
+      }
     }
     domains.push_back(domain);
   }
