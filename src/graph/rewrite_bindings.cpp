@@ -4,6 +4,7 @@
 
 #include "ir/match.h"
 #include "ir/visit.h"
+#include "relax/outline.h"
 
 namespace lathe::graph {
 
@@ -38,33 +39,6 @@ const Expr& value_of_binding(const Binding& binding) {
   return binding.as<MatchCast>()->value;
 }
 
-// Replaces relax variables by expressions.
-class ReplaceVars : public ir::Rewriter {
- public:
-  explicit ReplaceVars(const std::unordered_map<const ir::Node*, Expr>& map) : map_(map) {}
-
- protected:
-  NodeRef visit(NodeRef node) override {
-    if (node.is<VarNode>()) {
-      const auto it = map_.find(node.get());
-      return it == map_.end() ? node : NodeRef(it->second);
-    }
-    // Struct info holds no relax variables; attributes neither.
-    if (node->node_class().family == "struct_info" || node->node_class().family == "expr") return node;
-    StructInfo info;
-    if (node->node_class().family == "relax_expr") info = static_cast<const ExprNode*>(node.get())->struct_info;
-    NodeRef result = descend(std::move(node));
-    if (info && result->node_class().family == "relax_expr") {
-      const auto* e = static_cast<const ExprNode*>(result.get());
-      if (!e->struct_info) const_cast<ExprNode*>(e)->struct_info = info;
-    }
-    return result;
-  }
-
- private:
-  const std::unordered_map<const ir::Node*, Expr>& map_;
-};
-
 }  // namespace
 
 std::unordered_map<const ir::Node*, int> count_uses(const Function& function) {
@@ -94,7 +68,7 @@ void Emitter::bind(const Var& var, Expr value) {
   bindings_.push_back(make<VarBinding>(std::move(value), var));
 }
 
-Expr Emitter::replaced(const Expr& e) const { return ReplaceVars(replaced_)(e); }
+Expr Emitter::replaced(const Expr& e) const { return replace_vars(e, replaced_); }
 
 Result<Expr> Emitter::call(const Operator& op, std::vector<Expr> args, AttributesRef attributes,
                            const std::string& hint) {
@@ -121,9 +95,8 @@ Function make_function(std::vector<Var> params, std::vector<Binding> bindings, E
     if (var->is_dataflow != is_dataflow) renamed[var.get()] = relax_var(var->name, var->struct_info, is_dataflow);
   }
   if (!renamed.empty()) {
-    ReplaceVars replace(renamed);
-    for (Binding& binding : bindings) binding = replace(std::move(binding));
-    result = replace(std::move(result));
+    for (Binding& binding : bindings) binding = replace_vars(std::move(binding), renamed);
+    result = replace_vars(std::move(result), renamed);
   }
   StructInfo info = result->struct_info;
   std::vector<BindingBlock> blocks;

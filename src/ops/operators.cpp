@@ -1,6 +1,7 @@
 #include "ops/operators.h"
 
 #include "relax/call_tir.h"
+#include "relax/control.h"
 #include "relax/tensor_to_shape.h"
 
 namespace lathe::ops {
@@ -10,6 +11,8 @@ const relax::OperatorTable& default_operators() {
     relax::OperatorTable rows;
     rows.add(relax::call_tir_operator);
     rows.add(relax::tensor_to_shape_operator);
+    rows.add(relax::branch_operator);
+    rows.add(relax::loop_operator);
 #define LATHE_OP(SYMBOL) rows.add(SYMBOL);
 #include "ops/ops.def"
 #undef LATHE_OP

@@ -3,6 +3,7 @@
 #include "ir/match.h"
 #include "ir/visit.h"
 #include "relax/block_builder.h"
+#include "relax/control.h"
 #include "relax/infer.h"
 
 namespace lathe::relax {
@@ -26,6 +27,20 @@ bool agrees(const StructInfo& rule, const StructInfo& actual) {
            std::equal(a->items.begin(), a->items.end(), b->items.begin(), agrees);
   }
   return true;
+}
+
+// Whether a value of one function may be the other's: kinds, dtypes and ranks, because symbols differ.
+bool passes_as(const StructInfo& given, const StructInfo& wanted) {
+  if (!given || !wanted || given.is<ObjectStructInfo>() || wanted.is<ObjectStructInfo>()) return true;
+  if (const auto *a = given.as<TensorStructInfo>(), *b = wanted.as<TensorStructInfo>(); a && b)
+    return (a->dtype.is_void() || b->dtype.is_void() || a->dtype == b->dtype) &&
+           (a->ndim < 0 || b->ndim < 0 || a->ndim == b->ndim);
+  if (const auto *a = given.as<ShapeStructInfo>(), *b = wanted.as<ShapeStructInfo>(); a && b)
+    return a->ndim < 0 || b->ndim < 0 || a->ndim == b->ndim;
+  if (const auto *a = given.as<TupleStructInfo>(), *b = wanted.as<TupleStructInfo>(); a && b)
+    return a->items.size() == b->items.size() &&
+           std::equal(a->items.begin(), a->items.end(), b->items.begin(), passes_as);
+  return &given->node_class() == &wanted->node_class();
 }
 
 class Verifier {
@@ -109,6 +124,7 @@ class Verifier {
         [&](const Call& n) {
           leaf(n.callee, where);
           for (const Expr& arg : n.args) leaf(arg, where);
+          calls(e, n, where);
         },
         [&](const Tuple&) { leaf(e, where); }, [&](const TupleGetItem& n) { leaf(n.tuple, where); },
         [&](const If& n) {
@@ -133,6 +149,56 @@ class Verifier {
           where + (expected && actual ? " is said to be " + text_of(*actual) + ", but is " + text_of(*expected)
                                       : " is said to be of another type than it is"));
     }
+  }
+
+  // ---- calls of functions ----
+
+  using Infos = std::vector<StructInfo>;
+  static Infos infos_of(const std::vector<Expr>& items) {
+    Infos infos;
+    for (const Expr& item : items) infos.push_back(item ? item->struct_info : StructInfo());
+    return infos;
+  }
+
+  void calls(const Expr& e, const Call& call, const std::string& where) {
+    if (const auto* global = call.callee.as<GlobalVar>()) return agree(e, global->name, infos_of(call.args), {}, where);
+    if (!callee_operator(call) || !infer_struct_info(e).ok()) return;
+    if (const auto branch = as_branch(e)) {
+      for (const Callee& callee : {branch->then, branch->otherwise})
+        agree(e, callee.function, infos_of(callee.args), call.struct_info_args, where);
+    } else if (const auto loop = as_loop(e)) {
+      const StructInfo turn = tensor_info(std::vector<int64_t>{}, DType::int64());
+      const StructInfo goes_on = tensor_info(std::vector<int64_t>{}, DType::boolean());
+      Infos args{turn, goes_on}, results{goes_on};
+      const Infos carried = infos_of(loop->carried), captured = infos_of(loop->captured);
+      args.insert(args.end(), carried.begin(), carried.end());
+      args.insert(args.end(), captured.begin(), captured.end());
+      results.insert(results.end(), loop->results.begin(), loop->results.end());
+      agree(e, loop->body, args, results, where);
+    }
+  }
+
+  // Whether the function takes and gives values of those kinds; with no `results` any.
+  void agree(const Expr& at, const std::string& name, const Infos& args, const Infos& results,
+             const std::string& where) {
+    const ir::BaseFunc base = module_.find(name);
+    if (!base) return;  // `leaf` tells
+    const auto* function = base.as<FunctionNode>();
+    const auto tell = [&](const std::string& message) { add(codes::wrong_arguments, at, where + " " + message); };
+    if (!function) return tell("calls '" + name + "', which is no graph function");
+    if (function->params.size() != args.size())
+      return tell("gives '" + name + "' " + std::to_string(args.size()) + " arguments; it takes " +
+                  std::to_string(function->params.size()));
+    for (size_t i = 0; i < args.size(); ++i)
+      if (!passes_as(args[i], function->params[i]->struct_info))
+        tell("gives '" + name + "' an argument " + std::to_string(i) + " of another type than it takes");
+    const auto* tuple = function->body->struct_info.as<TupleStructInfo>();
+    if (results.empty() || !function->body->struct_info) return;
+    if (!tuple || tuple->items.size() != results.size())
+      return tell("takes " + std::to_string(results.size()) + " results from '" + name + "', which gives others");
+    for (size_t i = 0; i < results.size(); ++i)
+      if (!passes_as(tuple->items[i], results[i]))
+        tell("takes a result " + std::to_string(i) + " of '" + name + "' for another type than it is");
   }
 
   void sequence(const SeqExpr& seq) {

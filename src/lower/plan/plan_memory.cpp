@@ -28,8 +28,9 @@ struct Piece {
 
 class Planner {
  public:
-  Planner(const ir::IRModule& module, const relax::Function& main) : module_(module) {
-    const auto* body = main->body.as<SeqExpr>();
+  Planner(const ir::IRModule& module, const relax::Function& function, ResultMemory results)
+      : module_(module), results_(results) {
+    const auto* body = function->body.as<SeqExpr>();
     for (const BindingBlock& block : body->blocks)
       for (const Binding& binding : block->bindings) step(binding);
     finish(body->body);
@@ -202,7 +203,10 @@ class Planner {
       plan_.placements[{piece.var, piece.output}] = {Placement::planned, offset, bytes, 0};
     }
     for (const Piece& piece : pieces_) {
-      if (piece.result >= 0) plan_.placements[{piece.var, piece.output}] = {Placement::output, 0, 0, piece.result};
+      if (piece.result >= 0)
+        plan_.placements[{piece.var, piece.output}] = results_ == ResultMemory::own
+                                                          ? Placement{Placement::own, 0, 0, 0}
+                                                          : Placement{Placement::output, 0, 0, piece.result};
       if (piece.merged_into < 0) continue;
       int at = piece.merged_into;
       while (pieces_[static_cast<size_t>(at)].merged_into >= 0) at = pieces_[static_cast<size_t>(at)].merged_into;
@@ -232,6 +236,7 @@ class Planner {
     std::vector<int> made;
   };
   const ir::IRModule& module_;
+  const ResultMemory results_;
   std::vector<Piece> pieces_;
   std::unordered_map<const ir::Node*, std::vector<int>> where_;
   std::vector<CallSite> calls_;
@@ -252,6 +257,8 @@ std::optional<int64_t> static_bytes(const TensorStructInfo& info) {
   return info.dtype.storage_bytes(count);
 }
 
-MemoryPlan plan_memory(const ir::IRModule& module, const relax::Function& main) { return Planner(module, main).run(); }
+MemoryPlan plan_memory(const ir::IRModule& module, const relax::Function& function, ResultMemory results) {
+  return Planner(module, function, results).run();
+}
 
 }  // namespace lathe::lower

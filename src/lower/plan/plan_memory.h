@@ -10,7 +10,8 @@
 namespace lathe::lower {
 
 struct Placement {
-  enum Kind : uint8_t { planned, slot, output } kind = planned;
+  // own: memory of the tensor's own, freed with its last use.
+  enum Kind : uint8_t { planned, slot, output, own } kind = planned;
   int64_t offset = 0;      // planned: bytes into the arena
   int64_t bytes = 0;       // planned: size
   int64_t slot_index = 0;  // slot, output: which
@@ -27,8 +28,11 @@ struct MemoryPlan {
 
 inline constexpr int64_t plan_alignment = 64;  // bytes
 
-// The plan of relax function `main` of a legalized module.
-MemoryPlan plan_memory(const ir::IRModule& module, const relax::Function& main);
+// Who gets a function's results: whoever runs the program, or a caller in it, to whom they come in memory of their own.
+enum class ResultMemory : uint8_t { outputs, own };
+// The plan of one relax function of a legalized module; offsets are from the start of its part of the arena.
+MemoryPlan plan_memory(const ir::IRModule& module, const relax::Function& function,
+                       ResultMemory results = ResultMemory::outputs);
 
 // Bytes of a tensor when its shape is constant.
 std::optional<int64_t> static_bytes(const relax::TensorStructInfo& info);

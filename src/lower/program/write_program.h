@@ -19,11 +19,12 @@ struct Program {
   std::vector<std::string> runtime_kernels;
   std::vector<Weight> weights;  // in order of offset; equal contents are stored once
   int64_t weight_bytes = 0;
-  MemoryPlan plan;
+  int64_t arena_bytes = 0;  // of all functions
+  MemoryPlan plan;          // of the main one
 };
 
-// The program that runs relax function `main`. Its parameters' names and shapes, and the names in the function's
-// attribute "output_names" where there is one, are the artifact's signature.
+// The program that runs relax function `main`, with the functions that it calls. Its parameters' names and shapes, and
+// the names in the function's attribute "output_names" where there is one, are the artifact's signature.
 support::Result<Program> write_program(const ir::IRModule& module, const std::string& main = "main");
 
 }  // namespace lathe::lower

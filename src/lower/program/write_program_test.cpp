@@ -5,99 +5,21 @@
 #include "abi/program_printer.h"
 #include "graph/passes.h"
 #include "lower/legalize/legalize.h"
+#include "lower/testing/opened.h"
 #include "lower/testing/random_graph.h"
 #include "relax/infer.h"
 #include "relax/interpret/evaluate.h"
 #include "runtime/core/program_fixture.h"
 #include "runtime/core/verify_program.h"
-#include "tir/interpret/interpret.h"
 
 namespace lathe::lower {
 namespace {
 
 using namespace relax;  // NOLINT: the subject of these tests
 using runtime::testing::last_message;
+using testing::Opened;
 using testing::random_data;
 using testing::random_graph;
-
-// ---- kernels that run their tensor program in tir's interpreter ----
-
-std::vector<tir::Function> kernel_functions;
-
-int32_t interpret_kernel(const tir::Function& f, void* const* memory, const int64_t* scalars) {
-  const size_t buffers = f->buffer_map.size();
-  ir::VarMap known;
-  for (size_t i = buffers; i < f->params.size(); ++i) known[f->params[i]] = ir::int64(scalars[i - buffers]);
-  std::vector<tir::TensorBuffer> args;
-  for (size_t i = 0; i < buffers; ++i) {
-    const ir::Buffer& buffer = f->buffer_map[i].second;
-    std::vector<int64_t> shape;
-    for (const ir::Expr& extent : buffer->shape)
-      shape.push_back(ir::as_int(relax::simplified(ir::substitute(extent, known))).value());
-    args.push_back(tir::TensorBuffer::zeros(buffer->dtype, shape));
-    if (!args.back().bytes.empty()) std::memcpy(args.back().bytes.data(), memory[i], args.back().bytes.size());
-  }
-  const std::vector<int64_t> given(scalars, scalars + (f->params.size() - buffers));
-  if (!tir::interpret(f, args, given).ok()) return LATHE_KERNEL_FAILED;
-  for (size_t i = 0; i < buffers; ++i)
-    if (!args[i].bytes.empty()) std::memcpy(memory[i], args[i].bytes.data(), args[i].bytes.size());
-  return 0;
-}
-template <size_t I>
-int32_t kernel(const LatheServices*, void*, void* const* memory, const int64_t* scalars) {
-  return interpret_kernel(kernel_functions[I], memory, scalars);
-}
-template <size_t... I>
-constexpr std::array<LatheKernel, sizeof...(I)> make_kernels(std::index_sequence<I...>) {
-  return {kernel<I>...};
-}
-constexpr auto kernels = make_kernels(std::make_index_sequence<64>());
-
-// A written program, opened in the runtime.
-struct Opened {
-  runtime::testing::TestArtifact artifact;
-  runtime::testing::Model model;
-  runtime::testing::Context context;
-
-  Opened(const ir::IRModule& module, const Program& program) {
-    artifact.program = program.bytes;
-    artifact.weights.resize(static_cast<size_t>(program.weight_bytes));
-    for (const Weight& weight : program.weights)
-      std::memcpy(artifact.weights.data() + weight.offset, weight.data->bytes, weight.data->view().size());
-    kernel_functions.clear();
-    for (const std::string& name : program.kernels) {
-      artifact.kernels.push_back(kernels.at(kernel_functions.size()));
-      kernel_functions.push_back(module.find_as<tir::PrimFunc>(name));
-    }
-    model = runtime::testing::open(artifact);
-    context = runtime::testing::context_of(model);
-  }
-  // Nothing when the runtime refuses.
-  std::vector<ir::TensorData> run(const std::vector<ir::TensorData>& inputs, int outputs) {
-    std::vector<DLTensor> tensors;
-    for (const ir::TensorData& input : inputs)
-      tensors.push_back({const_cast<char*>(input->bytes),
-                         {kDLCPU, 0},
-                         static_cast<int32_t>(input->shape.size()),
-                         {kDLFloat, 32, 1},
-                         const_cast<int64_t*>(input->shape.data()),
-                         nullptr,
-                         0});
-    std::vector<const DLTensor*> pointers;
-    for (const DLTensor& tensor : tensors) pointers.push_back(&tensor);
-    std::vector<DLManagedTensor*> made(static_cast<size_t>(outputs));
-    if (lathe_run(context.get(), pointers.data(), static_cast<int32_t>(pointers.size()), made.data(), outputs) != 0)
-      return {};
-    std::vector<ir::TensorData> results;
-    for (DLManagedTensor* one : made) {
-      const runtime::testing::Managed owned(one);
-      const DLTensor& t = owned->dl_tensor;
-      results.push_back(ir::tensor_of<float>(ir::DType::float32(), runtime::testing::shape_of(t),
-                                             runtime::testing::elements_of<float>(t)));
-    }
-    return results;
-  }
-};
 
 TEST(write_program, random_graphs_run_as_they_mean) {
   std::mt19937_64 random(23);
@@ -111,7 +33,7 @@ TEST(write_program, random_graphs_run_as_they_mean) {
     if (round % 2) module = graph::fuse_ops(std::move(module), {}).value_or_throw();
     module = legalize(std::move(module), {}).value_or_throw();
     Opened opened(module, write_program(module).value_or_throw());
-    ASSERT_TRUE(opened.context) << last_message();
+    ASSERT_TRUE(opened.is_open()) << last_message();
     for (const int64_t rows : symbolic ? std::vector<int64_t>{2, 5, 0, 1} : std::vector<int64_t>{fixed, fixed}) {
       const auto inputs = graph.inputs(rows, random);
       const auto expected = evaluate(graph.module, "main", inputs).value_or_throw();
@@ -205,7 +127,7 @@ TEST(write_program, copies_results_that_no_kernel_wrote_for_them) {
   const Expr flat = b.call(ops::reshape, {made, ir::make<ShapeExpr>(std::vector<ir::Expr>{ir::int64(6)})});
   const ir::IRModule module = b.finish({b.params[0], made, constant, made, flat});
   Opened opened(module, write_program(module).value_or_throw());
-  ASSERT_TRUE(opened.context) << last_message();
+  ASSERT_TRUE(opened.is_open()) << last_message();
   const std::vector<float> x{1, -2, 3, -4, 5, -6};
   const auto results = opened.run({ir::tensor_of<float>(ir::DType::float32(), {2, 3}, x)}, 5);
   ASSERT_EQ(results.size(), 5u) << last_message();
@@ -229,7 +151,7 @@ TEST(write_program, a_program_refuses_inputs_of_other_shapes) {
   Written b({{n, ir::int64(3)}, {n, ir::int64(3)}});
   const ir::IRModule module = b.finish({b.call(ops::add, {b.params[0], b.params[1]})});
   Opened opened(module, write_program(module).value_or_throw());
-  ASSERT_TRUE(opened.context) << last_message();
+  ASSERT_TRUE(opened.is_open()) << last_message();
   std::mt19937_64 random(1);
   const auto run = [&](std::vector<int64_t> a, std::vector<int64_t> c) {
     return opened.run({random_data(std::move(a), random), random_data(std::move(c), random)}, 1).size();

@@ -4,6 +4,7 @@
 #include "ir/visit.h"
 #include "relax/block_builder.h"
 #include "relax/call_tir.h"
+#include "relax/control.h"
 #include "relax/infer.h"
 #include "relax/interpret/lower_call.h"
 #include "relax/tensor_to_shape.h"
@@ -26,6 +27,8 @@ struct GraphValue {
   const std::vector<GraphValue>* items() const { return std::get_if<std::vector<GraphValue>>(&data); }
 };
 
+constexpr int deepest_call = 64;  // as in the register program
+
 Diagnostic refuse(const ir::Origin& origin, std::string message) {
   Diagnostic d{.code = codes::cannot_interpret, .message = std::move(message)};
   if (origin) d.place = *origin;
@@ -34,7 +37,8 @@ Diagnostic refuse(const ir::Origin& origin, std::string message) {
 
 class Evaluation {
  public:
-  Evaluation(const ir::IRModule& module, const EvaluateOptions& options) : module_(module), options_(options) {}
+  Evaluation(const ir::IRModule& module, const EvaluateOptions& options, int depth = 0)
+      : module_(module), options_(options), depth_(depth) {}
 
   Result<GraphValue> function(const FunctionNode& f, const std::vector<GraphValue>& args, const std::string& name) {
     if (args.size() != f.params.size())
@@ -132,10 +136,8 @@ class Evaluation {
         },
         [&](const SeqExpr& n) -> Value { return sequence(n); },
         [&](const If& n) -> Value {
-          const GraphValue condition = TRY(evaluate(n.condition));
-          if (!condition.tensor() || (*condition.tensor())->elements() != 1)
-            return refuse(e->origin(), "a condition that is no scalar");
-          return evaluate(ir::int_at(**condition.tensor(), 0) ? n.true_branch : n.false_branch);
+          const bool chosen = TRY(is_true(TRY(evaluate(n.condition)), e));
+          return evaluate(chosen ? n.true_branch : n.false_branch);
         },
         [&](const Call& n) -> Value { return call(ir::Ref<Call>(&n)); },
         [&](const ExprNode& n) -> Value {
@@ -163,13 +165,13 @@ class Evaluation {
 
   Result<GraphValue> call(const ir::Ref<Call>& call) {
     if (const auto parts = as_call_tir(call)) return run_call_tir(*parts, call);
-    if (const auto* global = call->callee.as<GlobalVar>()) {
-      const Function callee = module_.find_as<FunctionNode>(global->name);
-      if (!callee) return refuse(call->origin(), "the module has no function '" + global->name + "'");
-      std::vector<GraphValue> args;
-      for (const Expr& arg : call->args) args.push_back(TRY(evaluate(arg)));
-      return Evaluation(module_, options_).function(*callee, args, global->name);
+    if (const auto* global = call->callee.as<GlobalVar>())
+      return call_function(global->name, TRY(evaluate_all(call->args)), call);
+    if (const auto branch = as_branch(call)) {
+      const Callee& callee = TRY(is_true(TRY(evaluate(branch->condition)), call)) ? branch->then : branch->otherwise;
+      return call_function(callee.function, TRY(evaluate_all(callee.args)), call);
     }
+    if (const auto parts = as_loop(call)) return loop(*parts, call);
     const Operator* op = callee_operator(*call);
     if (!op) return refuse(call->origin(), "only operators and functions of the module can be called");
     if (const auto* composite = std::get_if<Composite>(&op->meaning)) {
@@ -188,6 +190,82 @@ class Evaluation {
     if (std::holds_alternative<RuntimeKernel>(op->meaning))
       return refuse(call->origin(), std::string(op->name) + " is a kernel of the runtime");
     return run_loops(call);
+  }
+
+  // ---- functions ----
+
+  Result<std::vector<GraphValue>> evaluate_all(const std::vector<Expr>& items) {
+    std::vector<GraphValue> values;
+    for (const Expr& item : items) values.push_back(TRY(evaluate(item)));
+    return values;
+  }
+
+  Result<GraphValue> call_function(const std::string& name, const std::vector<GraphValue>& args, const Expr& at) {
+    const Function callee = module_.find_as<FunctionNode>(name);
+    if (!callee) return refuse(at->origin(), "the module has no function '" + name + "'");
+    if (depth_ >= deepest_call)
+      return refuse(at->origin(), "functions call each other more than " + std::to_string(deepest_call) + " deep");
+    return Evaluation(module_, options_, depth_ + 1).function(*callee, args, name);
+  }
+
+  Result<bool> is_true(const GraphValue& value, const Expr& at) const {
+    if (!value.tensor() || (*value.tensor())->elements() != 1)
+      return refuse(at->origin(), "a condition that is no scalar");
+    return ir::int_at(**value.tensor(), 0) != 0;
+  }
+
+  Result<GraphValue> loop(const Loop& loop, const Expr& at) {
+    std::vector<GraphValue> carried = TRY(evaluate_all(loop.carried));
+    const std::vector<GraphValue> captured = TRY(evaluate_all(loop.captured));
+    std::vector<std::vector<TensorData>> rows(loop.results.size() - carried.size());
+    bool goes_on = !loop.condition || TRY(is_true(TRY(evaluate(loop.condition)), at));
+    int64_t trips = std::numeric_limits<int64_t>::max();
+    if (loop.trips) trips = ir::int_at(**TRY(evaluate(loop.trips)).tensor(), 0);
+    for (int64_t turn = 0; turn < trips && goes_on; ++turn) {
+      if (turn >= options_.max_turns)
+        return refuse(at->origin(), "a loop takes more than " + std::to_string(options_.max_turns) + " turns");
+      std::vector<GraphValue> args{{ir::tensor_of<int64_t>(DType::int64(), {}, {turn})},
+                                   {ir::tensor_of<uint8_t>(DType::boolean(), {}, {1})}};
+      args.insert(args.end(), carried.begin(), carried.end());
+      args.insert(args.end(), captured.begin(), captured.end());
+      const GraphValue results = TRY(call_function(loop.body, args, at));
+      if (!results.items() || results.items()->size() != 1 + loop.results.size())
+        return refuse(at->origin(), "'" + loop.body + "' does not give what the loop carries and stacks");
+      const std::vector<GraphValue>& items = *results.items();
+      goes_on = TRY(is_true(items[0], at));
+      carried.assign(items.begin() + 1, items.begin() + 1 + static_cast<ptrdiff_t>(carried.size()));
+      for (size_t k = 0; k < rows.size(); ++k) {
+        const GraphValue& row = items[1 + carried.size() + k];
+        if (!row.tensor()) return refuse(at->origin(), "a row that is no tensor");
+        rows[k].push_back(*row.tensor());
+      }
+    }
+    for (size_t k = 0; k < rows.size(); ++k)
+      carried.push_back({TRY(stack(rows[k], *loop.results[loop.carried.size() + k].as<TensorStructInfo>(), at))});
+    return GraphValue{std::move(carried)};
+  }
+
+  // The rows along a new first axis; of no rows a tensor without elements, whose unknown extents are 0.
+  Result<TensorData> stack(const std::vector<TensorData>& rows, const TensorStructInfo& info, const Expr& at) {
+    std::vector<int64_t> shape{static_cast<int64_t>(rows.size())};
+    if (rows.empty()) {
+      for (int64_t d = 0; d < info.ndim; ++d) {
+        const Result<int64_t> known = info.shape ? extent((*info.shape)[static_cast<size_t>(d)]) : Result<int64_t>(0);
+        shape.push_back(known.ok() ? *known : 0);
+      }
+      return tir::TensorBuffer::zeros(info.dtype, std::move(shape)).to_data();
+    }
+    shape.insert(shape.end(), rows[0]->shape.begin(), rows[0]->shape.end());
+    tir::TensorBuffer all = tir::TensorBuffer::zeros(rows[0]->dtype, std::move(shape));
+    int64_t next = 0;
+    for (const TensorData& row : rows) {
+      if (row->shape != rows[0]->shape || row->dtype != rows[0]->dtype)
+        return refuse(at->origin(), "rows of different shapes are stacked");
+      const bool is_real = row->dtype.is_floating();
+      for (int64_t i = 0; i < row->elements(); ++i, ++next)
+        is_real ? all.set_float(next, ir::float_at(*row, i)) : all.set_int(next, ir::int_at(*row, i));
+    }
+    return all.to_data();
   }
 
   // ---- tensor programs ----
@@ -279,6 +357,7 @@ class Evaluation {
 
   const ir::IRModule& module_;
   const EvaluateOptions& options_;
+  const int depth_;
   std::unordered_map<const VarNode*, GraphValue> values_;
   ir::VarMap symbols_;
 };

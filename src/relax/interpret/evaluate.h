@@ -11,6 +11,7 @@ namespace lathe::relax {
 
 struct EvaluateOptions {
   int64_t max_steps = 2'000'000'000;  // of tir's interpreter, for each operator
+  int64_t max_turns = 1'000'000;      // of one loop
 };
 
 // The outputs (a tuple's items in order) of `function` on `inputs`, one a parameter.

@@ -1,0 +1,475 @@
+#include "lower/program/function_lowering.h"
+
+#include "ir/visit.h"
+#include "lower/codes.h"
+#include "lower/program/dlpack_type.h"
+#include "relax/infer.h"
+#include "support/mutation.h"
+
+namespace lathe::lower {
+
+LATHE_FAULT(write_program_swaps_operands, "lower_test", "a kernel gets its first two operands swapped");
+
+using namespace relax;  // NOLINT: the subject of this file
+using abi::Opcode;
+using abi::ValueKind;
+using support::Result;
+
+support::Status write_function(ProgramParts& parts, const std::string& name) {
+  TRY(FunctionLowering(parts, name).run());
+  parts.writer.finish_function(std::move(parts.writers.at(name)));
+  return support::success();
+}
+
+FunctionLowering::FunctionLowering(ProgramParts& parts, const std::string& name)
+    : parts_(parts),
+      planned_(parts.functions.at(name)),
+      function_(parts.writers.at(name)),
+      scalars_(parts.writer, function_) {}
+
+support::Status FunctionLowering::run() {
+  for (int64_t i = 0; i < planned_.plan.slots; ++i)
+    slots_.push_back(parts_.writer.storage({.kind = abi::StorageKind::dynamic, .alignment = plan_alignment}));
+  const std::vector<Var>& params = planned_.function->params;
+  for (const Var& param : params) TRY(planned_.is_main ? declare_input(param) : declare_parameter(param));
+  for (const Var& param : params) bind_symbols(param->struct_info, registers_.at(param.get()));
+  for (const Var& param : params) TRY(check_input(param));
+  const auto* body = planned_.function->body.as<SeqExpr>();
+  for (const BindingBlock& block : body->blocks)
+    for (const Binding& binding : block->bindings) TRY(step(binding));
+  return planned_.is_main ? finish_main(body->body) : finish(body->body);
+}
+
+support::Diagnostic FunctionLowering::refuse(const ir::NodeRef& at, std::string message) {
+  support::Diagnostic d{.code = codes::program, .message = std::move(message)};
+  if (at && at->origin()) d.place = *at->origin();
+  return d;
+}
+
+std::string FunctionLowering::node_name(const ir::NodeRef& at) {
+  if (!at || !at->origin()) return "";
+  const auto* node = std::get_if<support::ModelNode>(at->origin().get());
+  return node ? node->node : support::render(*at->origin());
+}
+
+// ---- signature ----
+
+abi::PortSpec FunctionLowering::port(const std::string& name, const TensorStructInfo& info) {
+  abi::PortSpec spec{.name = name, .dtype = dlpack_type(info.dtype)};
+  if (!info.shape) {
+    spec.unknown_rank = true;
+    return spec;
+  }
+  for (const ir::Expr& extent : *info.shape) {
+    const auto value = ir::as_int(extent);
+    const auto* symbol = extent.as<ir::VarNode>();
+    spec.dims.push_back({value.value_or(-1), symbol ? symbol->name : ""});
+  }
+  return spec;
+}
+
+support::Status FunctionLowering::declare_input(const Var& param) {
+  const auto* info = as_tensor(param);
+  if (!info || !info->shape) return refuse(param, "the rank of the input '" + param->name + "' is not known");
+  parts_.writer.input(port(param->name, *info));
+  return declare_parameter(param);
+}
+
+// A function's parameters are its first registers.
+support::Status FunctionLowering::declare_parameter(const Var& param) {
+  Registers& registers = registers_[param.get()];
+  const std::function<Status(const StructInfo&)> declare = [&](const StructInfo& info) -> Status {
+    if (const auto* tensor = info.as<TensorStructInfo>()) {
+      registers.push_back(function_.parameter(ValueKind::tensor, dlpack_type(tensor->dtype),
+                                              static_cast<int16_t>(tensor->ndim), param->name));
+      return support::success();
+    }
+    if (const auto* shape = info.as<ShapeStructInfo>(); shape && shape->ndim >= 0) {
+      for (int64_t i = 0; i < shape->ndim; ++i)
+        registers.push_back(function_.parameter(ValueKind::scalar, {}, -1, param->name));
+      return support::success();
+    }
+    if (const auto* tuple = info.as<TupleStructInfo>()) {
+      for (const StructInfo& item : tuple->items) TRY(declare(item));
+      return support::success();
+    }
+    return refuse(param, "a value like '" + param->name + "' cannot be passed to a function");
+  };
+  return declare(param->struct_info);
+}
+
+// A dimension that is a variable is bound by the first parameter that has it.
+void FunctionLowering::bind_symbols(const StructInfo& info, const Registers& registers) {
+  size_t next = 0;
+  const std::function<void(const StructInfo&)> bind = [&](const StructInfo& each) {
+    if (const auto* tuple = each.as<TupleStructInfo>())
+      for (const StructInfo& item : tuple->items) bind(item);
+    if (const auto* tensor = each.as<TensorStructInfo>()) {
+      const uint32_t reg = registers.at(next++);
+      for (size_t d = 0; tensor->shape && d < tensor->shape->size(); ++d) {
+        const auto* symbol = (*tensor->shape)[d].as<ir::VarNode>();
+        if (!symbol || scalars_.bound(ir::Var(symbol))) continue;
+        const uint32_t extent = function_.reg(ValueKind::scalar, {}, -1, symbol->name);
+        function_.emit(Opcode::read_dim, {extent, reg, immediate(static_cast<int64_t>(d))});
+        scalars_.bind(ir::Var(symbol), extent);
+      }
+    }
+    if (const auto* shape = each.as<ShapeStructInfo>())
+      for (int64_t i = 0; i < shape->ndim; ++i) {
+        const uint32_t reg = registers.at(next++);
+        const auto* symbol = shape->values ? (*shape->values)[static_cast<size_t>(i)].as<ir::VarNode>() : nullptr;
+        if (symbol && !scalars_.bound(ir::Var(symbol))) scalars_.bind(ir::Var(symbol), reg);
+      }
+  };
+  bind(info);
+}
+
+// Every dimension is compared with what is known, so that a wrong input is refused before any kernel runs.
+support::Status FunctionLowering::check_input(const Var& param) {
+  const auto* info = as_tensor(param);
+  if (!info || !info->shape) return support::success();
+  const std::string message = planned_.is_main
+                                  ? "input '" + param->name + "' does not have the shape the model was compiled for"
+                                  : "'" + param->name + "' does not have the shape that was expected";
+  return match(registers_.at(param.get())[0], *info, message, "");
+}
+
+support::Status FunctionLowering::match(uint32_t reg, const TensorStructInfo& info, const std::string& message,
+                                        const std::string& node) {
+  std::vector<uint32_t> operands{reg, parts_.writer.text(message), static_cast<uint32_t>(info.shape->size())};
+  for (const ir::Expr& extent : *info.shape)
+    operands.push_back(scalars_.known(extent) ? TRY(scalars_.operand(extent)) : abi::absent);
+  function_.emit(Opcode::match_shape, std::move(operands), node);
+  return support::success();
+}
+
+// Results that are not a kernel's own output (inputs, constants, views, repeats) are copied out.
+support::Status FunctionLowering::finish_main(const Expr& result) {
+  std::vector<Expr> results{result};
+  if (const auto* tuple = result.as<Tuple>()) results = tuple->items;
+  const auto* names = planned_.function->attrs.get<ir::Value::List>("output_names");
+  std::vector<uint32_t> operands{static_cast<uint32_t>(results.size())};
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto* info = as_tensor(results[i]);
+    if (!info || !info->shape) return refuse(results[i], "the shape of result " + std::to_string(i) + " is not known");
+    const std::string* name = names && i < names->size() ? (*names)[i].get<std::string>() : nullptr;
+    parts_.writer.output(port(name ? *name : "output_" + std::to_string(i), *info));
+    uint32_t reg = TRY(values(results[i])).at(0);
+    if (!written_in_place(results[i], i))
+      reg = TRY(copied(
+          reg, *info,
+          parts_.writer.storage(
+              {.kind = abi::StorageKind::output, .index = static_cast<uint32_t>(i), .alignment = plan_alignment})));
+    operands.push_back(reg);
+  }
+  function_.emit(Opcode::return_values, std::move(operands));
+  return support::success();
+}
+
+// What a caller in the program gets lasts: it goes on when this function's memory is used for something else.
+support::Status FunctionLowering::finish(const Expr& result) {
+  std::vector<uint32_t> operands;
+  const std::function<Status(const Expr&, const StructInfo&, const Registers&)> add =
+      [&](const Expr& e, const StructInfo& info, const Registers& registers) -> Status {
+    if (const auto* tuple = e.as<Tuple>()) {
+      for (const Expr& item : tuple->items) TRY(add(item, item->struct_info, TRY(values(item))));
+      return support::success();
+    }
+    size_t next = 0;
+    const std::function<Status(const StructInfo&)> leaves = [&](const StructInfo& each) -> Status {
+      if (const auto* tuple = each.as<TupleStructInfo>()) {
+        for (const StructInfo& item : tuple->items) TRY(leaves(item));
+        return support::success();
+      }
+      uint32_t reg = registers.at(next++);
+      if (const auto* tensor = each.as<TensorStructInfo>(); tensor && !lasting_.count(reg))
+        reg = TRY(copied(reg, *tensor));
+      operands.push_back(reg);
+      return support::success();
+    };
+    return leaves(info);
+  };
+  TRY(add(result, result->struct_info, TRY(values(result))));
+  operands.insert(operands.begin(), static_cast<uint32_t>(operands.size()));
+  function_.emit(Opcode::return_values, std::move(operands));
+  return support::success();
+}
+
+bool FunctionLowering::written_in_place(const Expr& result, size_t index) const {
+  for (const auto& [key, placement] : planned_.plan.placements) {
+    if (placement.kind != Placement::output || placement.slot_index != static_cast<int64_t>(index)) continue;
+    const auto it = registers_.find(key.first);
+    const auto own = registers_.find(result.get());
+    return it != registers_.end() && own != registers_.end() && own->second.size() == 1 &&
+           it->second.at(static_cast<size_t>(key.second)) == own->second[0];
+  }
+  return false;
+}
+
+// ---- values ----
+
+uint32_t FunctionLowering::tensor_register(const TensorStructInfo& info, const std::string& name) {
+  return function_.reg(ValueKind::tensor, dlpack_type(info.dtype), static_cast<int16_t>(info.ndim), name);
+}
+
+Result<Registers> FunctionLowering::make_registers(const StructInfo& info, const std::string& name) {
+  if (const auto* tensor = info.as<TensorStructInfo>()) return Registers{tensor_register(*tensor, name)};
+  if (const auto* tuple = info.as<TupleStructInfo>()) {
+    Registers all;
+    for (const StructInfo& item : tuple->items) {
+      const Registers one = TRY(make_registers(item, name));
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  }
+  return refuse({}, "the value '" + name + "' is of a type that the program cannot hold");
+}
+
+uint32_t FunctionLowering::constant_register(const Constant& constant) {
+  const uint32_t index = parts_.constant(constant.data);
+  const auto [it, is_new] = constants_.try_emplace(index, 0);
+  if (!is_new) return it->second;
+  it->second = function_.reg(ValueKind::tensor, dlpack_type(constant.data->dtype),
+                             static_cast<int16_t>(constant.data->shape.size()));
+  function_.emit(Opcode::load_constant, {it->second, index});
+  lasting_.insert(it->second);
+  return it->second;
+}
+
+Result<uint32_t> FunctionLowering::scalar_register(const ir::Expr& e) {
+  const uint32_t operand = TRY(scalars_.operand(e));
+  if ((operand & abi::immediate_bit) == 0) return operand;
+  const uint32_t reg = function_.reg(ValueKind::scalar);
+  function_.emit(Opcode::scalar_set, {reg, operand});
+  return reg;
+}
+
+Result<Registers> FunctionLowering::values(const Expr& e) {
+  if (const auto* constant = e.as<Constant>()) return Registers{constant_register(*constant)};
+  Registers all;
+  if (const auto* tuple = e.as<Tuple>()) {
+    for (const Expr& item : tuple->items) {
+      const Registers one = TRY(values(item));
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  }
+  if (const auto* shape = e.as<ShapeExpr>()) {
+    for (const ir::Expr& value : shape->values) all.push_back(TRY(scalar_register(value)));
+    return all;
+  }
+  if (const auto* scalar = e.as<PrimValue>()) return Registers{TRY(scalar_register(scalar->value))};
+  const auto it = registers_.find(e.get());
+  if (it == registers_.end()) return refuse(e, "a value has no register");
+  return it->second;
+}
+
+support::Status FunctionLowering::push_dims(std::vector<uint32_t>& operands, const std::vector<ir::Expr>& shape) {
+  operands.push_back(static_cast<uint32_t>(shape.size()));
+  for (const ir::Expr& extent : shape) operands.push_back(TRY(scalars_.operand(extent)));
+  return support::success();
+}
+
+// A register with memory for output number `output` of the kernel bound to `var`.
+support::Result<uint32_t> FunctionLowering::allocate(const Var& var, int output, const TensorStructInfo& info,
+                                                     const std::string& node) {
+  if (!info.shape) return refuse(var, "the shape of '" + var->name + "' is not known");
+  const Placement& placement = planned_.plan.placements.at({var.get(), output});
+  uint32_t storage = abi::absent;
+  if (placement.kind == Placement::planned) {
+    storage = parts_.writer.storage({.kind = abi::StorageKind::planned,
+                                     .index = parts_.arena,
+                                     .offset = static_cast<uint64_t>(planned_.first_byte + placement.offset),
+                                     .bytes = static_cast<uint64_t>(placement.bytes),
+                                     .alignment = plan_alignment});
+  } else if (placement.kind == Placement::slot) {
+    storage = slots_.at(static_cast<size_t>(placement.slot_index));
+    ir::Expr bits = ir::product(*info.shape) * info.dtype.storage_bits();
+    const ir::Expr bytes = ir::floordiv(bits + 7, ir::int64(8));
+    function_.emit(Opcode::reserve_storage, {storage, TRY(scalars_.operand(bytes))}, node);
+  } else if (placement.kind == Placement::output) {
+    storage = parts_.writer.storage({.kind = abi::StorageKind::output,
+                                     .index = static_cast<uint32_t>(placement.slot_index),
+                                     .alignment = plan_alignment});
+  }
+  const uint32_t reg = tensor_register(info, var->name);
+  if (placement.kind == Placement::own) lasting_.insert(reg);
+  std::vector<uint32_t> operands{reg, storage};
+  TRY(push_dims(operands, *info.shape));
+  function_.emit(Opcode::alloc_tensor, std::move(operands), node);
+  return reg;
+}
+
+Result<uint32_t> FunctionLowering::copied(uint32_t from, const TensorStructInfo& info, uint32_t storage) {
+  const uint32_t reg = tensor_register(info, "");
+  std::vector<uint32_t> operands{reg, storage};
+  if (info.shape) {
+    TRY(push_dims(operands, *info.shape));
+  } else {
+    if (info.ndim < 0) return refuse({}, "a tensor of unknown rank cannot be copied");
+    operands.push_back(static_cast<uint32_t>(info.ndim));
+    for (int64_t d = 0; d < info.ndim; ++d) {
+      const uint32_t extent = function_.reg(ValueKind::scalar);
+      function_.emit(Opcode::read_dim, {extent, from, immediate(d)});
+      operands.push_back(extent);
+    }
+  }
+  function_.emit(Opcode::alloc_tensor, std::move(operands));
+  function_.emit(Opcode::copy, {reg, from});
+  if (storage == abi::absent) lasting_.insert(reg);
+  return reg;
+}
+
+// ---- bindings ----
+
+support::Status FunctionLowering::step(const Binding& binding) {
+  if (const auto* each = binding.as<MatchCast>()) return cast(*each, node_name(binding));
+  const auto& bound = *binding.as<VarBinding>();
+  if (const auto parts = as_call_tir(bound.value)) return call_kernel(bound, *parts);
+  if (const auto parts = as_branch(bound.value)) return branch(bound, *parts);
+  if (const auto parts = as_loop(bound.value)) return loop(bound, *parts);
+  if (is_tensor_to_shape(bound.value)) {  // its integers are loaded where a match_cast names them
+    registers_[bound.var.get()] = TRY(values(bound.value.as<Call>()->args.at(0)));
+    return support::success();
+  }
+  if (const auto* item = bound.value.as<TupleGetItem>()) {
+    const Registers tuple = TRY(values(item->tuple));
+    if (static_cast<size_t>(item->index) >= tuple.size()) return refuse(bound.value, "a tuple has no such item");
+    registers_[bound.var.get()] = {tuple[static_cast<size_t>(item->index)]};
+    return support::success();
+  }
+  if (bound.value.is<Tuple>() || bound.value.is<Constant>() || bound.value.is<VarNode>()) {
+    registers_[bound.var.get()] = TRY(values(bound.value));
+    return support::success();
+  }
+  const auto* call = bound.value.as<Call>();
+  if (const auto* global = call ? call->callee.as<GlobalVar>() : nullptr)
+    return call_function(bound, global->name, call->args);
+  const Operator* op = call ? callee_operator(*call) : nullptr;
+  if (op && op->is_view) return view(bound, *call);
+  if (op && std::holds_alternative<RuntimeKernel>(op->meaning))
+    return call_runtime_kernel(bound, *call, std::get<RuntimeKernel>(op->meaning));
+  return refuse(bound.value, op ? "the operator " + std::string(op->name) + " was not lowered"
+                                : "this value cannot be computed at run time");
+}
+
+support::Status FunctionLowering::cast(const MatchCast& cast, const std::string& node) {
+  if (const auto* extents = cast.value.as<ShapeExpr>()) return check_extents(cast, *extents, node);
+  const Registers from = TRY(values(cast.value));
+  if (const auto* info = cast.struct_info.as<TensorStructInfo>(); info && info->shape && from.size() == 1) {
+    bind_symbols(cast.struct_info, from);
+    TRY(match(from[0], *info, "'" + cast.var->name + "' does not have the shape that was expected", node));
+  }
+  if (const auto* shape = cast.struct_info.as<ShapeStructInfo>(); shape && shape->values)
+    TRY(bind_integers(*shape, from.at(0), node));
+  registers_[cast.var.get()] = from;
+  return support::success();
+}
+
+// What type rules took for true of extents.
+support::Status FunctionLowering::check_extents(const MatchCast& cast, const ShapeExpr& extents,
+                                                const std::string& node) {
+  const auto* wanted = cast.struct_info.as<ShapeStructInfo>();
+  if (!wanted || !wanted->values || wanted->values->size() != extents.values.size())
+    return refuse(cast.value, "a shape is matched with a value that is none of its rank");
+  for (size_t d = 0; d < extents.values.size(); ++d) {
+    const ir::Expr &actual = extents.values[d], &expected = (*wanted->values)[d];
+    // 1, or what it broadcasts to, which may be such a choice itself.
+    const auto* choice = expected.as<ir::Select>();
+    const ir::Expr& other = choice ? choice->false_value : expected;
+    const auto* inner = other.as<ir::Select>();
+    std::string left = text_of(actual), right = text_of(inner ? inner->false_value : other);
+    if (ir::as_int(actual)) std::swap(left, right);
+    const std::string text = "the shapes do not fit: " + left + " must be " + (choice ? "1 or " : "") + right;
+    const uint32_t same = function_.reg(ValueKind::scalar);
+    function_.emit(Opcode::scalar_equal, {same, TRY(scalars_.operand(actual)), TRY(scalars_.operand(expected))}, node);
+    function_.emit(Opcode::assert_true, {same, parts_.writer.text(text)}, node);
+  }
+  return support::success();
+}
+
+// The elements of a tensor as scalars: variables met first are bound, other values are checked.
+support::Status FunctionLowering::bind_integers(const ShapeStructInfo& shape, uint32_t tensor,
+                                                const std::string& node) {
+  for (size_t i = 0; i < shape.values->size(); ++i) {
+    const ir::Expr& value = (*shape.values)[i];
+    const uint32_t element = function_.reg(ValueKind::scalar);
+    function_.emit(Opcode::load_scalar, {element, tensor, parts_.writer.immediate(static_cast<int64_t>(i))}, node);
+    if (const auto* symbol = value.as<ir::VarNode>(); symbol && !scalars_.bound(ir::Var(symbol))) {
+      scalars_.bind(ir::Var(symbol), element);
+      continue;
+    }
+    const uint32_t same = function_.reg(ValueKind::scalar);
+    function_.emit(Opcode::scalar_equal, {same, element, TRY(scalars_.operand(value))}, node);
+    function_.emit(Opcode::assert_true, {same, parts_.writer.text("a computed integer is not the one expected")}, node);
+  }
+  return support::success();
+}
+
+support::Status FunctionLowering::call_kernel(const VarBinding& bound, const CallTir& parts) {
+  const auto function = parts_.module.find_as<tir::PrimFunc>(parts.function);
+  if (!function) return refuse(bound.value, "the module has no function '" + parts.function + "'");
+  const std::string node = node_name(bound.value);
+  Registers tensors;
+  for (const Expr& tensor : parts.args) {
+    const Registers one = TRY(values(tensor));
+    tensors.insert(tensors.end(), one.begin(), one.end());
+  }
+  Registers made;
+  for (size_t i = 0; i < parts.outputs.size(); ++i)
+    made.push_back(TRY(allocate(bound.var, static_cast<int>(i), *parts.outputs[i].as<TensorStructInfo>(), node)));
+  tensors.insert(tensors.end(), made.begin(), made.end());
+  if (support::flip(write_program_swaps_operands) && tensors.size() > 2) std::swap(tensors[0], tensors[1]);
+  const auto scalar_count = static_cast<uint32_t>(parts.scalars.size());
+  std::vector<uint32_t> operands{parts_.kernel(parts.function, static_cast<uint32_t>(tensors.size()), scalar_count)};
+  operands.push_back(static_cast<uint32_t>(tensors.size()));
+  operands.insert(operands.end(), tensors.begin(), tensors.end());
+  operands.push_back(scalar_count);
+  for (const ir::Expr& scalar : parts.scalars) operands.push_back(TRY(scalars_.operand(scalar)));
+  function_.emit(Opcode::call_kernel, std::move(operands), node);
+  registers_[bound.var.get()] = made;
+  return support::success();
+}
+
+support::Status FunctionLowering::call_runtime_kernel(const VarBinding& bound, const Call& call,
+                                                      const RuntimeKernel& kernel) {
+  Registers inputs;
+  for (const Expr& arg : call.args) {
+    if (!arg) continue;
+    const Registers one = TRY(values(arg));
+    inputs.insert(inputs.end(), one.begin(), one.end());
+  }
+  std::vector<const TensorStructInfo*> infos;
+  if (const auto* tuple = bound.var->struct_info.as<TupleStructInfo>())
+    for (const StructInfo& item : tuple->items) infos.push_back(item.as<TensorStructInfo>());
+  else
+    infos.push_back(bound.var->struct_info.as<TensorStructInfo>());
+  Registers made;
+  for (const TensorStructInfo* info : infos) {
+    if (!info) return refuse(bound.value, "a runtime kernel's result is not a tensor");
+    made.push_back(tensor_register(*info, bound.var->name));
+    lasting_.insert(made.back());
+  }
+  std::vector<uint32_t> operands{parts_.runtime_kernel(kernel.name), abi::absent, static_cast<uint32_t>(inputs.size())};
+  operands.insert(operands.end(), inputs.begin(), inputs.end());
+  operands.push_back(static_cast<uint32_t>(made.size()));
+  operands.insert(operands.end(), made.begin(), made.end());
+  function_.emit(Opcode::call_runtime_kernel, std::move(operands), node_name(bound.value));
+  registers_[bound.var.get()] = made;
+  return support::success();
+}
+
+support::Status FunctionLowering::view(const VarBinding& bound, const Call& call) {
+  const auto* info = as_tensor(bound.var);
+  if (!info || !info->shape) return refuse(bound.value, "the shape of '" + bound.var->name + "' is not known");
+  const Registers from = TRY(values(call.args.at(0)));
+  const uint32_t reg = tensor_register(*info, bound.var->name);
+  std::vector<uint32_t> operands{reg, from.at(0), parts_.writer.immediate(0)};
+  TRY(push_dims(operands, *info->shape));
+  function_.emit(Opcode::view, std::move(operands), node_name(bound.value));
+  if (lasting_.count(from.at(0))) lasting_.insert(reg);
+  registers_[bound.var.get()] = {reg};
+  return support::success();
+}
+
+}  // namespace lathe::lower

@@ -1,0 +1,81 @@
+// One function of the register program in the making: its bindings as instructions.
+#pragma once
+
+#include <unordered_set>
+
+#include "lower/program/program_parts.h"
+#include "lower/program/scalars.h"
+#include "relax/control.h"
+
+namespace lathe::lower {
+
+using Registers = std::vector<uint32_t>;  // of one value: a tuple has those of its items
+
+class FunctionLowering {
+ public:
+  FunctionLowering(ProgramParts& parts, const std::string& name);
+  support::Status run();
+
+ private:
+  using Status = support::Status;
+
+  static support::Diagnostic refuse(const ir::NodeRef& at, std::string message);
+  static std::string node_name(const ir::NodeRef& at);
+
+  // ---- signature ----
+  static abi::PortSpec port(const std::string& name, const relax::TensorStructInfo& info);
+  Status declare_input(const relax::Var& param);
+  Status declare_parameter(const relax::Var& param);
+  void bind_symbols(const relax::StructInfo& info, const Registers& registers);
+  Status check_input(const relax::Var& param);
+  Status match(uint32_t reg, const relax::TensorStructInfo& info, const std::string& message, const std::string& node);
+  Status finish_main(const relax::Expr& result);
+  Status finish(const relax::Expr& result);
+  bool written_in_place(const relax::Expr& result, size_t index) const;
+
+  // ---- values ----
+  uint32_t tensor_register(const relax::TensorStructInfo& info, const std::string& name);
+  // The registers that a value of that struct info needs.
+  support::Result<Registers> make_registers(const relax::StructInfo& info, const std::string& name);
+  uint32_t constant_register(const relax::Constant& constant);
+  support::Result<Registers> values(const relax::Expr& e);
+  support::Result<uint32_t> scalar_register(const ir::Expr& e);
+  Status push_dims(std::vector<uint32_t>& operands, const std::vector<ir::Expr>& shape);
+  support::Result<uint32_t> allocate(const relax::Var& var, int output, const relax::TensorStructInfo& info,
+                                     const std::string& node);
+  // A copy of the tensor in memory of its own, or in `storage`.
+  support::Result<uint32_t> copied(uint32_t reg, const relax::TensorStructInfo& info, uint32_t storage = abi::absent);
+
+  // ---- bindings ----
+  Status step(const relax::Binding& binding);
+  Status cast(const relax::MatchCast& cast, const std::string& node);
+  Status check_extents(const relax::MatchCast& cast, const relax::ShapeExpr& extents, const std::string& node);
+  Status bind_integers(const relax::ShapeStructInfo& shape, uint32_t tensor, const std::string& node);
+  Status call_kernel(const relax::VarBinding& bound, const relax::CallTir& parts);
+  Status call_runtime_kernel(const relax::VarBinding& bound, const relax::Call& call,
+                             const relax::RuntimeKernel& kernel);
+  Status view(const relax::VarBinding& bound, const relax::Call& call);
+
+  // ---- control (lower_control.cpp) ----
+  Status branch(const relax::VarBinding& bound, const relax::Branch& branch);
+  Status loop(const relax::VarBinding& bound, const relax::Loop& loop);
+  Status call_function(const relax::VarBinding& bound, const std::string& name, const std::vector<relax::Expr>& args);
+  support::Result<Registers> arguments(const std::vector<relax::Expr>& args);
+  Status emit_call(const std::string& name, const Registers& args, const Registers& results, const ir::NodeRef& at,
+                   const std::string& node);
+  Status stack(uint32_t into, uint32_t sequence, uint32_t count, const relax::TensorStructInfo& row,
+               const std::string& node);
+  uint32_t immediate(int64_t value) { return parts_.writer.immediate(value); }
+
+  ProgramParts& parts_;
+  const PlannedFunction& planned_;
+  abi::FunctionWriter& function_;
+  Scalars scalars_;
+  std::vector<uint32_t> slots_;
+  std::unordered_map<const ir::Node*, Registers> registers_;
+  std::unordered_map<uint32_t, uint32_t> constants_;  // registers by the program's constant
+  // Tensors whose memory lasts as long as anybody holds them: no arena, no slot, nothing of a caller's.
+  std::unordered_set<uint32_t> lasting_;
+};
+
+}  // namespace lathe::lower
