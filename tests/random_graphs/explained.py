@@ -78,7 +78,8 @@ ROWS = [
         "loses axes of a reduction of nothing", "ReduceSumSquare, attributes: keepdims", SUITE,
     ),
     Explanation(
-        "onnxruntime", ("QLinearMatMul", "MatMulInteger", "ConvInteger"), empty, "leaves products of nothing unwritten",
+        "onnxruntime", ("MatMul", "QLinearMatMul", "MatMulInteger", "ConvInteger"), empty,
+        "leaves products of nothing unwritten",
         "QLinearMatMul, summary: as numpy.matmul", SUITE,
     ),
     Explanation(

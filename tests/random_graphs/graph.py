@@ -16,7 +16,9 @@ from tests.random_graphs import truth
 OPSETS = (13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24)
 LARGEST = {"float": 1e4, "double": 1e6, "float16": 300, "bfloat16": 1e3}
 LARGEST_INTEGER = 2**24  # no overflow, which the specification leaves open
-MOST_ELEMENTS = 1500
+MOST_ELEMENTS = 1500  # of one value; six times as many in large graphs
+LARGE_SIZES = (1, 2, 3, 8, 12, 16, 17, 24, 32, 33, 48, 64, 65, 70)
+SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-42)
 
 
 class Rejected(Exception):
@@ -68,9 +70,16 @@ class Graph(Draw):
         self.noise = np.random.default_rng([self.seed, self.index, 1])
         self.op, self.opset = None, self.choice(OPSETS)
         self.float = self.choice(["float"] * 7 + ["double", "float16", "bfloat16"])
+        self.special = self.chance(0.1)  # NaN, infinities and negative zeros among the inputs
+        self.most_elements = MOST_ELEMENTS
+        if self.chance(0.2):
+            self.SIZES, self.most_elements = LARGE_SIZES, 6 * MOST_ELEMENTS
         self.symbols = {}  # size: name of the symbol that inputs share
         self.axes_of = {}  # input name: its dimensions in the model, sizes or names
-        self.shape_of_graph = self.shape(1, 4, zero=0.02, elements=600)
+        self.shape_of_graph = self.drawn_shape(1, 4)
+
+    def drawn_shape(self, low, high):
+        return self.shape(low, high, zero=0.02, elements=2 * self.most_elements // 5)
 
     # Values
 
@@ -78,6 +87,9 @@ class Graph(Draw):
         """A new input or initializer."""
         constant = self.chance(0.4) if constant is None else constant
         array = self.array(list(shape), DTYPES[dtype], low, high)
+        if self.special and truth.is_float(dtype) and array.size and self.chance(0.7):
+            array = array.copy()
+            array.flat[self.rng.integers(0, array.size, 1 + array.size // 6)] = self.choice(SPECIAL)
         return self.constant(array, dtype) if constant else self.given(array, dtype)
 
     def given(self, array, dtype):
@@ -113,7 +125,7 @@ class Graph(Draw):
             raise Rejected
         shape = list(self.shape_of_graph)
         if not low <= len(shape) <= high or self.chance(0.3):
-            shape = self.shape(low, min(high, 4), zero=0.02, elements=600)
+            shape = self.drawn_shape(low, min(high, 4))
         return self.fresh(shape, self.choice(list(dtypes)))
 
     def partner(self, value, dtype=None):
@@ -122,7 +134,7 @@ class Graph(Draw):
 
         def fits(other):
             try:
-                return np.prod(np.broadcast_shapes(value.shape, other.shape)) <= MOST_ELEMENTS
+                return np.prod(np.broadcast_shapes(value.shape, other.shape)) <= self.most_elements
             except ValueError:
                 return False
 
@@ -157,13 +169,15 @@ class Graph(Draw):
 
     def check(self, arrays, dtype):
         first = arrays[0]
-        if first.size > MOST_ELEMENTS or any(a.shape != first.shape for a in arrays):
+        if first.size > self.most_elements or any(a.shape != first.shape for a in arrays):
             raise Rejected
         if not first.size:
             return
         if not truth.is_float(dtype):
             if np.abs(first.astype(np.float64)).max() > LARGEST_INTEGER:
                 raise Rejected
+            return
+        if self.special:
             return
         if not all(np.isfinite(a).all() for a in arrays) or np.abs(first).max() > LARGEST[dtype]:
             raise Rejected

@@ -7,13 +7,13 @@ from onnx.reference import ReferenceEvaluator
 
 from tests.support.backends import onnxruntime_session
 
-# Rows of the pipeline without which a model still compiles.
+# Rows of the pipeline without which a model still compiles, and those that only what is scheduled needs.
 OPTIONAL_PASSES = [
     "simplify_algebra", "fold_batch_norm", "fold_constants", "eliminate_common_subexpressions", "merge_padding",
     "convert_layout", "fold_layout", "pack_weights", "fold_packing", "eliminate_dead_code", "fuse_ops",
-    "schedule_functions", "compact_buffers", "simplify", "partition_loops", "simplify_partitions", "vectorize_loops",
-    "unroll_loops", "simplify_vectors", "nest_parallel",
+    "schedule_functions", "partition_loops", "simplify_partitions",
 ]  # fmt: skip
+FOR_SCHEDULES = ["compact_buffers", "simplify", "vectorize_loops", "unroll_loops", "simplify_vectors"]
 
 
 class NoAnswer(Exception):
@@ -21,10 +21,10 @@ class NoAnswer(Exception):
 
 
 def lathe(**options):
-    def run(model, feeds):
+    def run(model, feeds, **more):
         import lathe
 
-        executable = lathe.compile(model, cache=False, compile_threads=1, verify=True, **options)
+        executable = lathe.compile(model, cache=False, compile_threads=1, verify=True, **options, **more)
         made = executable(*[feeds[i.name] for i in model.graph.input])
         return list(made) if isinstance(made, tuple) else [made]
 
@@ -48,7 +48,7 @@ def evaluator(model, feeds):
 
 PARTIES = {
     "optimised": lathe(threads=2),
-    "unoptimised": lathe(threads=1, disabled_passes=OPTIONAL_PASSES),
+    "unoptimised": lathe(threads=1),
     "interpreter": lathe(target="interp"),
     "onnxruntime": onnxruntime,
     "evaluator": evaluator,
@@ -56,8 +56,23 @@ PARTIES = {
 OURS = ("optimised", "unoptimised", "interpreter")
 
 
-def answer(party, model, feeds):
-    return [np.asarray(y) for y in PARTIES[party](model, feeds)]
+def switched_off(model, feeds, drawn):
+    """Every optional pass off, or a random half; symbols fixed in half of the graphs."""
+    rng = np.random.default_rng([*drawn, 2])
+    off = OPTIONAL_PASSES if rng.random() < 0.5 else [p for p in OPTIONAL_PASSES if rng.random() < 0.5]
+    if "schedule_functions" in off:
+        off = [*off, *FOR_SCHEDULES]
+    fixed = {}
+    if rng.random() < 0.5:
+        for value in model.graph.input:
+            dims = value.type.tensor_type.shape.dim
+            fixed |= {d.dim_param: n for d, n in zip(dims, feeds[value.name].shape, strict=True) if d.dim_param}
+    return {"disabled_passes": off, "dims": fixed}
+
+
+def answer(party, model, feeds, drawn=(0, 0)):
+    options = switched_off(model, feeds, drawn) if party == "unoptimised" else {}
+    return [np.asarray(y) for y in PARTIES[party](model, feeds, **options)]
 
 
 def shared_opset(model):
