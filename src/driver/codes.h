@@ -15,8 +15,10 @@ inline constexpr Code no_code{"driver-no-code"};            // the target gives 
 inline constexpr Code unknown_form{"driver-unknown-form"};  // no form of output has this name or extension
 inline constexpr Code verify_unknown_shape{
     "verify-unknown-shape"};  // a symbol without a value, so there are no inputs to compare with
-inline constexpr Code script_dims{"driver-script-dims"};  // dimensions are fixed for a model, not for a script
-inline constexpr Code no_main{"driver-no-main"};          // the module has no graph function to run
+inline constexpr Code reduce_no_failure{"reduce-no-failure"};  // the command does not fail on the whole
+inline constexpr Code reduce_no_file{"reduce-no-file"};        // what is to be reduced cannot be read
+inline constexpr Code script_dims{"driver-script-dims"};       // dimensions are fixed for a model, not for a script
+inline constexpr Code no_main{"driver-no-main"};               // the module has no graph function to run
 inline constexpr Code not_tensor_functions{"driver-not-tensor-functions"};  // a graph where only those are built
 inline constexpr Code cannot_open{"runtime-cannot-open"};                   // no library of tensor functions
 inline constexpr Code input_name{"runtime-input-name"};                     // no function of that name

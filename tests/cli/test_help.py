@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-SUBCOMMANDS = ("compile", "run", "bench", "verify", "opt", "doctor")
+SUBCOMMANDS = ("compile", "run", "bench", "verify", "reduce", "opt", "doctor")
 
 
 def test_help_lists_the_subcommands(lathe_cli):

@@ -13,6 +13,7 @@ void add_compile(CLI::App& app);
 void add_run(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_verify(CLI::App& app);
+void add_reduce(CLI::App& app);
 void add_opt(CLI::App& app);
 void add_doctor(CLI::App& app);
 

@@ -18,6 +18,7 @@ int parse_and_run(int argc, const char* const* argv) {
   lathe::tool::add_run(app);
   lathe::tool::add_bench(app);
   lathe::tool::add_verify(app);
+  lathe::tool::add_reduce(app);
   lathe::tool::add_opt(app);
   lathe::tool::add_doctor(app);
   try {
