@@ -53,7 +53,9 @@ Result<Expr> reshaped(Emitter& emitter, const Expr& value, Shape shape) {
 
 class LayoutConverter {
  public:
-  explicit LayoutConverter(const target::Target& target) : lanes_(target.lanes(32)) {}
+  LayoutConverter(const target::Target& target, const Function& function) : lanes_(target.lanes(32)) {
+    find_padded(function);
+  }
 
   Result<Expr> operator()(Emitter& emitter, const Var& var, const Expr& value) {
     const auto* call = value.as<Call>();
@@ -71,6 +73,58 @@ class LayoutConverter {
   }
 
  private:
+  // ---- padding ----
+
+  // A convolution's padding joins what computes its input where that is another convolution, with what is elementwise
+  // behind it, and nothing else wants the value: it is written into the padded image, which needs no copy.
+  void find_padded(const Function& function) {
+    const std::unordered_map<const ir::Node*, int> uses = count_uses(function);
+    std::unordered_map<const ir::Node*, const Call*> calls;
+    for (const Binding& binding : all_bindings(function)) {
+      const auto* bound = binding.as<VarBinding>();
+      const auto* call = bound ? bound->value.as<Call>() : nullptr;
+      const Operator* op = call ? callee_operator(*call) : nullptr;
+      if (!op) continue;
+      calls[bound->var.get()] = call;
+      if (op->name != "nn.conv" || !has_padding(*call) || !turns(*call)) continue;
+      if (const ir::Node* from = computed_by_convolution(call->args[0], uses, calls)) {
+        padded_.insert(call->args[0].get());
+        images_.insert(from);
+      }
+    }
+  }
+
+  static bool has_padding(const Call& conv) {
+    const auto& attrs = *static_cast<const ops::ConvAttributes*>(conv.attributes.get());
+    if (attrs.auto_pad != "NOTSET" || attrs.padding.empty()) return false;
+    const auto [least, most] = std::minmax_element(attrs.padding.begin(), attrs.padding.end());
+    return *least >= 0 && *most > 0;
+  }
+
+  // The variable of the convolution that computes `e`, through elementwise operators of which nothing else is wanted;
+  // null where there is none.
+  const ir::Node* computed_by_convolution(const Expr& e, const std::unordered_map<const ir::Node*, int>& uses,
+                                          const std::unordered_map<const ir::Node*, const Call*>& calls) const {
+    Expr value = e;
+    while (value) {
+      const auto call = calls.find(value.get());
+      const auto used = uses.find(value.get());
+      const Shape* shape = shape_of(value);
+      if (call == calls.end() || used == uses.end() || used->second != 1 || !shape) return nullptr;
+      for (const ir::Expr& extent : *shape)
+        if (!ir::as_int(extent)) return nullptr;
+      const Operator* op = callee_operator(*call->second);
+      if (op->name == "nn.conv") return turns(*call->second) ? value.get() : nullptr;
+      if (op->fusion > FusionKind::broadcast || !std::holds_alternative<TeExpression>(op->meaning)) return nullptr;
+      Expr next;
+      for (const Expr& arg : call->second->args)
+        if (!next && arg && calls.count(arg.get()) && shape_of(arg) && relax::same_shape(*shape_of(arg), *shape))
+          next = arg;
+      value = next;
+    }
+    return nullptr;
+  }
+
   const Twin* twin_of(const Expr& e) const {
     const auto it = e ? twins_.find(e.get()) : twins_.end();
     return it == twins_.end() ? nullptr : &it->second;
@@ -128,18 +182,10 @@ class LayoutConverter {
   // ---- operators ----
 
   Result<Expr> convolution(Emitter& emitter, const Var& var, const Call& call) {
+    if (!turns(call) || !shape_of(var) || as_tensor(var)->dtype != as_tensor(call.args[0])->dtype) return Expr();
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
-    if (!x || !kernel || x->size() < 3 || !shape_of(var) || !call.args[1].is<Constant>()) return Expr();
-    if (attrs.data_layout != "NCHW" || !attrs.out_layout.empty() || attrs.kernel_layout != "OIHW") return Expr();
-    const ir::DType dtype = as_tensor(call.args[0])->dtype;
-    if (dtype != ir::DType::float32() || as_tensor(var)->dtype != dtype) return Expr();
-    // Few channels fill no vector; groups of several channels have no loops of their own yet.
-    const int64_t channels = ir::as_int((*kernel)[0]).value_or(0);
-    const bool depthwise = attrs.groups == channels && ir::is_int((*kernel)[1], 1);
-    if (2 * channels <= lanes_ || (attrs.groups != 1 && !depthwise)) return Expr();
-
-    if (attrs.groups == 1 && is_pixel(*kernel) && moves_by_one(attrs)) {
+    if (attrs.groups == 1 && is_pixel(*kernel) && moves_by_one(attrs) && !images_.count(var.get())) {
       const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
       const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
       return converted(emitter, var, TRY(make_call(ops::matmul, {TRY(rows(emitter, call.args[0])), turned})), true);
@@ -149,9 +195,39 @@ class LayoutConverter {
       const auto turning = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.out_layout = "NHWC"; });
       return converted(emitter, var, TRY(make_call(ops::conv, call.args, turning)), false);
     }
-    const auto moved = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.data_layout = "NHWC"; });
-    return converted(emitter, var, TRY(make_call(ops::conv, {TRY(image(emitter, call.args[0])), call.args[1]}, moved)),
-                     false);
+    auto moved = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.data_layout = "NHWC"; });
+    Expr data = TRY(image(emitter, call.args[0]));
+    if (padded_.count(call.args[0].get())) {
+      data = TRY(padded(emitter, data, attrs.padding));
+      moved = ir::with(*moved, [](ops::ConvAttributes& copy) { copy.padding.assign(copy.padding.size(), 0); });
+    }
+    return converted(emitter, var, TRY(make_call(ops::conv, {data, call.args[1]}, moved)), false);
+  }
+
+  // An image with zeros around it: begins of the spatial dimensions, and then their ends.
+  static Result<Expr> padded(Emitter& emitter, const Expr& image, const std::vector<int64_t>& padding) {
+    const auto side = [&](auto first, auto last) {
+      Shape shape{ir::int64(0)};
+      for (auto it = first; it != last; ++it) shape.push_back(ir::int64(*it));
+      shape.push_back(ir::int64(0));
+      return make<ShapeExpr>(std::move(shape));
+    };
+    const auto middle = padding.begin() + static_cast<ptrdiff_t>(padding.size() / 2);
+    return emitter.call(ops::pad, {image, side(padding.begin(), middle), side(middle, padding.end())},
+                        make<ops::PadAttributes>("constant"), "padded");
+  }
+
+  // Whether a convolution is computed channels last.
+  bool turns(const Call& call) const {
+    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
+    const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
+    if (!x || !kernel || x->size() < 3 || !call.args[1].is<Constant>()) return false;
+    if (attrs.data_layout != "NCHW" || !attrs.out_layout.empty() || attrs.kernel_layout != "OIHW") return false;
+    if (as_tensor(call.args[0])->dtype != ir::DType::float32()) return false;
+    // Few channels fill no vector; groups of several channels have no loops of their own yet.
+    const int64_t channels = ir::as_int((*kernel)[0]).value_or(0);
+    const bool depthwise = attrs.groups == channels && ir::is_int((*kernel)[1], 1);
+    return 2 * channels > lanes_ && (attrs.groups == 1 || depthwise);
   }
 
   // Windows of one pixel that touch every pixel once.
@@ -274,6 +350,8 @@ class LayoutConverter {
   }
 
   const int64_t lanes_;
+  std::unordered_set<const ir::Node*> padded_;  // what a convolution reads with its padding around it
+  std::unordered_set<const ir::Node*> images_;  // convolutions whose value is written into such an image
   std::unordered_map<const ir::Node*, Twin> twins_;
   std::unordered_map<const ir::Node*, Expr> widened_;  // operands of a lower rank with leading ones
   std::vector<Expr> kept_;                             // keeps the keys alive
@@ -286,7 +364,8 @@ support::Result<ir::IRModule> convert_layout(ir::IRModule module, const target::
   const std::vector<ir::IRModule::Entry> functions = module.functions();
   for (const auto& [name, base] : functions) {
     if (!base.is<relax::FunctionNode>() || base->attrs.get_or("primitive", false)) continue;
-    module.set(name, TRY(rewrite_bindings(ir::cast<relax::FunctionNode>(base), LayoutConverter(target))));
+    const auto function = ir::cast<relax::FunctionNode>(base);
+    module.set(name, TRY(rewrite_bindings(function, LayoutConverter(target, function))));
   }
   return module;
 }

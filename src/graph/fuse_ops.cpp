@@ -2,6 +2,7 @@
 
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
+#include "ops/attributes.h"
 #include "support/mutation.h"
 
 namespace lathe::graph {
@@ -152,6 +153,7 @@ class Fuser {
     if (from.anchor >= 0 && to.anchor >= 0) return "both hold a product or reduction";
     const Var& value = item(from.items.back()).binding->var;
     if (from.anchor >= 0) {
+      if (to.items.size() == 1 && pads(item(to.items[0]))) return "";
       for (const int i : to.items)
         if (!pointwise(item(i).op->fusion) || !same_shape(item(i).binding->var, value))
           return "the consumer of a product or reduction is not elementwise over the same shape";
@@ -169,6 +171,13 @@ class Fuser {
       if (!same_shape(value, item(to.anchor).binding->var)) return "its shape is not the product's";
     }
     return "";
+  }
+
+  // Padding by zero, of a value of known extents: each element is computed once, and written inside.
+  static bool pads(const Item& consumer) {
+    if (consumer.op->name != "nn.pad" || !elements(consumer.binding->var)) return false;
+    if (consumer.call->args.size() > 3 && consumer.call->args[3]) return false;
+    return static_cast<const ops::PadAttributes*>(consumer.call->attributes.get())->mode == "constant";
   }
 
   static bool cheap_injective(const Item& consumer, const Expr& value) {

@@ -331,6 +331,11 @@ const std::vector<InstructionKind> kinds{
      [](Schedule& s, const Instruction& i) -> Outputs {
        return std::vector<Argument>{TRY(s.decompose_padding(TRY(input<BlockRV>(i, 0)), TRY(input<LoopRV>(i, 1))))};
      }},
+    {"split_padding",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return outputs(TRY(s.split_padding(TRY(input<BlockRV>(i, 0)))));
+     },
+     true},
     {"pad_einsum",
      [](Schedule& s, const Instruction& i) -> Outputs {
        TRY(s.pad_einsum(TRY(input<BlockRV>(i, 0)), integers(i, "padding")));

@@ -161,6 +161,9 @@ class Schedule {
 
   // The block that fills with the constant, before `loop`; the block that pads keeps its handle and the values.
   Result<BlockRV> decompose_padding(BlockRV block, LoopRV loop);
+  // A block that writes values inside a box of its axes and a constant around it keeps the box, its axes beginning at
+  // zero there; gives the blocks that write the constant, one for each side that there is.
+  Result<std::vector<BlockRV>> split_padding(BlockRV block);
   // The extents of a sum of products become multiples of `padding`, one number an axis.
   Status pad_einsum(BlockRV block, const std::vector<int64_t>& padding);
 
@@ -200,6 +203,9 @@ class Schedule {
   // Takes over an edit that made one block, and records it.
   BlockRV made_block(const std::string& function, Edit edit, const char* kind, std::vector<Argument> inputs,
                      std::vector<std::pair<std::string, Argument>> attributes = {});
+  // The same of one that made several.
+  std::vector<BlockRV> made_blocks(const std::string& function, Edit edit, const char* kind,
+                                   std::vector<Argument> inputs);
   template <class Rv>
   Status tensorized(Rv target, const std::string& tensor_intrin, bool preserve_unit_iters);
   template <class Rv>

@@ -37,6 +37,16 @@ BlockRV Schedule::made_block(const std::string& function, Edit edit, const char*
   return block;
 }
 
+std::vector<BlockRV> Schedule::made_blocks(const std::string& function, Edit edit, const char* kind,
+                                           std::vector<Argument> inputs) {
+  const std::vector<Id> created = edit.created;
+  accept(function, std::move(edit));
+  std::vector<BlockRV> blocks;
+  for (const Id id : created) blocks.push_back(add_block(function, id));
+  record(kind, std::move(inputs), {}, {blocks.begin(), blocks.end()});
+  return blocks;
+}
+
 Result<BlockRV> Schedule::cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope) {
   const Handle handle = *TRY(find(block));
   Edit edit = TRY(primitives::cache_read(program(handle.function), handle.id, read_buffer_index, scope));
@@ -67,12 +77,7 @@ Result<std::vector<BlockRV>> Schedule::cache_inplace(BlockRV block, int64_t writ
                                                      const std::string& scope) {
   const Handle handle = *TRY(find(block));
   Edit edit = TRY(primitives::cache_inplace(program(handle.function), handle.id, write_buffer_index, scope));
-  const std::vector<Id> created = edit.created;
-  accept(handle.function, std::move(edit));
-  std::vector<BlockRV> copies;
-  for (const Id id : created) copies.push_back(add_block(handle.function, id));
-  record("cache_inplace", {block, write_buffer_index, scope}, {}, {copies.begin(), copies.end()});
-  return copies;
+  return made_blocks(handle.function, std::move(edit), "cache_inplace", {block, write_buffer_index, scope});
 }
 
 Result<BlockRV> Schedule::reindex(BlockRV block, BufferIndex buffer) {
@@ -104,6 +109,12 @@ Result<BlockRV> Schedule::decompose_padding(BlockRV block, LoopRV loop) {
   const Id target = TRY(find(loop))->id;
   Edit edit = TRY(primitives::decompose_padding(program(handle.function), handle.id, target));
   return made_block(handle.function, std::move(edit), "decompose_padding", {block, loop});
+}
+
+Result<std::vector<BlockRV>> Schedule::split_padding(BlockRV block) {
+  const Handle handle = *TRY(find(block));
+  Edit edit = TRY(primitives::split_padding(program(handle.function), handle.id));
+  return made_blocks(handle.function, std::move(edit), "split_padding", {block});
 }
 
 Status Schedule::pad_einsum(BlockRV block, const std::vector<int64_t>& padding) {

@@ -143,6 +143,7 @@ STEPS = {
     "transform_layout": (chain, lambda s: s.transform_layout("B", ("write", 0), lambda i, j: (j, i))),
     "transform_block_layout": (chain, lambda s: s.transform_block_layout("B", lambda i, j: (i * 32 + j,))),
     "decompose_padding": (padded, lambda s: s.decompose_padding("P", s.get_loops("P")[0])),
+    "split_padding": (padded, lambda s: s.split_padding("P")),
     "pad_einsum": (product, lambda s: s.pad_einsum("D", padding=[5, 1, 1])),
     "sample_categorical": (chain, lambda s: s.sample_categorical([1, 2], [0.5, 0.5], decision=1)),
     "sample_perfect_tile": (chain, lambda s: s.split(

@@ -108,6 +108,7 @@ PRIMITIVES = {
     "transform_block_layout": "block | index_map",
     "set_axis_separator": "block, buffer | axis_separators",
     "decompose_padding": "block, loop",
+    "split_padding": "block",
     "pad_einsum": "block | padding",
     "rolling_buffer": "block, write_buffer_index",
     "enter_postproc": "",

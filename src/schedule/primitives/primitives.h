@@ -27,6 +27,8 @@ Result<Edit> merge(const Program& program, const std::vector<Id>& loops);
 // primitives/blocks. blockize creates the block, decompose_padding the one that fills.
 Result<Edit> reorder_block_iter_var(const Program& program, Id block, const std::vector<int64_t>& order);
 Result<Edit> decompose_padding(const Program& program, Id block, Id loop);
+// Creates the blocks of the sides.
+Result<Edit> split_padding(const Program& program, Id block);
 Result<Edit> pad_einsum(const Program& program, Id block, const std::vector<int64_t>& padding);
 Result<Edit> transform_block_layout(const Program& program, Id block, const IndexMap& map);
 Result<Edit> blockize(const Program& program, Id loop, bool preserve_unit_iters);

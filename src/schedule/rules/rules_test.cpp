@@ -145,6 +145,36 @@ TEST(gemm, keeps_a_costly_epilogue_in_the_tile) {
   }
 }
 
+// The product and a relu, with zeros around it.
+Function padded_product(int64_t m, int64_t n, int64_t k, int64_t before, int64_t after) {
+  Builder b;
+  const Buffer x = b.input("A", {int64(m), int64(k)}), w = b.input("B", {int64(k), int64(n)});
+  const Buffer c = b.inner("C", {int64(m), int64(n)}), r = b.inner("R", {int64(m), int64(n)});
+  const Buffer p = b.output("P", {int64(m + before + after), int64(n + after)});
+  b.sum("matmul", c, {{"k", int64(k)}},
+        [&](const std::vector<Expr>& i) { return load(x, {i[0], i[2]}) * load(w, {i[2], i[1]}); });
+  b.compute("relu", r, [&](const std::vector<Expr>& i) { return max(load(c, i), testing::f32(0)); });
+  b.compute("pad", p, [&](const std::vector<Expr>& i) {
+    const Expr row = i[0] - before;
+    const Expr inside = logical_and(logical_and(row >= 0, row < m), i[1] < n);
+    return if_then_else(inside, load(r, {row, i[1]}), testing::f32(0));
+  });
+  return b.build();
+}
+
+TEST(gemm, writes_its_tiles_into_a_padded_image) {
+  for (const auto& [m, n, before, after] :
+       std::vector<std::array<int64_t, 4>>{{28, 32, 1, 1}, {17, 35, 0, 2}, {5, 16, 3, 0}}) {
+    const Function f = padded_product(m, n, 3, before, after);
+    EXPECT_EQ(scheduled(f, machine(512, 32)), "gemm") << last_remarks << m << "x" << n;
+    AnalyticDecider decider;
+    const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(512, 32), decider, {});
+    for (const Access& access : accesses(done.function().body))
+      if (access.block && access.block->name == "pad" && !access.writes)
+        EXPECT_EQ(access.buffer->scope, "register") << access.buffer->name << " of " << m << "x" << n;
+  }
+}
+
 TEST(gemm, sums_long_rows_in_parts) {
   for (const auto& [bits, registers] : machines)
     for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{{2, 32, 1024}, {3, 21, 1200}, {1, 16, 1031}}) {

@@ -348,6 +348,7 @@ class Walk {
       });
     }
     if (name == "decompose_padding") return made([=](Schedule& s) { return s.decompose_padding(block, loop); });
+    if (name == "split_padding") return made([=](Schedule& s) { return s.split_padding(block); });
     if (name == "pad_einsum") {
       std::vector<int64_t> padding;
       for (size_t i = 0; i < axes; ++i) padding.push_back(1 + number(4));
@@ -413,6 +414,7 @@ class Walk {
                                             "tensorize",
                                             "sample_compute_location",
                                             "decompose_padding",
+                                            "split_padding",
                                             "pad_einsum",
                                             "decompose_reduction",
                                             "rfactor",

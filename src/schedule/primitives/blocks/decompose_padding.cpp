@@ -2,6 +2,7 @@
 // constant everywhere and one that writes the values.
 #include "ir/visit.h"
 #include "schedule/analysis/dependence.h"
+#include "schedule/primitives/blocks/padding.h"
 #include "schedule/primitives/compute/inline.h"
 #include "support/mutation.h"
 
@@ -9,13 +10,6 @@ namespace lathe::schedule::primitives {
 
 LATHE_FAULT(decompose_padding_drops_fill, "schedule_test", "decompose_padding: nothing writes the constant");
 
-namespace {
-
-struct Padding {
-  Expr inside, value, constant;
-};
-
-// if_then_else(inside, value, constant), or a Select.
 std::optional<Padding> padding_of(const Expr& e) {
   Padding found;
   if (const auto* choice = e.as<Select>()) {
@@ -27,8 +21,6 @@ std::optional<Padding> padding_of(const Expr& e) {
   }
   return as_int(found.constant) || as_float(found.constant) ? std::optional(found) : std::nullopt;
 }
-
-}  // namespace
 
 Result<Edit> decompose_padding(const Program& program, Id block_id, Id loop_id) {
   const Path path = TRY(block_path(program, block_id));
