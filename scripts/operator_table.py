@@ -41,7 +41,7 @@ What the ONNX importer takes. Made by `python -m scripts.operator_table`.
 def imported():
     """{operator: (its versions, the source)}"""
     found = {}
-    for path in sorted(SOURCES.glob("*.cpp")):
+    for path in sorted(SOURCES.rglob("*.cpp")):
         if path.stem.endswith("_test"):
             continue
         for name, versions in ROW.findall(path.read_text()):

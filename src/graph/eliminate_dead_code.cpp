@@ -52,18 +52,27 @@ Function drop_unused(const Function& function) {
 
 support::Result<ir::IRModule> eliminate_dead_code(ir::IRModule module, const ir::PassContext&) {
   const std::vector<ir::IRModule::Entry> functions = module.functions();
-  std::unordered_set<std::string> called;
+  // Each function's callees; then what those that others may call reach.
+  std::unordered_map<std::string, std::vector<std::string>> callees;
+  std::vector<std::string> open;
   for (const auto& [name, function] : functions) {
+    if (!function->attrs.get_or("private", false)) open.push_back(name);
     if (!function.is<relax::FunctionNode>()) continue;
     Function live = drop_unused(ir::cast<relax::FunctionNode>(function));
     ir::post_order(live->body, [&](const NodeRef& n) {
-      if (const auto* callee = n.as<GlobalVar>()) called.insert(callee->name);
+      if (const auto* callee = n.as<GlobalVar>()) callees[name].push_back(callee->name);
     });
     module.set(name, std::move(live));
   }
-  // Private functions that no function calls.
+  std::unordered_set<std::string> reached(open.begin(), open.end());
+  while (!open.empty()) {
+    const std::string name = std::move(open.back());
+    open.pop_back();
+    for (const std::string& callee : callees[name])
+      if (reached.insert(callee).second) open.push_back(callee);
+  }
   for (const auto& [name, function] : functions)
-    if (function->attrs.get_or("private", false) && !called.count(name)) module.erase(name);
+    if (!reached.count(name)) module.erase(name);
   return module;
 }
 

@@ -52,6 +52,15 @@ Expr BlockBuilder::end_scope(Expr result) {
   return with_struct_info(make<SeqExpr>(std::move(done.blocks), std::move(result)), std::move(info));
 }
 
+void BlockBuilder::go_back(const Mark& mark) {
+  while (scopes_.size() > mark.scopes) scopes_.pop_back();
+  if (module_.size() <= mark.functions) return;
+  ir::IRModule kept;
+  kept.attrs = module_.attrs;
+  for (size_t i = 0; i < mark.functions; ++i) kept.set(module_.functions()[i].first, module_.functions()[i].second);
+  module_ = std::move(kept);
+}
+
 void BlockBuilder::begin_block(bool is_dataflow) {
   end_block();
   scope().is_open = true;

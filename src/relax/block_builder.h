@@ -29,6 +29,12 @@ class BlockBuilder {
   // A nested sequence, such as a branch of an If: what is emitted until `end_scope` belongs to it.
   void begin_scope();
   Expr end_scope(Expr result);  // a SeqExpr
+  // Where the builder stands, and a return to there: the scopes and functions begun since are dropped.
+  struct Mark {
+    size_t scopes, functions;
+  };
+  Mark mark() const { return {scopes_.size(), module_.size()}; }
+  void go_back(const Mark& mark);
 
   // ---- blocks ----
   // Bindings are collected in blocks; beginning one ends the one before. Outside any, emitting begins an ordinary one.

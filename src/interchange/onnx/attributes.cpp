@@ -144,6 +144,12 @@ std::optional<std::vector<std::string>> NodeAttributes::texts(std::string_view n
   return std::vector<std::string>(proto->strings().begin(), proto->strings().end());
 }
 
+const schema::GraphProto& NodeAttributes::graph(std::string_view name) {
+  const AttributeProto* a = find_typed(name, AttributeProto::GRAPH);
+  if (!a) wrong("the attribute " + in_quotes(name) + ", a graph, is missing");
+  return a->g();
+}
+
 ir::TensorData NodeAttributes::tensor(std::string_view name) {
   const AttributeProto* proto = find_typed(name, AttributeProto::TENSOR);
   if (!proto) return {};

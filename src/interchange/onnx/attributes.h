@@ -27,8 +27,9 @@ class NodeAttributes {
   std::optional<std::vector<int64_t>> integers(std::string_view name);
   std::optional<std::vector<float>> numbers(std::string_view name);
   std::optional<std::vector<std::string>> texts(std::string_view name);
-  ir::TensorData tensor(std::string_view name);         // null when absent
-  ir::TensorData sparse_tensor(std::string_view name);  // null when absent
+  ir::TensorData tensor(std::string_view name);            // null when absent
+  ir::TensorData sparse_tensor(std::string_view name);     // null when absent
+  const schema::GraphProto& graph(std::string_view name);  // required
   // Known, but without effect here.
   void ignore(std::string_view name) { find_used(name); }
 

@@ -21,13 +21,26 @@ using support::Result;
 namespace {
 
 constexpr int64_t highest_rank = 64;  // as of the graph's inputs and of constants
+// Nodes converted in all. The body of a loop whose shapes change is converted more than once, and so loops inside loops
+// could take time without bound.
+constexpr int64_t most_conversions = 1'000'000;
 
 // The names that nodes of one graph or one call of a function see.
 struct Scope {
   std::unordered_map<std::string, GraphValue> values;
   Opsets opsets;
-  const NodeAttributes* given = nullptr;  // attributes of the function's call
-  std::string prefix;                     // of node names: "call/"
+  const NodeAttributes* given = nullptr;   // attributes of the function's call
+  std::string prefix;                      // of node names: "call/"
+  std::unordered_set<std::string> absent;  // inputs that the function's call leaves out
+  Scope* around = nullptr;                 // of the graph that holds this one
+
+  // The value of that name, or null. One from around is copied: what the inside learns of it holds inside only.
+  GraphValue* find(const std::string& name) {
+    const auto it = values.find(name);
+    if (it != values.end()) return &it->second;
+    const GraphValue* outer = around && !absent.count(name) ? around->find(name) : nullptr;
+    return outer ? &(values[name] = *outer) : nullptr;
+  }
 };
 
 class GraphImport {
@@ -41,10 +54,10 @@ class GraphImport {
     if (graph_.output().empty()) return refuse(codes::wrong_graph, "the graph has no outputs");
     TRY(check_operators(model_, functions_, scope.opsets));
     TRY(check_expansion(model_, functions_));
-    NodeList list = TRY(list_nodes());
+    NodeList list = TRY(list_nodes(graph_));
     const std::vector<int> order = TRY(order_nodes(model_, list));
     GraphInputs inputs = TRY(read_inputs(model_, graph_, options_));
-    TRY(add_initializers(scope, list));
+    TRY(add_initializers(scope, list, graph_));
 
     std::vector<relax::Var> params;
     for (const relax::Var& param : inputs.params) {
@@ -68,7 +81,7 @@ class GraphImport {
 
   // ---- the graph's names ----
 
-  Result<NodeList> list_nodes() const {
+  Result<NodeList> list_nodes(const GraphProto& graph) const {
     NodeList list;
     std::unordered_set<std::string> weights, inputs;
     const auto add_weight = [&](const std::string& name) -> support::Status {
@@ -77,22 +90,22 @@ class GraphImport {
         return refuse(codes::duplicate_name, "two initializers of the graph are called " + in_quotes(name));
       return support::success();
     };
-    for (const auto& tensor : graph_.initializer()) TRY(add_weight(tensor.name()));
-    for (const auto& tensor : graph_.sparse_initializer()) TRY(add_weight(tensor.values().name()));
-    for (const auto& input : graph_.input())
+    for (const auto& tensor : graph.initializer()) TRY(add_weight(tensor.name()));
+    for (const auto& tensor : graph.sparse_initializer()) TRY(add_weight(tensor.values().name()));
+    for (const auto& input : graph.input())
       if (!inputs.insert(input.name()).second)
         return refuse(codes::duplicate_name, "two inputs of the graph are called " + in_quotes(input.name()));
-    for (const NodeProto& node : graph_.node()) list.nodes.push_back(&node);
-    for (const auto& output : graph_.output()) list.outputs.push_back(output.name());
+    for (const NodeProto& node : graph.node()) list.nodes.push_back(&node);
+    for (const auto& output : graph.output()) list.outputs.push_back(output.name());
     list.given = std::move(weights);
     list.given.merge(inputs);
     return list;
   }
 
   // Only initializers that are read become constants.
-  support::Status add_initializers(Scope& scope, const NodeList& list) {
+  support::Status add_initializers(Scope& scope, const NodeList& list, const GraphProto& graph) {
     std::unordered_set<std::string> read(list.outputs.begin(), list.outputs.end());
-    for (const NodeProto* node : list.nodes) read.insert(node->input().begin(), node->input().end());
+    for (const NodeProto* node : list.nodes) each_read(*node, [&](const std::string& name) { read.insert(name); });
     Diagnostics wrong;
     const auto add = [&](const std::string& name, Result<ir::TensorData> data) {
       if (!data.ok()) {
@@ -103,10 +116,10 @@ class GraphImport {
       scope.values[name] = {.tensor = relax::constant(*data), .given_by = "the initializer"};
     };
     const auto what = [](const std::string& name) { return "the initializer " + in_quotes(name); };
-    for (const auto& tensor : graph_.initializer())
+    for (const auto& tensor : graph.initializer())
       if (read.count(tensor.name()))
         add(tensor.name(), read_tensor(model_, tensor, what(tensor.name()), model_.place()));
-    for (const auto& tensor : graph_.sparse_initializer())
+    for (const auto& tensor : graph.sparse_initializer())
       if (const std::string& name = tensor.values().name(); read.count(name))
         add(name, read_sparse_tensor(model_, tensor, what(name), model_.place()));
     if (!wrong.empty()) return wrong;
@@ -118,6 +131,12 @@ class GraphImport {
   void convert_nodes(Scope& scope, const std::vector<const NodeProto*>& nodes, const std::vector<int>& order) {
     for (const int index : order) {
       if (diagnostics_.size() >= most_diagnostics) return;
+      if (++converted_ > most_conversions) {
+        diagnostics_.push_back(
+            refuse(codes::too_large, "the model has more than " + std::to_string(most_conversions) +
+                                         " nodes, those of loops counted as often as they are read"));
+        return;
+      }
       const NodeProto& node = *nodes[static_cast<size_t>(index)];
       // A name grows with each call of a function around it; what is shown stays a line.
       const support::ModelNode place{model_.name, printable(scope.prefix + node_name(node, index)),
@@ -157,7 +176,7 @@ class GraphImport {
   bool convert(Scope& scope, const NodeProto& node, const support::ModelNode& place) {
     std::vector<GraphValue*> inputs;
     for (const std::string& name : node.input()) {
-      GraphValue* value = name.empty() ? nullptr : &scope.values.at(name);
+      GraphValue* value = name.empty() ? nullptr : scope.find(name);
       if (value && value->failed) return false;
       inputs.push_back(value);
     }
@@ -172,10 +191,13 @@ class GraphImport {
     const int64_t opset = scope.opsets.at(domain);
     const int64_t version = *(std::upper_bound(row.versions.begin(), row.versions.end(), opset) - 1);
     const std::vector<std::string> outputs(node.output().begin(), node.output().end());
-    NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place);
+    Inside inside(*this, scope, place);
+    NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place, &inside);
     check_counts(row, import);
+    const bool has_graphs =
+        std::any_of(node.attribute().begin(), node.attribute().end(), [](const auto& a) { return a.has_g(); });
     const bool folds = row.fold && import.all_known() && row.fold(import) && import.keeps_integers();
-    if (!folds && !fold_constants(row, import, attributes)) {
+    if (!folds && (has_graphs || !fold_constants(row, import, attributes))) {
       import.clear_results();
       row.convert(import);
     }
@@ -190,6 +212,55 @@ class GraphImport {
       scope.values[outputs[i]] = std::move(value);
     }
     return true;
+  }
+
+  // ---- graphs inside nodes ----
+
+  class Inside : public NestedGraphs {
+   public:
+    Inside(GraphImport& importer, Scope& around, const support::ModelNode& place)
+        : importer_(importer), around_(around), place_(place) {}
+    std::vector<GraphValue> convert(const GraphProto& graph, const std::string& name,
+                                    std::vector<GraphValue> inputs) override {
+      return importer_.convert_inside(around_, graph, place_, name, std::move(inputs));
+    }
+
+   private:
+    GraphImport& importer_;
+    Scope& around_;
+    const support::ModelNode& place_;
+  };
+
+  std::vector<GraphValue> convert_inside(Scope& around, const GraphProto& graph, const support::ModelNode& place,
+                                         const std::string& name, std::vector<GraphValue> inputs) {
+    const ir::Origin origin = builder_.origin();
+    Scope scope;
+    scope.opsets = around.opsets;
+    scope.given = around.given;
+    scope.around = &around;
+    scope.absent = around.absent;
+    scope.prefix = place.node + "/" + name + "/";
+    NodeList list = list_nodes(graph).value_or_throw();
+    list.within = name + " of " + in_quotes(place.node) + ": ";
+    list.is_around = [&](const std::string& each) { return around.absent.count(each) || around.find(each); };
+    const std::vector<int> order = order_nodes(model_, list).value_or_throw();
+    add_initializers(scope, list, graph).value_or_throw();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i].given_by = "the input of " + name;
+      scope.absent.erase(graph.input(static_cast<int>(i)).name());
+      scope.values[graph.input(static_cast<int>(i)).name()] = std::move(inputs[i]);
+    }
+    convert_nodes(scope, list.nodes, order);
+    if (!diagnostics_.empty()) throw DiagnosticError(Diagnostics{});  // what is wrong is said already
+    builder_.set_origin(origin);
+    std::vector<GraphValue> outputs;
+    for (const auto& output : graph.output()) {
+      GraphValue* value = scope.find(output.name());
+      if (!value)
+        throw DiagnosticError(refuse(codes::missing_value, name + " gives an input that its call leaves out"));
+      outputs.push_back(*value);
+    }
+    return outputs;
   }
 
   static void check_counts(const OperatorRow& row, const NodeImport& import) {
@@ -257,7 +328,7 @@ class GraphImport {
     inner.prefix = place.node + "/";
     NodeList list;
     list.within = "the function " + in_quotes(function.name()) + ": ";
-    std::unordered_set<std::string> absent;
+    std::unordered_set<std::string>& absent = inner.absent;
     for (int i = 0; i < function.input_size(); ++i) {
       const std::string& name = function.input(i);
       const bool is_there = static_cast<size_t>(i) < inputs.size() && inputs[static_cast<size_t>(i)];
@@ -270,17 +341,7 @@ class GraphImport {
     for (const NodeProto& each : function.node()) list.nodes.push_back(&each);
     list.outputs.assign(function.output().begin(), function.output().end());
     const std::vector<int> order = order_nodes(model_, list).value_or_throw();
-    // An input that the call leaves out is left out of the nodes that read it.
-    std::vector<NodeProto> rewritten;
-    if (!absent.empty()) {
-      rewritten.reserve(list.nodes.size());
-      for (const NodeProto*& each : list.nodes) {
-        rewritten.push_back(*each);
-        for (std::string& name : *rewritten.back().mutable_input())
-          if (absent.count(name)) name.clear();
-        each = &rewritten.back();
-      }
-    }
+    // An input that the call leaves out has no value in the nodes that read it.
     convert_nodes(inner, list.nodes, order);
     for (int i = 0; i < node.output_size(); ++i) {
       if (node.output(i).empty()) continue;
@@ -309,6 +370,7 @@ class GraphImport {
   const GraphProto& graph_;
   relax::BlockBuilder builder_;
   Diagnostics diagnostics_;
+  int64_t converted_ = 0;
 };
 
 }  // namespace

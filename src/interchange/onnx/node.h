@@ -14,12 +14,23 @@ using ir::DType;
 using relax::Expr;
 using relax::Shape;
 
+// Converts graphs that nodes hold; what they read from around them is found by name.
+class NestedGraphs {
+ public:
+  virtual ~NestedGraphs() = default;
+  // Emits the graph's nodes where the builder stands, its inputs being `inputs`, and gives its outputs. `name` is the
+  // attribute's. Throws where a node of it is refused.
+  virtual std::vector<GraphValue> convert(const schema::GraphProto& graph, const std::string& name,
+                                          std::vector<GraphValue> inputs) = 0;
+};
+
 class NodeImport {
  public:
   NodeImport(relax::BlockBuilder& builder, NodeAttributes& attributes, std::vector<GraphValue*> inputs,
-             std::vector<std::string> outputs, int64_t version, support::Place place)
+             std::vector<std::string> outputs, int64_t version, support::Place place, NestedGraphs* graphs)
       : attributes(attributes),
         version(version),
+        graphs_(graphs),
         builder_(builder),
         inputs_(std::move(inputs)),
         output_names_(std::move(outputs)),
@@ -74,6 +85,9 @@ class NodeImport {
   Expr reshape(Expr x, Shape shape);
   relax::BlockBuilder& builder() { return builder_; }
 
+  // ---- graphs inside the node (operators that hold none have no converter) ----
+  NestedGraphs& graphs() { return *graphs_; }
+
   // ---- outputs ----
   size_t output_count() const { return output_names_.size(); }
   bool wants(size_t i) const { return i < output_names_.size() && !output_names_[i].empty(); }
@@ -94,6 +108,7 @@ class NodeImport {
   const support::Place& place() const { return place_; }
 
  private:
+  NestedGraphs* graphs_ = nullptr;
   relax::BlockBuilder& builder_;
   std::vector<GraphValue*> inputs_;  // null: absent
   std::vector<std::string> output_names_;

@@ -113,6 +113,8 @@ class OperatorCheck {
     int index = 0;
     for (const NodeProto& node : nodes) {
       const FunctionProto* function = functions_.find(node);
+      for (const auto& attribute : node.attribute())
+        if (attribute.has_g()) visit(attribute.g().node(), opsets);
       if (!function)
         check(node, index, opsets);
       else if (visited_.insert(function).second)
@@ -183,6 +185,18 @@ class ExpansionCheck {
       if (const FunctionProto* function = functions_.find(node)) {
         const support::Place place = support::ModelNode{model_.name, node_name(node, index), printable(node.op_type())};
         const Size inner = of(*function, above + 1, place);
+        size.nodes += inner.nodes;
+        size.depth = std::max(size.depth, inner.depth + 1);
+      }
+      for (const auto& attribute : node.attribute()) {
+        if (!attribute.has_g()) continue;
+        const support::Place place = support::ModelNode{model_.name, node_name(node, index), printable(node.op_type())};
+        if (above >= deepest_call)
+          throw support::DiagnosticError(Diagnostic{
+              .code = codes::too_deep,
+              .place = place,
+              .message = "graphs are more than " + std::to_string(deepest_call) + " deep inside each other"});
+        const Size inner = of(attribute.g().node(), above + 1);
         size.nodes += inner.nodes;
         size.depth = std::max(size.depth, inner.depth + 1);
       }

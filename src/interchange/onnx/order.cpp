@@ -17,6 +17,25 @@ std::string node_name(const NodeProto& node, int index) {
   return node.name().empty() ? "#" + std::to_string(index) : printable(node.name());
 }
 
+void each_read(const NodeProto& node, const std::function<void(const std::string&)>& read) {
+  for (const std::string& name : node.input())
+    if (!name.empty()) read(name);
+  for (const auto& attribute : node.attribute()) {
+    if (!attribute.has_g()) continue;
+    const schema::GraphProto& graph = attribute.g();
+    std::unordered_set<std::string> own;
+    for (const auto& input : graph.input()) own.insert(input.name());
+    for (const auto& tensor : graph.initializer()) own.insert(tensor.name());
+    for (const auto& tensor : graph.sparse_initializer()) own.insert(tensor.values().name());
+    for (const NodeProto& inner : graph.node()) own.insert(inner.output().begin(), inner.output().end());
+    const auto outside = [&](const std::string& name) {
+      if (!own.count(name)) read(name);
+    };
+    for (const NodeProto& inner : graph.node()) each_read(inner, outside);
+    for (const auto& output : graph.output()) outside(output.name());
+  }
+}
+
 namespace {
 
 class Ordering {
@@ -56,13 +75,17 @@ class Ordering {
 
   void find_missing() {
     std::unordered_set<std::string> reported;
+    const auto is_missing = [&](const std::string& name) {
+      return !list_.given.count(name) && !producers_.count(name) && !(list_.is_around && list_.is_around(name));
+    };
     for (int i = 0; i < static_cast<int>(list_.nodes.size()); ++i)
-      for (const std::string& name : list_.nodes[static_cast<size_t>(i)]->input())
-        if (!name.empty() && !list_.given.count(name) && !producers_.count(name) && reported.insert(name).second)
+      each_read(*list_.nodes[static_cast<size_t>(i)], [&](const std::string& name) {
+        if (is_missing(name) && reported.insert(name).second)
           add(codes::missing_value, place(i),
               "reads " + in_quotes(name) + ", which no input, initializer or node of the graph gives");
+      });
     for (const std::string& name : list_.outputs)
-      if (!list_.given.count(name) && !producers_.count(name))
+      if (is_missing(name))
         add(codes::missing_value, model_.place(),
             "the output " + in_quotes(name) + " is given by no input, initializer or node of the graph");
   }
@@ -73,11 +96,12 @@ class Ordering {
     std::vector<int> waits(count, 0);
     std::vector<std::vector<int>> readers(count);
     for (size_t i = 0; i < count; ++i)
-      for (const std::string& name : list_.nodes[i]->input())
-        if (const auto it = producers_.find(name); !name.empty() && it != producers_.end()) {
+      each_read(*list_.nodes[i], [&](const std::string& name) {
+        if (const auto it = producers_.find(name); it != producers_.end()) {
           readers[static_cast<size_t>(it->second)].push_back(static_cast<int>(i));
           ++waits[i];
         }
+      });
     std::priority_queue<int, std::vector<int>, std::greater<>> ready;
     for (size_t i = 0; i < count; ++i)
       if (waits[i] == 0) ready.push(static_cast<int>(i));
@@ -96,10 +120,14 @@ class Ordering {
   // Every node that still waits has a producer that still waits: going back along them must meet a node again.
   Diagnostic describe_cycle(const std::vector<int>& waits) const {
     const auto producer_of = [&](int i) {
-      for (const std::string& name : list_.nodes[static_cast<size_t>(i)]->input())
-        if (const auto it = producers_.find(name); it != producers_.end() && waits[static_cast<size_t>(it->second)] > 0)
-          return std::pair(it->second, name);
-      support::unreachable("a node waits for nothing");
+      std::optional<std::pair<int, std::string>> found;
+      each_read(*list_.nodes[static_cast<size_t>(i)], [&](const std::string& name) {
+        const auto it = producers_.find(name);
+        if (!found && it != producers_.end() && waits[static_cast<size_t>(it->second)] > 0)
+          found = std::pair(it->second, name);
+      });
+      support::require(found.has_value(), "a node waits for nothing");
+      return *found;
     };
     int at = static_cast<int>(std::find_if(waits.begin(), waits.end(), [](int w) { return w > 0; }) - waits.begin());
     std::unordered_set<int> seen;

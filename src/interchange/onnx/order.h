@@ -42,7 +42,11 @@ struct NodeList {
   std::unordered_set<std::string> given;  // inputs and initializers
   std::vector<std::string> outputs;
   std::string within;  // "", or "the function 'f': "
+  // Whether a graph around this one gives the value; empty: there is none.
+  std::function<bool(const std::string&)> is_around;
 };
+// The names that a node reads: its inputs, and what graphs inside it take from around them. Repeats are left in.
+void each_read(const schema::NodeProto& node, const std::function<void(const std::string&)>& read);
 // The nodes' indices in an order in which each comes after those it reads; else diagnostics that name duplicates,
 // missing values or a cycle.
 support::Result<std::vector<int>> order_nodes(const Model& model, const NodeList& list);

@@ -32,12 +32,14 @@ Table recurrent();
 Table by_data();
 Table sampling();
 Table signal();
+Table control();
 Table other_domains();
 
-inline std::array<Table, 24> tables() {
-  return {arithmetic(), activation(), comparison(), conversion(), create(),  linear(),   normalize(), pool(),
-          reduce(),     arrange(),    reshape(),    select(),     index(),   along(),    loss(),      quantize(),
-          resize(),     attention(),  statistics(), recurrent(),  by_data(), sampling(), signal(),    other_domains()};
+inline std::array<Table, 25> tables() {
+  return {arithmetic(), activation(), comparison(), conversion(),   create(),     linear(),    normalize(),
+          pool(),       reduce(),     arrange(),    reshape(),      select(),     index(),     along(),
+          loss(),       quantize(),   resize(),     attention(),    statistics(), recurrent(), by_data(),
+          sampling(),   signal(),     control(),    other_domains()};
 }
 
 }  // namespace lathe::onnx::operators

@@ -1,0 +1,461 @@
+// If, Loop and Scan: the graphs inside become functions of the module, and what they take from around them arguments.
+#include "relax/control.h"
+
+#include <unordered_set>
+
+#include "interchange/onnx/codes.h"
+#include "interchange/onnx/operators/tables.h"
+#include "interchange/onnx/read/names.h"
+#include "ir/visit.h"
+#include "onnx_schema.pb.h"
+#include "ops/build.h"
+#include "relax/outline.h"
+
+namespace lathe::onnx::operators {
+
+namespace build = ops::build;
+using relax::StructInfo;
+using relax::TensorStructInfo;
+using schema::GraphProto;
+
+namespace {
+
+using Extents = std::vector<std::optional<ir::Expr>>;  // nothing where only the run knows
+
+const TensorStructInfo& tensor_type(const StructInfo& info) { return *info.as<TensorStructInfo>(); }
+
+std::vector<Expr> tensors_of(NodeImport& c, std::vector<GraphValue> values) {
+  std::vector<Expr> tensors;
+  for (GraphValue& value : values) tensors.push_back(tensor_of(c.builder(), value));
+  return tensors;
+}
+
+// What `emit` emits and gives, as a function. Where it throws nothing of it stays.
+relax::Outlined outlined(NodeImport& c, std::vector<relax::Var> params,
+                         const std::function<std::vector<Expr>()>& emit) {
+  relax::BlockBuilder& b = c.builder();
+  const relax::BlockBuilder::Mark mark = b.mark();
+  try {
+    b.begin_scope();
+    b.begin_dataflow();
+    std::vector<Expr> results = emit();
+    for (Expr& result : results) result = b.emit_output(std::move(result), "result");
+    return relax::outline(b.end_scope(ir::make<relax::Tuple>(std::move(results))), std::move(params));
+  } catch (...) {
+    b.go_back(mark);
+    throw;
+  }
+}
+
+std::string add(NodeImport& c, const relax::Outlined& made, const std::string& what) {
+  const std::string node = std::get<support::ModelNode>(c.place()).node;
+  return c.builder().add_function(made.function, identifier(node) + "_" + what);
+}
+
+const std::vector<StructInfo>& results_of(const relax::Outlined& made) {
+  return made.function->body->struct_info.as<relax::TupleStructInfo>()->items;
+}
+
+using Symbols = std::unordered_set<const ir::Node*>;
+// The symbols that a function gets from its caller.
+Symbols symbols_given_to(const relax::Outlined& made) {
+  Symbols symbols;
+  for (const relax::Var& param : made.function->params)
+    ir::pre_order(param->struct_info, [&](const ir::NodeRef& n) {
+      if (n.is<ir::VarNode>()) symbols.insert(n.get());
+      return true;
+    });
+  return symbols;
+}
+bool is_made_of(const ir::Expr& extent, const Symbols& symbols) {
+  const std::vector<ir::Var> used = ir::free_vars(extent);
+  return std::all_of(used.begin(), used.end(), [&](const ir::Var& v) { return symbols.count(v.get()) > 0; });
+}
+
+bool all_known(const Extents& extents) {
+  return std::all_of(extents.begin(), extents.end(), [](const auto& extent) { return extent.has_value(); });
+}
+StructInfo declared(const Extents& extents, DType dtype) {
+  if (!all_known(extents)) return relax::tensor_info_of_rank(static_cast<int64_t>(extents.size()), dtype);
+  Shape shape;
+  for (const auto& extent : extents) shape.push_back(*extent);
+  return relax::tensor_info(std::move(shape), dtype);
+}
+// The tensor with names for the extents that only the run knows.
+Expr named(NodeImport& c, const Expr& x, const Extents& extents, const std::string& name) {
+  if (all_known(extents) && relax::as_tensor(x)->shape) return x;
+  Shape shape;
+  for (const auto& extent : extents)
+    shape.push_back(extent ? *extent : ir::Expr(ir::size_var(identifier(name) + "_" + std::to_string(shape.size()))));
+  return c.builder().match_cast(x, relax::tensor_info(std::move(shape), relax::as_tensor(x)->dtype));
+}
+
+// A scalar of what has one element.
+Expr as_scalar(NodeImport& c, const Expr& x) { return c.reshape(x, {}); }
+
+// Whether the value is known to be one truth, and which.
+std::optional<bool> constant_truth(NodeImport& c, size_t i) {
+  const Integers* known = c.known(i);
+  const auto constants = known ? constants_of(*known) : std::nullopt;
+  return constants && constants->size() == 1 ? std::optional(constants->front() != 0) : std::nullopt;
+}
+
+void expect_dtype(NodeImport& c, size_t i, DType dtype) {
+  if (c.dtype(i) != dtype)
+    c.fail(codes::wrong_node,
+           "the input " + std::to_string(i) + " is " + c.dtype(i).str() + ", but " + dtype.str() + " is needed");
+}
+
+std::string count_of(int64_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+// ---- If ----
+
+void check_branch(NodeImport& c, const GraphProto& graph, const std::string& name) {
+  if (graph.input_size() != 0)
+    c.fail(codes::wrong_node, name + " has " + count_of(graph.input_size(), "input") + "; a branch has none");
+  if (static_cast<size_t>(graph.output_size()) != c.output_count())
+    c.fail(codes::wrong_node, name + " gives " + count_of(graph.output_size(), "output") + ", but the node has " +
+                                  std::to_string(c.output_count()));
+}
+
+void if_else(NodeImport& c) {
+  const GraphProto& then = c.attributes.graph("then_branch");
+  const GraphProto& otherwise = c.attributes.graph("else_branch");
+  check_branch(c, then, "then_branch");
+  check_branch(c, otherwise, "else_branch");
+  expect_dtype(c, 0, DType::boolean());
+  if (const auto chosen = constant_truth(c, 0)) {
+    c.results() = c.graphs().convert(*chosen ? then : otherwise, *chosen ? "then_branch" : "else_branch", {});
+    return;
+  }
+  const Expr condition = as_scalar(c, c.input(0));
+  const auto branch = [&](const GraphProto& graph, const char* name) {
+    return outlined(c, {}, [&] { return tensors_of(c, c.graphs().convert(graph, name, {})); });
+  };
+  const relax::Outlined yes = branch(then, "then_branch"), no = branch(otherwise, "else_branch");
+  const Symbols known_yes = symbols_given_to(yes), known_no = symbols_given_to(no);
+  std::vector<Extents> extents;
+  std::vector<StructInfo> infos;
+  for (size_t i = 0; i < c.output_count(); ++i) {
+    const TensorStructInfo &a = tensor_type(results_of(yes)[i]), &b = tensor_type(results_of(no)[i]);
+    if (a.dtype != b.dtype)
+      c.fail(codes::wrong_node, "the output " + std::to_string(i) + " is " + relax::text_of(a) +
+                                    " from then_branch and " + relax::text_of(b) + " from else_branch");
+    if (a.ndim != b.ndim)
+      c.fail(codes::unsupported,
+             "the output " + std::to_string(i) + " is " + relax::text_of(a) + " from then_branch and " +
+                 relax::text_of(b) +
+                 " from else_branch; Lathe compiles branches that give the same number of dimensions");
+    extents.emplace_back();
+    for (size_t d = 0; d < a.shape->size(); ++d) {
+      const ir::Expr &left = (*a.shape)[d], &right = (*b.shape)[d];
+      const bool is_known =
+          relax::same_extent(left, right) && is_made_of(left, known_yes) && is_made_of(right, known_no);
+      extents.back().push_back(is_known ? std::optional(left) : std::nullopt);
+    }
+    infos.push_back(declared(extents.back(), a.dtype));
+  }
+  const relax::Branch parts{condition, {add(c, yes, "then"), yes.captured}, {add(c, no, "else"), no.captured}};
+  const Expr all = c.builder().emit(relax::make_branch(parts, infos, c.builder().origin()).value_or_throw());
+  for (size_t i = 0; i < c.output_count(); ++i)
+    c.set(i, named(c, c.builder().tuple_item(all, static_cast<int64_t>(i)), extents[i], "branch"));
+}
+
+// ---- loops ----
+
+struct Turns {
+  Expr trips, condition;          // may be null
+  std::optional<ir::Expr> count;  // of `trips`, where it is known
+  std::vector<Expr> initial;
+  // What a turn gives of its number, whether there is a condition to go on, and what is carried: a condition, what is
+  // carried on, then rows.
+  std::function<std::vector<Expr>(const Expr& turn, const Expr& condition, const std::vector<Expr>& carried)> body;
+};
+
+bool is_constant_true(const Expr& e) {
+  const auto* constant = e.as<relax::Constant>();
+  return constant && constant->data->elements() == 1 && ir::int_at(*constant->data, 0) != 0;
+}
+
+// The type of something carried: what it is at first, with a name for each extent that a turn changes.
+struct Carried {
+  StructInfo info;
+  std::vector<bool> changes;
+};
+
+// Names the extents that another turn would change; true when there was one.
+bool generalize(NodeImport& c, Carried& carried, const StructInfo& after, size_t k) {
+  const TensorStructInfo &a = tensor_type(carried.info), &b = tensor_type(after);
+  if (a.dtype != b.dtype || a.ndim != b.ndim)
+    c.fail(a.dtype != b.dtype ? codes::wrong_node : codes::unsupported,
+           "the value " + std::to_string(k) + " that is carried from turn to turn is " + relax::text_of(a) +
+               " before and " + relax::text_of(b) + " after one" +
+               (a.dtype != b.dtype ? "" : "; Lathe compiles loops that keep the number of dimensions"));
+  Shape shape = *a.shape;
+  bool is_changed = false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (carried.changes[d] || relax::same_extent(shape[d], (*b.shape)[d])) continue;
+    shape[d] = ir::size_var("carried_" + std::to_string(k) + "_" + std::to_string(d));
+    carried.changes[d] = is_changed = true;
+  }
+  carried.info = relax::tensor_info(std::move(shape), a.dtype);
+  return is_changed;
+}
+
+std::vector<Expr> emit_loop(NodeImport& c, Turns turns) {
+  relax::BlockBuilder& b = c.builder();
+  std::vector<Carried> carried;
+  for (const Expr& value : turns.initial) {
+    const TensorStructInfo& info = *relax::as_tensor(value);
+    carried.push_back({value->struct_info, std::vector<bool>(info.shape->size(), false)});
+  }
+  relax::Outlined body;
+  bool goes_on_always = false;
+  for (bool is_changed = true; is_changed;) {
+    const relax::BlockBuilder::Mark mark = b.mark();
+    std::vector<relax::Var> params{
+        relax::relax_var("turn", relax::tensor_info(std::vector<int64_t>{}, DType::int64())),
+        relax::relax_var("condition", relax::tensor_info(std::vector<int64_t>{}, DType::boolean()))};
+    for (const Carried& each : carried) params.push_back(relax::relax_var("carried", each.info));
+    body = outlined(c, params, [&] {
+      std::vector<Expr> results = turns.body(params[0], params[1], {params.begin() + 2, params.end()});
+      results[0] = as_scalar(c, results[0]);
+      goes_on_always = !turns.condition && (results[0].get() == params[1].get() || is_constant_true(results[0]));
+      if (goes_on_always) results[0] = c.scalar(DType::boolean(), 1);
+      return results;
+    });
+    is_changed = false;
+    for (size_t k = 0; k < carried.size(); ++k)
+      is_changed = generalize(c, carried[k], results_of(body)[1 + k], k) || is_changed;
+    if (is_changed) b.go_back(mark);
+  }
+
+  Symbols known = symbols_given_to(body);
+  relax::Loop parts{"", turns.trips, turns.condition, turns.initial, body.captured, {}};
+  std::vector<Extents> extents;
+  for (const Carried& each : carried) {
+    const TensorStructInfo& info = tensor_type(each.info);
+    extents.emplace_back();
+    for (size_t d = 0; d < each.changes.size(); ++d) {
+      const ir::Expr& extent = (*info.shape)[d];
+      if (each.changes[d]) known.erase(extent.get());
+      extents.back().push_back(each.changes[d] ? std::nullopt : std::optional(extent));
+    }
+    parts.results.push_back(declared(extents.back(), info.dtype));
+  }
+  for (size_t k = 1 + carried.size(); k < results_of(body).size(); ++k) {
+    const TensorStructInfo& row = tensor_type(results_of(body)[k]);
+    extents.push_back({goes_on_always ? turns.count : std::nullopt});
+    Shape of_none;
+    for (const ir::Expr& extent : *row.shape) {
+      const bool is_known = is_made_of(extent, known);
+      extents.back().push_back(is_known ? std::optional(extent) : std::nullopt);
+      of_none.push_back(is_known ? extent : ir::int64(0));
+    }
+    parts.results.push_back(relax::tensor_info(std::move(of_none), row.dtype));
+  }
+  parts.body = add(c, body, "body");
+  const Expr all = b.emit(relax::make_loop(parts, b.origin()).value_or_throw());
+  std::vector<Expr> results;
+  for (size_t k = 0; k < extents.size(); ++k)
+    results.push_back(named(c, b.tuple_item(all, static_cast<int64_t>(k)), extents[k], "loop"));
+  return results;
+}
+
+// A scalar for an input of the body, which may be declared as a vector of one element.
+GraphValue scalar_for(NodeImport& c, const schema::ValueInfoProto& input, const Expr& scalar) {
+  const bool is_vector = input.type().tensor_type().has_shape() && input.type().tensor_type().shape().dim_size() == 1;
+  return {.tensor = is_vector ? c.reshape(scalar, {ir::int64(1)}) : scalar};
+}
+
+void check_body(NodeImport& c, const GraphProto& body, size_t inputs, size_t fixed_outputs) {
+  if (static_cast<size_t>(body.input_size()) != inputs)
+    c.fail(codes::wrong_node,
+           "body has " + count_of(body.input_size(), "input") + ", but the node gives it " + std::to_string(inputs));
+  if (static_cast<size_t>(body.output_size()) < fixed_outputs)
+    c.fail(codes::wrong_node, "body gives " + count_of(body.output_size(), "output") + ", but " +
+                                  std::to_string(fixed_outputs) + " or more are needed");
+}
+
+void set_results(NodeImport& c, const std::vector<Expr>& results) {
+  if (results.size() < c.output_count())
+    c.fail(codes::wrong_node, "body gives values for " + count_of(static_cast<int64_t>(results.size()), "output") +
+                                  ", but the node has " + std::to_string(c.output_count()));
+  for (size_t i = 0; i < c.output_count(); ++i) c.set(i, results[i]);
+}
+
+void loop(NodeImport& c) {
+  const GraphProto& body = c.attributes.graph("body");
+  const size_t carried = c.input_count() < 2 ? 0 : c.input_count() - 2;
+  check_body(c, body, 2 + carried, 1 + carried);
+  Turns turns;
+  if (c.has(0)) {
+    expect_dtype(c, 0, DType::int64());
+    if (const Integers* known = c.known(0); known && known->size() == 1)
+      turns.count = relax::non_negative(known->front());
+    turns.trips = as_scalar(c, c.input(0));
+  }
+  if (c.has(1)) {
+    expect_dtype(c, 1, DType::boolean());
+    if (constant_truth(c, 1) != true) turns.condition = as_scalar(c, c.input(1));
+  }
+  for (size_t k = 0; k < carried; ++k) turns.initial.push_back(c.input(2 + k));
+  turns.body = [&](const Expr& turn, const Expr& condition, const std::vector<Expr>& values) {
+    std::vector<GraphValue> inputs{scalar_for(c, body.input(0), turn), scalar_for(c, body.input(1), condition)};
+    for (const Expr& value : values) inputs.push_back({.tensor = value});
+    std::vector<Expr> results = tensors_of(c, c.graphs().convert(body, "body", std::move(inputs)));
+    if (relax::as_tensor(results[0])->dtype != DType::boolean())
+      c.fail(codes::wrong_node, "the first output of body, which says whether to go on, is " +
+                                    relax::text_of(*relax::as_tensor(results[0])) + ", but bool is needed");
+    return results;
+  };
+  set_results(c, emit_loop(c, std::move(turns)));
+}
+
+// ---- Scan ----
+
+Expr tensor_of_extent(NodeImport& c, const ir::Expr& extent) {
+  GraphValue value{.integers = Integers{extent}, .dtype = DType::int64()};
+  return tensor_of(c.builder(), value);
+}
+
+// Part `position` (a scalar) of x along the axis, which goes.
+Expr part(NodeImport& c, const Expr& x, const Expr& position, int64_t axis) {
+  return c.call(ops::take, {x, position}, ir::make<ops::AxisAttributes>(axis));
+}
+
+Expr reversed(NodeImport& c, const Expr& x) {
+  const Shape shape = build::shape_of(x);
+  const auto flip = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        shape,
+        [&](std::vector<ir::Expr> at) {
+          at[0] = shape[0] - 1 - at[0];
+          return in[0](at);
+        },
+        in, "reversed")};
+  };
+  return c.builder().call_te("reversed", {x}, flip).value_or_throw();
+}
+
+Expr first_axis_to(NodeImport& c, const Expr& x, int64_t axis) {
+  if (axis == 0) return x;
+  std::vector<int64_t> order;
+  for (int64_t d = 1; d < relax::as_tensor(x)->ndim; ++d) order.push_back(d);
+  order.insert(order.begin() + axis, 0);
+  return c.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(std::optional(std::move(order))));
+}
+
+struct Directions {
+  std::vector<int64_t> inputs, outputs, input_axes, output_axes;
+};
+
+std::vector<int64_t> list_of(NodeImport& c, const char* name, size_t count, bool is_direction) {
+  const auto given = c.attributes.integers(name);
+  if (!given) return std::vector<int64_t>(count, 0);
+  if (given->size() != count)
+    c.fail(codes::wrong_attribute, std::string(name) + " has " +
+                                       count_of(static_cast<int64_t>(given->size()), "element") + ", but " +
+                                       std::to_string(count) + " are needed");
+  for (const int64_t each : *given)
+    if (is_direction && each != 0 && each != 1)
+      c.fail(codes::wrong_attribute, std::string(name) + " holds " + std::to_string(each) + "; a direction is 0 or 1");
+  return *given;
+}
+
+// The states and parts of the inputs go into the body turn by turn; what it gives beside states is stacked.
+std::vector<Expr> scan(NodeImport& c, const GraphProto& body, const std::vector<Expr>& states,
+                       const std::vector<Expr>& inputs, const Directions& directions) {
+  const auto axis_of = [&](size_t k) { return c.axis(directions.input_axes[k], relax::as_tensor(inputs[k])->ndim); };
+  Turns turns;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const ir::Expr& length = build::shape_of(inputs[k])[static_cast<size_t>(axis_of(k))];
+    if (!turns.count) {
+      turns.count = length;
+    } else if (relax::different_extents(*turns.count, length)) {
+      c.fail(codes::wrong_shape, "the inputs that are scanned have lengths " + relax::text_of(*turns.count) + " and " +
+                                     relax::text_of(length));
+    } else if (!relax::same_extent(*turns.count, length)) {
+      build::expect_equal(c.builder(), length, *turns.count);
+    }
+  }
+  turns.trips = tensor_of_extent(c, *turns.count);
+  turns.initial = states;
+  turns.body = [&](const Expr& turn, const Expr& condition, const std::vector<Expr>& values) {
+    std::vector<GraphValue> given;
+    for (const Expr& value : values) given.push_back({.tensor = value});
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      Expr position = turn;
+      if (directions.inputs[k] != 0)
+        position = c.call(ops::subtract, {c.call(ops::subtract, {turns.trips, c.scalar(DType::int64(), 1)}), turn});
+      given.push_back({.tensor = part(c, inputs[k], position, axis_of(k))});
+    }
+    std::vector<Expr> results = tensors_of(c, c.graphs().convert(body, "body", std::move(given)));
+    results.insert(results.begin(), condition);
+    return results;
+  };
+  std::vector<Expr> results = emit_loop(c, turns);
+  for (size_t k = states.size(); k < results.size(); ++k) {
+    const size_t row = k - states.size();
+    if (directions.outputs[row] != 0) results[k] = reversed(c, results[k]);
+    const int64_t axis = c.axis(directions.output_axes[row], relax::as_tensor(results[k])->ndim, "scan_output_axes");
+    results[k] = first_axis_to(c, results[k], axis);
+  }
+  return results;
+}
+
+void scan(NodeImport& c) {
+  const GraphProto& body = c.attributes.graph("body");
+  const auto count = c.attributes.integer("num_scan_inputs");
+  const bool has_batch = c.version < 9;  // and lengths as its first input
+  const size_t given = c.input_count() - (has_batch ? 1 : 0);
+  if (count < 1 || static_cast<size_t>(count) > given)
+    c.fail(codes::wrong_attribute, "num_scan_inputs is " + std::to_string(count) + ", but the node has " +
+                                       count_of(static_cast<int64_t>(given), "input"));
+  const size_t scanned = static_cast<size_t>(count), states = given - scanned;
+  check_body(c, body, given, states);
+  const size_t rows = static_cast<size_t>(body.output_size()) - states;
+  std::vector<Expr> values;
+  for (size_t i = c.input_count() - given; i < c.input_count(); ++i) values.push_back(c.input(i));
+  const auto split = [&](const std::vector<Expr>& all) {
+    const auto middle = all.begin() + static_cast<ptrdiff_t>(states);
+    return std::pair(std::vector<Expr>(all.begin(), middle), std::vector<Expr>(middle, all.end()));
+  };
+  if (!has_batch) {
+    const Directions directions{
+        list_of(c, "scan_input_directions", scanned, true), list_of(c, "scan_output_directions", rows, true),
+        list_of(c, "scan_input_axes", scanned, false), list_of(c, "scan_output_axes", rows, false)};
+    const auto [initial, inputs] = split(values);
+    return set_results(c, scan(c, body, initial, inputs, directions));
+  }
+  if (c.has(0)) c.fail(codes::unsupported, "Scan of opset 8 with lengths of its own for each element of the batch");
+  const Directions directions{list_of(c, "directions", scanned, true), std::vector<int64_t>(rows, 0),
+                              std::vector<int64_t>(scanned, 0), std::vector<int64_t>(rows, 0)};
+  Turns turns;
+  turns.count = build::shape_of(values[0]).at(0);
+  turns.trips = tensor_of_extent(c, *turns.count);
+  turns.body = [&](const Expr& turn, const Expr& condition, const std::vector<Expr>&) {
+    std::vector<Expr> parts;
+    for (const Expr& value : values) parts.push_back(part(c, value, turn, 0));
+    const auto [initial, inputs] = split(parts);
+    std::vector<Expr> results = scan(c, body, initial, inputs, directions);
+    results.insert(results.begin(), condition);
+    return results;
+  };
+  set_results(c, emit_loop(c, std::move(turns)));
+}
+
+}  // namespace
+
+Table control() {
+  static const OperatorRow rows[] = {
+      {"If", {1}, 1, 1, any_number, if_else},
+      {"Loop", {1}, 0, any_number, any_number, loop},
+      {"Scan", {8, 9}, 0, any_number, any_number, scan},
+  };
+  return rows;
+}
+
+}  // namespace lathe::onnx::operators
