@@ -15,6 +15,7 @@ inline constexpr Code no_code{"driver-no-code"};            // the target gives 
 inline constexpr Code unknown_form{"driver-unknown-form"};  // no form of output has this name or extension
 inline constexpr Code verify_unknown_shape{
     "verify-unknown-shape"};  // a symbol without a value, so there are no inputs to compare with
+inline constexpr Code bisect_failure{"bisect-failure"};        // a pass, or a compile without one, that gave up
 inline constexpr Code reduce_no_failure{"reduce-no-failure"};  // the command does not fail on the whole
 inline constexpr Code reduce_no_file{"reduce-no-file"};        // what is to be reduced cannot be read
 inline constexpr Code script_dims{"driver-script-dims"};       // dimensions are fixed for a model, not for a script

@@ -14,7 +14,7 @@ struct Options {
   std::vector<std::string> dims;
   int64_t seed = 1, samples = 256;
   double whole_limit = 1e7;
-  bool quiet = false, all = false, without_onnxruntime = false;
+  bool quiet = false, all = false, without_onnxruntime = false, bisect = false;
 };
 
 constexpr size_t rows_shown = 40;  // without --all; those that differ are always shown
@@ -41,6 +41,30 @@ void print_report(const driver::VerifyReport& report, bool all) {
   for (const std::string& remark : report.remarks) std::printf("note: %s\n", remark.c_str());
 }
 
+void print_bisection(const driver::Bisection& bisection) {
+  using Verdict = driver::SwitchedOff::Verdict;
+  const driver::FirstDifference& first = bisection.first;
+  if (!bisection.agrees && !first.pass.empty()) {
+    std::printf("first pass that differs: %s%s%s\n", first.pass.c_str(), bisection.dims.empty() ? "" : ", with ",
+                bisection.dims.c_str());
+    if (!first.failure.empty()) std::printf("  it fails: %s\n", first.failure.c_str());
+    if (!first.tensor.empty())
+      std::printf("  first tensor that differs: %s%s, %lld of %lld elements, error %.2e\n", first.tensor.c_str(),
+                  first.node.empty() ? "" : fmt::format(" (node '{}')", first.node).c_str(),
+                  static_cast<long long>(first.difference.wrong), static_cast<long long>(first.difference.compared),
+                  first.difference.relative());
+  }
+  std::printf("%-32s  %s\n", "switched off", "then");
+  for (const driver::SwitchedOff& off : bisection.without) {
+    // A pass without which everything agrees is to blame, or makes what the one to blame trips over.
+    const char* says = off.verdict == Verdict::needed    ? "does not compile: "
+                       : off.verdict == Verdict::differs ? "differs: "
+                       : bisection.agrees                ? "agrees"
+                                                         : "AGREES";
+    std::printf("%-32s  %s%s\n", off.pass.c_str(), says, off.said.c_str());
+  }
+}
+
 void against_onnxruntime(const Options& o, driver::Verification& verified) {
   if (o.without_onnxruntime || driver::is_script(o.model)) return;
   for (const driver::VerifyTrial& trial : verified.trials) {
@@ -58,6 +82,17 @@ void against_onnxruntime(const Options& o, driver::Verification& verified) {
   }
 }
 
+// The options again, for a reproducer.
+std::vector<std::string> arguments_of(const Options& o) {
+  std::vector<std::string> words = {"verify", "{model}", "--target", o.target, "--seed", std::to_string(o.seed)};
+  for (const std::string& dim : o.dims) words.insert(words.end(), {"--dim", dim});
+  words.insert(words.end(),
+               {"--samples", std::to_string(o.samples), "--whole-limit", fmt::format("{}", o.whole_limit)});
+  if (o.bisect) words.push_back("--bisect");
+  if (o.without_onnxruntime) words.push_back("--without-onnxruntime");
+  return words;
+}
+
 int run(const Options& o) {
   driver::VerifyOptions options;
   options.compile.target = target::parse_target(o.target).value_or_throw();
@@ -70,7 +105,8 @@ int run(const Options& o) {
   options.seed = static_cast<uint64_t>(o.seed);
   options.samples = o.samples;
   options.whole_limit = o.whole_limit;
-  driver::Reproducer reproducer{.model = o.model, .arguments = {"verify", "{model}", "--target", o.target}};
+  options.bisect = o.bisect;
+  driver::Reproducer reproducer{.model = o.model, .arguments = arguments_of(o), .stage = "reading the model"};
   driver::Verification verified;
   {
     Progress progress(o.quiet);
@@ -85,6 +121,13 @@ int run(const Options& o) {
           .value_or_throw();
     });
     against_onnxruntime(o, verified);
+  }
+  if (verified.bisection) print_bisection(*verified.bisection);
+  if (verified.bisection && !verified.bisection->agrees) {
+    for (const std::string& remark : verified.report.remarks) std::printf("note: %s\n", remark.c_str());
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s: what is compiled differs from what the model means\n", o.model.c_str());
+    return 1;
   }
   print_report(verified.report, o.all);
   size_t wrong = 0;
@@ -116,6 +159,9 @@ void add_verify(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   sub->add_option("--python", o->python, "The Python that is asked for ONNX Runtime")->capture_default_str();
   sub->add_flag("--without-onnxruntime", o->without_onnxruntime, "Do not ask for ONNX Runtime");
+  sub->add_flag("--bisect", o->bisect,
+                "Name the first pass after which the program computes something else, and the tensor; switch off each "
+                "pass in turn");
   sub->add_flag("--all", o->all, "Show every comparison");
   sub->add_flag("-q,--quiet", o->quiet, "No progress line");
   sub->footer("Example:\n  lathe verify model.onnx --dim batch=2");

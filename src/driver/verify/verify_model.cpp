@@ -138,12 +138,13 @@ class Verify {
   Result<Verification> run() {
     ir::IRModule module = TRY(read_(options_.dims));
     const Signature signature = signature_of(module);
-    compiled_ = TRY(load(TRY(compile(module, options_.compile))));
     const std::vector<std::string> symbols = symbols_of(signature);
     const size_t trials = symbols.empty() ? 1 : std::size(trial_sizes);
+    if (options_.bisect) TRY(bisect_trials(module, signature, symbols, trials));
+    if (made_.bisection && !made_.bisection->agrees) return std::move(made_);
+    compiled_ = TRY(load(TRY(compile(module, options_.compile))));
     for (size_t t = 0; t < trials; ++t) {
-      Dims dims;
-      for (size_t s = 0; s < symbols.size(); ++s) dims[symbols[s]] = trial_sizes[(t + s) % std::size(trial_sizes)];
+      const Dims dims = dims_of(symbols, t);
       Status done = trial(signature, dims, options_.seed + 1000 * t);
       // Not every choice of sizes is a legal model; one must be.
       if (!done.ok() && (trials == 1 || (t + 1 == trials && made_.trials.empty()))) return std::move(done).failure();
@@ -153,6 +154,53 @@ class Verify {
   }
 
  private:
+  static Dims dims_of(const std::vector<std::string>& symbols, size_t trial) {
+    Dims dims;
+    for (size_t s = 0; s < symbols.size(); ++s) dims[symbols[s]] = trial_sizes[(trial + s) % std::size(trial_sizes)];
+    return dims;
+  }
+
+  // Up to the first trial that differs; before anything is compiled as a whole, which may be what fails.
+  Status bisect_trials(const ir::IRModule& module, const Signature& signature, const std::vector<std::string>& symbols,
+                       size_t trials) {
+    for (size_t t = 0; t < trials && (!made_.bisection || made_.bisection->agrees); ++t) {
+      const Dims dims = dims_of(symbols, t);
+      Dims fixed = options_.dims;
+      fixed.insert(dims.begin(), dims.end());
+      const auto fixed_module = read_(fixed);  // not every choice of sizes is a legal model
+      const auto reference =
+          fixed_module.ok() ? one_program_an_operator(*fixed_module) : Result<ir::IRModule>(fixed_module.diagnostics());
+      if (!reference.ok()) {
+        if (t + 1 == trials && !made_.bisection) return reference.diagnostics();
+        continue;
+      }
+      const std::vector<TensorData> inputs = TRY(random_inputs(signature, dims, options_.seed + 1000 * t));
+      double operations = 0;
+      for (const OperatorCall& call : calls_of(*reference)) operations += operations_of(*call.function);
+      const bool small = operations <= options_.whole_limit;
+      report("what the model means " + words(dims));
+      const std::vector<TensorData> expected =
+          small ? TRY(relax::evaluate(*reference, "main", inputs)) : TRY(TRY(unscheduled(*reference))->run(inputs));
+      if (!small && t == 0)
+        made_.report.remarks.push_back(
+            "too large for the interpreter: compared with an unscheduled build, and no "
+            "program between the passes is run (`lathe reduce` makes a model smaller)");
+      made_.bisection = TRY(bisect(module, options_.compile, inputs, expected, small));
+      made_.bisection->dims = words(dims);
+    }
+    return support::success();
+  }
+
+  // A build of the programs as they are.
+  Result<ExecutableRef> unscheduled(const ir::IRModule& module) const {
+    CompileOptions plain = options_.compile;
+    plain.dump_folder.clear();
+    plain.debug = 0;
+    for (const ir::PassRow& row : pipeline(plain.target))
+      if (stage_of(row.name) == "graph" || row.name == "schedule_functions") plain.disabled_passes.insert(row.name);
+    return load(TRY(compile(module, plain)));
+  }
+
   Status trial(const Signature& signature, const Dims& dims, uint64_t seed) {
     Dims fixed = options_.dims;
     fixed.insert(dims.begin(), dims.end());
@@ -186,13 +234,8 @@ class Verify {
   Status by_operators(const ir::IRModule& reference, const std::vector<OperatorCall>& calls, const VerifyTrial& made,
                       const std::vector<TensorData>& inputs, uint64_t seed) {
     report("the unscheduled build " + made.dims);
-    CompileOptions plain = options_.compile;
-    plain.dump_folder.clear();
-    plain.debug = 0;
-    for (const ir::PassRow& row : pipeline(plain.target))
-      if (stage_of(row.name) == "graph" || row.name == "schedule_functions") plain.disabled_passes.insert(row.name);
     const EveryTensor every = with_every_tensor(reference, calls);
-    const ExecutableRef build = TRY(load(TRY(compile(every.module, plain))));
+    const ExecutableRef build = TRY(unscheduled(every.module));
     const std::vector<TensorData> results = TRY(build->run(inputs));
     for (size_t i = 0; i < made.outputs.size(); ++i)
       add(made.dims, made.outputs[i].first, "unscheduled build", *made.outputs[i].second, *results.at(i));

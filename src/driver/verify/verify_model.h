@@ -5,6 +5,7 @@
 
 #include "driver/compile.h"
 #include "driver/executable.h"
+#include "driver/verify/bisect.h"
 #include "driver/verify/tensors.h"
 
 namespace lathe::driver {
@@ -18,6 +19,7 @@ struct VerifyOptions {
   uint64_t seed = 1;
   double whole_limit = 1e7;  // operations up to which the interpreter runs the whole model
   int64_t samples = 256;     // random elements of each operator beyond it
+  bool bisect = false;       // find the pass that is to blame
 };
 
 // One comparison.
@@ -45,6 +47,7 @@ struct VerifyTrial {
 
 struct Verification {
   VerifyReport report;
+  std::optional<Bisection> bisection;  // of the first trial that differs, else of the first
   std::vector<VerifyTrial> trials;
 };
 

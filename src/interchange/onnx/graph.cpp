@@ -20,6 +20,7 @@ using support::Result;
 
 namespace {
 
+constexpr size_t most_notes = 8;      // of operands
 constexpr int64_t highest_rank = 64;  // as of the graph's inputs and of constants
 // Nodes converted in all. The body of a loop whose shapes change is converted more than once, and so loops inside loops
 // could take time without bound.
@@ -146,7 +147,7 @@ class GraphImport {
       } catch (const DiagnosticError& error) {
         for (Diagnostic d : error.diagnostics) {
           if (std::holds_alternative<std::monostate>(d.place)) d.place = place;
-          if (d.code.name.starts_with("relax-") || d.code == codes::wrong_shape) add_notes(d, scope, node);
+          if (d.notes.empty() && is_at(d.place, place)) add_notes(d, scope, node);
           if (diagnostics_.size() < most_diagnostics) diagnostics_.push_back(std::move(d));
         }
         fail_outputs(scope, node);
@@ -159,11 +160,17 @@ class GraphImport {
       if (!name.empty()) scope.values[name] = {.failed = true};
   }
 
-  // Where the operands come from, for errors about their shapes and types.
+  // Not one of a node in a function that this node calls, which has operands of its own.
+  static bool is_at(const support::Place& place, const support::ModelNode& node) {
+    const auto* at = std::get_if<support::ModelNode>(&place);
+    return at && at->node == node.node && at->operator_type == node.operator_type;
+  }
+
+  // What the operands are and where they come from.
   static void add_notes(Diagnostic& d, const Scope& scope, const NodeProto& node) {
     for (const std::string& name : node.input()) {
       const auto it = scope.values.find(name);
-      if (it == scope.values.end() || d.notes.size() >= 4) continue;
+      if (it == scope.values.end() || it->second.failed || d.notes.size() >= most_notes) continue;
       const GraphValue& value = it->second;
       const auto* info = relax::as_tensor(value.tensor);
       d.note(in_quotes(name) + ", " + value.given_by +
