@@ -122,18 +122,6 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
   return found;
 }
 
-namespace {
-
-// The heights to choose from.
-std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows) {
-  std::vector<int64_t> choices;
-  for (int64_t r = 1; r <= most; ++r)
-    if (!rows || r <= std::max<int64_t>(*rows, 1)) choices.push_back(r);
-  return choices;
-}
-
-}  // namespace
-
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
                            const Contraction& found) {
   // The model: every step of the reduction loads `vectors` vectors of weights and feeds rows * vectors accumulators

@@ -2,9 +2,36 @@
 // convolution), and reductions over axes other than the last. Vectors run along that axis, and the accumulators stay in
 // registers.
 #include "ir/visit.h"
-#include "schedule/rules/tile.h"
+#include "schedule/analysis/linear.h"
+#include "schedule/rules/tile_model.h"
 
 namespace lathe::schedule {
+
+namespace {
+
+// Whether neighbours along `row` read windows that overlap, of so few elements that all of them can be written out.
+bool slides(const Work& work, const std::vector<Access>& all, const For& row, const TilePlan& plan) {
+  int64_t steps = 1;
+  for (const size_t i : plan.reduce) steps *= as_int(work.loops[i]->extent).value_or(1 << 20);
+  if (steps > 25) return false;
+  for (const Access& access : all) {
+    if (access.block != &work.block() || access.writes) continue;
+    for (const Range& range : access.region) {
+      const Linear index = linear(range.min);
+      int64_t stride = 0, reach = 0;
+      for (const Linear::Term& term : index.terms) {
+        if (term.atom == Expr(row.loop_var)) stride = std::abs(term.coefficient);
+        for (const size_t i : plan.reduce)
+          if (term.atom == Expr(work.loops[i]->loop_var))
+            reach += std::abs(term.coefficient) * (as_int(work.loops[i]->extent).value_or(1) - 1);
+      }
+      if (stride > 0 && reach >= stride) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   std::string why;
@@ -58,9 +85,21 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
       lanes = divisor;
   }
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, "pool", "lanes", {lanes}, lanes))));
-  const int64_t vectors = width ? largest_divisor(std::max<int64_t>(*width / plan.lanes, 1), 4) : 1;
+  plan.window = !spatial.empty() && slides(work, accesses(schedule.function().body), *work.loops[spatial.back()], plan);
+  const int64_t most = plan.window ? 1 : 4;
+  const int64_t vectors = width ? largest_divisor(std::max<int64_t>(*width / plan.lanes, 1), most) : 1;
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, "pool", "vectors", {1, vectors}, vectors))));
-  if (!spatial.empty() && plan.vectors < 4) {
+  if (plan.window) {
+    // One vector of as many neighbours as a quarter of the registers holds: what they read, each once, and the weights
+    // fit the rest. Lanes innermost, so that memory is walked in its order.
+    const auto height = as_int(work.loops[spatial.back()]->extent);
+    const int64_t fit = std::max<int64_t>(context.target.vector_registers / 4, 1);
+    plan.row = spatial.back();
+    plan.rows_first = true;
+    plan.rows =
+        TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), equal_tiles(height, fit)))));
+    spatial.pop_back();
+  } else if (!spatial.empty() && plan.vectors < 4) {
     const auto height = as_int(work.loops[spatial.back()]->extent);
     const int64_t rows = height ? largest_divisor(std::max<int64_t>(*height, 1), 4 / plan.vectors) : 1;
     if (rows > 1) {

@@ -178,8 +178,10 @@ class TileNest {
       TRY(schedule_.vectorize(lanes[1]));
       TRY(schedule_.unroll(lanes[0]));
       for (const LoopRV& row : rows) TRY(schedule_.unroll(row));
-      TRY(write_out_steps(schedule_, sums, plan_.steps));
+      if (!plan_.window) TRY(write_out_steps(schedule_, sums, plan_.steps));
       if (!sums.empty()) TRY(schedule_.decompose_reduction(block, sums[0]));
+      if (plan_.window)
+        for (const LoopRV& sum : sums) TRY(schedule_.unroll(sum));
     }
     TRY(finish_tile(schedule_, out, tile, rank_ - 1, width));
     return parts ? *parts : block;

@@ -20,6 +20,7 @@ struct TilePlan {
   int64_t tall = 1;             // rows of rows: so many of the innermost loop of `between` share a tile
   bool rows_first = false;      // the loops of rows are outside the lane loop
   int64_t steps = 1;            // of the innermost sum that are written out
+  bool window = false;          // all of the sum is written out, so that the rows of a tile share what they read
   Buffer weights = {};          // what the lanes walk; null: nothing in particular
   int64_t prefetch = 0;  // 1: the weights of the next cut of the lanes are asked for ahead; 2: the next step's too
   int64_t chain = 512;   // the most terms summed one after the other; longer sums are summed in parts

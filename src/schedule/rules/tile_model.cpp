@@ -55,6 +55,13 @@ int64_t equal_tiles(std::optional<int64_t> rows, int64_t most) {
   return divisor * 3 >= most * 2 ? divisor : (*rows + tiles - 1) / tiles;
 }
 
+std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows) {
+  std::vector<int64_t> choices;
+  for (int64_t r = 1; r <= most; ++r)
+    if (!rows || r <= std::max<int64_t>(*rows, 1)) choices.push_back(r);
+  return choices;
+}
+
 bool rows_go_first(const TileWork& tiles, const target::Target& target) {
   const auto again = [&](int64_t bytes, int64_t times) {
     return static_cast<double>(bytes) * static_cast<double>(times - 1) * cost_of_a_byte(bytes, target);

@@ -19,6 +19,9 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
 // The height of tiles of at most `most` rows: equal ones, all rows where they are few.
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most);
 
+// The heights of tiles to choose from.
+std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows);
+
 // Whether the loops of rows are better outside the lane loop. Inside it, the weights come once and the first tensor
 // again for each cut of the lanes; what is written lies in pieces of a cut's width, which no prefetching of the machine
 // follows. Outside it, the weights come again for each tile of rows.
