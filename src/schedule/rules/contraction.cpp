@@ -186,14 +186,7 @@ Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& cont
   const std::string name = reduction->block().name;
   if (constant_product(reduction->loops) == 0) return Outcome("there is nothing to compute");
   // Producers that are not elementwise reads (padding) stay: each of their elements is read many times.
-  const auto keep = [](const Work& work) {
-    bool conditional = false;
-    post_order(work.block().body, [&](const NodeRef& n) {
-      const auto* call = n.as<Call>();
-      conditional = conditional || (call && call->op == &intrinsic::if_then_else);
-    });
-    return conditional || is_costly(work.block());
-  };
+  const auto keep = [](const Work& work) { return is_conditional(work.block()) || is_costly(work.block()); };
   const Surroundings around = TRY(inline_around(schedule, name, keep));
   const std::vector<Work> list = works(schedule.function());
   const auto found = contraction(schedule.function(), *find(list, name));

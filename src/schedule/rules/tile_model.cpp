@@ -26,7 +26,12 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
   int64_t batches = 1;
   for (const size_t loop : found.batch) batches *= std::max<int64_t>(extent(loop), 1);
   TileWork result;
-  result.first = bytes_of(found.first) / batches;
+  // Windows read elements again; steps of more than one pass some by.
+  int64_t reads = found.first->dtype.storage_bits() / 8;
+  for (const auto* loops : {&found.between, &found.reduce})
+    for (const size_t loop : *loops) reads *= extent(loop);
+  if (found.row) reads *= extent(*found.row);
+  result.first = std::min(bytes_of(found.first) / batches, reads);
   result.cut = found.weights->dtype.storage_bits() / 8 * plan.lanes * plan.vectors;
   for (const size_t loop : found.reduce) result.cut *= extent(loop);
   result.lane_tiles = tiles_of(found.lane, plan.lanes * plan.vectors);

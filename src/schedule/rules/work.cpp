@@ -80,6 +80,15 @@ bool is_costly(const Block& block) {
   return found;
 }
 
+bool is_conditional(const Block& block) {
+  bool found = false;
+  post_order(block.body, [&](const NodeRef& n) {
+    const auto* call = n.as<Call>();
+    found = found || (call && call->op == &intrinsic::if_then_else);
+  });
+  return found;
+}
+
 bool has_effects(const Block& block) {
   bool found = false;
   post_order(block.body, [&](const NodeRef& n) {

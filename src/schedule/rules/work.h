@@ -36,6 +36,8 @@ std::optional<int64_t> stride_of(const Access& access, const For& loop);
 int widest_bits(const Block& block);
 // Whether the block calls a function that takes tens of cycles.
 bool is_costly(const Block& block);
+// Whether what the block computes depends on conditions, as padding's does.
+bool is_conditional(const Block& block);
 // Whether the block holds calls whose effects are not pure.
 bool has_effects(const Block& block);
 
