@@ -249,7 +249,7 @@ class Verification {
   // business of whoever relies on it.
   void declared_regions(const Block& block) {
     if (!has_instances(block)) return;  // anything could be proved of its variables
-    const Regions touched = infer_regions(block);
+    const Regions touched = infer_regions(block), certain = certain_regions(block);
     std::optional<arith::Analyzer> analyzer;  // made where what is declared is not what is found
     const auto proves = [&](const Expr& condition) {
       if (!analyzer) {
@@ -258,33 +258,35 @@ class Verification {
       }
       return analyzer->can_prove(condition);
     };
-    const auto compare = [&](const std::vector<BufferRegion>& used, const std::vector<BufferRegion>& declared,
-                             const char* what) {
-      for (const BufferRegion& use : used) {
-        bool named = false, outside = true;
-        for (const BufferRegion& region : declared) {
-          if (region->buffer != use->buffer || region->region.size() != use->region.size()) continue;
-          named = true;
-          bool here = false;
-          for (size_t d = 0; d < use->region.size(); ++d) {
-            const Range &a = use->region[d], &b = region->region[d];
-            if (a.min->dtype != b.min->dtype || a.extent->dtype != b.extent->dtype || a.min->dtype != a.extent->dtype)
-              continue;
-            if (structural_equal(a.min, b.min) && structural_equal(a.extent, b.extent)) continue;
-            here |= proves(lt(a.min, b.min)) || proves(gt(a.min + a.extent, b.min + b.extent));
-          }
-          outside &= here;
-        }
-        if (!named)
+    const auto declares = [](const std::vector<BufferRegion>& declared, const Buffer& buffer) {
+      return std::any_of(declared.begin(), declared.end(), [&](const BufferRegion& r) { return r->buffer == buffer; });
+    };
+    const auto lies_outside = [&](const BufferRegion& use, const BufferRegion& region) {
+      if (region->buffer != use->buffer || region->region.size() != use->region.size()) return true;
+      for (size_t d = 0; d < use->region.size(); ++d) {
+        const Range &a = use->region[d], &b = region->region[d];
+        if (a.min->dtype != b.min->dtype || a.extent->dtype != b.extent->dtype || a.min->dtype != a.extent->dtype)
+          continue;
+        if (structural_equal(a.min, b.min) && structural_equal(a.extent, b.extent)) continue;
+        if (proves(lt(a.min, b.min)) || proves(gt(a.min + a.extent, b.min + b.extent))) return true;
+      }
+      return false;
+    };
+    const auto compare = [&](const std::vector<BufferRegion>& used, const std::vector<BufferRegion>& surely,
+                             const std::vector<BufferRegion>& declared, const char* what) {
+      for (const BufferRegion& use : used)
+        if (!declares(declared, use->buffer))
           report(codes::region_not_covered,
                  fmt::format("block '{}' {} '{}' without declaring it", block.name, what, use->buffer->name));
-        else if (outside)
+      for (const BufferRegion& use : surely)
+        if (declares(declared, use->buffer) &&
+            std::all_of(declared.begin(), declared.end(),
+                        [&](const BufferRegion& region) { return lies_outside(use, region); }))
           report(codes::region_not_covered,
                  fmt::format("block '{}' {} more of '{}' than it declares", block.name, what, use->buffer->name));
-      }
     };
-    compare(touched.reads, block.reads, "reads");
-    compare(touched.writes, block.writes, "writes");
+    compare(touched.reads, certain.reads, block.reads, "reads");
+    compare(touched.writes, certain.writes, block.writes, "writes");
   }
 
   void statement(const Stmt& s) {

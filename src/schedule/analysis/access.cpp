@@ -267,6 +267,15 @@ bool conflict(const Stmt& a, const Stmt& b) {
   return false;
 }
 
+bool reads_memory(const Expr& e) {
+  bool found = false;
+  pre_order(e, [&](const NodeRef& n) {
+    found = found || n.is<BufferLoad>();
+    return !found;
+  });
+  return found;
+}
+
 const Call* effect_in(const Stmt& root) {
   const Call* found = nullptr;
   std::unordered_set<const StmtNode*> known;  // the implementations of tensorized blocks: their descriptions say it
@@ -292,6 +301,15 @@ std::vector<Access> accesses_inside(const Block& block) {
   return std::move(collector.found);
 }
 
+// The range without what certainly lies outside of the buffer: predicates keep accesses from there.
+Range inside_of(const BufferNode& buffer, size_t dimension, Range range) {
+  const auto before = as_int(range.min);
+  if (before && *before < 0) range = {int64(0), Linear(linear(range.min + range.extent)).expr()};
+  const auto beyond = difference(range.min + range.extent, buffer.shape[dimension]);
+  if (beyond && *beyond > 0) range.extent = Linear(linear(buffer.shape[dimension] - range.min)).expr();
+  return range;
+}
+
 }  // namespace
 
 Ref<Block> with_regions(const Ref<Block>& block) {
@@ -315,8 +333,8 @@ Ref<Block> with_regions(const Ref<Block>& block) {
     for (size_t d = 0; d < access.region.size(); ++d) {
       const auto low = interval(access.region[d].min, inner);
       const auto high = interval(Linear(linear(access.region[d].min + access.region[d].extent - 1)).expr(), inner);
-      if (low && high)
-        region.push_back({low->low, Linear(linear(high->high - low->low + 1)).expr()});
+      if (low && high && !reads_memory(access.region[d].min) && !reads_memory(access.region[d].extent))
+        region.push_back(inside_of(*access.buffer, d, {low->low, Linear(linear(high->high - low->low + 1)).expr()}));
       else
         region.push_back({int64(0), access.buffer->shape[d]});
     }

@@ -46,6 +46,9 @@ std::vector<Buffer> buffers_written(const Stmt& root);
 // Whether one of the statements writes what the other touches.
 bool conflict(const Stmt& a, const Stmt& b);
 
+// Whether the value is known only when the program runs.
+bool reads_memory(const Expr& e);
+
 // A call in it whose effects are not known; null: none.
 const Call* effect_in(const Stmt& root);
 

@@ -94,11 +94,16 @@ std::optional<int64_t> largest_where(const Expr& predicate, const Linear& sum) {
 class Tester {
  public:
   Tester(const For& loop, Proofs* proofs, Ranges around = {})
-      : loop_(loop), proofs_(proofs), around_(std::move(around)) {}
+      : loop_(loop), proofs_(proofs), around_(std::move(around)), written_(buffers_written(loop.body)) {}
 
   // Whether no iteration writes what another touches; all accesses are to one buffer.
   bool independent(const std::vector<const Access*>& list) const {
-    auto question = proofs_ ? question_of(loop_, list, around_) : std::nullopt;
+    // What the memory holds that an index reads, the question does not say.
+    const bool whole = std::none_of(list.begin(), list.end(), [](const Access* access) {
+      return std::any_of(access->region.begin(), access->region.end(),
+                         [](const Range& range) { return reads_memory(range.min); });
+    });
+    auto question = proofs_ && whole ? question_of(loop_, list, around_) : std::nullopt;
     if (!question) return decided(list);
     if (const auto known = proofs_->find(*question)) return *known;
     const bool answer = decided(list);
@@ -136,10 +141,21 @@ class Tester {
                        [&](const For* loop) { return uses(loop->min) || uses(loop->extent); });
   }
 
+  // Whether it depends on memory that the loop writes: it is not the same twice.
+  bool changes(const Expr& e) const {
+    bool found = false;
+    pre_order(e, [&](const NodeRef& n) {
+      const auto* load = n.as<BufferLoad>();
+      found = found || (load && std::find(written_.begin(), written_.end(), load->buffer) != written_.end());
+      return !found;
+    });
+    return found;
+  }
+
   // The index of one dimension in parts; nothing where it is not of this form.
   std::optional<Dimension> parts(const Range& range, const Domains& inner, const Expr& predicate) const {
     const auto extent = as_int(range.extent);
-    if (!extent) return std::nullopt;
+    if (!extent || changes(range.min)) return std::nullopt;
     Dimension result;
     Linear sum = linear(range.min);
     const Linear varying = sum.extract([&](const Expr& atom) { return uses_var(atom, loop_.loop_var); });
@@ -246,6 +262,7 @@ class Tester {
   const For& loop_;
   Proofs* proofs_;
   Ranges around_;
+  std::vector<Buffer> written_;
 };
 
 // The pair of accesses may be two updates of one reduction.
@@ -462,6 +479,7 @@ bool disjoint_across(const For& loop, const Buffer& buffer, Proofs* proofs) {
 }
 
 bool private_to_iteration(const For& loop, const Buffer& buffer, const PrimFunc& function) {
+  if (allocated_in(loop.body, buffer)) return true;  // anew in each
   if (!allocated_in(function.body, buffer)) return false;
   size_t everywhere = 0, inside = 0;
   for (const Access& access : accesses(function.body)) everywhere += access.buffer == buffer;

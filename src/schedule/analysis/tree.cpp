@@ -1,6 +1,7 @@
 #include "schedule/analysis/tree.h"
 
 #include "ir/visit.h"
+#include "tir/rewrite.h"
 
 namespace lathe::schedule {
 
@@ -130,15 +131,11 @@ namespace {
 
 class Duplicate : public Rewriter {
  public:
-  Duplicate(Id& next, const std::string& suffix, const VarMap& fresh) : next_(next), suffix_(suffix), fresh_(fresh) {}
+  Duplicate(Id& next, const std::string& suffix) : next_(next), suffix_(suffix) {}
 
  protected:
   NodeRef visit(NodeRef node) override {
-    if (const auto* v = node.as<VarNode>()) {
-      const auto it = fresh_.find(Var(v));
-      return it == fresh_.end() ? node : NodeRef(it->second);
-    }
-    if (node->node_class().has_identity) return node;  // buffers stay: the copies work on the same memory
+    if (node->node_class().has_identity) return node;
     node = descend(std::move(node));
     if (const auto* loop = node.as<For>()) return with(*loop, [&](For& copy) { copy.id = next_++; });
     if (const auto* block = node.as<Block>())
@@ -152,21 +149,22 @@ class Duplicate : public Rewriter {
  private:
   Id& next_;
   const std::string& suffix_;
-  const VarMap& fresh_;
 };
 
 }  // namespace
 
 Stmt duplicate(const Stmt& root, Id& next, const std::string& suffix) {
-  VarMap fresh;
-  const auto renew = [&](const Var& v) { fresh.emplace(v, with(*v, [](VarNode&) {})); };
+  // The memory and the views that it makes are its own, and so are the sizes that a view finds out.
+  VarMap found_out;
   post_order(root, [&](const NodeRef& n) {
-    if (const auto* loop = n.as<For>()) renew(loop->loop_var);
-    if (const auto* iter = n.as<IterVarNode>()) renew(iter->var);
-    if (const auto* let = n.as<LetStmt>()) renew(let->var);
-    if (const auto* let = n.as<Let>()) renew(let->var);
+    const auto* match = n.as<MatchBufferRegionNode>();
+    if (!match) return;
+    std::vector<Expr> layout = match->buffer->strides;
+    if (match->buffer->elem_offset) layout.push_back(match->buffer->elem_offset);
+    for (const Expr& e : layout)
+      if (const auto* symbol = e.as<VarNode>()) found_out.emplace(Var(symbol), with(*symbol, [](VarNode&) {}));
   });
-  return Duplicate(next, suffix, fresh)(root);
+  return Duplicate(next, suffix)(fresh_copy(root, found_out));
 }
 
 }  // namespace lathe::schedule

@@ -37,8 +37,8 @@ std::string name_of(const For& loop);
 std::string name_of(const Block& block);
 Diagnostic refuse(const support::Code& code, std::string message);
 
-// A copy with its own loop variables, block variables, loop and block ids (taken from `next`) and `suffix` on the
-// blocks' names.
+// A copy with its own loop variables, block variables, memory that it allocates, loop and block ids (taken from `next`)
+// and `suffix` on the blocks' names.
 Stmt duplicate(const Stmt& root, Id& next, const std::string& suffix);
 
 }  // namespace lathe::schedule

@@ -102,6 +102,17 @@ bool in_init(const Path& path) {
   return false;
 }
 
+std::optional<std::string> undecided_above(const Path& path, const For* inside) {
+  for (size_t at = path.size() - 1; at-- > 0 && !path[at].is<Block>();) {
+    if (path[at].is<IfThenElse>()) return "inside an if";
+    if (path[at].is<While>()) return "inside a while loop";
+    if (!path[at].is<For>() && !path[at].is<SeqStmt>() && !path[at].is<BlockRealize>())
+      return fmt::format("inside a statement of kind {}", path[at]->node_class().name);
+    if (path[at].as<For>() == inside && inside) break;
+  }
+  return std::nullopt;
+}
+
 Stmt guarded(const Stmt& body, const Expr& condition) {
   if (is_int(condition, 1)) return body;
   if (!only_blocks(body)) return make<IfThenElse>(condition, body, Stmt());
@@ -153,6 +164,9 @@ Stmt copied_nest(const std::vector<const For*>& loops, const VarMap& fresh, Stmt
       copy.min = substitute(copy.min, fresh);
       copy.extent = substitute(copy.extent, fresh);
       if (copy.kind == ForKind::parallel) copy.kind = ForKind::serial;
+      if (copy.thread_binding)
+        copy.thread_binding =
+            with(*copy.thread_binding, [](IterVarNode& iter) { iter.var = with(*iter.var, [](VarNode&) {}); });
       copy.body = body;
       copy.annotations = {};
       copy.id = next++;

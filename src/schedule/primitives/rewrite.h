@@ -19,6 +19,9 @@ Result<Path> block_path(const Program& program, Id block);
 
 // Whether the path leads through a block's init, which runs in the block's first instances only.
 bool in_init(const Path& path);
+// "inside an if", and the like: why a block's loops do not say when it runs. Of the path from its scope down to it, or
+// from the loop `inside` down; nothing where there are loops and sequences only.
+std::optional<std::string> undecided_above(const Path& path, const For* inside = nullptr);
 
 // `body` run only where `condition` holds: the condition joins the predicates of its blocks.
 Stmt guarded(const Stmt& body, const Expr& condition);

@@ -9,17 +9,21 @@ class Source {
   explicit Source(std::mt19937& random) : random_(random) {}
 
   Function program(const RandomProgramOptions& options) {
+    element_ = options.element;
+    if (options.wished == "padding") wished_ = 1;
+    if (options.wished == "reduction") wished_ = 3;
+    if (options.wished == "window") wished_ = 4;
     const size_t rank = 1 + pick(3);
     std::vector<int64_t> shape;
     for (size_t d = 0; d < rank; ++d) shape.push_back(extent());
-    values_.push_back({builder_.input("X0", exprs(shape), DType::int_(32)), shape});
-    values_.push_back({builder_.input("X1", exprs(shape), DType::int_(32)), shape});
-    const size_t count = 1 + pick(4);
+    values_.push_back({builder_.input("X0", exprs(shape), element_), shape});
+    values_.push_back({builder_.input("X1", exprs(shape), element_), shape});
+    const size_t count = 1 + pick(4) + (wished_ ? 1 : 0);
     for (size_t i = 0; i < count; ++i) block(i, i + 1 == count);
     for (size_t i = 0; options.reads_everything && i < values_.size(); ++i) {
       const Value value = values_[i];
       if (value.read || builder_.is_parameter(value.buffer)) continue;
-      const Buffer kept = builder_.output(fmt::format("K{}", i), exprs(value.shape), DType::int_(32));
+      const Buffer kept = builder_.output(fmt::format("K{}", i), exprs(value.shape), element_);
       builder_.compute(kept->name, kept, [&](const std::vector<Expr>& at) { return load(value.buffer, at); });
     }
     return builder_.build();
@@ -43,12 +47,15 @@ class Source {
     for (const int64_t n : shape) result.push_back(int64(n));
     return result;
   }
-  Expr imm(int64_t value) { return constant(DType::int_(32), value); }
+  Expr imm(int64_t value) {
+    if (element_.is_floating() && value != 0) return constant(element_, static_cast<double>(value) + 0.1);
+    return constant(element_, value);
+  }
 
   Buffer make(const std::string& name, const std::vector<int64_t>& shape, bool last) {
     // A middle result is sometimes an output too.
-    return last || pick(8) == 0 ? builder_.output(name, exprs(shape), DType::int_(32))
-                                : builder_.inner(name, exprs(shape), DType::int_(32));
+    return last || pick(8) == 0 ? builder_.output(name, exprs(shape), element_)
+                                : builder_.inner(name, exprs(shape), element_);
   }
 
   // `source` at indices of an output of shape `shape`: itself, or with what does not fit broadcast.
@@ -70,7 +77,7 @@ class Source {
     const Value source = values_[from];
     const std::vector<int64_t>& shape = source.shape;
     Value result{{}, shape};
-    switch (pick(6)) {
+    switch (number == 1 && wished_ ? *std::exchange(wished_, std::nullopt) : pick(6)) {
       case 0: {  // transposed
         std::reverse(result.shape.begin(), result.shape.end());
         result.buffer = make(name, result.shape, last);
@@ -140,6 +147,8 @@ class Source {
   std::mt19937& random_;
   Builder builder_;
   std::vector<Value> values_;
+  DType element_ = DType::int_(32);
+  std::optional<size_t> wished_;
 };
 
 }  // namespace

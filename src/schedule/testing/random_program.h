@@ -1,4 +1,4 @@
-// Random tensor programs over int32 (so that regrouping a reduction changes no bit), with shapes that hurt.
+// Random tensor programs, with shapes that hurt: over int32, so that regrouping a reduction changes no bit, or floats.
 #pragma once
 
 #include <random>
@@ -11,6 +11,9 @@ namespace lathe::schedule::testing {
 struct RandomProgramOptions {
   // An output is made of every value that no block reads. On what nobody reads, every step would be right.
   bool reads_everything = false;
+  DType element = DType::int_(32);
+  // What the second block does, where it can: "padding", "reduction", "window". Empty: anything.
+  std::string wished;
 };
 Function random_program(std::mt19937& random, const RandomProgramOptions& options = {});
 

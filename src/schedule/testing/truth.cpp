@@ -1,6 +1,8 @@
 #include "schedule/testing/truth.h"
 
 #include "ir/visit.h"
+#include "schedule/analysis/access.h"
+#include "schedule/analysis/tree.h"
 
 namespace lathe::schedule::testing {
 
@@ -13,7 +15,8 @@ int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) !
 // Runs the loops of a function and tells of every element that is touched.
 class Execution {
  public:
-  Execution(const PrimFunc& function, Id loop, const Symbols& symbols) : watched_(loop) {
+  Execution(const PrimFunc& function, Id loop, const Symbols& symbols, bool counts = false)
+      : watched_(loop), counts_(counts) {
     for (const Var& v : free_vars(function.body))
       if (const auto it = symbols.find(v->name); it != symbols.end()) values_[v.get()] = it->second;
     for (const auto& [param, buffer] : function.buffer_map)
@@ -27,6 +30,7 @@ class Execution {
 
   void run(const Stmt& s) {
     if (!s || !independent) return;
+    if (counts_ && outer_blocks(s).empty()) return;  // only blocks count
     if (const auto* loop = s.as<For>()) {
       const int64_t first = value(loop->min), count = value(loop->extent);
       const bool watched = loop->id == watched_;
@@ -43,6 +47,7 @@ class Execution {
       bool starts = true;
       for (size_t i = 0; i < realize->iter_values.size(); ++i) {
         const IterVar& iter = realize->block->iter_vars[i];
+        if (counts_ && reads_memory(realize->iter_values[i])) continue;
         values_[iter->var.get()] = value(realize->iter_values[i]);
         if (iter->type != IterType::spatial) starts = starts && values_[iter->var.get()] == value(iter->dom.min);
       }
@@ -180,6 +185,7 @@ class Execution {
   }
 
   Id watched_;
+  bool counts_;  // instances only, whatever memory holds
   int64_t iteration_ = 0;
   bool inside_ = false;
   std::unordered_map<const VarNode*, int64_t> values_;
@@ -210,7 +216,7 @@ std::optional<bool> iterations_are_independent(const PrimFunc& function, Id loop
 
 std::optional<int64_t> instances_run(const PrimFunc& function, Id block, const Symbols& symbols) {
   try {
-    Execution execution(function, block, symbols);
+    Execution execution(function, block, symbols, true);
     execution.run(function.body);
     return execution.instances;
   } catch (const DependsOnData&) {

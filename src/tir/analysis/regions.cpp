@@ -1,6 +1,7 @@
 #include "tir/analysis/regions.h"
 
 #include "ir/match.h"
+#include "tir/intrinsics/context.h"
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
@@ -137,6 +138,9 @@ class RegionCollection {
   };
   std::vector<Access> reads, writes;
   Domains domains;
+  // Only what is touched whenever the statement runs: not what a condition or a predicate may keep away, and of nested
+  // blocks what their bodies touch, whatever they declare.
+  bool certain = false;
 
   void collect(const NodeRef& node) {
     if (!node) return;
@@ -153,8 +157,9 @@ class RegionCollection {
     if (const auto* declare = node.as<DeclBuffer>()) local_.insert(declare->buffer->data.get());
     if (const auto* allocate = node.as<Allocate>()) local_.insert(allocate->buffer_var.get());
     if (const auto* constant = node.as<AllocateConst>()) local_.insert(constant->buffer_var.get());
-    if (const auto* realize = node.as<BlockRealize>()) return nested(*realize);
+    if (const auto* realize = node.as<BlockRealize>()) return certain ? inside(*realize) : nested(*realize);
     if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::prefetch) return;  // touches nothing
+    if (certain && is_choice(node)) return;
     if (const auto* load = node.as<BufferLoad>()) {
       node->node_class().for_each_child(*node, [&](const NodeRef& c) {
         if (!c.is<BufferNode>()) collect(c);
@@ -177,6 +182,7 @@ class RegionCollection {
     std::vector<BufferRegion> result;
     for (const Access& access : accesses) {
       if (local_.count(access.buffer->data.get())) continue;
+      if (certain && std::any_of(access.box.begin(), access.box.end(), [](const auto& box) { return !box; })) continue;
       std::vector<Range> ranges;
       for (size_t d = 0; d < access.box.size(); ++d) {
         const Expr& extent = access.buffer->shape[d];
@@ -194,6 +200,25 @@ class RegionCollection {
   }
 
  private:
+  static bool is_choice(const NodeRef& node) {
+    const auto* call = node.as<Call>();
+    return node.is<IfThenElse>() || node.is<While>() || (call && call->op == &intrinsic::if_then_else);
+  }
+
+  void inside(const BlockRealize& realize) {
+    const Block& block = *realize.block;
+    if (!is_int(realize.predicate, 1) || !has_instances(block)) return;
+    if (!block.match_buffers.empty() || tensor_intrin_of(block) || block.annotations.contains(hidden_access_key))
+      return;
+    for (size_t k = 0; k < block.iter_vars.size() && k < realize.iter_values.size(); ++k) {
+      const DType dtype = realize.iter_values[k]->dtype;
+      domains[block.iter_vars[k]->var.get()] = {realize.iter_values[k],
+                                                constant(dtype.is_integer() ? dtype : DType::int64(), 1)};
+    }
+    for (const Buffer& buffer : block.alloc_buffers) local_.insert(buffer->data.get());
+    collect(block.body);
+  }
+
   // a - b, with what both have in common cancelled.
   static Expr distance(const Expr& a, const Expr& b) {
     std::vector<std::pair<Expr, int64_t>> terms;
@@ -262,13 +287,28 @@ class RegionCollection {
     return found;
   }
 
+  // Whether the index is certainly each of its bounds at some time: a sum in which no variable comes twice.
+  bool takes_its_bounds(const Expr& index) const {
+    bool does = true;
+    std::unordered_set<const VarNode*> seen;
+    pre_order(index, [&](const NodeRef& n) {
+      if (const auto* v = n.as<VarNode>()) {
+        const auto it = domains.find(v);
+        if (it != domains.end()) does = does && seen.insert(v).second && takes_its_bounds(it->second.min);
+      }
+      does = does && (n.is<VarNode>() || n.is<IntImm>() || n.is<Add>() || n.is<Sub>() || n.is<Mul>());
+      return does;
+    });
+    return does || !mentions(index, domains);
+  }
+
   void add_access(std::vector<Access>& into, const Buffer& buffer, const std::vector<Expr>& indices) {
     std::vector<std::optional<Interval>> box;
     for (const Expr& index : indices) {
       if (loads(index)) {  // known only when the block runs
         box.push_back(std::nullopt);
       } else if (index->dtype.is_scalar()) {
-        box.push_back(interval_of(index, domains));
+        box.push_back(certain && !takes_its_bounds(index) ? std::nullopt : interval_of(index, domains));
       } else if (const auto* ramp = index.as<Ramp>(); ramp && as_int(ramp->stride).value_or(-1) >= 0) {
         const auto base = interval_of(ramp->base, domains);
         const Expr span = mul(ramp->stride, constant(ramp->stride->dtype, ramp->lanes - 1));
@@ -304,6 +344,13 @@ Regions access_regions(const Stmt& s) {
 bool has_instances(const Block& block) {
   return std::none_of(block.iter_vars.begin(), block.iter_vars.end(),
                       [](const IterVar& iter) { return is_int(iter->dom.extent, 0); });
+}
+
+Regions certain_regions(const Block& block) {
+  RegionCollection collection;
+  collection.certain = true;
+  collection.collect(block.body);
+  return {collection.regions(collection.reads), collection.regions(collection.writes)};
 }
 
 Regions infer_regions(const Block& block) {

@@ -27,6 +27,10 @@ Regions access_regions(const Stmt& s);
 // reduction's update reads of the element that its init writes is not a read.
 Regions infer_regions(const Block& block);
 
+// What the body of a block touches in each instance, whatever its inner blocks declare: accesses under conditions and
+// predicates, through views, and of blocks that are believed are left out.
+Regions certain_regions(const Block& block);
+
 // False where a variable of the block has no values at all, so that it never runs.
 bool has_instances(const Block& block);
 

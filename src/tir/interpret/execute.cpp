@@ -85,9 +85,10 @@ void Machine::alias(const MatchBufferRegion& match) {
 }
 
 void Machine::instance(const BlockRealize& realize) {
+  // Where the predicate does not hold, not even the values need make sense.
+  if (!holds(realize.predicate)) return;
   std::vector<Value> bindings;
   for (const Expr& value : realize.iter_values) bindings.push_back(evaluate(value));
-  if (!holds(realize.predicate)) return;
   const Block& block = *realize.block;
   if (bindings.size() != block.iter_vars.size())
     fail(codes::binding_count, fmt::format("block '{}' has {} iteration variables and {} values", block.name,

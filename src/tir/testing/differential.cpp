@@ -71,7 +71,7 @@ std::vector<int64_t> lowered_scalars(const Function& original, const std::map<st
 }
 
 std::string difference(const Function& before, const Function& after, uint64_t seed,
-                       const std::map<std::string, int64_t>& symbols, const Context* context) {
+                       const std::map<std::string, int64_t>& symbols, const Context* context, double tolerance) {
   std::vector<TensorBuffer> expected = random_arguments(before, seed, symbols), actual = expected;
   std::vector<int64_t> scalars = lowered_scalars(before, symbols);
   const size_t own = scalars.size() - shape_scalars(before).size();
@@ -90,6 +90,8 @@ std::string difference(const Function& before, const Function& after, uint64_t s
                            actual[k].is_written(i));
       if (!expected[k].is_written(i)) continue;
       const double x = expected[k].float_at(i), y = actual[k].float_at(i);
+      if (expected[k].dtype.is_floating() && std::abs(x - y) <= tolerance * std::max({1.0, std::abs(x), std::abs(y)}))
+        continue;
       if (!(x == y && std::signbit(x) == std::signbit(y)) && !(std::isnan(x) && std::isnan(y)))
         return fmt::format("argument {}, element {}: {} and {}", k, i, x, y);
     }

@@ -40,6 +40,7 @@ Result<Edit> decompose_padding(const Program& program, Id block_id, Id loop_id) 
     return problem(codes::not_nested,
                    fmt::format("{} is not around it", loop ? name_of(*loop) : std::string("the loop")));
   }
+  if (const auto why = undecided_above(path, inside[0])) return problem(codes::not_nested, "it is " + *why);
   bool reads = false, holds_loads = false;
   post_order(store->value, [&](const NodeRef& n) {
     const auto* load = n.as<BufferLoad>();

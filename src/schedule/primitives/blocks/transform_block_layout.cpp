@@ -67,6 +67,7 @@ Result<Edit> transform_block_layout(const Program& program, Id id, const IndexMa
       return problem(codes::region, fmt::format("its axis '{}' does not start at 0", iter->var->name));
     extents.push_back(iter->dom.extent);
   }
+  if (const auto why = undecided_above(path)) return problem(codes::region, "it is " + *why);
   if (!runs_whole_domain(realized, loops))
     return problem(codes::region, "could not show that its loops run every instance, once");
   if (auto refused = refuse_other_order(program, loops, realized, map)) return *std::move(refused);

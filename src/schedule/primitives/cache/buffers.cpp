@@ -53,11 +53,21 @@ Stmt with_layout(const Stmt& root, const Buffer& from, const Buffer& to, const I
   return Relayout(from, to, map)(root);
 }
 
+std::vector<Buffer> outer_buffers(const Path& path, bool writes) {
+  std::vector<Buffer> list = writes ? buffers_written(path.back()) : buffers_read(path.back());
+  each_statement(path.back(), [&](const Stmt& s) {
+    if (const auto* block = s.as<Block>())
+      for (const Buffer& own : block->alloc_buffers) std::erase(list, own);
+    if (const auto* declared = s.as<DeclBuffer>()) std::erase(list, declared->buffer);
+  });
+  return list;
+}
+
 Result<Buffer> buffer_of(const Path& path, BufferIndex which) {
   const Block& block = *path.back().as<BlockRealize>()->block;
-  std::vector<Buffer> list = buffers_written(path.back());
+  std::vector<Buffer> list = outer_buffers(path, true);
   if (!which.writes) {
-    const std::vector<Buffer> own = std::exchange(list, buffers_read(path.back()));
+    const std::vector<Buffer> own = std::exchange(list, outer_buffers(path, false));
     for (const Buffer& buffer : own) std::erase(list, buffer);
   }
   if (which.number < 0 || which.number >= static_cast<int64_t>(list.size()))

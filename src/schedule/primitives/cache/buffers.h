@@ -9,6 +9,9 @@ namespace lathe::schedule {
 // The buffer of that number among those that the block at the path's end reads (its own results not counted) or writes.
 Result<Buffer> buffer_of(const Path& path, BufferIndex which);
 
+// What the block at the path's end reads (or writes) of memory outside of it, in order of first access.
+std::vector<Buffer> outer_buffers(const Path& path, bool writes);
+
 // Why the buffer's shape and elements are not the schedule's to change: it is a parameter, or is seen as memory.
 std::optional<Diagnostic> refuse_fixed(const PrimFunc& function, const Buffer& buffer, std::string_view verb);
 

@@ -23,7 +23,7 @@ Result<Buffer> read_buffer(const Path& path, int64_t index) {
   };
   if (!scope_of(path)) return problem("it is the root block");
   // A reduction's own output does not count among what it reads.
-  std::vector<Buffer> read = buffers_read(path.back());
+  std::vector<Buffer> read = outer_buffers(path, false);
   for (const Buffer& own : buffers_written(path.back())) std::erase(read, own);
   if (index < 0 || index >= static_cast<int64_t>(read.size()))
     return problem(fmt::format("it reads {} buffers, there is no number {}", read.size(), index));

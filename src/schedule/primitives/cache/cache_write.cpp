@@ -17,7 +17,7 @@ Result<Buffer> written_buffer(const Path& path, int64_t index) {
                   fmt::format("cannot cache what {} writes: {}", name_of(*path.back().as<BlockRealize>()->block), why));
   };
   if (!scope_of(path)) return problem("it is the root block");
-  const std::vector<Buffer> written = buffers_written(path.back());
+  const std::vector<Buffer> written = outer_buffers(path, true);
   if (index < 0 || index >= static_cast<int64_t>(written.size()))
     return problem(fmt::format("it writes {} buffers, there is no number {}", written.size(), index));
   return written[static_cast<size_t>(index)];

@@ -50,22 +50,27 @@ Result<Edit> prefetch(const Program& program, Id id, int64_t read_buffer_index, 
 
   // Where the block reads, and how that moves with the loops.
   std::vector<Expr> first;
+  std::vector<const For*> within;  // loops in the block's body
   for (const Access& access : accesses(path.back())) {
     if (access.writes || access.buffer != buffer) continue;
     std::vector<Expr> corner;
     for (const Range& range : access.region) {
       corner.push_back(range.min);
       if (!is_int(range.extent, 1)) return problem(codes::region, "it reads more than an element at once");
+      if (reads_memory(range.min)) return problem(codes::region, "what it reads depends on what memory holds");
     }
     if (!first.empty() && !same(position(buffer, corner), position(buffer, first)))
       return problem(codes::region, "it reads it in several places");
     first = std::move(corner);
+    within = access.loops;
   }
   if (first.empty() || !position(buffer, first)) return problem(codes::region, "its rows have no known distance");
   arith::Analyzer analyzer;
   for (const For* loop : loops) analyzer.bind(loop->loop_var, Range(loop->min, loop->extent));
+  for (const For* loop : within) analyzer.bind(loop->loop_var, Range(loop->min, loop->extent));
   VarMap start, next{{loops[outer]->loop_var, Expr(loops[outer]->loop_var) + 1}};
   for (ptrdiff_t l = outer + 1; l < count; ++l) start[loops[l]->loop_var] = loops[l]->min;
+  for (const For* loop : within) start[loop->loop_var] = substitute(loop->min, start);
   const Expr here = position(buffer, first), begins = substitute(here, start);
   const auto step = as_int(analyzer.simplify(substitute(begins, next) - begins));
   if (!step || *step <= 0)

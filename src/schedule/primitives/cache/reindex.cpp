@@ -139,6 +139,7 @@ Result<Edit> through(const Program& program, Id id, BufferIndex which, const Thr
       return problem(codes::region, fmt::format("{} touches it in the same loops",
                                                 access.block ? name_of(*access.block) : "a statement outside blocks"));
   }
+  if (const auto why = undecided_above(path)) return problem(codes::region, "it is " + *why);
   if (!runs_whole_domain(realized, loops_above(path)))
     return problem(codes::region, "could not show that every instance of the block runs, once");
   if (which.writes) {

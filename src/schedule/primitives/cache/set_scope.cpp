@@ -1,5 +1,5 @@
 #include "ir/visit.h"
-#include "schedule/analysis/access.h"
+#include "schedule/primitives/cache/buffers.h"
 #include "schedule/primitives/compute/inline.h"
 
 namespace lathe::schedule::primitives {
@@ -7,7 +7,7 @@ namespace lathe::schedule::primitives {
 Result<Edit> set_scope(const Program& program, Id id, int64_t index, const std::string& scope) {
   const Path path = TRY(block_path(program, id));
   const Block& block = *path.back().as<BlockRealize>()->block;
-  const std::vector<Buffer> written = buffers_written(path.back());
+  const std::vector<Buffer> written = outer_buffers(path, true);
   if (index < 0 || index >= static_cast<int64_t>(written.size()))
     return refuse(codes::bad_argument,
                   fmt::format("{} writes {} buffers, there is no number {}", name_of(block), written.size(), index));

@@ -72,6 +72,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     return problem(codes::not_nested, "they are in different scopes");
   if (!path_to(Stmt(&loop), block_id).empty())
     return problem(codes::not_nested, "the block is already inside the loop");
+  if (const auto why = undecided_above(path)) return problem(codes::region, "it is " + *why);
   if (!predicate_is_domain(realized))
     return problem(codes::region, "its predicate does more than to bound its variables");
   if (program.proves)

@@ -55,7 +55,13 @@ std::optional<Region> touched(const std::vector<Access>& list, support::function
     region.exact = access.certain && !access.opaque;
     for (const For* loop : loops)
       if (is_int(loop->extent, 0)) region.exact = false;  // nothing is touched at all
-    for (const Range& range : access.region) {
+    for (size_t d = 0; d < access.region.size(); ++d) {
+      const Range& range = access.region[d];
+      if (reads_memory(range.min) || reads_memory(range.extent)) {  // anywhere
+        region.exact = false;
+        region.dimensions.push_back({int64(0), Linear(linear(access.buffer->shape[d] - 1)).expr()});
+        continue;
+      }
       const auto low = interval(range.min, domains, &region.exact);
       const auto high = interval(Linear(linear(range.min + range.extent - 1)).expr(), domains);
       if (!low || !high) return std::nullopt;

@@ -7,6 +7,27 @@ namespace lathe::schedule::primitives {
 
 LATHE_FAULT(reverse_compute_at_drops_predicate, "schedule_test", "reverse_compute_at: the tail is not cut off");
 
+namespace {
+
+// Whether predicates on an access in `body` cut off only what lies beyond the end of a block variable's domain, that
+// variable being the index: the part that its loops run over is cut off at the same place then for whoever reads it.
+bool ends_with_domain(const Access& access, const Stmt& body) {
+  if (!access.predicate) return true;
+  for (const BlockInstance* at = access.instance.get(); at; at = at->outer.get())
+    if (!predicate_is_domain(*path_to(body, at->block->id).back().as<BlockRealize>())) return false;
+  const std::vector<Var> decided = free_vars(access.predicate);
+  return std::all_of(access.region.begin(), access.region.end(), [&](const Range& range) {
+    const bool moves =
+        std::any_of(decided.begin(), decided.end(), [&](const Var& v) { return uses_var(range.min, v); });
+    bool is_variable = false;
+    for (const BlockInstance* at = access.instance.get(); at; at = at->outer.get())
+      for (const Expr& value : at->values) is_variable = is_variable || same(value, range.min);
+    return !moves || is_variable;
+  });
+}
+
+}  // namespace
+
 Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops) {
   const Path path = TRY(block_path(program, block_id));
   const Path target = path_to(program.function->body, loop_id);
@@ -22,6 +43,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     return problem(codes::not_nested, "they are in different scopes");
   if (!path_to(Stmt(&loop), block_id).empty())
     return problem(codes::not_nested, "the block is already inside the loop");
+  if (const auto why = undecided_above(path)) return problem(codes::region, "it is " + *why);
   if (!predicate_is_domain(realized))
     return problem(codes::region, "its predicate does more than to bound its variables");
   if (program.proves)
@@ -42,7 +64,10 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   moved_under.push_back(&loop);
   const For& nest = *moved_under.front();
 
-  const std::vector<Access> all = accesses(program.function->body);
+  // In terms of the variables of the block around, as what is inside of the loop is.
+  const BlockRealize* scope = scope_of(path);
+  const Stmt scope_body = scope ? scope->block->body : program.function->body;
+  const std::vector<Access> all = accesses(scope_body), everywhere = accesses(program.function->body);
   const std::vector<Access> inside = accesses(loop.body);
   const auto of_nest = [&](const Access& access) {
     return std::find(access.loops.begin(), access.loops.end(), &nest) != access.loops.end();
@@ -155,8 +180,16 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     if (!region || !everything || !needed)
       return problem(codes::region,
                      fmt::format("which part of '{}' an iteration writes could not be told", buffer->name));
+    // What is written for certain is all that is written.
+    const auto surely = touched(inside, [&](const Access& access) { return writes_it(access) && access.certain; });
+    if (program.proves && !(surely && surely->exact && holds(*surely, *region)))
+      return problem(codes::region, fmt::format("an iteration does not write one region of '{}'", buffer->name));
+    for (const Access& write : inside)
+      if (program.proves && writes_it(write) && !ends_with_domain(write, loop.body))
+        return problem(codes::region, fmt::format("the predicate of {} leaves out parts of '{}'", name_of(*write.block),
+                                                  buffer->name));
     const bool elsewhere =
-        std::any_of(all.begin(), all.end(), [&](const Access& a) { return writes_it(a) && !of_loop(a); });
+        std::any_of(everywhere.begin(), everywhere.end(), [&](const Access& a) { return writes_it(a) && !of_loop(a); });
     if (program.proves && elsewhere && !(everything->exact && holds(*everything, *needed)))
       return problem(codes::region, fmt::format("the loop does not write all that it reads of '{}'", buffer->name));
     for (const Access& read : own_accesses) {

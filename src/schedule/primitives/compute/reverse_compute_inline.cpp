@@ -76,6 +76,7 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
   const auto problem = [&](std::string why) {
     return refuse(codes::not_inlinable, fmt::format("cannot inline {} into its producer: {}", name_of(block), why));
   };
+  if (const auto why = undecided_above(path)) return problem("it is " + *why);
   const std::vector<Access> all = accesses(program.function->body);
   // The producer: the only block that writes one of the intermediates that this block reads.
   const Block* producer = nullptr;

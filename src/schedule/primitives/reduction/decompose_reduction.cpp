@@ -24,6 +24,7 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
     const For* loop = find_loop(*program.function, loop_id);
     return problem(fmt::format("{} is not around it", loop ? name_of(*loop) : std::string("the loop")));
   }
+  if (const auto why = undecided_above(path, inside[0])) return problem(fmt::format("it is {}", *why));
   for (size_t i = 0; i < block->iter_vars.size(); ++i) {
     if (block->iter_vars[i]->type == IterType::spatial) continue;
     for (const For* loop : above)

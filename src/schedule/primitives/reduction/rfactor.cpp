@@ -118,6 +118,8 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
       conflict.explain(refused);
       return refused;
     }
+  if (const auto why = undecided_above(path, nest.empty() ? nullptr : nest[0]))
+    return problem(fmt::format("{} is {}", name_of(*block), *why));
   if (!used_by(&loop, IterType::reduce)) return problem(fmt::format("it is no reduce loop of {}", name_of(*block)));
   if (uses_var(realized.predicate, loop.loop_var))
     return problem(fmt::format("{} has a predicate on it: split the reduce axis without a tail", name_of(*block)));
@@ -177,10 +179,12 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   std::vector<Expr> final_values;
   const Var last = var(loop.loop_var->name), last_lane = var("v" + loop.loop_var->name);
   std::vector<const For*> spatial;
+  std::vector<Var> last_vars;
   for (const For* l : nest)
     if (used_by(l, IterType::spatial)) {
       spatial.push_back(l);
-      last_loops[l->loop_var] = var(l->loop_var->name);
+      last_vars.push_back(var(l->loop_var->name));
+      last_loops[l->loop_var] = is_int(l->min, 0) ? Expr(last_vars.back()) : last_vars.back() + l->min;
     }
   for (size_t i = 0; i < block->iter_vars.size(); ++i)
     if (block->iter_vars[i]->type == IterType::spatial) {
@@ -206,7 +210,7 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   }
   Stmt final_nest = loop_over(last, loop.extent, realize(final_values, predicate, final_block), next++);
   for (size_t i = spatial.size(); i-- > 0;)
-    final_nest = loop_over(cast<VarNode>(last_loops[spatial[i]->loop_var]), spatial[i]->extent, final_nest, next++);
+    final_nest = loop_over(last_vars[i], spatial[i]->extent, final_nest, next++);
 
   const BlockRealize* scope = scope_of(path);
   Stmt body = replace(program.function->body, Stmt(nest[0]), seq({partial_nest, final_nest}));

@@ -1,0 +1,226 @@
+// What random walks over the primitives found, each as one small program: what is accepted means the same, is well
+// formed and is printed as it is.
+#include <gtest/gtest.h>
+
+#include "schedule/schedule.h"
+#include "script/parse.h"
+#include "tir/script/dialect.h"
+#include "tir/testing/differential.h"
+#include "tir/verify.h"
+
+namespace lathe::schedule {
+namespace {
+
+using support::Diagnostics;
+
+Function from_lines(const std::string& text) {
+  static const script::Dialect* const dialects[] = {&tir::script_dialect()};
+  return ir::cast<PrimFunc>(NodeRef(script::parse_function({"<found>", text}, dialects).value_or_throw()));
+}
+
+template <class T>
+std::string told(const Result<T>& result) {
+  return result.ok() ? "" : result.diagnostics()[0].message;
+}
+
+struct Walked {
+  Function original;
+  Schedule sch = Schedule::create(original).value_or_throw();
+
+  explicit Walked(const std::string& text) : original(from_lines(text)) {}
+  BlockRV block(const char* name) { return sch.get_block(name).value_or_throw(); }
+  LoopRV loop(const char* name, size_t at) { return sch.get_loops(block(name)).value_or_throw().at(at); }
+
+  // Empty: all is well.
+  std::string problem() {
+    const Function after = sch.mod().find_as<PrimFunc>("main");
+    if (const Diagnostics wrong = tir::verify(after); !wrong.empty()) return support::render(wrong);
+    const Function read = from_lines(tir::function_text(after));
+    if (const auto other = ir::first_difference(NodeRef(read), NodeRef(after))) return "text: " + *other;
+    return tir::testing::difference(original, after, 3);
+  }
+};
+
+constexpr const char* rows_turned = R"(
+@T.prim_func
+def main(X: T.Buffer((8, 5), "int32"), Y: T.Buffer((8, 5), "int32")):
+    for i in range(8):
+        with T.block("turn"):
+            vi = T.axis.spatial(8, i)
+            row = T.alloc_buffer((5,), "int32")
+            for j in range(5):
+                row[j] = X[vi, j] * 2
+            for k in range(5):
+                Y[vi, k] = row[4 - k] + 1
+)";
+
+// Each part has memory of its own, and iterations do not share it.
+TEST(found_by_walks, blocks_with_memory_of_their_own) {
+  Walked w(rows_turned);
+  EXPECT_EQ(told(w.sch.loop_partition(w.loop("turn", 0), {int64_t{3}, Factor()})), "");
+  EXPECT_EQ(w.problem(), "");
+  EXPECT_EQ(told(w.sch.parallel(w.loop("turn", 0))), "");
+  EXPECT_EQ(w.problem(), "");
+}
+
+// What an iteration reads is all that the loops in the block's body read.
+TEST(found_by_walks, prefetch_of_what_loops_in_a_body_read) {
+  Walked w(rows_turned);
+  EXPECT_EQ(told(w.sch.prefetch(w.block("turn"), 0, w.loop("turn", 0), w.loop("turn", 0))), "");
+  EXPECT_EQ(w.problem(), "");
+}
+
+constexpr const char* counted_sums = R"(
+@T.prim_func
+def main(X: T.Buffer((9,), "int32"), Y: T.Buffer((6,), "int32")):
+    for i in range(6):
+        with T.block("sum"):
+            vi = T.axis.spatial(6, i)
+            count = T.alloc_buffer((1,), "int32")
+            Y[vi] = 0
+            count[0] = 0
+            while count[0] < T.int32(vi % 3 + 1):
+                Y[vi] = Y[vi] + X[vi + T.int64(count[0])]
+                count[0] = count[0] + 1
+)";
+
+// An index out of memory may be any: a copy is of the whole, and what the block declares does not speak of its memory.
+TEST(found_by_walks, elements_found_by_memory) {
+  Walked w(counted_sums);
+  EXPECT_EQ(told(w.sch.blockize(w.loop("sum", 0))), "");
+  EXPECT_EQ(w.problem(), "");
+  EXPECT_EQ(told(w.sch.cache_read(w.block("sum"), 0, "local")), "");
+  EXPECT_EQ(w.problem(), "");
+  EXPECT_EQ(told(w.sch.prefetch(w.block("sum"), 0, w.loop("sum", 0), w.loop("sum", 0))),
+            "cannot prefetch 'X_local' for block 'sum': it is in scope 'local'");
+  Walked other(counted_sums);
+  EXPECT_EQ(told(other.sch.prefetch(other.block("sum"), 0, other.loop("sum", 0), other.loop("sum", 0))),
+            "cannot prefetch 'X' for block 'sum': what it reads depends on what memory holds");
+  // Its own memory is nobody's to cache.
+  EXPECT_EQ(told(other.sch.cache_read(other.block("sum"), 1, "local")),
+            "cannot cache what block 'sum' reads: it reads 1 buffers, there is no number 1");
+}
+
+// Where a loop moves an index that it changes itself, different iterations may meet.
+TEST(found_by_walks, an_index_that_the_loop_changes) {
+  Walked w(R"(
+@T.prim_func
+def main(X: T.Buffer((6,), "int32"), P: T.Buffer((1,), "int32"), Y: T.Buffer((16,), "int32")):
+    for i in range(6):
+        with T.block("put"):
+            vi = T.axis.opaque(6, i)
+            T.reads(X[vi], P[0])
+            T.writes(Y[0:16], P[0])
+            Y[vi + T.int64(P[0] % 8 + 7) % 8] = X[vi]
+            P[0] = 3 - P[0]
+)");
+  EXPECT_NE(told(w.sch.parallel(w.loop("put", 0))), "");
+}
+
+// Loops that do not start at zero.
+TEST(found_by_walks, rfactor_where_loops_start_later) {
+  Walked w(R"(
+@T.prim_func
+def main(X: T.Buffer((4, 6), "int32"), Y: T.Buffer((6,), "int32")):
+    for k in range(4):
+        for j in range(3, 9):
+            with T.block("sum"):
+                vj = T.axis.spatial(6, j - 3)
+                vk = T.axis.reduce(4, k)
+                with T.init():
+                    Y[vj] = 0
+                Y[vj] = Y[vj] + X[vk, vj]
+)");
+  EXPECT_EQ(told(w.sch.rfactor(w.loop("sum", 0), 0)), "");
+  EXPECT_EQ(w.problem(), "");
+}
+
+constexpr const char* every_second_row = R"(
+@T.prim_func
+def main(X: T.Buffer((4, 6), "int32"), Y: T.Buffer((4, 6), "int32")):
+    for i in range(4):
+        if i % 2 == 0:
+            for j in range(6):
+                with T.block("double"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    Y[vi, vj] = X[vi, vj] * 2
+)";
+
+// Loops around an if do not say which instances run.
+TEST(found_by_walks, what_an_if_leaves_out) {
+  Walked w(every_second_row);
+  EXPECT_EQ(told(w.sch.reindex(w.block("double"), {.writes = true})),
+            "cannot reindex 'Y' of block 'double': it is inside an if");
+}
+
+// A copy of a nest over threads has its threads' variables to itself.
+TEST(found_by_walks, an_init_over_threads) {
+  Walked w(R"(
+@T.prim_func
+def main(X: T.Buffer((8, 4), "int32"), Y: T.Buffer((8,), "int32")):
+    for i in range(8):
+        for k in range(4):
+            with T.block("sum"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    Y[vi] = 0
+                Y[vi] = Y[vi] + X[vi, vk]
+)");
+  EXPECT_EQ(told(w.sch.bind(w.loop("sum", 0), "threadIdx.x")), "");
+  EXPECT_EQ(told(w.sch.decompose_reduction(w.block("sum"), w.loop("sum", 0))), "");
+  EXPECT_EQ(w.problem(), "");
+}
+
+// An iteration whose part has gaps does not write all that lies between its ends.
+TEST(found_by_walks, placing_a_reader_of_parts_with_gaps) {
+  Walked w(R"(
+@T.prim_func
+def main(X: T.Buffer((8,), "int32"), Y: T.Buffer((8,), "int32")):
+    A = T.alloc_buffer((8,), "int32")
+    for i, o in T.grid(2, 4):
+        with T.block("double"):
+            v = T.axis.spatial(8, o * 2 + i)
+            A[v] = X[v] * 2
+    for i in range(8):
+        with T.block("add"):
+            v = T.axis.spatial(8, i)
+            Y[v] = A[v] + 1
+)");
+  EXPECT_EQ(told(w.sch.reverse_compute_at(w.block("add"), w.loop("double", 0))),
+            "cannot compute block 'add' at loop 'i': an iteration does not write one region of 'A'");
+}
+
+// A tail inside of a block: what the loops run over is more than what is written.
+TEST(found_by_walks, splitting_inside_of_a_block) {
+  Walked w(R"(
+@T.prim_func
+def main(X: T.Buffer((7,), "int32"), Y: T.Buffer((7,), "int32")):
+    for i in range(7):
+        with T.block("double"):
+            v = T.axis.spatial(7, i)
+            Y[v] = X[v] * 2
+)");
+  EXPECT_EQ(told(w.sch.blockize(w.loop("double", 0))), "");
+  EXPECT_EQ(told(w.sch.split(w.loop("double", 0), {Factor(), int64_t{4}})), "");
+  EXPECT_EQ(w.problem(), "");
+  EXPECT_EQ(told(w.sch.split(w.loop("double", 0), {Factor(), int64_t{2}})), "");
+  EXPECT_EQ(w.problem(), "");
+}
+
+// Where the predicate does not hold, a block's variables need no values.
+TEST(found_by_walks, splitting_where_memory_binds_a_variable) {
+  Walked w(R"(
+@T.prim_func
+def main(P: T.Buffer((5,), "int32"), X: T.Buffer((4,), "int32"), Y: T.Buffer((5,), "int32")):
+    for i in range(5):
+        with T.block("find"):
+            vi = T.axis.spatial(5, i)
+            vk = T.axis.spatial(4, T.int64(P[i]) % 4)
+            Y[vi] = X[vk]
+)");
+  EXPECT_EQ(told(w.sch.split(w.loop("find", 0), {Factor(), int64_t{3}})), "");
+  EXPECT_EQ(w.problem(), "");
+}
+
+}  // namespace
+}  // namespace lathe::schedule
