@@ -1,6 +1,7 @@
 """What a node computes, in float64, and how far rounding may carry it.
 
-A value is a list of arrays: the truth first, then the same computed by `NOISY` evaluations that disturb what every
+A value is a list of arrays: the truth first, then the same with every result rounded to its dtype (what makes ties of
+values that are nearly one), then the same computed by `NOISY` evaluations that disturb what every
 rounding operator reads and gives by about one unit of the dtype (stochastic arithmetic, after Parker's Monte Carlo
 arithmetic and the CESTAC method). Their spread says which digits of an element are decided: sums that cancel, ties of a
 rounding, thresholds between two branches need no allowances of their own.
@@ -96,18 +97,22 @@ def evaluate(rng, op, opset, attributes, inputs, dtypes, output_dtypes):
     unit = max(floats, default=0.0) if rounds else 0.0
     made = [[] for _ in output_dtypes]
     with np.errstate(all="ignore"):
-        for k in range(1 + NOISY):
+        for k in range(2 + NOISY):
             given = [None if x is None else x[min(k, len(x) - 1)] for x in inputs]
-            if k and op in CENTRING and given[0].size:
+            if k > 1 and op in CENTRING and given[0].size:
                 given[0] = given[0] + unit * np.abs(given[0]).max() * rng.uniform(-1, 1)
-            results = function([disturbed(rng, x, unit) for x in given] if k else given)
+            results = function([disturbed(rng, x, unit) for x in given] if k > 1 else given)
             for i, (result, dtype) in enumerate(zip(results, output_dtypes, strict=True)):
                 result = np.asarray(result)
                 if is_float(dtype):
                     result = result.astype(np.float64)
-                    result = disturbed(rng, result, unit / 2) if k else result
-                    if k and op in CANCELLING:
+                    terms = given[0].size / max(result.size, 1) if op.startswith(("Reduce", "Global")) else 1
+                    # A sum term by term is off by the root of their number.
+                    result = disturbed(rng, result, unit / 2 * max(1, terms**0.5 / 4)) if k > 1 else result
+                    if k > 1 and op in CANCELLING:
                         result = result + unit * rng.uniform(-1, 1, result.shape)
+                    if k == 1:
+                        result = result.astype(DTYPES[dtype]).astype(np.float64)
                     largest = float(ml_dtypes.finfo(DTYPES[dtype]).max)
                     result = np.where(np.abs(result) > largest, np.sign(result) * np.inf, result)
                 else:

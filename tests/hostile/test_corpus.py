@@ -1,0 +1,122 @@
+"""The corpus of strangers' files by the command: no signal, ten seconds, and no more memory than the file tells of."""
+
+import concurrent.futures
+import os
+import resource
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from tests.hostile.corpus import corpus
+from tests.support import paths
+from tests.support.command import Outcome, assert_clear_failure
+
+SECONDS = 10  # of processor time: other work on the machine is not the file's fault
+BESIDE_THE_FILE = 200 << 20  # bytes of memory, beyond those that the command takes for a model of one node
+AT_ONCE = 40  # files in ./dev test
+
+
+@dataclass
+class Spent:
+    outcome: Outcome
+    seconds: float  # of processor time
+    memory: int  # bytes, at the most
+
+
+def run_measured(command, timeout):
+    """Runs a command and says what it took; the processor's time is bounded by the kernel."""
+
+    def limits():
+        resource.setrlimit(resource.RLIMIT_CPU, (4 * SECONDS, 4 * SECONDS))
+        resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    start = time.monotonic()
+    child = subprocess.Popen(
+        [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        env=paths.environment(), preexec_fn=limits, text=True, errors="replace",
+    )  # fmt: skip
+    timer = threading.Timer(timeout, child.kill)
+    timer.start()
+    texts = {}
+    readers = [
+        threading.Thread(target=lambda name=name, pipe=pipe: texts.update({name: pipe.read()}))
+        for name, pipe in (("out", child.stdout), ("err", child.stderr))
+    ]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    _, status, usage = os.wait4(child.pid, 0)
+    late = not timer.is_alive()
+    timer.cancel()
+    code = os.waitstatus_to_exitcode(status)
+    child.returncode = code
+    outcome = Outcome(list(command), code, texts["out"], texts["err"], time.monotonic() - start, late)
+    return Spent(outcome, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10)
+
+
+@pytest.fixture(scope="module")
+def memory_of_little(lathe_cli, tmp_path_factory):
+    """What the command takes for a model of three nodes."""
+    folder = tmp_path_factory.mktemp("little")
+    (folder / "little.onnx").write_bytes(corpus()["Squeeze, axis 99"]())
+    small = run_measured([lathe_cli.binary, "compile", folder / "little.onnx", "-o", folder / "out.so"], 120)
+    return small.memory
+
+
+def problem(lathe_cli, folder, name, memory_of_little):
+    """What the command does wrong with a file, or None."""
+    content = corpus()[name]()
+    number = list(corpus()).index(name)
+    path, artifact = folder / f"{number}.onnx", folder / f"{number}.so"
+    path.write_bytes(content)
+    spent = run_measured([lathe_cli.binary, "compile", path, "-o", artifact, "--no-cache", "-q"], 120)
+    path.unlink()
+    artifact.unlink(missing_ok=True)
+    outcome = spent.outcome
+    try:
+        if outcome.code != 0:
+            assert_clear_failure(outcome, sentences=6)
+    except AssertionError as error:
+        return f"{name}: {str(error)[:600]}"
+    if spent.seconds > SECONDS:
+        return f"{name}: {spent.seconds:.1f} s"
+    allowed = memory_of_little + 2 * len(content) + BESIDE_THE_FILE
+    if spent.memory > allowed:
+        return f"{name}: {spent.memory >> 20} MiB for a file of {len(content)} bytes, {allowed >> 20} are allowed"
+    return None
+
+
+def run_corpus(lathe_cli, folder, names, memory_of_little):
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        said = list(pool.map(lambda name: problem(lathe_cli, folder, name, memory_of_little), names))
+    problems = [text for text in said if text]
+    assert not problems, f"{len(problems)} of {len(names)}\n" + "\n".join(problems)
+
+
+def test_some_files(lathe_cli, tmp_path, memory_of_little, seed):
+    names = list(corpus())
+    step = max(1, len(names) // AT_ONCE)
+    run_corpus(lathe_cli, tmp_path, names[seed % step :: step], memory_of_little)
+
+
+@pytest.mark.full
+def test_every_file(lathe_cli, tmp_path, memory_of_little):
+    run_corpus(lathe_cli, tmp_path, list(corpus()), memory_of_little)
+
+
+def test_the_corpus_is_large_and_no_file_is_there_twice():
+    contents = [make() for make in corpus().values()]
+    assert len(contents) >= 200
+    assert len(set(contents)) >= 0.98 * len(contents)
+    assert all(isinstance(content, bytes) and content for content in contents)
+
+
+def test_the_measure_sees_time_and_memory():
+    spent = run_measured(["python3", "-c", "x = bytearray(300 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1"], 60)
+    assert spent.outcome.code == 0 and spent.memory > 250 << 20 and spent.seconds > 0.01
+    assert run_measured(["sleep", "30"], 0.3).outcome.timed_out
