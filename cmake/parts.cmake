@@ -48,3 +48,9 @@ add_library(lathe_onnx_schema STATIC EXCLUDE_FROM_ALL
   ${schema_folder}/onnx_schema.pb.cc ${schema_folder}/onnx_schema.pb.h)
 target_include_directories(lathe_onnx_schema SYSTEM PUBLIC ${schema_folder})
 target_link_libraries(lathe_onnx_schema PUBLIC protobuf-lite)
+
+# Beside it, the element types that operators take (src/interchange/onnx/input_types.cpp), as rows of C++.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/scripts/onnx_types.py)
+execute_process(COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/scripts/onnx_types.py
+  OUTPUT_VARIABLE onnx_types COMMAND_ERROR_IS_FATAL ANY)
+file(CONFIGURE OUTPUT ${schema_folder}/onnx_types.inc CONTENT "${onnx_types}" @ONLY)

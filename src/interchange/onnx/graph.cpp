@@ -2,6 +2,7 @@
 
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/constants.h"
+#include "interchange/onnx/input_types.h"
 #include "interchange/onnx/inputs.h"
 #include "interchange/onnx/node.h"
 #include "interchange/onnx/order.h"
@@ -201,6 +202,7 @@ class GraphImport {
     Inside inside(*this, scope, place);
     NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place, &inside);
     check_counts(row, import);
+    check_input_types(domain, node.op_type(), import);
     const bool has_graphs =
         std::any_of(node.attribute().begin(), node.attribute().end(), [](const auto& a) { return a.has_g(); });
     const bool folds = row.fold && import.all_known() && row.fold(import) && import.keeps_integers();

@@ -162,7 +162,7 @@ TEST(MatMulInteger, takes_zero_points_of_rows_and_columns) {
   ModelBuilder other(10);
   other.input("a", {2, 1}, Type::UINT8).input("b", {1, 2}, Type::INT8).input("az", {}, Type::INT8);
   other.node("MatMulInteger", {"a", "b", "az"}, {"y"}).output("y");
-  EXPECT_NE(other.refusal().find("the input 0 is uint8, but its zero point is int8"), std::string::npos);
+  EXPECT_NE(other.refusal().find("the input 2 ('a_zero_point') is int8, but the input 0 is uint8"), std::string::npos);
 }
 
 }  // namespace

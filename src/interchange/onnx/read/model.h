@@ -35,6 +35,9 @@ support::Result<Model> read_model(Bytes file, std::string name, std::string fold
 // not compile are named, others are said to be unknown. `what` begins the sentence: "the input 'x'".
 support::Result<ir::DType> element_type(int64_t number, const std::string& what, const support::Place& place);
 
+// Its number in TensorProto.DataType; 0 where it has none.
+int element_number(ir::DType dtype);
+
 // The number of bytes of such a tensor, or nothing when no machine could hold it.
 std::optional<int64_t> checked_bytes(std::span<const int64_t> dims, ir::DType dtype);
 

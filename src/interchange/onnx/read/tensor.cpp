@@ -179,6 +179,12 @@ class TensorReader {
 
 }  // namespace
 
+int element_number(DType dtype) {
+  for (size_t number = 1; number < std::size(element_types); ++number)
+    if (element_types[number].dtype == dtype) return static_cast<int>(number);
+  return 0;
+}
+
 Result<DType> element_type(int64_t number, const std::string& what, const Place& place) {
   const auto refuse = [&](std::string message) {
     return Diagnostic{.code = codes::wrong_tensor, .place = place, .message = std::move(message)};

@@ -34,16 +34,10 @@ Result<ModelProto> with_raw_payloads(const std::string& content, const ShrinkOpt
   return proto;
 }
 
-int number_of(ir::DType dtype) {
-  for (int number = 1; number <= 30; ++number)
-    if (const auto known = element_type(number, "a tensor", {}); known.ok() && *known == dtype) return number;
-  return 0;
-}
-
 schema::TypeProto type_of(const relax::TensorStructInfo& info) {
   schema::TypeProto type;
   auto& tensor = *type.mutable_tensor_type();
-  tensor.set_elem_type(number_of(info.dtype));
+  tensor.set_elem_type(element_number(info.dtype));
   for (const ir::Expr& extent : *info.shape) {
     auto* dim = tensor.mutable_shape()->add_dim();
     const auto* symbol = extent.as<ir::VarNode>();

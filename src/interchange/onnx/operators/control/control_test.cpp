@@ -166,7 +166,8 @@ TEST(Control, what_does_not_fit_is_refused) {
   expect(branches(same, unknown), "onnx-missing-value", "'nobody'");
   expect(branches(same, two), "onnx-wrong-node", "else_branch gives 2 outputs, but the node has 1");
   expect(refused([&](ModelBuilder& m) { m.node("If", {"c"}, {"y"}); }), "onnx-wrong-attribute", "is missing");
-  expect(refused([&](ModelBuilder& m) { if_else(m, "x", {"y"}, same, same); }), "onnx-wrong-node", "bool is needed");
+  expect(refused([&](ModelBuilder& m) { if_else(m, "x", {"y"}, same, same); }), "onnx-wrong-node",
+         "float32, but bool fits");
 
   const auto body = [&](const std::function<void(ModelBuilder&)>& fill) {
     return refused([&](ModelBuilder& m) {

@@ -1,0 +1,71 @@
+#include "interchange/onnx/input_types.h"
+
+#include "interchange/onnx/codes.h"
+#include "interchange/onnx/read/model.h"
+
+namespace lathe::onnx {
+namespace {
+
+struct InputTypes {
+  int parameter;  // inputs of one parameter are of one type; -1: of any
+  std::string_view name;
+  uint64_t elements;  // bits by the number in TensorProto.DataType
+};
+
+struct OperatorTypes {
+  std::string_view op;
+  bool is_variadic;  // the last input stands for all that follow
+  std::vector<InputTypes> inputs;
+};
+
+// Sorted by name; made of the onnx package when the build is configured.
+const std::vector<OperatorTypes>& operator_types() {
+  static const std::vector<OperatorTypes> rows = {
+#include "onnx_types.inc"
+  };
+  return rows;
+}
+
+const OperatorTypes* types_of(std::string_view op) {
+  const std::vector<OperatorTypes>& rows = operator_types();
+  const auto row = std::lower_bound(rows.begin(), rows.end(), op,
+                                    [](const OperatorTypes& r, std::string_view name) { return r.op < name; });
+  return row != rows.end() && row->op == op ? &*row : nullptr;
+}
+
+std::string fitting(uint64_t elements) {
+  std::vector<std::string> names;
+  for (int number = 1; number < 40; ++number)
+    if (const auto dtype = element_type(number, "", {}); elements >> number & 1 && dtype.ok())
+      names.push_back(dtype->str());
+  if (names.size() < 2) return names.empty() ? "nothing that Lathe compiles" : names[0];
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
+}  // namespace
+
+void check_input_types(std::string_view domain, std::string_view op, NodeImport& import) {
+  const OperatorTypes* types = domain.empty() ? types_of(op) : nullptr;
+  if (!types || types->inputs.empty()) return;
+  std::map<int, size_t> first_of;  // of a parameter: the first input of it
+  for (size_t i = 0; i < import.input_count(); ++i) {
+    if (!import.has(i) || (i >= types->inputs.size() && !types->is_variadic)) continue;
+    const InputTypes& wanted = types->inputs[std::min(i, types->inputs.size() - 1)];
+    const Expr& tensor = import.value(i).tensor;
+    if (tensor && !relax::as_tensor(tensor)) continue;  // a sequence of tensors, or none
+    const int number = element_number(import.dtype(i));
+    if (number == 0) continue;
+    const std::string what = fmt::format("the input {} ('{}') is {}", i, wanted.name, import.dtype(i).str());
+    if (!(wanted.elements >> number & 1))
+      import.fail(codes::wrong_node, fmt::format("{}, but {} fits", what, fitting(wanted.elements)));
+    if (wanted.parameter < 0) continue;
+    const auto [first, is_new] = first_of.emplace(wanted.parameter, i);
+    if (!is_new && import.dtype(first->second) != import.dtype(i))
+      import.fail(codes::wrong_node, fmt::format("{}, but the input {} is {}: both are of one type", what,
+                                                 first->second, import.dtype(first->second).str()));
+  }
+}
+
+}  // namespace lathe::onnx
