@@ -34,6 +34,16 @@ TEST(softmax, does_not_overflow) {
       close(run(log_softmax, {x})[0], array(DType::float32(), {3}, {-std::log(2), -std::log(2), -2000 - std::log(2)})));
 }
 
+TEST(softmax, has_no_terms_below_the_normal_numbers) {
+  const Array x = array(DType::float32(), {2, 4}, {100, 15, 25, -1e30, 0, -86, -79, 1});
+  const Array got = run(softmax, {x}, make<SoftmaxAttributes>(int64_t{-1}))[0];
+  EXPECT_TRUE(close(got, reference(array(DType::float32(), {2, 4}, {0, -85, -75, -1e30, 0, -86, -79, 1}), -1, false)));
+  EXPECT_EQ(got.at({0, 1}), 0);
+  EXPECT_EQ(got.at({0, 3}), 0);
+  EXPECT_GT(got.at({0, 2}), 2e-33);
+  EXPECT_EQ(got.at({1, 1}), 0);
+}
+
 TEST(softmax, refuses_an_axis_outside) {
   const auto failed = refusal(softmax, {zeros(DType::float32(), {2, 3})}, make<SoftmaxAttributes>(int64_t{2}));
   ASSERT_EQ(failed.size(), 1u);

@@ -48,11 +48,14 @@ Expr expm1_reduced(const Expr& r) {
 // 2^k for k in the range of normal exponents.
 Expr power_of_two(const Expr& k, const Constants& c) { return from_bits(shift_left(k + c.bias, c.mantissa)); }
 
-// y * 2^k in two steps: k may lie beyond the exponents of normal numbers.
-Expr scaled(Terms& t, const Expr& y, const Expr& k) {
+// y * 2^k in two steps: k may lie beyond the exponents of normal numbers. Where `vanishes` holds the second factor is
+// zero: a product that underflows takes a processor as long as a hundred others, and softmax of what was masked makes
+// many.
+Expr scaled(Terms& t, const Expr& y, const Expr& k, const Expr& vanishes = {}) {
   const Constants& c = constants_of(y);
   const Expr half = t(shift_right(k, 1));
-  return y * power_of_two(half, c) * power_of_two(k - half, c);
+  const Expr second = power_of_two(k - half, c);
+  return y * power_of_two(half, c) * (vanishes ? select(vanishes, number(y, 0.0), second) : second);
 }
 
 }  // namespace
@@ -65,7 +68,7 @@ Expr exp_single_inside(Terms& t, const Expr& x) {
 Expr exp_single(Terms& t, const Expr& x) {
   const Expr inside = t(at_most(t(at_least(x, -104.0)), 89.0));
   const Reduced r = reduce(t, inside);
-  return scaled(t, expm1_reduced(r.rest) + number(x, 1.0), r.k);
+  return scaled(t, expm1_reduced(r.rest) + number(x, 1.0), r.k, x < number(x, -104.0));
 }
 
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low) {
@@ -74,8 +77,8 @@ Expr exp_sum(Terms& t, const Expr& high, const Expr& low) {
 }
 
 Expr exp_double(Terms& t, const Expr& x) {
-  const Expr inside = t(at_most(t(at_least(x, -746.0)), 710.0));
-  return exp_sum(t, inside, number(x, 0.0));
+  const Reduced r = reduce(t, t(at_most(t(at_least(x, -746.0)), 710.0)));
+  return scaled(t, expm1_reduced(r.rest) + number(x, 1.0), r.k, x < number(x, -746.0));
 }
 
 Expr exp2_double(Terms& t, const Expr& x) {
