@@ -93,12 +93,14 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
     const size_t i = spatial[n];
     if (i == *lane) continue;
     const Walk in_first = walk(*first, *work.loops[i]), in_second = walk(*second, *work.loops[i]);
-    if (in_first.uses && !in_second.uses && !found.row)
+    if (in_first.uses && !in_second.uses && !found.row) {
       found.row = i;
-    else if (in_first.uses && in_second.uses)
+      found.row_stride = in_first.stride.value_or(0);
+    } else if (in_first.uses && in_second.uses) {
       found.batch.insert(found.batch.begin(), i);
-    else
+    } else {
       found.between.insert(found.between.begin(), i);
+    }
     if (found.between.size() == 1 && found.between[0] == i) found.shares_weights = in_first.uses && !in_second.uses;
   }
   // An outermost axis of the first tensor alone (a batch of images) stays outermost: weights are read again for each.
@@ -155,7 +157,8 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     if (v == 1 || (width && v * plan.lanes <= *width)) choices.push_back(v);
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, rule, "vectors", choices, vectors))));
 
-  const int64_t most_rows = std::min<int64_t>(rows_for(plan.vectors), 14);
+  const int64_t most_rows =
+      rows_side_by_side(std::min<int64_t>(rows_for(plan.vectors), 14), found, height, context.target);
   plan.rows = TRY(schedule.get(
       TRY(decide(schedule, context, rule, "rows", up_to(most_rows, height), equal_tiles(height, most_rows)))));
   // Short rows: several of them share the weights.

@@ -16,6 +16,7 @@ struct Contraction {
   std::vector<size_t> reduce;   // in the order of the second tensor's memory
   Buffer first, weights;        // the first tensor, and the second
   int64_t packed = 0;           // the weights' innermost dimension holds this many lanes; 0: plain
+  int64_t row_stride = 0;       // elements of the first tensor from row to row; 0: not known
   bool windows = false;         // the first tensor is read at sums of variables
 };
 

@@ -207,18 +207,34 @@ TEST(gemm, takes_the_rows_outside_the_lanes) {
         << rows << last_remarks;
 }
 
+// What the analytic model decides about a product.
+std::string decided(const target::Target& target, int64_t m, int64_t n, int64_t k) {
+  AnalyticDecider decider;
+  const Schedule start = Schedule::create(testing::matmul(int64(m), int64(n), int64(k))).value_or_throw();
+  std::string text;
+  ir::PassContext context;
+  context.on_remark = [&](const ir::Remark& remark) {
+    if (remark.taken) text = remark.text;
+  };
+  schedule_function(start, target, decider, context);
+  return text;
+}
+
+TEST(gemm, keeps_the_rows_of_a_tile_in_the_nearest_cache) {
+  target::Target target = machine(512, 32);
+  const auto rows = [&](int64_t k) {
+    const std::string text = decided(target, 128, 64, k);
+    return text.substr(text.find("rows="), 7);
+  };
+  EXPECT_EQ(rows(3072), "rows=13") << "of eight ways seven rows are left, which is too low a tile";
+  target.caches = {{.level = 1, .bytes = 48 << 10}};
+  EXPECT_EQ(rows(3072), "rows=11") << "12 KB apart, all rows meet in one set of twelve ways";
+  EXPECT_EQ(rows(768), "rows=13") << "3 KB apart, they meet in four";
+}
+
 TEST(gemm, puts_outside_what_is_read_again_from_nearer) {
   const auto rows_first = [](int64_t m, int64_t n, int64_t k) {
-    AnalyticDecider decider;
-    target::Target target = machine(512, 32);
-    const Schedule start = Schedule::create(testing::matmul(int64(m), int64(n), int64(k))).value_or_throw();
-    std::string decided;
-    ir::PassContext context;
-    context.on_remark = [&](const ir::Remark& remark) {
-      if (remark.taken) decided = remark.text;
-    };
-    schedule_function(start, target, decider, context);
-    return decided.find("rows_first=1") != std::string::npos;
+    return decided(machine(512, 32), m, n, k).find("rows_first=1") != std::string::npos;
   };
   EXPECT_TRUE(rows_first(3136, 256, 64)) << "64 KB of weights, 3 MB written";
   EXPECT_TRUE(rows_first(12544, 96, 16)) << "6 KB of weights, 5 MB written";

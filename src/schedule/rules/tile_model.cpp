@@ -57,7 +57,19 @@ int64_t equal_tiles(std::optional<int64_t> rows, int64_t most) {
   const int64_t divisor = largest_divisor(*rows, most);
   const int64_t tiles = (*rows + most - 1) / most;
   // A divisor avoids a second body, unless it leaves too many registers idle.
-  return divisor * 3 >= most * 2 ? divisor : (*rows + tiles - 1) / tiles;
+  return divisor * 4 >= most * 3 ? divisor : (*rows + tiles - 1) / tiles;
+}
+
+int64_t rows_side_by_side(int64_t most, const Contraction& found, std::optional<int64_t> height,
+                          const target::Target& target) {
+  constexpr int64_t way = 4096;  // what a nearest cache that is indexed by the page's offset has, whatever its size
+  const int64_t ways = target.cache_bytes(1, 32 << 10) / way;
+  const int64_t apart = found.row_stride * found.first->dtype.storage_bits() / 8;
+  if (apart <= 0 || ways < 2) return most;
+  // One way is left to what else passes.
+  const int64_t fit = way / std::gcd(apart, way) * (ways - 1);
+  if (fit >= most) return most;
+  return equal_tiles(height, fit) * 4 >= equal_tiles(height, most) * 3 ? fit : most;
 }
 
 std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows) {

@@ -19,6 +19,11 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
 // The height of tiles of at most `most` rows: equal ones, all rows where they are few.
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most);
 
+// The most rows of a tile, up to `most`, whose lines of the first tensor the nearest cache holds at once. Rows a
+// multiple of a way's size apart meet in one set of it; tiles that would become much lower for that stay as they are.
+int64_t rows_side_by_side(int64_t most, const Contraction& found, std::optional<int64_t> height,
+                          const target::Target& target);
+
 // The heights of tiles to choose from.
 std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows);
 
