@@ -11,7 +11,7 @@ import pytest
 
 from tests.accuracy.measure import assert_accurate
 from tests.models import MODELS, input_for
-from tests.models.light import LIGHT, NARROW, light
+from tests.models.light import LIGHT, NARROW, light, set_batch
 from tests.support.command import run_command
 from tests.support.float64 import reference_outputs, relative_error
 from tests.support.worker import Worker
@@ -60,6 +60,22 @@ def torch_references(torch_worker, tmp_path):
 def test_full_size(backend, torch_references, name, batch):
     model = MODELS[name](batch=batch, **FULL_SIZE[name])
     assert_accurate(backend, model, batch, torch_references, name)
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_light_models(backend, torch_references, name):
+    """Batch 1 and 3, static and symbolic, by one draw of the weights and one evaluation of each batch."""
+    model, known = light(name), {}
+
+    def references(model, all_feeds):
+        batch = next(iter(all_feeds[0].values())).shape[0]
+        if batch not in known:
+            known[batch] = torch_references(model, all_feeds)
+        return known[batch]
+
+    assert_accurate(backend, model, (1, 3), references, name)
+    for batch in (1, 3):
+        assert_accurate(backend, set_batch(model, batch), batch, references, name)
 
 
 @pytest.mark.parametrize("name", [*MODELS, *LIGHT])

@@ -5,6 +5,7 @@ weight is drawn so that activations stay of the order of one, the batch may be a
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -63,14 +64,50 @@ def light(name, batch="batch", seed=21, narrow=1):
     return made
 
 
+class Use(NamedTuple):
+    """What reads a weight: the operator, the operand's position, and what is around it."""
+
+    kind: str
+    position: int
+    joins_a_sum: bool  # the result is a term of a residual sum
+    rectified: bool  # Relu takes half of the result
+    pooled: bool  # the image comes out of MaxPool, which leaves the larger ones
+
+
+def set_batch(model, batch):
+    """The same model for another batch, a number or a name, without another copy of its weights."""
+    for value in (*model.graph.input, *model.graph.output):
+        (first, *_) = value.type.tensor_type.shape.dim
+        if isinstance(batch, int):
+            first.dim_value = batch
+        else:
+            first.dim_param = batch
+    return model
+
+
 def uses_of(nodes):
-    """What reads each value: (operator, position, whether the result joins a sum). Unsqueeze is looked through."""
+    """{value: Use}. Unsqueeze is looked through."""
     summed = {value for n in nodes if n.op_type == "Sum" for value in n.input}
+    makers = {value: n for n in nodes for value in n.output}
+    readers = {n.input[0]: n for n in nodes}
+
+    def met(node, steps, over):
+        """The operators met along `steps` from the node, up to the first that is none of `over`."""
+        found = set()
+        while node is not None and (not found or node.op_type in over):
+            node = steps(node)
+            found.add(node.op_type if node is not None else None)
+        return found
+
     uses = {}
     for node in reversed(nodes):
+        behind = met(node, lambda n: readers.get(n.output[0]), ("BatchNormalization", "Mul", "Add", "Concat"))
+        over = ("Relu", "LRN", "Dropout", "Reshape", "Concat", "Transpose")
+        before = met(node, lambda n: makers.get(n.input[0]), over)
         for position, value in enumerate(node.input):
             through = uses.get(node.output[0]) if node.op_type == "Unsqueeze" else None
-            uses[value] = through or (node.op_type, position, node.output[0] in summed)
+            around = (node.output[0] in summed, "Relu" in behind, "MaxPool" in before)
+            uses[value] = through or Use(node.op_type, position, *around)
     return uses
 
 
@@ -87,11 +124,11 @@ def narrowed_target(target, narrow):
 
 
 def draw(m, use, shape):
-    kind, position, joins_a_sum = use
-    gain = 0.3 if joins_a_sum else 1.0  # the sums of a residual network would double at each block
-    if kind in ("Conv", "Gemm") and position == 1:
-        spread = np.sqrt(2.0 / np.prod(shape[1:])) * (gain if kind == "Conv" else 1.0)
+    gain = 0.5 if use.joins_a_sum else 1.0  # the sums of a residual network would double at each block
+    if use.kind in ("Conv", "Gemm") and use.position == 1:
+        kept = (2.0 if use.rectified else 1.0) * (0.5 if use.pooled else 1.0)
+        spread = np.sqrt(kept / np.prod(shape[1:])) * (gain if use.kind == "Conv" else 1.0)
         return (spread * m.rng.standard_normal(shape)).astype(np.float32)
-    if (kind, position) in (("BatchNormalization", 1), ("BatchNormalization", 4), ("Mul", 1)):
-        return (m.rng.uniform(0.7, 1.3, shape) * (gain if position == 1 else 1.0)).astype(np.float32)
+    if (use.kind, use.position) in (("BatchNormalization", 1), ("BatchNormalization", 4), ("Mul", 1)):
+        return (m.rng.uniform(0.7, 1.3, shape) * (gain if use.position == 1 else 1.0)).astype(np.float32)
     return (0.1 * m.rng.standard_normal(shape)).astype(np.float32)

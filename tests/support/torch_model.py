@@ -47,7 +47,6 @@ def average_pool(a, x):
 
 
 
-
 def conv_transpose(a, x, w, b=None):
     """Pads of ONNX cut the full result."""
     count = w.dim() - 2
@@ -95,8 +94,8 @@ def reshape(a, x, shape):
     return x.reshape([x.shape[i] if d == 0 else d for i, d in enumerate(shape)])
 
 
-def unsqueeze(a, x, axes):
-    for axis in sorted(axes):
+def unsqueeze(a, x, axes=None):
+    for axis in sorted(a["axes"] if axes is None else axes):
         x = x.unsqueeze(axis)
     return x
 

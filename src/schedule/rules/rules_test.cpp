@@ -6,6 +6,7 @@
 #include "ops/build/recurrent.h"
 #include "schedule/analysis/access.h"
 #include "schedule/analysis/tree.h"
+#include "schedule/rules/tile_registers.h"
 #include "schedule/testing/random_program.h"
 #include "tir/testing/differential.h"
 
@@ -183,6 +184,37 @@ TEST(gemm, sums_long_rows_in_parts) {
       EXPECT_EQ(scheduled(testing::dense(int64(m), int64(n), int64(k)), machine(bits, registers)), "gemm")
           << last_remarks;
     }
+}
+
+TEST(gemm, sums_over_several_loops_in_parts_of_what_is_allowed) {
+  struct Case {
+    std::array<int64_t, 3> extents;
+    int64_t parts;  // 0: one sum
+  };
+  for (const auto& [extents, parts] : std::vector<Case>{{{3, 3, 56}, 0},
+                                                        {{3, 3, 512}, 18},
+                                                        {{3, 3, 96}, 9},
+                                                        {{3, 3, 509}, 9},
+                                                        {{1, 1, 1024}, 4},
+                                                        {{1, 1, 1031}, 0},
+                                                        {{96, 3, 3}, 4},
+                                                        {{0, 3, 600}, 0}}) {
+    Builder b;
+    const Buffer x = b.input("X", {int64(2), int64(extents[0]), int64(extents[1]), int64(extents[2])});
+    const Buffer y = b.output("Y", {int64(2)});
+    b.sum("sum", y, {{"i", int64(extents[0])}, {"j", int64(extents[1])}, {"k", int64(extents[2])}},
+          [&](const std::vector<Expr>& i) { return load(x, {i[0], i[1], i[2], i[3]}); });
+    Schedule schedule = Schedule::create(b.build()).value_or_throw();
+    const Function before = schedule.mod().find_as<PrimFunc>("main");
+    const BlockRV block = schedule.get_block("sum").value_or_throw();
+    const std::vector<LoopRV> loops = schedule.get_loops(block).value_or_throw();
+    const auto done = sum_in_parts(schedule, block, {loops.begin() + 1, loops.end()}, 256).value_or_throw();
+    ASSERT_EQ(done.has_value(), parts > 0) << extents[0] << " " << extents[2];
+    if (!done) continue;
+    const LoopRV adding = schedule.get_loops(block).value_or_throw().back();
+    EXPECT_EQ(as_int(schedule.get(adding).value_or_throw()->extent), parts) << extents[0] << " " << extents[2];
+    EXPECT_EQ(compare(before, schedule.mod().find_as<PrimFunc>("main"), 5, 1e-4, {}), "");
+  }
 }
 
 TEST(gemm, takes_rows_that_are_not_known) {

@@ -23,7 +23,7 @@ struct TilePlan {
   bool window = false;          // all of the sum is written out, so that the rows of a tile share what they read
   Buffer weights = {};          // what the lanes walk; null: nothing in particular
   int64_t prefetch = 0;  // 1: the weights of the next cut of the lanes are asked for ahead; 2: the next step's too
-  int64_t chain = 512;   // the most terms summed one after the other; longer sums are summed in parts
+  int64_t chain = 256;   // the most terms summed one after the other; longer sums are summed in parts
   size_t outer = 0;      // so many loops around all of these stay as they are
   // Where lanes * vectors or rows do not divide, what is left over gets bodies of its own.
 };

@@ -60,21 +60,26 @@ Result<std::optional<BlockRV>> sum_in_parts(Schedule& schedule, BlockRV block, c
   const Ref<Block> node = TRY(schedule.get(block));
   const auto* store = node->body.as<BufferStore>();
   if (sums.empty() || !store || !store->value->dtype.is_floating()) return parts;
-  int64_t inner = 1;
-  const auto outermost = as_int(TRY(schedule.get(sums[0]))->extent);
-  for (size_t i = 1; i < sums.size(); ++i) {
-    const auto extent = as_int(TRY(schedule.get(sums[i]))->extent);
+  std::vector<int64_t> extents;
+  int64_t terms = 1;
+  for (const LoopRV& loop : sums) {
+    const auto extent = as_int(TRY(schedule.get(loop))->extent);
     if (!extent || *extent == 0) return parts;
-    inner = std::min(inner * *extent, 2 * chain);
+    extents.push_back(*extent);
+    terms = std::min(terms * std::min(*extent, 2 * chain), 2 * chain);
   }
-  if (!outermost || *outermost * inner < 2 * chain) return parts;
-  const int64_t step = inner >= chain ? 1 : largest_divisor(*outermost, chain / inner);
-  if (step * inner * 4 < chain) return parts;
-  LoopRV part = sums[0];
-  if (step > 1)
-    part = TRY(schedule.split(sums[0], {Factor(), step}))[0];
-  else if (sums.size() == 1)
-    return parts;
+  if (terms < 2 * chain) return parts;
+  size_t cut = sums.size() - 1;
+  int64_t inner = 1;
+  while (cut > 0 && inner * extents[cut] <= chain) inner *= extents[cut--];
+  int64_t step = largest_divisor(extents[cut], chain / inner);
+  if (step * inner * 4 < chain) step = extents[cut];
+  const auto first = extents.begin(), last = first + static_cast<ptrdiff_t>(cut);
+  const bool is_one = step == extents[cut] && std::all_of(first, last, [](int64_t e) { return e == 1; });
+  if (is_one) return parts;
+  std::vector<LoopRV> outside(sums.begin(), sums.begin() + static_cast<ptrdiff_t>(cut));
+  if (step < extents[cut]) outside.push_back(TRY(schedule.split(sums[cut], {Factor(), step}))[0]);
+  const LoopRV part = outside.size() > 1 ? TRY(schedule.fuse(outside)) : outside[0];
   parts = TRY(schedule.rfactor(part, 0));
   return parts;
 }
