@@ -1,4 +1,4 @@
-"""Error, compile time and memory of every network beside ONNX Runtime's, as a table.
+"""Error, compile time and memory of every network at full size beside ONNX Runtime's, as a table.
 
 A cost is of one process that reads the model from a file, compiles it (or opens a session) and runs it once, on one
 thread, without kernels compiled before: seconds until it can run, and the peak of memory beyond what importing took.
@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from tests.models import MODELS, input_for, random_input
-from tests.models.light import LIGHT, NARROW, light
+from tests.models.full_size import NETWORKS, full_size, random_feeds
 from tests.support import paths
 from tests.support.backends import onnxruntime_session
 from tests.support.command import run_command
@@ -31,7 +30,12 @@ def open_lathe(path):
     import lathe
 
     exe = lathe.compile(path)
-    return lambda feeds: exe(*feeds.values())
+
+    def run(feeds):
+        outputs = exe(*feeds.values())
+        return outputs[0] if isinstance(outputs, tuple) else outputs
+
+    return run
 
 
 def open_onnxruntime(path):
@@ -73,11 +77,14 @@ def cost(backend, folder):
     return json.loads(done.out.splitlines()[-1]), np.load(folder / f"{backend}.npy")
 
 
-def compare(name, model, batch):
-    """One line of the table."""
-    feeds = input_for(model, batch, SEED) if name in MODELS else None
-    if feeds is None:
-        feeds = {model.graph.input[0].name: random_input([batch, 3, 224, 224], SEED)}
+HEADER = """| network | error, ONNX Runtime | Lathe | compile s, ONNX Runtime | Lathe | peak MB, ONNX Runtime | Lathe |
+|---|---|---|---|---|---|---|"""
+
+
+def compare(name, batch):
+    """One line of the table. The error is of the first output."""
+    model = full_size(name, batch)
+    feeds = random_feeds(model, SEED)
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
         onnx.save(model, folder / "model.onnx")
@@ -85,35 +92,31 @@ def compare(name, model, batch):
         np.savez(folder / "feeds.npz", **feeds)
         costs = [cost(backend, folder) for backend in BACKENDS]
     wanted = reference_outputs(model, feeds)[0]
-    errors = [f"{relative_error(output, wanted):8.2g}" for _, output in costs]
-    seconds = [f"{said['seconds']:7.2f}" for said, _ in costs]
-    memory = [f"{said['megabytes']:6.0f}" for said, _ in costs]
-    return f"| {name:16} | {' | '.join(errors + seconds + memory)} |"
+    errors = [f"{relative_error(output, wanted):.2g}" for _, output in costs]
+    seconds = [f"{said['seconds']:.2f}" for said, _ in costs]
+    memory = [f"{said['megabytes']:.0f}" for said, _ in costs]
+    return f"| {name} | {' | '.join(errors + seconds + memory)} |"
 
 
 def main():
     parser = argparse.ArgumentParser(
         prog="python -m tests.accuracy.report", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="examples: vit tcn   |   --narrow   |   --batch 3 densenet121",
+        epilog="examples: vit tcn   |   --batch 3 densenet121",
     )  # fmt: skip
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*MODELS, *LIGHT])}; all unless given")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NETWORKS)}; all unless given")
     parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--narrow", action="store_true", help="the light models with few channels")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         backend, folder = arguments.measure
         measure(backend, Path(folder))
         return
-    if unknown := set(arguments.names) - set(MODELS) - set(LIGHT):
+    if unknown := set(arguments.names) - set(NETWORKS):
         parser.error(f"no network is called {', '.join(sorted(unknown))}")
-    print("|                  | error, ORT | Lathe | compile s, ORT | Lathe | peak MB, ORT | Lathe |")
-    print("|---|---|---|---|---|---|---|")
-    for name in arguments.names or [*MODELS, *LIGHT]:
-        narrow = NARROW[name] if arguments.narrow and name in LIGHT else 1
-        model = light(name, arguments.batch, narrow=narrow) if name in LIGHT else MODELS[name](batch=arguments.batch)
-        print(compare(name, model, arguments.batch), flush=True)
+    print(HEADER)
+    for name in arguments.names or NETWORKS:
+        print(compare(name, arguments.batch), flush=True)
 
 
 if __name__ == "__main__":

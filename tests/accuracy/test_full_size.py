@@ -11,6 +11,7 @@ import pytest
 
 from tests.accuracy.measure import assert_accurate
 from tests.models import MODELS, input_for
+from tests.models.full_size import IMAGES, full_size
 from tests.models.light import LIGHT, NARROW, light, set_batch
 from tests.support.command import run_command
 from tests.support.float64 import reference_outputs, relative_error
@@ -18,19 +19,6 @@ from tests.support.worker import Worker
 
 TORCH_PYTHON = os.environ.get("LATHE_TORCH_PYTHON", sys.executable)
 SECONDS = 600  # for one model
-
-FULL_SIZE = {
-    "digits": dict(height=28, width=31),
-    "mlp": dict(features=784, hidden=(1021, 512, 509), classes=1000),
-    "resnet50": dict(height=224, width=192),
-    "mobilenet_v2": dict(height=224, width=192),
-    "squeezenet": dict(height=227, width=195),
-    "transformer": dict(length=128, features=768, heads=12, layers=6, inner=3072, classes=100),
-    "efficientnet": dict(height=224, width=192, multiplier=1.0, classes=1000),
-    "unet": dict(height=160, width=128, multiplier=1.0, levels=4),
-    "vit": dict(height=224, width=192, features=384, heads=6, layers=12, inner=1536, classes=1000),
-    "tcn": dict(length=1021, channels=(150, 150, 150, 150, 150), window=5),
-}
 
 pytestmark = pytest.mark.full
 
@@ -56,10 +44,9 @@ def torch_references(torch_worker, tmp_path):
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("name", FULL_SIZE)
+@pytest.mark.parametrize("name", IMAGES)
 def test_full_size(backend, torch_references, name, batch):
-    model = MODELS[name](batch=batch, **FULL_SIZE[name])
-    assert_accurate(backend, model, batch, torch_references, name)
+    assert_accurate(backend, full_size(name, batch), batch, torch_references, name)
 
 
 @pytest.mark.parametrize("name", LIGHT)

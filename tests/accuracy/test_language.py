@@ -1,12 +1,12 @@
 """Language models against the float64 reference: BERT, and GPT-2 before and with a cache of keys and values."""
 
 import numpy as np
-import onnx
 import pytest
 
 from tests.models.bert import bert
+from tests.models.full_size import LANGUAGE, random_feeds
 from tests.models.gpt2 import gpt2
-from tests.support.backends import run_model
+from tests.support.backends import BACKENDS
 from tests.support.float64 import reference_outputs, relative_error
 
 LANGUAGE_MODELS = {
@@ -16,25 +16,24 @@ LANGUAGE_MODELS = {
 }
 
 
-def language_feeds(model, seed):
-    rng, feeds = np.random.default_rng(seed), {}
-    for value in model.graph.input:
-        shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
-        is_integer = value.type.tensor_type.elem_type == onnx.TensorProto.INT64
-        high = 2 if value.name == "mask" else 51
-        feeds[value.name] = rng.integers(0, high, shape) if is_integer else rng.standard_normal(shape, np.float32)
-    return feeds
-
-
 @pytest.mark.parametrize("name", LANGUAGE_MODELS)
 def test_language_models_are_accurate_and_depend_on_their_input(backend, name):
-    model = LANGUAGE_MODELS[name]()
+    assert_language(backend, LANGUAGE_MODELS[name]())
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("name", LANGUAGE)
+def test_full_size(backend, name, batch):
+    assert_language(backend, LANGUAGE[name](batch))
+
+
+def assert_language(backend, model):
+    compiled, session = (BACKENDS[which](model) for which in (backend, "onnxruntime"))
     answers = []
     for seed in (1, 2):
-        feeds = language_feeds(model, seed)
-        wanted = reference_outputs(model, feeds)
-        theirs = run_model("onnxruntime", model, feeds)
-        ours = run_model(backend, model, feeds)
+        feeds = random_feeds(model, seed)
+        wanted, theirs, ours = reference_outputs(model, feeds), session(feeds), compiled(feeds)
         for want, their, our in zip(wanted, theirs, ours):
             assert relative_error(our, want) <= 2 * relative_error(their, want) + 1e-6
         answers.append(wanted[0])

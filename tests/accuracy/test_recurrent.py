@@ -1,38 +1,13 @@
 """Networks of recurrent cells against their equations in float64."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import onnx
 import pytest
-from onnx.reference import ReferenceEvaluator
-from onnx.reference.op_run import OpRun
 
+from tests.models.full_size import RECURRENT
 from tests.models.recurrent import gru_tagger, lstm_language
-from tests.operators.recurrent import recurrent
 from tests.support.backends import BACKENDS, run_model
-from tests.support.float64 import relative_error, to_float64
-
-
-def by_its_equations(kind):
-    """The operator for the evaluator, whose own knows one direction."""
-
-    def run(self, *inputs, **attributes):
-        given = {name: value for name, value in attributes.items() if value is not None}
-        for name in ("clip", "activations", "activation_alpha", "activation_beta"):
-            if not given.get(name):
-                given.pop(name, None)
-        return tuple(recurrent(kind)(SimpleNamespace(attributes=given, outputs=len(self.onnx_node.output)), *inputs))
-
-    return type(kind, (OpRun,), {"op_domain": "", "_run": run})
-
-
-def wanted_outputs(model, feeds):
-    wide = {name: x.astype(np.float64) if x.dtype == np.float32 else x for name, x in feeds.items()}
-    evaluator = ReferenceEvaluator(to_float64(model), new_ops=[by_its_equations(kind) for kind in ("LSTM", "GRU")])
-    outputs = evaluator.run(None, wide)
-    assert all(y.dtype == np.float64 for y in outputs)
-    return outputs
+from tests.support.float64 import reference_outputs, relative_error
 
 
 def feeds_for(model, batch, length, seed):
@@ -52,13 +27,24 @@ NETWORKS = {"lstm_language": lstm_language, "gru_tagger": gru_tagger}
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_recurrent_networks_are_accurate_and_depend_on_their_input(backend, name, batch, symbolic):
-    length = 19
-    model = NETWORKS[name](*(("batch", "length") if symbolic else (batch, length)))
+    assert_recurrent(backend, NETWORKS[name], batch, 19, symbolic)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("name", RECURRENT)
+def test_full_size(backend, name, batch, symbolic):
+    assert_recurrent(backend, RECURRENT[name], batch, 43, symbolic)
+
+
+def assert_recurrent(backend, network, batch, length, symbolic):
+    model = network(*(("batch", "length") if symbolic else (batch, length)))
     compiled, session = (BACKENDS[which](model) for which in (backend, "onnxruntime"))
     answers = []
     for seed in (1, 2):
         feeds = feeds_for(model, batch, length, seed)
-        for want, their, our in zip(wanted_outputs(model, feeds), session(feeds), compiled(feeds), strict=True):
+        for want, their, our in zip(reference_outputs(model, feeds), session(feeds), compiled(feeds), strict=True):
             assert our.dtype == np.float32
             assert relative_error(our, want) <= 2 * relative_error(their, want) + 1e-6
             answers.append(want)

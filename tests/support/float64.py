@@ -1,5 +1,7 @@
 """Models in float64: the truth that float32 answers are measured against."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
@@ -8,6 +10,7 @@ from onnx.reference.op_run import OpRun
 from scipy import special
 
 from tests.operators import windows
+from tests.operators.recurrent import recurrent
 
 
 class Erf(OpRun):
@@ -84,7 +87,21 @@ class MaxPool(OpRun):
         return windows.max_pool(given(**attributes), x)[: len(self.output)]
 
 
+def by_its_equations(kind):
+    """A recurrent operator: the evaluator's own know one direction."""
+
+    def run(self, *inputs, **attributes):
+        plain = given(**attributes)
+        for name in ("clip", "activations", "activation_alpha", "activation_beta"):
+            if not plain.get(name):
+                plain.pop(name, None)
+        return tuple(recurrent(kind)(SimpleNamespace(attributes=plain, outputs=len(self.onnx_node.output)), *inputs))
+
+    return type(kind, (OpRun,), {"op_domain": "", "_run": run})
+
+
 OWN = [Erf, Gelu, LRN, BatchNormalization, Conv, AveragePool, MaxPool]
+OWN += [by_its_equations(kind) for kind in ("LSTM", "GRU")]
 
 
 def to_float64(model):

@@ -9,9 +9,9 @@ namespace lathe::schedule {
 Status finish_tile(Schedule& schedule, BlockRV block, LoopRV tile, size_t lane_dimension, int64_t lanes);
 
 // A long sum of floats loses accuracy with its length: where the loops `sums` (outermost first) add up more than twice
-// `chain` terms, each part of at most `chain`, or of one whole loop where that has no fitting divisor, gets a sum of its
-// own. Gives the block of these sums and leaves adding them up to `block`; nothing where the sum is short, of integers,
-// or one loop of an awkward length.
+// `chain` terms, each part of at most `chain`, or of one whole loop where that has no fitting divisor, gets a sum of
+// its own. Gives the block of these sums and leaves adding them up to `block`; nothing where the sum is short, of
+// integers, or one loop of an awkward length.
 Result<std::optional<BlockRV>> sum_in_parts(Schedule& schedule, BlockRV block, const std::vector<LoopRV>& sums,
                                             int64_t chain);
 
