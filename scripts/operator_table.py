@@ -1,6 +1,6 @@
 """Writes docs/operators.md: each ONNX operator that is imported, with its versions, dtypes and tests.
 
-The operators and versions are the rows of src/interchange/onnx/operators/*.cpp. Dtypes are those of the specification
+The operators and versions are the rows under src/interchange/onnx/operators. Dtypes are those of the specification
 that tests/operators/test_dtypes.py runs; an operator without random samples has none here.
 """
 

@@ -127,7 +127,7 @@ struct Folding {
 // Blocks [N, C * block, count] added up where they lie in images [N, C, image…].
 Value fold_blocks(BlockBuilder& b, const Value& blocks, const Folding& how);
 
-// ---- spectra: real and imaginary parts are the last dimension; sums are made directly, term by term ----
+// ---- spectra: real and imaginary parts are the last dimension ----
 struct FourierTransform {
   int64_t axis = 0;
   Expr length;  // of the transform: what is missing are zeros, what is beyond is left
@@ -139,6 +139,14 @@ Value fourier(BlockBuilder& b, const Value& x, const FourierTransform& how);
 // 2].
 Value short_time_fourier(BlockBuilder& b, const Value& signal, const Value& window, const Expr& length,
                          const Expr& step, bool onesided);
+
+// ---- numbers that look random: the same for the same stream and place, in every run ----
+// The stream that a seed begins; neighbouring seeds have nothing in common.
+uint64_t stream_of(uint64_t seed);
+Value random_uniform(BlockBuilder& b, const Shape& shape, uint64_t stream, DType dtype, double low, double high);
+Value random_normal(BlockBuilder& b, const Shape& shape, uint64_t stream, DType dtype, double mean, double deviation);
+// [B, count] columns of `shares` [B, n], each drawn as often as its share of the row's sum says.
+Value random_choice(BlockBuilder& b, const Value& shares, const Expr& count, uint64_t stream, DType dtype);
 
 // ---- matrices ----
 Value determinant(BlockBuilder& b, const Value& x);  // of [… n, n]

@@ -1,5 +1,6 @@
-// Discrete Fourier transforms, term by term. The angle of a term is a whole multiple of a turn's n-th part, so sines
-// and cosines come from a table, which is exact for any length.
+// Discrete Fourier transforms: where the length is known and has factors, by Cooley and Tukey's division ("An algorithm
+// for the machine calculation of complex Fourier series", 1965), else term by term. The angle of a term is a whole
+// multiple of a turn's n-th part, so sines and cosines come from a table, which is exact for any length.
 #include "ops/build.h"
 
 namespace lathe::ops::build {
@@ -38,6 +39,119 @@ bool is_complex(const Shape& shape) {
   return *parts == 2;
 }
 
+// What is transformed: element `at` of the transform's axis, a complex number, at the other coordinates `others`, whose
+// entry for the axis is not looked at.
+struct Complex {
+  Expr re, im;  // im may be null: zero
+};
+using Signal = std::function<Complex(const Indices& others, const Expr& at)>;
+
+// The factors that the length is divided by, ascending; none where term by term is as well. What has only larger prime
+// factors than those tried counts as one.
+constexpr int64_t largest_tried = 1000;
+std::vector<int64_t> factors_of(int64_t length) {
+  std::vector<int64_t> factors;
+  int64_t rest = length, work = 0;
+  const auto take = [&](int64_t factor) {
+    factors.push_back(factor);
+    work += factor;
+    rest /= factor;
+  };
+  while (rest % 4 == 0 && rest > 0) take(4);
+  for (int64_t factor = 2; factor < largest_tried && factor * factor <= rest; ++factor)
+    while (rest % factor == 0) take(factor);
+  if (rest > 1) take(rest);
+  if (2 * work >= length) factors.clear();
+  std::sort(factors.begin(), factors.end());
+  return factors;
+}
+
+struct Transformation {
+  Shape shape;  // of the result, [… bins … 2]
+  size_t axis = 0;
+  Expr length, used;  // `used` elements of the signal are read, the rest are zeros
+  bool inverse = false;
+  DType wide;
+  std::vector<Tensor> in;  // what the signal reads
+};
+
+// The sums, not divided by the length.
+Tensor transform(const Signal& signal, const Transformation& how) {
+  const auto [cosines, sines] = turn_table(how.length, how.wide);
+  const auto angle = [&, cosines = cosines, sines = sines](const Expr& steps) {
+    const Expr at = ir::floormod(steps, ir::max(how.length, ir::int64(1)));
+    const Expr sine = sines({at});
+    return std::pair{cosines({at}), how.inverse ? sine : ir::constant(how.wide, 0) - sine};
+  };
+  std::vector<Tensor> read = how.in;
+  read.insert(read.end(), {cosines, sines});
+  const auto length = ir::as_int(how.length), used = ir::as_int(how.used);
+  const std::vector<int64_t> factors = length && used ? factors_of(*length) : std::vector<int64_t>{};
+  if (factors.empty()) {
+    const te::IterVar k = te::reduce_axis(ir::int64(0), how.used, "k");
+    return te::compute(
+        how.shape,
+        [&](const Indices& i) {
+          const Complex x = signal(i, k->var);
+          const auto [c, s] = angle(k->var * i[how.axis]);
+          return te::sum(part_of_product(i.back(), x.re, x.im, c, s), {k});
+        },
+        read, "fourier");
+  }
+  // With n = a * rest + b and k = p + done * (c + factor * …), a factor of the length turns the sums over a into a
+  // digit c of k: stage[p + done * c, b] = sum over a of before[p, a * rest + b] * w^(done * c * (a * rest + b)).
+  Tensor before;
+  int64_t done = 1, rest = *length;
+  for (const int64_t factor : factors) {
+    const int64_t now = rest / factor;
+    Shape shape = how.shape;
+    shape[how.axis] = ir::int64(done * factor);
+    shape.insert(shape.begin() + static_cast<ptrdiff_t>(how.axis) + 1, ir::int64(now));
+    const te::IterVar a = te::reduce_axis(ir::int64(0), ir::int64(factor), "a");
+    std::vector<Tensor> stage_reads = read;
+    if (before.buffer) stage_reads = {before, cosines, sines};
+    before = te::compute(
+        shape,
+        [&](const Indices& i) {
+          const Expr n = a->var * ir::int64(now) + i[how.axis + 1];
+          const Expr p = ir::floormod(i[how.axis], ir::int64(done)), c = ir::floordiv(i[how.axis], ir::int64(done));
+          Complex x;
+          if (done == 1) {
+            Indices others = i;
+            others.erase(others.begin() + static_cast<ptrdiff_t>(how.axis));
+            const Expr inside = n < how.used, at = ir::min(n, ir::int64(std::max<int64_t>(*used - 1, 0)));
+            x = signal(others, at);
+            if (*used < *length) {
+              const Expr zero = ir::constant(how.wide, 0);
+              x.re = ir::if_then_else(inside, x.re, zero);
+              if (x.im) x.im = ir::if_then_else(inside, x.im, zero);
+            }
+          } else {
+            Indices at = i;
+            at[how.axis] = p;
+            at[how.axis + 1] = n;
+            at.back() = ir::int64(0);
+            x.re = before(at);
+            at.back() = ir::int64(1);
+            x.im = before(at);
+          }
+          const auto [cosine, sine] = angle(c * n * ir::int64(done));
+          return te::sum(part_of_product(i.back(), x.re, x.im, cosine, sine), {a});
+        },
+        stage_reads, "fourier_by_" + std::to_string(factor));
+    done *= factor;
+    rest = now;
+  }
+  return te::compute(
+      how.shape,
+      [&](const Indices& i) {
+        Indices at = i;
+        at.insert(at.begin() + static_cast<ptrdiff_t>(how.axis) + 1, ir::int64(0));
+        return before(at);
+      },
+      {before}, "fourier");
+}
+
 }  // namespace
 
 Value fourier(BlockBuilder& b, const Value& x, const FourierTransform& how) {
@@ -45,34 +159,42 @@ Value fourier(BlockBuilder& b, const Value& x, const FourierTransform& how) {
   const auto axis = static_cast<size_t>(how.axis);
   const bool complex_in = is_complex(own), gives_real = how.inverse && how.onesided;
   const Expr half = relax::simplified(ir::floordiv(how.length, ir::int64(2)) + 1);
-  Shape shape = own;
-  shape[axis] = how.onesided && !how.inverse ? half : how.length;
-  shape.back() = ir::int64(gives_real ? 1 : 2);
-  const Expr used = relax::simplified(ir::min(gives_real ? half : how.length, own[axis]));
+  Transformation work{.axis = axis, .length = how.length, .inverse = how.inverse};
+  work.shape = own;
+  work.shape[axis] = how.onesided && !how.inverse ? half : how.length;
+  work.shape.back() = ir::int64(2);
+  // Half a spectrum is read as the whole one, the other half being the conjugates.
+  const Expr given = relax::simplified(ir::min(half, own[axis]));
+  work.used = gives_real ? how.length : relax::simplified(ir::min(how.length, own[axis]));
   const DType dtype = dtype_of(x), wide = relax::accumulation_dtype(dtype);
+  work.wide = wide;
   const auto build = [&](const std::vector<Tensor>& in) {
-    const auto [cosines, sines] = turn_table(how.length, wide);
-    const te::IterVar k = te::reduce_axis(ir::int64(0), used, "k");
-    const Tensor sums = te::compute(
-        shape,
-        [&](const Indices& i) {
-          Indices at = i;
-          at[axis] = k->var;
-          const auto component = [&](int64_t c) {
-            at.back() = ir::int64(c);
-            return ir::cast(wide, in[0](at));
-          };
-          const Expr re = component(0), im = complex_in ? component(1) : Expr();
-          const Expr step = ir::floormod(k->var * i[axis], ir::max(how.length, ir::int64(1)));
-          const Expr c = cosines({step}), sine = sines({step});
-          const Expr s = how.inverse ? sine : ir::constant(wide, 0) - sine;
-          if (!gives_real) return te::sum(part_of_product(i.back(), re, im, c, s), {k});
-          // The other half of the spectrum are the conjugates, but of the first term and of the middle one.
-          const Expr is_alone = ir::logical_or(ir::eq(k->var, ir::int64(0)), ir::eq(k->var * 2, how.length));
-          const Expr term = part_of_product(ir::int64(0), re, im, c, s);
-          return te::sum(ir::select(is_alone, ir::constant(wide, 1), ir::constant(wide, 2)) * term, {k});
-        },
-        {in[0], cosines, sines}, "fourier");
+    work.in = in;
+    const Signal plain = [&](const Indices& others, const Expr& place) {
+      Indices at = others;
+      at[axis] = place;
+      at.back() = ir::int64(0);
+      const Expr re = ir::cast(wide, in[0](at));
+      at.back() = ir::int64(1);
+      return Complex{re, complex_in ? ir::cast(wide, in[0](at)) : Expr()};
+    };
+    const Signal mirrored = [&](const Indices& others, const Expr& place) {
+      const Expr is_given = place < half, from = ir::select(is_given, place, how.length - place);
+      const Expr inside = from < given;
+      const Complex found = plain(others, ir::max(ir::min(from, given - 1), ir::int64(0)));
+      const Expr zero = ir::constant(wide, 0);
+      Complex result{ir::if_then_else(inside, found.re, zero), Expr()};
+      // The first term and the middle one are real, whatever is given.
+      const Expr is_alone = ir::logical_or(ir::eq(place, ir::int64(0)), ir::eq(place * 2, how.length));
+      if (found.im) {
+        const Expr im = ir::if_then_else(inside, found.im, zero);
+        result.im = ir::select(is_alone, zero, ir::select(is_given, im, zero - im));
+      }
+      return result;
+    };
+    const Tensor sums = transform(gives_real ? mirrored : plain, work);
+    Shape shape = work.shape;
+    if (gives_real) shape.back() = ir::int64(1);
     return std::vector{te::compute(
         shape,
         [&](const Indices& i) {
@@ -90,31 +212,21 @@ Value short_time_fourier(BlockBuilder& b, const Value& signal, const Value& wind
   const bool complex_in = is_complex(own);
   const Expr bins = onesided ? relax::simplified(ir::floordiv(length, ir::int64(2)) + 1) : length;
   const Expr frames = relax::non_negative(ir::floordiv(own[1] - length, ir::max(step, ir::int64(1))) + 1);
-  const Shape shape{own[0], frames, bins, ir::int64(2)};
-  const Expr used = window ? relax::simplified(ir::min(length, shape_of(window)[0])) : length;
   const DType dtype = dtype_of(signal), wide = relax::accumulation_dtype(dtype);
+  Transformation work{.shape = {own[0], frames, bins, ir::int64(2)}, .axis = 2, .length = length, .wide = wide};
+  work.used = window ? relax::simplified(ir::min(length, shape_of(window)[0])) : length;
   std::vector<Value> args{signal};
   if (window) args.push_back(window);
   const auto build = [&](const std::vector<Tensor>& in) {
-    const auto [cosines, sines] = turn_table(length, wide);
-    const te::IterVar k = te::reduce_axis(ir::int64(0), used, "k");
-    std::vector<Tensor> read = in;
-    read.push_back(cosines);
-    read.push_back(sines);
-    const Tensor sums = te::compute(
-        shape,
-        [&](const Indices& i) {
-          const auto component = [&](int64_t c) {
-            return ir::cast(wide, in[0]({i[0], i[1] * step + k->var, ir::int64(c)}));
-          };
-          const Expr turned = ir::floormod(k->var * i[2], ir::max(length, ir::int64(1)));
-          const Expr s = ir::constant(wide, 0) - sines({turned});
-          Expr term = part_of_product(i[3], component(0), complex_in ? component(1) : Expr(), cosines({turned}), s);
-          if (window) term = term * ir::cast(wide, in[1]({k->var}));
-          return te::sum(term, {k});
-        },
-        read, "short_time_fourier");
-    return std::vector{te::topi::cast(sums, dtype, "short_time_fourier_result")};
+    work.in = in;
+    const Signal framed = [&](const Indices& others, const Expr& place) {
+      const auto component = [&](int64_t c) {
+        const Expr value = ir::cast(wide, in[0]({others[0], others[1] * step + place, ir::int64(c)}));
+        return window ? value * ir::cast(wide, in[1]({place})) : value;
+      };
+      return Complex{component(0), complex_in ? component(1) : Expr()};
+    };
+    return std::vector{te::topi::cast(transform(framed, work), dtype, "short_time_fourier_result")};
   };
   return b.call_te("short_time_fourier", std::move(args), build).value_or_throw();
 }

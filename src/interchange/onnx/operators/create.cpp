@@ -93,36 +93,6 @@ void shape_of(NodeImport& c) {
 
 void size_of(NodeImport& c) { c.set_integers({ir::product(c.shape(0))}, {}, DType::int64()); }
 
-// In inference the input, and a mask that keeps everything. Where the mode comes as an input, that it is inference (or
-// that nothing is dropped) is checked when the model runs.
-void dropout(NodeImport& c) {
-  if (c.version < 12)
-    c.attributes.number("ratio", 0.5);
-  else
-    c.attributes.ignore("seed");
-  if (c.version < 7) c.attributes.ignore("is_test");
-  if (c.has(2)) {
-    Expr drops = c.reshape(c.input(2), {});
-    if (c.has(1)) {
-      const Expr ratio = c.reshape(c.input(1), {});
-      const Expr some = c.call(ops::not_equal, {ratio, c.scalar(c.dtype(1), 0)});
-      drops = c.call(ops::logical_and, {drops, some});
-    }
-    const auto* training = c.known(2);
-    const auto* ratio = c.has(1) ? c.input(1).as<relax::Constant>() : nullptr;
-    const bool off = training && ir::is_int(training->front(), 0);
-    const bool none = ratio && ir::float_at(*ratio->data, 0) == 0;
-    const bool certain = training && (ratio || !c.has(1));
-    if (!off && !none && certain)
-      c.fail(codes::unsupported, "Dropout in training mode chooses at random; Lathe compiles inference");
-    if (!off && !none) c.expect_at_run_time(drops, 0);
-  }
-  c.pass_on(0);
-  if (c.wants(1))
-    c.set(1, c.call(ops::full, {shape_expr(c.shape(0)),
-                                relax::constant(ir::tensor_data(DType::boolean(), {}, std::string(1, '\1')))}));
-}
-
 // start, start + delta, … before limit. Of known integers.
 bool fold_range(NodeImport& c) {
   c.attributes.ignore("stash_type");
@@ -214,7 +184,6 @@ const OperatorRow create_rows[] = {
     {"ConstantOfShape", {9, 20, 21, 23, 24, 25}, 1, 1, 1, constant_of_shape, fold_constant_of_shape},
     {"Shape", {1, 13, 15, 19, 21, 23, 24, 25}, 1, 1, 1, shape_of},
     {"Size", {1, 13, 19, 21, 23, 24, 25}, 1, 1, 1, size_of},
-    {"Dropout", {6, 7, 10, 12, 13, 22}, 1, 3, 2, dropout},
     {"Range", {11, 27}, 3, 3, 1, range, fold_range},
     {"BlackmanWindow", {17}, 1, 1, 1, window_function<0>},
     {"HammingWindow", {17}, 1, 1, 1, window_function<1>},

@@ -1,4 +1,7 @@
 // Reading between elements, spectra, determinants, states, training: values worked out by hand, and what is refused.
+#include <complex>
+#include <numbers>
+
 #include "interchange/onnx/model_fixture.h"
 
 namespace lathe::onnx {
@@ -112,6 +115,50 @@ TEST(DFT, of_an_impulse_is_flat_and_back) {
   const auto half =
       one_node(17, "DFT", {{1, 2, 2}}, {{"inverse", 1}, {"onesided", 1}}).run({floats({1, 2, 2}, {3, 0, 1, 0})});
   expect_close(half[0], floats({1, 2, 1}, {2, 1}));
+}
+
+// Against the definition, term by term, for lengths that divide in different ways, cut, padded, and halved.
+TEST(DFT, of_lengths_with_and_without_factors) {
+  struct Case {
+    int64_t given, length;
+    bool inverse, onesided, complex;
+  };
+  const std::vector<Case> cases{{48, 48, false, false, true}, {48, 48, true, false, true},
+                                {30, 36, false, true, false}, {64, 60, true, false, true},
+                                {17, 17, false, false, true}, {25, 48, true, true, true},
+                                {20, 45, true, true, true},   {40, 74, false, false, false}};
+  for (const Case& each : cases) {
+    const int64_t parts = each.complex ? 2 : 1, n = each.length;
+    const TensorData x = random_floats({2, each.given, 3, parts}, static_cast<uint32_t>(n));
+    ModelBuilder m(20);
+    m.input("x", {2, each.given, 3, parts}).integers("n", {}, {n}).integers("axis", {}, {1});
+    m.node("DFT", {"x", "n", "axis"}, {"y"}, {{"inverse", each.inverse ? 1 : 0}, {"onesided", each.onesided ? 1 : 0}});
+    const TensorData y = m.output("y").run({x})[0];
+    const bool gives_real = each.inverse && each.onesided;
+    const int64_t bins = each.onesided && !each.inverse ? n / 2 + 1 : n, out_parts = gives_real ? 1 : 2;
+    ASSERT_EQ(y->shape, (std::vector<int64_t>{2, bins, 3, out_parts}));
+    const auto element = [&](int64_t outer, int64_t t, int64_t inner) {
+      // The other half of half a spectrum are the conjugates.
+      const bool is_mirrored = gives_real && t > n / 2;
+      const int64_t from = is_mirrored ? n - t : t;
+      if (from >= each.given) return std::complex<double>();
+      const int64_t at = ((outer * each.given + from) * 3 + inner) * parts;
+      const double im = parts == 2 ? ir::float_at(*x, at + 1) : 0;
+      const bool is_real = gives_real && (t == 0 || 2 * t == n);
+      return std::complex<double>(ir::float_at(*x, at), is_real ? 0 : is_mirrored ? -im : im);
+    };
+    for (int64_t i = 0; i < y->elements() / out_parts; ++i) {
+      const int64_t inner = i % 3, k = i / 3 % bins, outer = i / 3 / bins;
+      std::complex<double> sum;
+      for (int64_t t = 0; t < n; ++t) {
+        const double angle = 2 * std::numbers::pi * static_cast<double>(k * t % n) / static_cast<double>(n);
+        sum += element(outer, t, inner) * std::polar(1.0, each.inverse ? angle : -angle);
+      }
+      if (each.inverse) sum /= static_cast<double>(n);
+      EXPECT_NEAR(ir::float_at(*y, i * out_parts), sum.real(), 1e-4) << n << " " << k;
+      if (!gives_real) EXPECT_NEAR(ir::float_at(*y, i * out_parts + 1), sum.imag(), 1e-4) << n << " " << k;
+    }
+  }
 }
 
 TEST(DFT, along_real_and_imaginary_part_is_refused) {

@@ -33,13 +33,15 @@ Table by_data();
 Table sampling();
 Table signal();
 Table control();
+Table random();
+Table classical();
 Table other_domains();
 
-inline std::array<Table, 25> tables() {
-  return {arithmetic(), activation(), comparison(), conversion(),   create(),     linear(),    normalize(),
-          pool(),       reduce(),     arrange(),    reshape(),      select(),     index(),     along(),
-          loss(),       quantize(),   resize(),     attention(),    statistics(), recurrent(), by_data(),
-          sampling(),   signal(),     control(),    other_domains()};
+inline std::array<Table, 27> tables() {
+  return {arithmetic(), activation(), comparison(), conversion(), create(),     linear(),       normalize(),
+          pool(),       reduce(),     arrange(),    reshape(),    select(),     index(),        along(),
+          loss(),       quantize(),   resize(),     attention(),  statistics(), recurrent(),    by_data(),
+          sampling(),   signal(),     control(),    random(),     classical(),  other_domains()};
 }
 
 }  // namespace lathe::onnx::operators
