@@ -5,6 +5,7 @@
 #include "command.h"
 #include "driver/executable.h"
 #include "driver/model_file.h"
+#include "driver/report/reproducer.h"
 #include "driver/report/work.h"
 #include "inputs.h"
 #include "profile.h"
@@ -31,6 +32,17 @@ void row(const char* name, const std::string& text) { std::printf("%-10s %s\n", 
 
 std::string megabytes(int64_t bytes) { return fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6); }
 
+// The options again, for a reproducer.
+std::vector<std::string> arguments_of(const Options& o) {
+  std::vector<std::string> words = {"bench", "{model}", "--target", o.target};
+  for (const std::string& dim : o.dims) words.insert(words.end(), {"--dim", dim});
+  for (const std::string& pass : o.disabled) words.insert(words.end(), {"--disable-pass", pass});
+  for (const std::string& decision : o.decisions) words.insert(words.end(), {"--decide", decision});
+  if (o.profile) words.push_back("--profile");
+  if (o.no_cache) words.push_back("--no-cache");
+  return words;
+}
+
 driver::CompiledModelRef compile(const Options& o, driver::WorkReport& work) {
   driver::CompileOptions options;
   options.target = target::parse_target(o.target).value_or_throw();
@@ -48,9 +60,15 @@ driver::CompiledModelRef compile(const Options& o, driver::WorkReport& work) {
   options.cancelled = is_interrupted;
   if (o.profile) options.on_change = work.watch();
   Progress progress(o.quiet);
-  options.on_progress = std::ref(progress);
-  ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
-  driver::CompiledModelRef compiled = driver::compile(std::move(module), options).value_or_throw();
+  driver::Reproducer reproducer{.model = o.model, .arguments = arguments_of(o), .stage = "reading the model"};
+  options.on_progress = [&](const std::string& stage, double fraction) {
+    reproducer.stage = stage;
+    progress(stage, fraction);
+  };
+  driver::CompiledModelRef compiled = driver::reporting(reproducer, [&] {
+    ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
+    return driver::compile(std::move(module), options).value_or_throw();
+  });
   work.finish(*compiled);
   return compiled;
 }

@@ -5,6 +5,7 @@
 #include "driver/model_file.h"
 #include "driver/pipeline.h"
 #include "driver/print.h"
+#include "driver/report/reproducer.h"
 #include "driver/verify_module.h"
 #include "tir/script/numpy_text.h"
 
@@ -36,6 +37,15 @@ std::vector<ir::PassRow> chosen_rows(const std::vector<ir::PassRow>& rows, const
   return chosen;
 }
 
+// The options again, for a reproducer.
+std::vector<std::string> arguments_of(const Options& o) {
+  std::vector<std::string> words = {"opt", "{model}", "--target", o.target, "--emit", o.emit};
+  if (!o.passes.empty()) words.push_back(fmt::format("--passes={}", fmt::join(o.passes, ",")));
+  for (const std::string& dim : o.dims) words.insert(words.end(), {"--dim", dim});
+  if (o.verify) words.push_back("--verify");
+  return words;
+}
+
 void run(const Options& o) {
   driver::CompileOptions options;
   options.target = target::parse_target(o.target).value_or_throw();
@@ -45,12 +55,16 @@ void run(const Options& o) {
     throw support::DiagnosticError(support::Diagnostic{
         .code = codes::option, .message = "opt takes a file, or --list", .help = "see `lathe opt --help`"});
   const std::vector<ir::PassRow> chosen = chosen_rows(rows, o.passes);
-  ir::IRModule module = driver::read_model(o.file, {parse_dims(o.dims)}).value_or_throw();
   ir::PassContext context;
   context.verify = o.verify || options.verify;
   context.evaluate = driver::native_evaluator(options);
-  module = ir::run_passes(std::move(module), chosen, context, driver::verify_module).value_or_throw();
-  const std::string text = o.emit == "py" ? tir::numpy_text(module).value_or_throw() : driver::print(module);
+  driver::Reproducer reproducer{.model = o.file, .arguments = arguments_of(o), .stage = "reading the file"};
+  context.on_time = [&](const std::string& row, std::chrono::nanoseconds) { reproducer.stage = row; };
+  const std::string text = driver::reporting(reproducer, [&] {
+    ir::IRModule module = driver::read_model(o.file, {parse_dims(o.dims)}).value_or_throw();
+    module = ir::run_passes(std::move(module), chosen, context, driver::verify_module).value_or_throw();
+    return o.emit == "py" ? tir::numpy_text(module).value_or_throw() : driver::print(module);
+  });
   if (o.output.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return;

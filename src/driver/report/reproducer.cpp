@@ -32,10 +32,14 @@ std::string leave_reproducer(const Reproducer& r) {
   if (!folder) return sentence;
   std::error_code failure;
   fs::path model = *folder / (r.model.empty() ? "model.onnx" : fs::path(r.model).filename().string());
-  if (!r.model.empty())
+  if (!r.model.empty()) {
     fs::copy_file(r.model, model, failure);
-  else if (!r.content.empty())
+    // A script's constants lie in a file of their own.
+    if (std::error_code absent; fs::exists(r.model + ".constants", absent))
+      fs::copy_file(r.model + ".constants", model.string() + ".constants", failure);
+  } else if (!r.content.empty()) {
     std::ofstream(model, std::ios::binary) << r.content;
+  }
   std::string command = "lathe";
   for (const std::string& argument : r.arguments)
     command += " " + quoted(argument == "{model}" ? model.string() : argument);

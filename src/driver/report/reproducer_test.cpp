@@ -28,6 +28,20 @@ TEST(reporting, leaves_a_folder_and_a_line_for_an_internal_failure) {
   }
 }
 
+TEST(reporting, takes_a_script_s_constants_along) {
+  const fs::path script = fs::temp_directory_path() / "lathe_reproducer_test.relax";
+  std::ofstream(script) << "the script";
+  std::ofstream(script.string() + ".constants") << "its constants";
+  const std::string said = leave_reproducer({.model = script.string(), .arguments = {"opt", "{model}"}, .what = "x"});
+  const size_t begin = said.find("lies in ") + 8;
+  const fs::path folder = said.substr(begin, said.find(')', begin) - begin);
+  std::ifstream constants(folder / "lathe_reproducer_test.relax.constants");
+  std::string line;
+  std::getline(constants, line);
+  EXPECT_EQ(line, "its constants");
+  for (const fs::path& path : {folder, script, fs::path(script.string() + ".constants")}) fs::remove_all(path);
+}
+
 TEST(reporting, lets_a_user_s_error_pass) {
   Reproducer reproducer;
   EXPECT_THROW(reporting(reproducer, []() -> int { throw support::DiagnosticError(support::Diagnostic{}); }),
