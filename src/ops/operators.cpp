@@ -1,6 +1,7 @@
 #include "ops/operators.h"
 
 #include "relax/call_tir.h"
+#include "relax/collection.h"
 #include "relax/control.h"
 #include "relax/tensor_to_shape.h"
 
@@ -13,6 +14,12 @@ const relax::OperatorTable& default_operators() {
     rows.add(relax::tensor_to_shape_operator);
     rows.add(relax::branch_operator);
     rows.add(relax::loop_operator);
+    for (const relax::Operator* row :
+         {&relax::make_sequence_operator, &relax::sequence_insert_operator, &relax::sequence_erase_operator,
+          &relax::sequence_at_operator, &relax::sequence_length_operator, &relax::join_sequence_operator,
+          &relax::split_sequence_operator, &relax::make_optional_operator, &relax::optional_has_operator,
+          &relax::optional_get_operator})
+      rows.add(*row);
 #define LATHE_OP(SYMBOL) rows.add(SYMBOL);
 #include "ops/ops.def"
 #undef LATHE_OP

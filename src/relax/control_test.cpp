@@ -4,6 +4,7 @@
 
 #include "ops/operators.h"
 #include "relax/block_builder.h"
+#include "relax/collection.h"
 #include "relax/interpret/evaluate.h"
 #include "relax/outline.h"
 #include "relax/script/dialect.h"
@@ -114,6 +115,55 @@ class Module:
             "a loop takes more than 100 turns");
   EXPECT_EQ(evaluate(module, "again", {number(1)}).diagnostics().at(0).message,
             "functions call each other more than 64 deep");
+}
+
+// What is wrong with a function that begins with a sequence and an optional, and goes on with this line.
+std::string wrong_with_collection(const std::string& line) {
+  const std::string text = R"(
+@R.function
+def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3, 4), "int64"), i: R.Tensor((), "int64"),
+         s: R.Sequence(R.Tensor((3,), "float32")), o: R.Optional(R.Tensor(ndim=1, dtype="float32"))):
+    r = )" + line + "\n    return x\n";
+  const auto module = script::parse({"m.py", text}, dialects());
+  if (!module.ok()) return module.diagnostics().at(0).message;
+  const support::Diagnostics found = verify(*module);
+  return found.empty() ? "" : found[0].message;
+}
+
+TEST(collection, operators_check_what_they_are_given) {
+  const std::string element = "sinfo_args=[R.Tensor((3,), \"float32\")])";
+  for (const std::string& line :
+       {"R.make_sequence(x, x, " + element, "R.sequence_insert(s, x, i, " + element, std::string("R.sequence_erase(s)"),
+        std::string("R.sequence_at(s, i)"), std::string("R.sequence_length(s)"), std::string("R.join_sequence(s)"),
+        std::string("R.split_sequence(y, i)"), "R.make_optional(x, " + element, std::string("R.optional_has(o)"),
+        std::string("R.optional_get(o)")})
+    EXPECT_EQ(wrong_with_collection(line), "") << line;
+  const std::pair<std::string, std::string> refused[] = {
+      {"R.make_sequence(x)", "make_sequence says in sinfo_args what tensor its elements are"},
+      {"R.make_sequence(y, " + element, "items of make_sequence is int64[3, 4], but elements are float32[3]"},
+      {"R.sequence_at(x, i)", "sequence of sequence_at is no sequence"},
+      {"R.sequence_at(s, x)", "position of sequence_at is a scalar of int64 or int32, not float32[3]"},
+      {"R.sequence_length(o)", "sequence of sequence_length is no sequence"},
+      {"R.optional_get(s)", "optional of optional_get is no optional"},
+      {"R.split_sequence(i)", "split_sequence of int64[], which has no axis"},
+      {"R.split_sequence(y, x)", "sizes of split_sequence is a scalar or vector of int64 or int32, not float32[3]"},
+      {"R.make_optional(x)", "make_optional says in sinfo_args what its value is"},
+  };
+  for (const auto& [line, message] : refused) EXPECT_EQ(wrong_with_collection(line), message) << line;
+}
+
+TEST(collection, the_type_of_either_is_what_both_are) {
+  const auto tensor = [](std::vector<int64_t> shape) { return tensor_info(shape, DType::float32()); };
+  const StructInfo rank = tensor_info_of_rank(2, DType::float32()), none = tensor_info_of_rank(-1, DType::float32());
+  const auto same = [](const StructInfo& a, const StructInfo& b) { return ir::structural_equal(a, b); };
+  EXPECT_TRUE(same(joined(tensor({2, 3}), tensor({2, 3})), tensor({2, 3})));
+  EXPECT_TRUE(same(joined(tensor({2, 3}), tensor({2, 4})), rank));
+  EXPECT_TRUE(same(joined(none, tensor({2, 4})), tensor({2, 4})));
+  EXPECT_FALSE(joined(tensor({2}), tensor({2, 4})));
+  EXPECT_FALSE(joined(tensor({2}), tensor_info(std::vector<int64_t>{2}, DType::int64())));
+  const auto sequence = [](const StructInfo& element) { return StructInfo(make<SequenceStructInfo>(element)); };
+  EXPECT_TRUE(same(joined(sequence(none), sequence(rank)), sequence(rank)));
+  EXPECT_FALSE(joined(sequence(rank), rank));
 }
 
 // ---- outlining ----

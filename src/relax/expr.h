@@ -79,6 +79,20 @@ struct TupleStructInfo : StructInfoNode {
   static constexpr auto fields() { return std::tuple{field("items", &TupleStructInfo::items)}; }
 };
 
+// Values of one type in order, any number of them.
+struct SequenceStructInfo : StructInfoNode {
+  static constexpr std::string_view kind_name = "SequenceStructInfo";
+  StructInfo element;
+  static constexpr auto fields() { return std::tuple{field("element", &SequenceStructInfo::element)}; }
+};
+
+// A value of that type, or none.
+struct OptionalStructInfo : StructInfoNode {
+  static constexpr std::string_view kind_name = "OptionalStructInfo";
+  StructInfo element;
+  static constexpr auto fields() { return std::tuple{field("element", &OptionalStructInfo::element)}; }
+};
+
 struct FuncStructInfo : StructInfoNode {
   static constexpr std::string_view kind_name = "FuncStructInfo";
   std::optional<std::vector<StructInfo>> params;  // nothing: any
@@ -278,7 +292,8 @@ struct If : ExprNode {
 #define LATHE_STRUCT_INFO_KINDS(X)                                                                   \
   X(lathe::relax::ObjectStructInfo)                                                                  \
   X(lathe::relax::PrimStructInfo) X(lathe::relax::ShapeStructInfo) X(lathe::relax::TensorStructInfo) \
-      X(lathe::relax::TupleStructInfo) X(lathe::relax::FuncStructInfo)
+      X(lathe::relax::TupleStructInfo) X(lathe::relax::SequenceStructInfo) X(lathe::relax::OptionalStructInfo) \
+          X(lathe::relax::FuncStructInfo)
 // clang-format on
 template <>
 struct lathe::ir::FamilyKinds<lathe::relax::StructInfoNode> {

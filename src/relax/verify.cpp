@@ -21,6 +21,14 @@ bool agrees(const StructInfo& rule, const StructInfo& actual) {
            std::equal(a->shape->begin(), a->shape->end(), b->shape->begin(),
                       [](const ir::Expr& x, const ir::Expr& y) { return !different_extents(x, y); });
   }
+  if (const auto* a = rule.as<SequenceStructInfo>()) {
+    const auto* b = actual.as<SequenceStructInfo>();
+    return b && agrees(a->element, b->element);
+  }
+  if (const auto* a = rule.as<OptionalStructInfo>()) {
+    const auto* b = actual.as<OptionalStructInfo>();
+    return b && agrees(a->element, b->element);
+  }
   if (const auto* a = rule.as<TupleStructInfo>()) {
     const auto* b = actual.as<TupleStructInfo>();
     return b && a->items.size() == b->items.size() &&
@@ -37,6 +45,10 @@ bool passes_as(const StructInfo& given, const StructInfo& wanted) {
            (a->ndim < 0 || b->ndim < 0 || a->ndim == b->ndim);
   if (const auto *a = given.as<ShapeStructInfo>(), *b = wanted.as<ShapeStructInfo>(); a && b)
     return a->ndim < 0 || b->ndim < 0 || a->ndim == b->ndim;
+  if (const auto *a = given.as<SequenceStructInfo>(), *b = wanted.as<SequenceStructInfo>(); a && b)
+    return passes_as(a->element, b->element);
+  if (const auto *a = given.as<OptionalStructInfo>(), *b = wanted.as<OptionalStructInfo>(); a && b)
+    return passes_as(a->element, b->element);
   if (const auto *a = given.as<TupleStructInfo>(), *b = wanted.as<TupleStructInfo>(); a && b)
     return a->items.size() == b->items.size() &&
            std::equal(a->items.begin(), a->items.end(), b->items.begin(), passes_as);

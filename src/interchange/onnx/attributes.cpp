@@ -150,6 +150,11 @@ const schema::GraphProto& NodeAttributes::graph(std::string_view name) {
   return a->g();
 }
 
+const schema::TypeProto* NodeAttributes::type(std::string_view name) {
+  const AttributeProto* a = find_typed(name, AttributeProto::TYPE_PROTO);
+  return a ? &a->tp() : nullptr;
+}
+
 ir::TensorData NodeAttributes::tensor(std::string_view name) {
   const AttributeProto* proto = find_typed(name, AttributeProto::TENSOR);
   if (!proto) return {};

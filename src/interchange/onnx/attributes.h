@@ -30,6 +30,7 @@ class NodeAttributes {
   ir::TensorData tensor(std::string_view name);            // null when absent
   ir::TensorData sparse_tensor(std::string_view name);     // null when absent
   const schema::GraphProto& graph(std::string_view name);  // required
+  const schema::TypeProto* type(std::string_view name);    // null when absent
   // Known, but without effect here.
   void ignore(std::string_view name) { find_used(name); }
 

@@ -176,7 +176,9 @@ class GraphImport {
       const auto* info = relax::as_tensor(value.tensor);
       d.note(in_quotes(name) + ", " + value.given_by +
              (info ? ", is " + relax::text_of(*info)
-                   : ", is " + value.dtype.str() + " of " + std::to_string(value.integers->size()) + " elements"));
+              : value.integers
+                  ? ", is " + value.dtype.str() + " of " + std::to_string(value.integers->size()) + " elements"
+                  : ", is " + kind_of(value)));
     }
   }
 
@@ -272,7 +274,13 @@ class GraphImport {
     return outputs;
   }
 
-  static void check_counts(const OperatorRow& row, const NodeImport& import) {
+  // "a sequence", for what is no tensor.
+  static std::string kind_of(const GraphValue& value) {
+    return value.tensor && value.tensor->struct_info.is<relax::OptionalStructInfo>() ? "an optional" : "a sequence";
+  }
+  static bool is_tensor(const GraphValue& value) { return !value.tensor || relax::as_tensor(value.tensor); }
+
+  static void check_counts(const OperatorRow& row, NodeImport& import) {
     const auto range = [](size_t least, size_t most, std::string_view noun) {
       std::string text = std::to_string(least);
       if (most == any_number)
@@ -285,6 +293,10 @@ class GraphImport {
     if (import.input_count() < row.least_inputs || import.input_count() > row.most_inputs)
       import.fail(codes::wrong_node, name + " takes " + range(row.least_inputs, row.most_inputs, "input") +
                                          ", but the node has " + std::to_string(import.input_count()));
+    for (size_t i = 0; i < import.input_count(); ++i)
+      if (!row.takes_any && import.has(i) && !is_tensor(import.value(i)))
+        import.fail(codes::wrong_node, "the input " + std::to_string(i) + " is " + kind_of(import.value(i)) + ", but " +
+                                           name + " takes tensors");
     for (size_t i = 0; i < row.least_inputs; ++i)
       if (!import.has(i))
         import.fail(codes::wrong_node, "the input " + std::to_string(i) + " of " + name + " is missing");
@@ -296,7 +308,7 @@ class GraphImport {
   // Refuses what no memory holds, and shapes that have grown past use.
   static void check_shape(const NodeImport& import, const GraphValue& value) {
     const auto* info = relax::as_tensor(value.tensor);
-    if (!value.tensor) return;
+    if (!value.tensor || !is_tensor(value)) return;
     if (!info || !info->shape) import.fail(codes::unsupported, "the shape of the result cannot be known");
     if (info->ndim > highest_rank)
       import.fail(codes::too_large, "the result would have " + std::to_string(info->ndim) + " dimensions; " +

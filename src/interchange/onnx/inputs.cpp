@@ -4,6 +4,7 @@
 #include "interchange/onnx/order.h"
 #include "interchange/onnx/read/names.h"
 #include "onnx_schema.pb.h"
+#include "relax/collection.h"
 
 namespace lathe::onnx {
 
@@ -22,12 +23,28 @@ class InputReader {
   Result<relax::Var> read(const schema::ValueInfoProto& input) {
     const std::string what = "the input " + in_quotes(input.name());
     if (input.name().empty()) return refuse(codes::wrong_graph, "an input of the graph has no name");
-    if (!input.type().has_tensor_type()) {
-      const bool is_other = input.type().value_case() != schema::TypeProto::VALUE_NOT_SET;
-      return refuse(codes::unsupported,
-                    what + (is_other ? " is not a tensor; Lathe compiles functions of tensors" : " has no type"));
-    }
-    const auto& type = input.type().tensor_type();
+    if (input.type().has_tensor_type())
+      return relax::relax_var(input.name(), TRY(tensor(input.type().tensor_type(), input.name(), what)));
+    return relax::relax_var(input.name(), TRY(collection(input.type(), input.name(), what, 0)));
+  }
+
+  // A sequence or optional of tensors; their extents that are no numbers are not known.
+  Result<relax::StructInfo> collection(const schema::TypeProto& type, const std::string& name, const std::string& what,
+                                       int depth) {
+    if (type.has_tensor_type()) return relax::element_info(TRY(tensor(type.tensor_type(), name, what)));
+    if (depth < 2 && type.has_sequence_type())
+      return relax::StructInfo(ir::make<relax::SequenceStructInfo>(
+          TRY(collection(type.sequence_type().elem_type(), name, "an element of " + what, depth + 1))));
+    if (depth == 0 && type.has_optional_type())
+      return relax::StructInfo(ir::make<relax::OptionalStructInfo>(
+          TRY(collection(type.optional_type().elem_type(), name, "the value of " + what, depth + 1))));
+    const bool is_other = type.value_case() != schema::TypeProto::VALUE_NOT_SET;
+    return refuse(codes::unsupported,
+                  what + (is_other ? " is not a tensor, a sequence or an optional of them" : " has no type"));
+  }
+
+  Result<relax::StructInfo> tensor(const schema::TypeProto::Tensor& type, const std::string& name,
+                                   const std::string& what) {
     const ir::DType dtype = TRY(element_type(type.elem_type(), what, model_.place()));
     if (!type.has_shape())
       return refuse(codes::unsupported, what + " has no shape; its number of dimensions must be known");
@@ -37,11 +54,11 @@ class InputReader {
     std::vector<ir::Expr> shape;
     std::vector<int64_t> known;
     for (int d = 0; d < type.shape().dim_size(); ++d) {
-      shape.push_back(TRY(dimension(type.shape().dim(d), input.name(), d)));
+      shape.push_back(TRY(dimension(type.shape().dim(d), name, d)));
       if (const auto extent = ir::as_int(shape.back())) known.push_back(*extent);
     }
     if (!checked_bytes(known, dtype)) return refuse(codes::wrong_shape, what + " has dimensions that no memory holds");
-    return relax::relax_var(input.name(), relax::tensor_info(std::move(shape), dtype));
+    return relax::tensor_info(std::move(shape), dtype);
   }
 
   // A name given in the options that no dimension has is a mistake.

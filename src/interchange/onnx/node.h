@@ -141,6 +141,7 @@ struct OperatorRow {
   // Tried first when every input's integers are known: computes them, or returns false.
   bool (*fold)(NodeImport&) = nullptr;
   std::string_view domain = "";  // empty: ONNX's own
+  bool takes_any = false;        // inputs may be sequences and optionals
 };
 inline constexpr size_t any_number = 1u << 20;
 

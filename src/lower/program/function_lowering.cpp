@@ -68,7 +68,17 @@ abi::PortSpec FunctionLowering::port(const std::string& name, const TensorStruct
   return spec;
 }
 
+std::optional<ValueKind> FunctionLowering::collection_kind(const StructInfo& info) {
+  if (info.is<SequenceStructInfo>()) return ValueKind::sequence;
+  if (info.is<OptionalStructInfo>()) return ValueKind::optional;
+  return std::nullopt;
+}
+
 support::Status FunctionLowering::declare_input(const Var& param) {
+  if (const auto kind = collection_kind(param->struct_info)) {
+    parts_.writer.input({.name = param->name, .kind = *kind, .unknown_rank = true});
+    return declare_parameter(param);
+  }
   const auto* info = as_tensor(param);
   if (!info || !info->shape) return refuse(param, "the rank of the input '" + param->name + "' is not known");
   parts_.writer.input(port(param->name, *info));
@@ -82,6 +92,10 @@ support::Status FunctionLowering::declare_parameter(const Var& param) {
     if (const auto* tensor = info.as<TensorStructInfo>()) {
       registers.push_back(function_.parameter(ValueKind::tensor, dlpack_type(tensor->dtype),
                                               static_cast<int16_t>(tensor->ndim), param->name));
+      return support::success();
+    }
+    if (const auto kind = collection_kind(info)) {
+      registers.push_back(function_.parameter(*kind, {}, -1, param->name));
       return support::success();
     }
     if (const auto* shape = info.as<ShapeStructInfo>(); shape && shape->ndim >= 0) {
@@ -114,6 +128,7 @@ void FunctionLowering::bind_symbols(const StructInfo& info, const Registers& reg
         scalars_.bind(ir::Var(symbol), extent);
       }
     }
+    if (collection_kind(each)) ++next;
     if (const auto* shape = each.as<ShapeStructInfo>())
       for (int64_t i = 0; i < shape->ndim; ++i) {
         const uint32_t reg = registers.at(next++);
@@ -150,10 +165,16 @@ support::Status FunctionLowering::finish_main(const Expr& result) {
   const auto* names = planned_.function->attrs.get<ir::Value::List>("output_names");
   std::vector<uint32_t> operands{static_cast<uint32_t>(results.size())};
   for (size_t i = 0; i < results.size(); ++i) {
+    const std::string* given = names && i < names->size() ? (*names)[i].get<std::string>() : nullptr;
+    const std::string name = given ? *given : "output_" + std::to_string(i);
+    if (const auto kind = collection_kind(results[i]->struct_info)) {
+      parts_.writer.output({.name = name, .kind = *kind, .unknown_rank = true});
+      operands.push_back(TRY(values(results[i])).at(0));
+      continue;
+    }
     const auto* info = as_tensor(results[i]);
     if (!info || !info->shape) return refuse(results[i], "the shape of result " + std::to_string(i) + " is not known");
-    const std::string* name = names && i < names->size() ? (*names)[i].get<std::string>() : nullptr;
-    parts_.writer.output(port(name ? *name : "output_" + std::to_string(i), *info));
+    parts_.writer.output(port(name, *info));
     uint32_t reg = TRY(values(results[i])).at(0);
     if (!written_in_place(results[i], i))
       reg = TRY(copied(
@@ -222,6 +243,7 @@ Result<Registers> FunctionLowering::make_registers(const StructInfo& info, const
     }
     return all;
   }
+  if (const auto kind = collection_kind(info)) return Registers{function_.reg(*kind, {}, -1, name)};
   return refuse({}, "the value '" + name + "' is of a type that the program cannot hold");
 }
 
@@ -347,6 +369,7 @@ support::Status FunctionLowering::step(const Binding& binding) {
     return call_function(bound, global->name, call->args);
   const Operator* op = call ? callee_operator(*call) : nullptr;
   if (op && op->is_view) return view(bound, *call);
+  if (op && TRY(collection(bound, *call, *op))) return support::success();
   if (op && std::holds_alternative<RuntimeKernel>(op->meaning))
     return call_runtime_kernel(bound, *call, std::get<RuntimeKernel>(op->meaning));
   return refuse(bound.value, op ? "the operator " + std::string(op->name) + " was not lowered"

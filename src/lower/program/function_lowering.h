@@ -24,6 +24,8 @@ class FunctionLowering {
 
   // ---- signature ----
   static abi::PortSpec port(const std::string& name, const relax::TensorStructInfo& info);
+  // The kind of a value that is one register and no tensor: a sequence or an optional.
+  static std::optional<abi::ValueKind> collection_kind(const relax::StructInfo& info);
   Status declare_input(const relax::Var& param);
   Status declare_parameter(const relax::Var& param);
   void bind_symbols(const relax::StructInfo& info, const Registers& registers);
@@ -65,6 +67,16 @@ class FunctionLowering {
                    const std::string& node);
   Status stack(uint32_t into, uint32_t sequence, uint32_t count, const relax::TensorStructInfo& row,
                const std::string& node);
+
+  // ---- sequences and optionals (lower_collection.cpp) ----
+  // Whether the operator is one of theirs.
+  support::Result<bool> collection(const relax::VarBinding& bound, const relax::Call& call, const relax::Operator& op);
+  support::Result<uint32_t> position(const relax::Call& call, size_t i, const std::string& node);
+  uint32_t scalar_tensor(uint32_t scalar, ir::DType dtype, const std::string& node);
+  Status join(uint32_t into, uint32_t sequence, const relax::TensorStructInfo& element, bool new_axis,
+              const std::string& node);
+  Status split(uint32_t into, const relax::Call& call, const relax::TensorStructInfo& element, const std::string& node);
+
   uint32_t immediate(int64_t value) { return parts_.writer.immediate(value); }
 
   ProgramParts& parts_;

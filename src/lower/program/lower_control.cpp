@@ -132,6 +132,9 @@ support::Status FunctionLowering::loop(const VarBinding& bound, const Loop& loop
   function_.bind(done);
 
   // Without a turn what is carried is still somebody else's memory.
+  // Sequences and optionals hold what they hold.
+  for (size_t k = 0; k < loop.carried.size(); ++k)
+    if (!as_tensor(loop.carried[k])) lasting_.insert(first[k]);
   if (std::any_of(first.begin(), first.end(), [&](uint32_t reg) { return !lasting_.count(reg); })) {
     const uint32_t keep = function_.label(), copy = function_.label();
     emit(Opcode::branch, {turn, keep, copy});

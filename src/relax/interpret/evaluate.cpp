@@ -6,6 +6,7 @@
 #include "relax/call_tir.h"
 #include "relax/control.h"
 #include "relax/infer.h"
+#include "relax/interpret/evaluate_collection.h"
 #include "relax/interpret/lower_call.h"
 #include "relax/tensor_to_shape.h"
 #include "tir/interpret/interpret.h"
@@ -17,15 +18,6 @@ namespace {
 using ir::TensorData;
 using support::Diagnostic;
 using support::Status;
-
-// What a variable holds.
-struct GraphValue {
-  std::variant<std::monostate, TensorData, std::vector<int64_t>, std::vector<GraphValue>> data;
-
-  const TensorData* tensor() const { return std::get_if<TensorData>(&data); }
-  const std::vector<int64_t>* shape() const { return std::get_if<std::vector<int64_t>>(&data); }
-  const std::vector<GraphValue>* items() const { return std::get_if<std::vector<GraphValue>>(&data); }
-};
 
 constexpr int deepest_call = 64;  // as in the register program
 
@@ -186,6 +178,11 @@ class Evaluation {
       for (int64_t i = 0; x.tensor() && i < (*x.tensor())->elements(); ++i)
         values.push_back(ir::int_at(**x.tensor(), i));
       return GraphValue{std::move(values)};
+    }
+    if (is_collection_operator(*op)) {
+      std::vector<GraphValue> args;
+      for (const Expr& arg : call->args) args.push_back(arg ? TRY(evaluate(arg)) : GraphValue());
+      return evaluate_collection(*call, args);
     }
     if (std::holds_alternative<RuntimeKernel>(op->meaning))
       return refuse(call->origin(), std::string(op->name) + " is a kernel of the runtime");
@@ -368,6 +365,8 @@ void flatten(const GraphValue& value, std::vector<TensorData>& tensors) {
     tensors.push_back(ir::tensor_of(DType::int64(), {static_cast<int64_t>(value.shape()->size())}, *value.shape()));
   if (value.items())
     for (const GraphValue& item : *value.items()) flatten(item, tensors);
+  if (value.members())
+    for (const GraphValue& member : *value.members()) flatten(member, tensors);
 }
 
 }  // namespace

@@ -139,6 +139,8 @@ std::string FunctionPrinter::info(const StructInfo& known) {
         for (const StructInfo& item : n.items) parts.push_back(info(item));
         return script::call(relax("Tuple"), parts).text;
       },
+      [&](const SequenceStructInfo& n) { return script::call(relax("Sequence"), std::vector{info(n.element)}).text; },
+      [&](const OptionalStructInfo& n) { return script::call(relax("Optional"), std::vector{info(n.element)}).text; },
       [&](const FuncStructInfo& n) {
         std::vector<std::string> parts;
         if (n.params) {

@@ -15,7 +15,8 @@ bool is_none(const script::syntax::Expr* e) { return !e || (e->kind == ExprKind:
 
 // The name of a struct info's constructor, or "". Bare names are the spelling of 2022.
 std::string constructor(const FunctionReader& reader, const script::syntax::Expr& callee) {
-  static constexpr std::string_view names[] = {"Tensor", "Shape", "Prim", "Tuple", "Callable", "Object"};
+  static constexpr std::string_view names[] = {"Tensor",   "Shape",  "Prim",     "Tuple",
+                                               "Callable", "Object", "Sequence", "Optional"};
   std::string path = reader.path_of(callee);
   if (path.starts_with("relax."))
     path = path.substr(6);
@@ -92,7 +93,7 @@ StructInfo FunctionReader::info(const Syntax& e) {
   }
   fail(errors::wrong_type, e,
        "expected the type of a value, as R.Tensor((2, 3), \"float32\"), R.Tuple, R.Shape, R.Prim, "
-       "R.Callable or R.Object");
+       "R.Sequence, R.Optional, R.Callable or R.Object");
 }
 
 StructInfo FunctionReader::info_call(std::string_view name, const Arguments& arguments) {
@@ -105,6 +106,12 @@ StructInfo FunctionReader::info_call(std::string_view name, const Arguments& arg
     for (const Syntax* item : arguments.positional)
       for (StructInfo& one : info_list(*item)) items.push_back(std::move(one));
     return make<TupleStructInfo>(std::move(items));
+  }
+  if (name == "Sequence" || name == "Optional") {
+    arguments.check(1, {"element"});
+    StructInfo element = info(arguments.need(0, "element"));
+    if (name == "Sequence") return make<SequenceStructInfo>(std::move(element));
+    return make<OptionalStructInfo>(std::move(element));
   }
   if (name == "Prim") {
     arguments.check(1, {"dtype", "value"});
@@ -172,6 +179,10 @@ bool contradicts(const StructInfo& a, const StructInfo& b) {
   }
   if (const auto *x = a.as<ShapeStructInfo>(), *y = b.as<ShapeStructInfo>(); x && y)
     return (x->ndim >= 0 && y->ndim >= 0 && x->ndim != y->ndim) || shapes_contradict(x->values, y->values);
+  if (const auto *x = a.as<SequenceStructInfo>(), *y = b.as<SequenceStructInfo>(); x && y)
+    return contradicts(x->element, y->element);
+  if (const auto *x = a.as<OptionalStructInfo>(), *y = b.as<OptionalStructInfo>(); x && y)
+    return contradicts(x->element, y->element);
   if (const auto *x = a.as<PrimStructInfo>(), *y = b.as<PrimStructInfo>(); x && y) return x->dtype != y->dtype;
   return false;
 }

@@ -54,7 +54,7 @@ TEST(relax_script_refusals, of_values) {
        "script-annotation-differs f.py:3:8: the value is float32[2, 3], not float32[2, 4]"},
       {"    y: 3 = R.add(x, x)\n    return y\n",
        "script-wrong-type f.py:3:8: expected the type of a value, as R.Tensor((2, 3), \"float32\"), R.Tuple, R.Shape, "
-       "R.Prim, R.Callable or R.Object"},
+       "R.Prim, R.Sequence, R.Optional, R.Callable or R.Object"},
       {"    y: R.Tensor((1.5,), 'float32') = R.add(x, x)\n    return y\n",
        "script-dtype-mismatch f.py:3:18: a dimension is an integer, not float32"},
       {"    y: R.Prim() = R.add(x, x)\n    return y\n",

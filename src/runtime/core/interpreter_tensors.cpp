@@ -202,7 +202,9 @@ int32_t reserve_storage(const Frame& frame, const uint32_t* words) {
   if (block != nullptr && block->bytes >= static_cast<uint64_t>(bytes)) return 0;
   release(block);
   block = make_block(frame.context.account, static_cast<uint64_t>(bytes), storage.alignment);
-  return block == nullptr ? last_error().code : 0;
+  if (block == nullptr) return last_error().code;
+  block->is_storage = true;
+  return 0;
 }
 
 int32_t load_constant(const Frame& frame, const uint32_t* words) {

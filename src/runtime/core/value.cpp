@@ -335,7 +335,7 @@ void copy_strided(const DLTensor& from, void* to) {
 LatheValue* owned(Account* account, LatheValue* value) {
   switch (value->kind) {
     case abi::ValueKind::tensor: {
-      if (value->block != nullptr) return retain(value);
+      if (value->block != nullptr && !value->block->is_storage) return retain(value);
       LatheValue* copy = make_owned_tensor(account, value->tensor.dtype, value->tensor.ndim, value->dims);
       if (copy != nullptr && value->bytes > 0) std::memcpy(copy->tensor.data, value->tensor.data, value->bytes);
       return copy;

@@ -42,6 +42,7 @@ struct Block {
   Account* account;  // or null
   uint64_t bytes;
   void* memory;
+  bool is_storage;  // of a dynamic storage: other tensors will lie there after this one
 };
 // Null, with the error said, when there is no memory or it passes the account's limit.
 Block* make_block(Account* account, uint64_t bytes, uint64_t alignment);

@@ -179,7 +179,7 @@ void window_function(NodeImport& c) {
 }
 
 const OperatorRow create_rows[] = {
-    {"Identity", {1, 13, 14, 16, 19, 21, 23, 24, 25}, 1, 1, 1, identity},
+    {"Identity", {1, 13, 14, 16, 19, 21, 23, 24, 25}, 1, 1, 1, identity, nullptr, "", true},
     {"Constant", {1, 9, 11, 12, 13, 19, 21, 23, 24, 25}, 0, 0, 1, constant},
     {"ConstantOfShape", {9, 20, 21, 23, 24, 25}, 1, 1, 1, constant_of_shape, fold_constant_of_shape},
     {"Shape", {1, 13, 15, 19, 21, 23, 24, 25}, 1, 1, 1, shape_of},

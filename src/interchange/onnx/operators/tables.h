@@ -33,15 +33,16 @@ Table by_data();
 Table sampling();
 Table signal();
 Table control();
+Table collection();
 Table random();
 Table classical();
 Table other_domains();
 
-inline std::array<Table, 27> tables() {
-  return {arithmetic(), activation(), comparison(), conversion(), create(),     linear(),       normalize(),
-          pool(),       reduce(),     arrange(),    reshape(),    select(),     index(),        along(),
-          loss(),       quantize(),   resize(),     attention(),  statistics(), recurrent(),    by_data(),
-          sampling(),   signal(),     control(),    random(),     classical(),  other_domains()};
+inline std::array<Table, 28> tables() {
+  return {arithmetic(), activation(), comparison(), conversion(), create(),     linear(),    normalize(),
+          pool(),       reduce(),     arrange(),    reshape(),    select(),     index(),     along(),
+          loss(),       quantize(),   resize(),     attention(),  statistics(), recurrent(), by_data(),
+          sampling(),   signal(),     control(),    collection(), random(),     classical(), other_domains()};
 }
 
 }  // namespace lathe::onnx::operators

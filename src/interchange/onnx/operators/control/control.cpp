@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "interchange/onnx/codes.h"
+#include "interchange/onnx/operators/control/loop.h"
 #include "interchange/onnx/operators/tables.h"
 #include "interchange/onnx/read/names.h"
 #include "ir/visit.h"
@@ -19,8 +20,6 @@ using relax::TensorStructInfo;
 using schema::GraphProto;
 
 namespace {
-
-using Extents = std::vector<std::optional<ir::Expr>>;  // nothing where only the run knows
 
 const TensorStructInfo& tensor_type(const StructInfo& info) { return *info.as<TensorStructInfo>(); }
 
@@ -81,18 +80,6 @@ StructInfo declared(const Extents& extents, DType dtype) {
   for (const auto& extent : extents) shape.push_back(*extent);
   return relax::tensor_info(std::move(shape), dtype);
 }
-// The tensor with names for the extents that only the run knows.
-Expr named(NodeImport& c, const Expr& x, const Extents& extents, const std::string& name) {
-  if (all_known(extents) && relax::as_tensor(x)->shape) return x;
-  Shape shape;
-  for (const auto& extent : extents)
-    shape.push_back(extent ? *extent : ir::Expr(ir::size_var(identifier(name) + "_" + std::to_string(shape.size()))));
-  return c.builder().match_cast(x, relax::tensor_info(std::move(shape), relax::as_tensor(x)->dtype));
-}
-
-// A scalar of what has one element.
-Expr as_scalar(NodeImport& c, const Expr& x) { return c.reshape(x, {}); }
-
 // Whether the value is known to be one truth, and which.
 std::optional<bool> constant_truth(NodeImport& c, size_t i) {
   const Integers* known = c.known(i);
@@ -101,6 +88,8 @@ std::optional<bool> constant_truth(NodeImport& c, size_t i) {
 }
 
 void expect_dtype(NodeImport& c, size_t i, DType dtype) {
+  if (c.value(i).tensor && !relax::as_tensor(c.value(i).tensor))
+    c.fail(codes::wrong_node, "the input " + std::to_string(i) + " is no tensor, but " + dtype.str() + " is needed");
   if (c.dtype(i) != dtype)
     c.fail(codes::wrong_node,
            "the input " + std::to_string(i) + " is " + c.dtype(i).str() + ", but " + dtype.str() + " is needed");
@@ -139,7 +128,15 @@ void if_else(NodeImport& c) {
   std::vector<Extents> extents;
   std::vector<StructInfo> infos;
   for (size_t i = 0; i < c.output_count(); ++i) {
-    const TensorStructInfo &a = tensor_type(results_of(yes)[i]), &b = tensor_type(results_of(no)[i]);
+    const StructInfo &one = results_of(yes)[i], &other = results_of(no)[i];
+    if (!one.is<TensorStructInfo>() || !other.is<TensorStructInfo>()) {
+      infos.push_back(relax::joined(one, other));
+      extents.emplace_back();
+      if (!infos.back())
+        c.fail(codes::unsupported, "the output " + std::to_string(i) + " is of another type in each branch");
+      continue;
+    }
+    const TensorStructInfo &a = tensor_type(one), &b = tensor_type(other);
     if (a.dtype != b.dtype)
       c.fail(codes::wrong_node, "the output " + std::to_string(i) + " is " + relax::text_of(a) +
                                     " from then_branch and " + relax::text_of(b) + " from else_branch");
@@ -165,15 +162,6 @@ void if_else(NodeImport& c) {
 
 // ---- loops ----
 
-struct Turns {
-  Expr trips, condition;          // may be null
-  std::optional<ir::Expr> count;  // of `trips`, where it is known
-  std::vector<Expr> initial;
-  // What a turn gives of its number, whether there is a condition to go on, and what is carried: a condition, what is
-  // carried on, then rows.
-  std::function<std::vector<Expr>(const Expr& turn, const Expr& condition, const std::vector<Expr>& carried)> body;
-};
-
 bool is_constant_true(const Expr& e) {
   const auto* constant = e.as<relax::Constant>();
   return constant && constant->data->elements() == 1 && ir::int_at(*constant->data, 0) != 0;
@@ -187,6 +175,14 @@ struct Carried {
 
 // Names the extents that another turn would change; true when there was one.
 bool generalize(NodeImport& c, Carried& carried, const StructInfo& after, size_t k) {
+  if (!carried.info.is<TensorStructInfo>() || !after.is<TensorStructInfo>()) {
+    const StructInfo both = relax::joined(carried.info, after);
+    if (!both)
+      c.fail(codes::wrong_node, "the value " + std::to_string(k) + " that is carried is of another type after a turn");
+    const bool is_changed = !ir::structural_equal(both, carried.info);
+    carried.info = both;
+    return is_changed;
+  }
   const TensorStructInfo &a = tensor_type(carried.info), &b = tensor_type(after);
   if (a.dtype != b.dtype || a.ndim != b.ndim)
     c.fail(a.dtype != b.dtype ? codes::wrong_node : codes::unsupported,
@@ -204,66 +200,6 @@ bool generalize(NodeImport& c, Carried& carried, const StructInfo& after, size_t
   return is_changed;
 }
 
-std::vector<Expr> emit_loop(NodeImport& c, Turns turns) {
-  relax::BlockBuilder& b = c.builder();
-  std::vector<Carried> carried;
-  for (const Expr& value : turns.initial) {
-    const TensorStructInfo& info = *relax::as_tensor(value);
-    carried.push_back({value->struct_info, std::vector<bool>(info.shape->size(), false)});
-  }
-  relax::Outlined body;
-  bool goes_on_always = false;
-  for (bool is_changed = true; is_changed;) {
-    const relax::BlockBuilder::Mark mark = b.mark();
-    std::vector<relax::Var> params{
-        relax::relax_var("turn", relax::tensor_info(std::vector<int64_t>{}, DType::int64())),
-        relax::relax_var("condition", relax::tensor_info(std::vector<int64_t>{}, DType::boolean()))};
-    for (const Carried& each : carried) params.push_back(relax::relax_var("carried", each.info));
-    body = outlined(c, params, [&] {
-      std::vector<Expr> results = turns.body(params[0], params[1], {params.begin() + 2, params.end()});
-      results[0] = as_scalar(c, results[0]);
-      goes_on_always = !turns.condition && (results[0].get() == params[1].get() || is_constant_true(results[0]));
-      if (goes_on_always) results[0] = c.scalar(DType::boolean(), 1);
-      return results;
-    });
-    is_changed = false;
-    for (size_t k = 0; k < carried.size(); ++k)
-      is_changed = generalize(c, carried[k], results_of(body)[1 + k], k) || is_changed;
-    if (is_changed) b.go_back(mark);
-  }
-
-  Symbols known = symbols_given_to(body);
-  relax::Loop parts{"", turns.trips, turns.condition, turns.initial, body.captured, {}};
-  std::vector<Extents> extents;
-  for (const Carried& each : carried) {
-    const TensorStructInfo& info = tensor_type(each.info);
-    extents.emplace_back();
-    for (size_t d = 0; d < each.changes.size(); ++d) {
-      const ir::Expr& extent = (*info.shape)[d];
-      if (each.changes[d]) known.erase(extent.get());
-      extents.back().push_back(each.changes[d] ? std::nullopt : std::optional(extent));
-    }
-    parts.results.push_back(declared(extents.back(), info.dtype));
-  }
-  for (size_t k = 1 + carried.size(); k < results_of(body).size(); ++k) {
-    const TensorStructInfo& row = tensor_type(results_of(body)[k]);
-    extents.push_back({goes_on_always ? turns.count : std::nullopt});
-    Shape of_none;
-    for (const ir::Expr& extent : *row.shape) {
-      const bool is_known = is_made_of(extent, known);
-      extents.back().push_back(is_known ? std::optional(extent) : std::nullopt);
-      of_none.push_back(is_known ? extent : ir::int64(0));
-    }
-    parts.results.push_back(relax::tensor_info(std::move(of_none), row.dtype));
-  }
-  parts.body = add(c, body, "body");
-  const Expr all = b.emit(relax::make_loop(parts, b.origin()).value_or_throw());
-  std::vector<Expr> results;
-  for (size_t k = 0; k < extents.size(); ++k)
-    results.push_back(named(c, b.tuple_item(all, static_cast<int64_t>(k)), extents[k], "loop"));
-  return results;
-}
-
 // A scalar for an input of the body, which may be declared as a vector of one element.
 GraphValue scalar_for(NodeImport& c, const schema::ValueInfoProto& input, const Expr& scalar) {
   const bool is_vector = input.type().tensor_type().has_shape() && input.type().tensor_type().shape().dim_size() == 1;
@@ -277,13 +213,6 @@ void check_body(NodeImport& c, const GraphProto& body, size_t inputs, size_t fix
   if (static_cast<size_t>(body.output_size()) < fixed_outputs)
     c.fail(codes::wrong_node, "body gives " + count_of(body.output_size(), "output") + ", but " +
                                   std::to_string(fixed_outputs) + " or more are needed");
-}
-
-void set_results(NodeImport& c, const std::vector<Expr>& results) {
-  if (results.size() < c.output_count())
-    c.fail(codes::wrong_node, "body gives values for " + count_of(static_cast<int64_t>(results.size()), "output") +
-                                  ", but the node has " + std::to_string(c.output_count()));
-  for (size_t i = 0; i < c.output_count(); ++i) c.set(i, results[i]);
 }
 
 void loop(NodeImport& c) {
@@ -306,9 +235,10 @@ void loop(NodeImport& c) {
     std::vector<GraphValue> inputs{scalar_for(c, body.input(0), turn), scalar_for(c, body.input(1), condition)};
     for (const Expr& value : values) inputs.push_back({.tensor = value});
     std::vector<Expr> results = tensors_of(c, c.graphs().convert(body, "body", std::move(inputs)));
-    if (relax::as_tensor(results[0])->dtype != DType::boolean())
+    const auto* decides = relax::as_tensor(results[0]);
+    if (!decides || decides->dtype != DType::boolean())
       c.fail(codes::wrong_node, "the first output of body, which says whether to go on, is " +
-                                    relax::text_of(*relax::as_tensor(results[0])) + ", but bool is needed");
+                                    (decides ? relax::text_of(*decides) : "no tensor") + ", but bool is needed");
     return results;
   };
   set_results(c, emit_loop(c, std::move(turns)));
@@ -338,14 +268,6 @@ Expr reversed(NodeImport& c, const Expr& x) {
         in, "reversed")};
   };
   return c.builder().call_te("reversed", {x}, flip).value_or_throw();
-}
-
-Expr first_axis_to(NodeImport& c, const Expr& x, int64_t axis) {
-  if (axis == 0) return x;
-  std::vector<int64_t> order;
-  for (int64_t d = 1; d < relax::as_tensor(x)->ndim; ++d) order.push_back(d);
-  order.insert(order.begin() + axis, 0);
-  return c.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(std::optional(std::move(order))));
 }
 
 struct Directions {
@@ -449,10 +371,109 @@ void scan(NodeImport& c) {
 
 }  // namespace
 
+Expr named(NodeImport& c, const Expr& x, const Extents& extents, const std::string& name) {
+  if (!relax::as_tensor(x) || (all_known(extents) && relax::as_tensor(x)->shape)) return x;
+  Shape shape;
+  for (const auto& extent : extents)
+    shape.push_back(extent ? *extent : ir::Expr(ir::size_var(identifier(name) + "_" + std::to_string(shape.size()))));
+  return c.builder().match_cast(x, relax::tensor_info(std::move(shape), relax::as_tensor(x)->dtype));
+}
+
+Expr as_scalar(NodeImport& c, const Expr& x) { return c.reshape(x, {}); }
+
+std::vector<Expr> emit_loop(NodeImport& c, const Turns& turns) {
+  relax::BlockBuilder& b = c.builder();
+  std::vector<Carried> carried;
+  for (const Expr& value : turns.initial) {
+    const auto* info = relax::as_tensor(value);
+    carried.push_back({value->struct_info, std::vector<bool>(info ? info->shape->size() : 0, false)});
+  }
+  relax::Outlined body;
+  bool goes_on_always = false;
+  for (bool is_changed = true; is_changed;) {
+    const relax::BlockBuilder::Mark mark = b.mark();
+    std::vector<relax::Var> params{
+        relax::relax_var("turn", relax::tensor_info(std::vector<int64_t>{}, DType::int64())),
+        relax::relax_var("condition", relax::tensor_info(std::vector<int64_t>{}, DType::boolean()))};
+    for (const Carried& each : carried) params.push_back(relax::relax_var("carried", each.info));
+    body = outlined(c, params, [&] {
+      std::vector<Expr> results = turns.body(params[0], params[1], {params.begin() + 2, params.end()});
+      results[0] = as_scalar(c, results[0]);
+      goes_on_always = !turns.condition && (results[0].get() == params[1].get() || is_constant_true(results[0]));
+      if (goes_on_always) results[0] = c.scalar(DType::boolean(), 1);
+      return results;
+    });
+    is_changed = false;
+    for (size_t k = 0; k < carried.size(); ++k)
+      is_changed = generalize(c, carried[k], results_of(body)[1 + k], k) || is_changed;
+    if (is_changed) b.go_back(mark);
+  }
+
+  Symbols known = symbols_given_to(body);
+  relax::Loop parts{"", turns.trips, turns.condition, turns.initial, body.captured, {}};
+  std::vector<Extents> extents;
+  for (const Carried& each : carried) {
+    extents.emplace_back();
+    if (!each.info.is<TensorStructInfo>()) {
+      parts.results.push_back(each.info);
+      continue;
+    }
+    const TensorStructInfo& info = tensor_type(each.info);
+    for (size_t d = 0; d < each.changes.size(); ++d) {
+      const ir::Expr& extent = (*info.shape)[d];
+      if (each.changes[d]) known.erase(extent.get());
+      extents.back().push_back(each.changes[d] ? std::nullopt : std::optional(extent));
+    }
+    parts.results.push_back(declared(extents.back(), info.dtype));
+  }
+  for (size_t k = 1 + carried.size(); k < results_of(body).size(); ++k) {
+    if (!results_of(body)[k].is<TensorStructInfo>())
+      c.fail(codes::wrong_node, "the output " + std::to_string(k) + " of body, which is stacked, is no tensor");
+    const TensorStructInfo& row = tensor_type(results_of(body)[k]);
+    extents.push_back({goes_on_always ? turns.count : std::nullopt});
+    Shape of_none;
+    for (const ir::Expr& extent : *row.shape) {
+      const bool is_known = is_made_of(extent, known);
+      extents.back().push_back(is_known ? std::optional(extent) : std::nullopt);
+      of_none.push_back(is_known ? extent : ir::int64(0));
+    }
+    parts.results.push_back(relax::tensor_info(std::move(of_none), row.dtype));
+  }
+  parts.body = add(c, body, "body");
+  const Expr all = b.emit(relax::make_loop(parts, b.origin()).value_or_throw());
+  std::vector<Expr> results;
+  for (size_t k = 0; k < extents.size(); ++k)
+    results.push_back(named(c, b.tuple_item(all, static_cast<int64_t>(k)), extents[k], "loop"));
+  return results;
+}
+
+Expr first_axis_to(NodeImport& c, const Expr& x, int64_t axis) {
+  if (axis == 0) return x;
+  std::vector<int64_t> order;
+  for (int64_t d = 1; d < relax::as_tensor(x)->ndim; ++d) order.push_back(d);
+  order.insert(order.begin() + axis, 0);
+  return c.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(std::optional(std::move(order))));
+}
+
+Expr axis_to_first(NodeImport& c, const Expr& x, int64_t axis) {
+  if (axis == 0) return x;
+  std::vector<int64_t> order{axis};
+  for (int64_t d = 0; d < relax::as_tensor(x)->ndim; ++d)
+    if (d != axis) order.push_back(d);
+  return c.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(std::optional(std::move(order))));
+}
+
+void set_results(NodeImport& c, const std::vector<Expr>& results) {
+  if (results.size() < c.output_count())
+    c.fail(codes::wrong_node, "body gives values for " + count_of(static_cast<int64_t>(results.size()), "output") +
+                                  ", but the node has " + std::to_string(c.output_count()));
+  for (size_t i = 0; i < c.output_count(); ++i) c.set(i, results[i]);
+}
+
 Table control() {
   static const OperatorRow rows[] = {
       {"If", {1}, 1, 1, any_number, if_else},
-      {"Loop", {1}, 0, any_number, any_number, loop},
+      {"Loop", {1}, 0, any_number, any_number, loop, nullptr, "", true},
       {"Scan", {8, 9}, 0, any_number, any_number, scan},
   };
   return rows;
