@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tests.support.backends import run_model
+from tests.support.backends import UnsupportedModel, run_model
 
 FAST, FULL = 20, 400
 DEEPEST = 3
@@ -141,15 +141,20 @@ def random_model(seed, index):
 
 
 def run(backend, seed, count):
-    failures = []
+    failures, answered = [], 0
     for index in range(count):
         model, rng = random_model(seed, index)
         feeds = {n: rng.rng.uniform(-1, 1, 3).astype(np.float32) for n in ("x", "y")}
         feeds["m"] = np.array(rng.integer(0, 3), np.int64)
-        wanted = run_model("onnxruntime", model, feeds)[0]
+        try:
+            wanted = run_model("onnxruntime", model, feeds)[0]
+        except UnsupportedModel:  # some loops inside loops it cannot run
+            continue
+        answered += 1
         got = run_model(backend, model, feeds)[0]
         if not np.allclose(got, wanted, rtol=1e-4, atol=1e-5, equal_nan=True):
             failures.append(f"model {index}: {got}, wanted {wanted}")
+    assert answered > count / 2
     assert not failures, f"{len(failures)} of {count} (seed {seed})\n" + "\n".join(failures[:5])
 
 
