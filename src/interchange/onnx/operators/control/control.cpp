@@ -10,6 +10,7 @@
 #include "ir/visit.h"
 #include "onnx_schema.pb.h"
 #include "ops/build.h"
+#include "relax/collection.h"
 #include "relax/outline.h"
 
 namespace lathe::onnx::operators {
