@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from . import build, parts, runner, setup
+from . import build, coverage, parts, runner, setup
 from .checks.clang_format import CLANG_FORMAT, formatted_files
 from .checks.tree import Tree
 from .setup import ROOT
@@ -52,6 +52,10 @@ def run_format(options):
 
 def run_lint(options):
     parts.lint()
+
+
+def run_coverage(options):
+    return coverage.run(options.rooms)
 
 
 def run_bench(options):
@@ -107,6 +111,10 @@ def check_options(parser):
     parser.add_argument("parts", nargs="*", help=f"run only these parts. {listing}")
 
 
+def coverage_options(parser):
+    parser.add_argument("rooms", nargs="*", help="folders under src/, as tir; all when none is named")
+
+
 def bench_options(parser):
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="handed on to bench/")
 
@@ -118,6 +126,7 @@ COMMANDS = [
     ("check", run_check, check_options, "with --full: all that can be checked, in parts, resumable"),
     ("format", run_format, no_options, "format the C and C++ files"),
     ("lint", run_lint, no_options, "run clang-tidy over all sources"),
+    ("coverage", run_coverage, coverage_options, "lines of the C++ sources that the C++ tests run, room by room"),
     ("bench", run_bench, bench_options, "measure Lathe beside its peers; --help for what, --quick for a look"),
     ("update-expected", run_update_expected, filter_options, "rewrite the expected outputs of text tests, for review"),
     ("setup", run_setup, no_options, "only install what is needed (every command does)"),

@@ -88,7 +88,7 @@ ROWS = [
     ),
 ]  # fmt: skip
 # Not asked at all, because the process dies of it.
-DEADLY = {("onnxruntime", op): empty for op in RECURRENT}
+DEADLY = {("onnxruntime", op): empty for op in (*RECURRENT, "QLinearMatMul", "QLinearConv")}
 
 
 def is_deadly(party, op, arrays):
