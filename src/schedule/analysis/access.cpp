@@ -435,6 +435,19 @@ bool has_reduce_iters(const Block& block) {
 
 bool is_reduction(const Block& block) { return has_reduce_iters(block) && updates_own_element(block); }
 
+bool accumulates_by_intrin(const Block& block) {
+  if (!tensor_intrin_of(block) || !block.init) return false;
+  for (const BufferRegion& written : block.writes) {
+    for (const BufferRegion& read : block.reads)
+      if (read->buffer == written->buffer) return false;
+    for (const Range& range : written->region)
+      for (const IterVar& iter : block.iter_vars)
+        if (iter->type != IterType::spatial && (uses_var(range.min, iter->var) || uses_var(range.extent, iter->var)))
+          return false;
+  }
+  return true;
+}
+
 bool updates_own_element(const Block& block) {
   if (tensor_intrin_of(block)) return false;
   const std::vector<Access> all = accesses(block.body);

@@ -64,5 +64,8 @@ bool is_reduction(const Block& block);
 // The same, whether or not it has reduce variables.
 bool updates_own_element(const Block& block);
 bool has_reduce_iters(const Block& block);
+// Whether a tensorized block adds to what its init left, element by element: what it writes it does not say that it
+// reads, as with_regions has it, and its reduce variables do not move that.
+bool accumulates_by_intrin(const Block& block);
 
 }  // namespace lathe::schedule

@@ -42,7 +42,8 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
       return problem(fmt::format("{} writes '{}', which its init reads", name_of(*inside[0]), buffer->name));
 
   if (program.proves) {
-    if (!updates_own_element(*block)) return problem("it reads other elements than the one that it writes");
+    if (!updates_own_element(*block) && !accumulates_by_intrin(*block))
+      return problem("it reads other elements than the one that it writes");
     if (const Conflict conflict = instances_that_meet(*program.function, path, inside[0])) {
       Diagnostic refused = problem("instances with other spatial variables may share an element");
       conflict.explain(refused);
@@ -94,6 +95,8 @@ Result<Edit> decompose_reduction(const Program& program, Id block_id, Id loop_id
   Ref<Block> update = with(*block, [&](Block& copy) {
     copy.name += "_update";
     copy.init = Stmt();
+    // An intrinsic's block keeps the regions that it has: without an init it reads what it adds to.
+    if (accumulates_by_intrin(*block)) copy.reads.insert(copy.reads.end(), copy.writes.begin(), copy.writes.end());
   });
   const Stmt changed = with(realized, [&](BlockRealize& copy) { copy.block = with_regions(update); });
   const Stmt loop(inside[0]);

@@ -60,7 +60,7 @@ Implementation instantiate(const TensorIntrin& intrin, const IntrinMatch& match,
 }
 
 // What the description reads and writes, in the program's buffers.
-void set_regions(Block& block, const TensorIntrin& intrin, const IntrinMatch& match) {
+void set_regions(Block& block, const TensorIntrin& intrin, const IntrinMatch& match, bool accumulates) {
   const Regions described = access_regions(intrin_body(*intrin.description));
   const auto into = [&](std::vector<BufferRegion>& list, const std::vector<BufferRegion>& from, bool skip_written) {
     list.clear();
@@ -74,7 +74,7 @@ void set_regions(Block& block, const TensorIntrin& intrin, const IntrinMatch& ma
         list.push_back(make<BufferRegionNode>(match.buffers[i].buffer, match.buffers[i].region));
     }
   };
-  into(block.reads, described.reads, block.init != nullptr);
+  into(block.reads, described.reads, accumulates);
   into(block.writes, described.writes, false);
 }
 
@@ -86,6 +86,8 @@ Result<Edit> of_block(const Program& program, Id id, const std::string& name, co
     return refuse(codes::intrin_mismatch,
                   fmt::format("cannot tensorize {}: it has buffers of its own", name_of(block)));
   const IntrinMatch match = TRY(match_intrin(name, intrin, realize, loops_above(path)));
+  // A reduction reads of what it writes what it wrote, and does not say so.
+  const bool accumulates = block.init && updates_own_element(block);
   Id next = program.next;
   Implementation implementation = instantiate(intrin, match, next);
   const Stmt tensorized = with(realize, [&](BlockRealize& copy) {
@@ -94,7 +96,7 @@ Result<Edit> of_block(const Program& program, Id id, const std::string& name, co
       changed.alloc_buffers = std::move(implementation.buffers);
       changed.body = std::move(implementation.body);
       changed.annotations.set(tensor_intrin_key, name);
-      set_regions(changed, intrin, match);
+      set_regions(changed, intrin, match, accumulates);
     });
   });
   return edit(program, path.back(), tensorized, next, {id});

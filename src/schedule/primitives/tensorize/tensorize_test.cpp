@@ -102,6 +102,22 @@ TEST(tensorize, replays_from_its_printed_trace) {
   EXPECT_EQ(ir::first_difference(again.mod(), tiled.sch.mod()), std::nullopt);
 }
 
+TEST(tensorize, leaves_an_init_that_can_be_taken_out_afterwards) {
+  TiledProduct tiled(tile(), false);
+  ASSERT_EQ(answer(tiled.sch.tensorize(tiled.loops[3], "tile")), "accepted");
+  const BlockRV block = tiled.sch.get_block("matmul_o").value_or_throw();
+  ASSERT_EQ(answer(tiled.sch.decompose_reduction(block, tiled.loops[2])), "accepted");
+  const Ref<Block> update = tiled.sch.get(tiled.sch.get_block("matmul_o_update").value_or_throw()).value_or_throw();
+  EXPECT_FALSE(update->init);
+  EXPECT_EQ(*tir::tensor_intrin_of(*update), "tile");
+  EXPECT_EQ(update->reads.size(), 3u);
+  EXPECT_EQ(tiled.difference(), "");
+  ir::IRModule module = tiled.sch.mod();
+  for (const auto pass : {tir::lower_init, tir::convert_blocks, tir::flatten_buffers})
+    module = pass(std::move(module), {}).value_or_throw();
+  EXPECT_EQ(tir::testing::difference(tiled.original, module.find_as<PrimFunc>("main"), 3), "");
+}
+
 TEST(tensorize, keeps_an_init_that_the_block_has_beside_its_update) {
   TiledProduct tiled(tile(), false);
   const BlockRV outer = tiled.sch.blockize(tiled.loops[3]).value_or_throw();
