@@ -73,18 +73,23 @@ std::optional<Region> touched(const std::vector<Access>& list, support::function
       continue;
     }
     hull->exact = hull->exact && region.exact;
+    // Two parts are all of their hull where one holds the other, or where they adjoin in their only other dimension.
+    bool mine_holds = true, other_holds = true, adjoin = true;
+    size_t different = 0;
     for (size_t d = 0; d < region.dimensions.size(); ++d) {
       Interval& mine = hull->dimensions[d];
       const Interval& other = region.dimensions[d];
       if (same(mine.low, other.low) && same(mine.high, other.high)) continue;
       const auto low = extreme(mine.low, other.low, true), high = extreme(mine.high, other.high, false);
       if (!low || !high) return std::nullopt;
-      // Two parts are all of their hull where one holds the other.
-      const bool mine_is_all = same(*low, mine.low) && same(*high, mine.high);
-      const bool other_is_all = same(*low, other.low) && same(*high, other.high);
-      if (!mine_is_all && !other_is_all) hull->exact = false;
+      mine_holds = mine_holds && same(*low, mine.low) && same(*high, mine.high);
+      other_holds = other_holds && same(*low, other.low) && same(*high, other.high);
+      const auto behind = difference(other.low, mine.high), before = difference(mine.low, other.high);
+      adjoin = adjoin && behind && before && *behind <= 1 && *before <= 1;
+      ++different;
       mine = {*low, *high};
     }
+    if (!mine_holds && !other_holds && !(adjoin && different == 1)) hull->exact = false;
   }
   return hull;
 }
