@@ -333,14 +333,14 @@ class Port:
 
 
 class Artifact:
-    """A saved artifact, opened. `threads` is the number of threads of a run; 0 leaves it to the runtime's rule."""
+    """A saved artifact, opened. `threads` of a run, 0: the runtime's rule; limits in bytes and in instructions."""
 
-    def __init__(self, path, threads=0, memory_limit=0):
+    def __init__(self, path, threads=0, memory_limit=0, instruction_limit=0):
         model = c_void_p()
         _check(_library.lathe_open(os.fsencode(path), None, byref(model)))
         self._model = model
         self._finalizer = weakref.finalize(self, _library.lathe_close, model)
-        self._options = ContextOptions(ctypes.sizeof(ContextOptions), threads, 0, memory_limit, 0)
+        self._options = ContextOptions(ctypes.sizeof(ContextOptions), threads, 0, memory_limit, instruction_limit)
         self._local = threading.local()
         self.inputs = [Port(_library.lathe_input(model, i).contents) for i in range(_library.lathe_input_count(model))]
         output_count = _library.lathe_output_count(model)

@@ -5,6 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.support.artifacts import load_runtime
 from tests.support.backends import UnsupportedModel, run_model
 
 FAST, FULL = 20, 400
@@ -165,3 +166,19 @@ def test_nested_graphs(backend, seed, request):
 @pytest.mark.full
 def test_many_nested_graphs(backend, seed, request):
     run(backend, seed + 1, request.config.getoption("--count") or FULL)
+
+
+ENDLESS = """<ir_version: 9, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) {
+    y = Loop <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) {
+        d = Identity(c)
+        w = Add(v, v)
+    }> (, , x)
+}"""
+
+
+def test_an_endless_loop_ends_at_the_limit(lathe_cli, tmp_path):
+    onnx.save(onnx.parser.parse_model(ENDLESS), tmp_path / "m.onnx")
+    lathe_cli("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.so")
+    artifact = load_runtime().Artifact(tmp_path / "m.so", instruction_limit=100_000)
+    with pytest.raises(RuntimeError, match="limit of 100000 instructions"):
+        artifact.run([np.ones(2, np.float32)])
