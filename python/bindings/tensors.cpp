@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "lower/program/dlpack_type.h"
+#include "ir/dlpack_type.h"
 #include "support/std.h"
 
 namespace lathe::python {
@@ -131,7 +131,7 @@ bool is_cpu(nb::handle object) {
 
 }  // namespace
 
-std::string dtype_name(DLDataType type) { return lower::dtype_of(type).str(); }
+std::string dtype_name(DLDataType type) { return ir::dtype_of(type).str(); }
 
 void InputTensor::own_dims(size_t rank) {
   tensor_.device = {kDLCPU, 0};
@@ -201,7 +201,7 @@ bool InputTensor::from_array_interface(nb::handle object, const char* name) {
   for (const nb::handle extent : nb::cast<nb::tuple>(array.attr("shape"))) dims_.push_back(nb::cast<int64_t>(extent));
   own_dims(dims_.size());
   tensor_.strides = nullptr;
-  tensor_.dtype = lower::dlpack_type(*type);
+  tensor_.dtype = ir::dlpack_type(*type);
   tensor_.data = data_of(array);
   keeps_ = array;
   if (is_packed(tensor_.dtype)) {
@@ -234,6 +234,39 @@ InputTensor::~InputTensor() {
   if (has_buffer_) PyBuffer_Release(&buffer_);
 }
 
+LentTensor::LentTensor(const DLTensor& tensor) : tensor_(tensor) {
+  const std::span<const int64_t> shape(tensor.shape, static_cast<size_t>(tensor.ndim));
+  auto memory = std::make_unique<Memory>();
+  memory->data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  const int64_t item = std::max(1, tensor.dtype.bits / 8) * tensor.dtype.lanes;
+  int64_t last = 0;
+  bool empty = false;
+  nb::list steps;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    empty |= shape[d] == 0;
+    if (!tensor.strides) continue;
+    last += (shape[d] - 1) * tensor.strides[d];
+    steps.append(tensor.strides[d] * item);
+  }
+  if (!tensor.strides) last = elements_of(shape) - 1;
+  memory->bytes = empty ? 0 : static_cast<Py_ssize_t>((last + 1) * item);
+  if (is_packed(tensor.dtype) && tensor.strides)
+    throw nb::type_error("a tensor of elements below a byte is lent with rows without gaps only");
+  array_ = array_over(std::move(memory), tensor.dtype, shape);
+  if (tensor.strides) {
+    nb::object over = array_.attr("base");
+    array_ = nb::module_::import_("numpy").attr("ndarray")(array_.attr("shape"), array_.attr("dtype"), over, 0,
+                                                           nb::tuple(steps));
+  }
+}
+
+void LentTensor::pack_written() {
+  if (!is_packed(tensor_.dtype)) return;
+  const int64_t count = elements_of({tensor_.shape, static_cast<size_t>(tensor_.ndim)});
+  const std::vector<uint8_t> bytes = packed(data_of(array_), count, tensor_.dtype);
+  std::memcpy(static_cast<char*>(tensor_.data) + tensor_.byte_offset, bytes.data(), bytes.size());
+}
+
 nb::object to_numpy(DLManagedTensor* tensor) {
   const DLTensor& t = tensor->dl_tensor;
   auto memory = std::make_unique<Memory>();
@@ -250,14 +283,14 @@ nb::object to_numpy(const ir::TensorData& tensor) {
   memory->constant = tensor;
   memory->data = const_cast<char*>(tensor->bytes);
   memory->bytes = tensor->byte_size();
-  return array_over(std::move(memory), lower::dlpack_type(tensor->dtype), tensor->shape);
+  return array_over(std::move(memory), ir::dlpack_type(tensor->dtype), tensor->shape);
 }
 
 ir::TensorData to_data(const DLTensor& t) {
   const std::vector<int64_t> shape(t.shape, t.shape + t.ndim);
   if (is_packed(t.dtype)) {
     if (t.strides) throw nb::type_error("packed tensors with strides are not taken");
-    const ir::DType dtype = lower::dtype_of(t.dtype);
+    const ir::DType dtype = ir::dtype_of(t.dtype);
     const char* first = static_cast<const char*>(t.data) + t.byte_offset;
     return ir::tensor_data(dtype, shape,
                            std::string(first, static_cast<size_t>(dtype.storage_bytes(elements_of(shape)))));
@@ -276,7 +309,7 @@ ir::TensorData to_data(const DLTensor& t) {
       index[d] = 0;
     }
   }
-  return ir::tensor_data(lower::dtype_of(t.dtype), shape, std::move(bytes));
+  return ir::tensor_data(ir::dtype_of(t.dtype), shape, std::move(bytes));
 }
 
 void bind_memory(nb::module_& m) {

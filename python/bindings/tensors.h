@@ -36,6 +36,19 @@ class InputTensor {
   uint8_t* unpacked_ = nullptr;  // a byte an element
 };
 
+// A tensor that a program lends to a function of Python's: an array over its memory, or where elements lie below a byte
+// a copy of which what was written goes back.
+class LentTensor {
+ public:
+  explicit LentTensor(const DLTensor& tensor);
+  const nb::object& array() const { return array_; }
+  void pack_written();
+
+ private:
+  const DLTensor& tensor_;
+  nb::object array_;
+};
+
 // The array over the tensor's memory, which is freed with the array.
 nb::object to_numpy(DLManagedTensor* tensor);
 nb::object to_numpy(const ir::TensorData& tensor);

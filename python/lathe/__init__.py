@@ -14,6 +14,7 @@ from .errors import (
     CompileError, Error, InputError, InternalError, ModelError, NodeError, RunError, ScheduleError, ScriptError,
 )  # fmt: skip
 from .names import refuser as _refuser
+from .registry import get_global_func, register_func, register_global_func
 from .runtime import build, cpu, device
 from .session import InferenceSession, SessionOptions
 
@@ -22,8 +23,9 @@ TVMError = Error
 __all__ = [
     "CompileError", "Diagnostic", "Error", "Executable", "IRModule", "InferenceSession", "InputError", "InternalError",
     "ModelError", "NodeError", "RunError", "ScheduleError", "ScriptError", "SessionOptions", "TVMError", "__version__",
-    "arith", "build", "compile", "cpu", "device", "import_onnx", "instrument", "ir", "load", "nd", "runtime", "s_tir",
-    "script", "target", "te", "testing", "tir", "topi", "transform",
+    "arith", "build", "compile", "cpu", "device", "get_global_func", "import_onnx", "instrument", "ir", "load", "nd",
+    "register_func", "register_global_func", "runtime", "s_tir", "script", "target", "te", "testing", "tir", "topi",
+    "transform",
 ]  # fmt: skip
 
 

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "dlpack.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -12,6 +14,24 @@ extern "C" {
 
 // The body of a parallel loop: iterations [begin, end). Must not care how the extent was partitioned.
 typedef void (*LatheParallelBody)(void* closure, int64_t begin, int64_t end);
+
+// What a function of the user's is given, and what it gives back.
+typedef enum {
+  LATHE_PASSED_NOTHING = 0,
+  LATHE_PASSED_INTEGER = 1,
+  LATHE_PASSED_REAL = 2,
+  LATHE_PASSED_TEXT = 3,
+  LATHE_PASSED_TENSOR = 4
+} LathePassedKind;
+typedef struct LathePassed {
+  int32_t kind;  // LathePassedKind
+  union {
+    int64_t integer;
+    double real;
+    const char* text;
+    DLTensor* tensor;  // lent for the call; strides may be null: rows without gaps
+  } of;
+} LathePassed;
 
 typedef struct LatheServices {
   uint32_t version;  // LATHE_SERVICES_VERSION
@@ -37,6 +57,11 @@ typedef struct LatheServices {
   // Marks a named span inside a kernel for the profiler; may be null in a table whose owner does not profile.
   void (*profile_begin)(void* call_state, const char* name);
   void (*profile_end)(void* call_state);
+
+  // Calls the function that the user registered by that name; `result` says which kind is wanted. Returns 0, or the
+  // code of the error that was raised. May be null in a table whose owner has no such functions.
+  int32_t (*call_registered)(void* call_state, const char* name, const LathePassed* arguments, int32_t count,
+                             LathePassed* result);
 } LatheServices;
 
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "driver/codes.h"
-#include "lower/program/dlpack_type.h"
+#include "ir/dlpack_type.h"
 #include "tir/rewrite.h"
 
 namespace lathe::driver {
@@ -98,7 +98,7 @@ class Binding {
       refuse_argument(codes::input_device, described(i) + ", it lies on another device than the CPU");
     const ir::Buffer b = buffer(i);
     if (!b) return;
-    const ir::DType given = lower::dtype_of(t->dtype);
+    const ir::DType given = ir::dtype_of(t->dtype);
     if (given != b->dtype) refuse_argument(codes::input_dtype, described(i) + ", it is of " + given.str());
     if (static_cast<size_t>(t->ndim) != b->shape.size())
       refuse_argument(codes::input_shape, described(i) + ", it has the shape " + shape_text(*t));

@@ -81,6 +81,7 @@ class Compilation {
       if (options_.target.kind != "llvm") return support::success();
       const codegen::CompileOptions codegen{
           .threads = thread_count(options_.compile_threads), .cache = options_.cache, .cancelled = options_.cancelled};
+      TRY(nothing_registered(model_->module));
       model_->kernels =
           TRY(codegen::compile_kernels(kernels_of(model_->module, *model_->program), options_.target, codegen));
       return support::success();

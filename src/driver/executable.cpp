@@ -4,7 +4,7 @@
 #include "codegen/llvm/jit.h"
 #include "driver/artifact/metadata.h"
 #include "driver/codes.h"
-#include "lower/program/dlpack_type.h"
+#include "ir/dlpack_type.h"
 
 namespace lathe::driver {
 
@@ -17,7 +17,7 @@ support::Diagnostic runtime_failure(const std::string& what) {
   return d;
 }
 
-std::string dtype_name(DLDataType type) { return lower::dtype_of(type).str(); }
+std::string dtype_name(DLDataType type) { return ir::dtype_of(type).str(); }
 
 namespace {
 
@@ -48,7 +48,7 @@ ir::TensorData take(DLManagedTensor* managed) {
     if (tensor->deleter) tensor->deleter(tensor);
   });
   const char* bytes = static_cast<const char*>(t.data) + t.byte_offset;
-  return ir::tensor_data(lower::dtype_of(t.dtype), std::move(shape), bytes, std::move(owner));
+  return ir::tensor_data(ir::dtype_of(t.dtype), std::move(shape), bytes, std::move(owner));
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ struct Views {
       t.data = const_cast<char*>(inputs[i]->bytes);
       t.device = {kDLCPU, 0};
       t.ndim = static_cast<int32_t>(inputs[i]->shape.size());
-      t.dtype = lower::dlpack_type(inputs[i]->dtype);
+      t.dtype = ir::dlpack_type(inputs[i]->dtype);
       t.shape = const_cast<int64_t*>(inputs[i]->shape.data());
       pointers.push_back(&t);
     }

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <mutex>
+
 #include "abi/artifact.h"
 #include "abi/call_kernel.h"
 #include "codegen/emit/backends.h"
@@ -45,8 +47,11 @@ std::vector<bool> written_parameters(const tir::PrimFunc& function) {
     if (const auto* call = n.as<ir::Call>(); call && call->op->effect == ir::Effect::updates)
       for (const Expr& arg : call->args) {
         stored.insert(arg.get());
-        if (const auto* address = arg.as<ir::Call>(); address && address->op == &ir::intrinsic::address_of)
-          if (const auto* load = address->args[0].as<ir::BufferLoad>()) stored.insert(load->buffer->data.get());
+        ir::pre_order(arg, [&](const ir::NodeRef& inside) {
+          if (const auto* address = inside.as<ir::Call>(); address && address->op == &ir::intrinsic::address_of)
+            if (const auto* load = address->args[0].as<ir::BufferLoad>()) stored.insert(load->buffer->data.get());
+          return true;
+        });
       }
     return true;
   });
@@ -139,17 +144,19 @@ Result<BuiltFunctionsRef> BuiltFunctions::build(ir::IRModule module, const Compi
     if (support::Diagnostics found = verify_module(module, {}); !found.empty()) return found;
     std::shared_ptr<BuiltFunctions> built(new BuiltFunctions);
     built->target_ = options.target;
+    // Before parameters become those of kernels, which calls do not give.
+    const ir::IRModule inlined = TRY(tir::inline_calls(module, {}));
     ir::IRModule plain;
-    for (const auto& [name, function] : module) {
+    for (const auto& [name, function] : inlined) {
       const auto declared = ir::cast<tir::PrimFunc>(function);
       built->signatures_.push_back(signature_of_function(name, declared));
       PlainFunction made = with_plain_scalars(declared);
       plain.set(name, made.function);
       built->entries_.push_back({nullptr, std::move(made.scalars)});
     }
+    built->context_ = options.context;
     if (options.target.kind == "interp") {
       built->lowered_ = std::move(module);
-      built->intrins_ = options.context;
       return BuiltFunctionsRef(built);
     }
     ir::PassContext context;
@@ -172,6 +179,31 @@ Result<BuiltFunctionsRef> BuiltFunctions::build(ir::IRModule module, const Compi
 
 // ---- calling ----
 
+namespace {
+
+// What a kernel calls of the user's, and the first error that came of it: it goes to whoever called the kernel.
+struct RegisteredCalls {
+  const tir::Context* context;
+  std::mutex mutex;
+  std::exception_ptr thrown;
+
+  static int32_t call(void* owner, const char* name, const LathePassed* arguments, int32_t count, LathePassed* result,
+                      const char** error) {
+    auto& self = *static_cast<RegisteredCalls*>(owner);
+    try {
+      tir::call_registered(self.context, name, {arguments, static_cast<size_t>(count)}, *result);
+      return 0;
+    } catch (...) {
+      const std::lock_guard lock(self.mutex);
+      if (!self.thrown) self.thrown = std::current_exception();
+      *error = "a registered function raised an error";
+      return 1;
+    }
+  }
+};
+
+}  // namespace
+
 // A call ready to run, again and again.
 struct BuiltFunctions::Call {
   LatheKernel kernel = nullptr;  // null: `interpreted` runs instead
@@ -180,14 +212,21 @@ struct BuiltFunctions::Call {
   std::vector<void*> buffers;
   std::vector<int64_t> scalars;
   int threads = 1;
+  const tir::Context* context = nullptr;
 
   Status run() const {
-    if (interpreted) return interpreted();
+    return support::catch_diagnostics([&] { return interpreted ? interpreted() : run_kernel(); });
+  }
+
+  Status run_kernel() const {
+    RegisteredCalls registered{.context = context, .mutex = {}, .thrown = {}};
     runtime::Profiler profiler{};
     runtime::CallState state{};
     state.profiler = &profiler;
     state.threads = threads;
     state.float_control = runtime::float_control(false);
+    state.registered = RegisteredCalls::call;
+    state.owner = &registered;
     state.begin_run();
     int32_t status = 0;
     {
@@ -195,6 +234,7 @@ struct BuiltFunctions::Call {
       status = abi::call_kernel(kernel, &runtime::services, &state, buffers.data(), scalars.data());
     }
     state.end_run();
+    if (registered.thrown) std::rethrow_exception(registered.thrown);
     if (status == 0 && state.error_code.load() == 0) return support::success();
     const std::string message = *state.message ? state.message : fmt::format("'{}' failed with {}", name, status);
     Diagnostic failed{.code = codes::runtime, .message = message};
@@ -215,15 +255,14 @@ Result<BuiltFunctions::Call> BuiltFunctions::prepare(const std::string& name, co
   BoundArguments bound = TRY(bind_arguments(*signature, arguments, entry.scalars));
   std::function<Status()> interpreted;
   if (!entry.kernel)
-    interpreted = [=, function = lowered_.find_as<tir::PrimFunc>(name), intrins = intrins_] {
-      return interpret_call(*signature, function, arguments, intrins.get());
-    };
+    interpreted = [=, this] { return interpret_call(*signature, lowered_, arguments, context_.get()); };
   return Call{entry.kernel,
               interpreted,
               name,
               std::move(bound.addresses),
               std::move(bound.scalars),
-              runtime::choose_thread_count(threads)};
+              runtime::choose_thread_count(threads),
+              context_.get()};
 }
 
 Status BuiltFunctions::call(const std::string& name, const std::vector<Argument>& arguments, int threads) const {
@@ -305,6 +344,7 @@ Status BuiltFunctions::save(const std::string& path) const {
     return Diagnostic{.code = codes::no_code, .message = "a library that was opened is not saved again; copy it"};
   if (kernels_.kernels.empty())
     return Diagnostic{.code = codes::no_code, .message = "the target 'interp' runs in process and is not saved"};
+  TRY(nothing_registered(lowered_));
   CompiledModel model;
   model.target = target_;
   codegen::ArtifactContents contents;

@@ -52,7 +52,7 @@ class BuiltFunctions {
   std::vector<FunctionSignature> signatures_;
   std::vector<Entry> entries_;
   ir::IRModule lowered_;
-  std::shared_ptr<const tir::Context> intrins_;  // for the target 'interp'
+  std::shared_ptr<const tir::Context> context_;  // what the user has registered
   codegen::CompiledKernels kernels_;
   std::shared_ptr<const void> keeps_;  // the code
 };

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lower/program/dlpack_type.h"
+#include "ir/dlpack_type.h"
 #include "script/parse.h"
 #include "tir/script/dialect.h"
 
@@ -28,7 +28,7 @@ struct FloatTensor {
     data.assign(static_cast<size_t>(count), value);
     tensor.data = data.data();
     tensor.device = {kDLCPU, 0};
-    tensor.dtype = lower::dlpack_type(ir::DType::float32());
+    tensor.dtype = ir::dlpack_type(ir::DType::float32());
     tensor.ndim = static_cast<int32_t>(shape.size());
     tensor.shape = shape.data();
   }
@@ -62,7 +62,7 @@ TEST(BuiltFunctions, scalars_of_every_type_stand_anywhere) {
 TEST(BuiltFunctions, arguments_are_checked) {
   const BuiltFunctionsRef built = build_text(scale_text);
   FloatTensor a({3, 2}, 1), b({3, 2}, 0), longer({4, 2}, 0), flat({6}, 0), bits({3, 2}, 0), far({3, 2}, 0);
-  bits.tensor.dtype = lower::dlpack_type(ir::DType::int32());
+  bits.tensor.dtype = ir::dlpack_type(ir::DType::int32());
   far.tensor.device = {kDLCUDA, 0};
   a.strides = {1, 3};
   EXPECT_EQ(refusal_of_call(built, {&a.tensor, 2.0, &b.tensor}), "runtime-input-count");

@@ -1,7 +1,7 @@
 #include "driver/interpret_call.h"
 
+#include "ir/dlpack_type.h"
 #include "ir/tensor_data.h"
-#include "lower/program/dlpack_type.h"
 #include "tir/interpret/interpret.h"
 
 namespace lathe::driver {
@@ -10,7 +10,7 @@ namespace {
 char* memory_of(const DLTensor& t) { return static_cast<char*>(t.data) + t.byte_offset; }
 
 tir::TensorBuffer buffer_over(const DLTensor& t) {
-  tir::TensorBuffer made = tir::TensorBuffer::zeros(lower::dtype_of(t.dtype), {t.shape, t.shape + t.ndim});
+  tir::TensorBuffer made = tir::TensorBuffer::zeros(ir::dtype_of(t.dtype), {t.shape, t.shape + t.ndim});
   std::memcpy(made.bytes.data(), memory_of(t), made.bytes.size());
   return made;
 }
@@ -24,8 +24,9 @@ int64_t bits_of(const Argument& argument, ir::DType dtype) {
 
 }  // namespace
 
-support::Status interpret_call(const FunctionSignature& signature, const tir::Function& function,
-                               const std::vector<Argument>& arguments, const tir::Context* intrins) {
+support::Status interpret_call(const FunctionSignature& signature, const ir::IRModule& module,
+                               const std::vector<Argument>& arguments, const tir::Context* context) {
+  const auto function = module.find_as<tir::PrimFunc>(signature.name);
   std::vector<tir::TensorBuffer> tensors;
   std::vector<int64_t> scalars;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -34,7 +35,8 @@ support::Status interpret_call(const FunctionSignature& signature, const tir::Fu
     else
       scalars.push_back(bits_of(arguments[i], function->params[i]->dtype));
   }
-  const tir::InterpretOptions options{.max_steps = std::numeric_limits<int64_t>::max(), .context = intrins};
+  const tir::InterpretOptions options{
+      .max_steps = std::numeric_limits<int64_t>::max(), .context = context, .module = &module};
   TRY(tir::interpret(function, tensors, scalars, options));
   size_t at = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -6,9 +6,9 @@
 
 namespace lathe::driver {
 
-// The arguments are bound already (driver/arguments.h). What the function writes is copied back. Tensorized blocks find
-// what they mean in `intrins`.
-support::Status interpret_call(const FunctionSignature& signature, const tir::Function& function,
-                               const std::vector<Argument>& arguments, const tir::Context* intrins);
+// The arguments are bound already (driver/arguments.h). What the function of the module writes is copied back.
+// Tensorized blocks find what they mean in `context`.
+support::Status interpret_call(const FunctionSignature& signature, const ir::IRModule& module,
+                               const std::vector<Argument>& arguments, const tir::Context* context);
 
 }  // namespace lathe::driver

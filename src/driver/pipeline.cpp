@@ -65,7 +65,8 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
 std::vector<ir::PassRow> kernel_rows() {
   return {
       // -- from loops and blocks to kernels: what is legal after each is tir/stages.cpp --
-      {"compact_buffers", tir::compact_buffers},
+      {"inline_calls", tir::inline_calls},
+      {"compact_buffers", tir::compact_buffers, {"inline_calls"}},
       {"lower_init", tir::lower_init},
       {"convert_blocks", tir::convert_blocks, {"lower_init"}},
       {"flatten_buffers", tir::flatten_buffers, {"convert_blocks"}},

@@ -9,4 +9,7 @@ namespace lathe::driver {
 // it is well formed.
 support::Diagnostics verify_module(const ir::IRModule& module, const ir::RowsRun& rows);
 
+// A program that is written to a file calls no function that is registered in this process.
+support::Status nothing_registered(const ir::IRModule& module);
+
 }  // namespace lathe::driver

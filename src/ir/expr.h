@@ -226,7 +226,8 @@ struct BufferLoad : ExprNode {
 };
 
 // A call of an intrinsic (a row of ir/intrinsic.h). The rows call_extern, call_pure_extern and call_packed take the
-// callee's name as a StringImm first; call_function takes a GlobalVar first.
+// callee's name as a StringImm first; call_function takes a GlobalVar first. A buffer is given to a function by the
+// address of an element, to call_packed by tvm_stack_make_array.
 struct Call : ExprNode {
   static constexpr std::string_view kind_name = "Call";
   const Intrinsic* op = nullptr;

@@ -237,7 +237,7 @@ Value ExprReader::call(const Syntax& e) {
     const Arguments arguments(*this, e);
     arguments.check(1000, {"dtype"});
     std::vector<Expr> args{make<GlobalVar>(*function)};
-    for (const Syntax* argument : arguments.positional) args.push_back(expr(*argument, DType::int32()));
+    for (const Syntax* argument : arguments.positional) args.push_back(passed(*argument));
     const Syntax* result = arguments.named("dtype");
     return with_origin(ir::call(result ? dtype(*result, "dtype") : DType::void_(), intrinsic::call_function, args),
                        origin(e));
@@ -259,6 +259,14 @@ Value ExprReader::call(const Syntax& e) {
     if (!captured) fail(codes::unknown_name, callee, "'" + callee.text + "' is not defined");
   }
   return host(e);
+}
+
+// What a function of the module is given: a buffer by the address of its first element.
+Expr ExprReader::passed(const Syntax& e) {
+  const Value v = value(e);
+  if (const Buffer b = node_in<BufferNode>(v))
+    return with_origin(ir::call(DType::handle(), intrinsic::address_of, {first_element(b)}), origin(e));
+  return to_expr(v, e, DType::int32());
 }
 
 Value ExprReader::buffer_method(const Buffer& b, const std::string& name, const Arguments& arguments) {
@@ -433,8 +441,18 @@ Value ExprReader::intrinsic_call(const Intrinsic& op, const Arguments& arguments
       args.push_back(make<StringImm>(*text));
       continue;
     }
-    const bool typed = elementwise && !known.is_void() && !(op.name == "if_then_else" && i == 0);
-    args.push_back(to_expr(values[i], at, typed ? known.element() : elementwise ? DType::int64() : DType::int32()));
+    if (const Buffer b = &op == &intrinsic::call_packed ? node_in<BufferNode>(values[i]) : Buffer()) {
+      args.push_back(with_origin(array_of(b), origin(at)));
+      continue;
+    }
+    const bool exponent = op.name == "ldexp" && i == 1;
+    const bool typed = elementwise && !exponent && !known.is_void() && !(op.name == "if_then_else" && i == 0);
+    args.push_back(to_expr(values[i], at,
+                           typed                      ? known.element()
+                           : elementwise && !exponent ? DType::int64()
+                                                      : DType::int32()));
+    if (exponent && (args[0]->dtype.lanes != args[1]->dtype.lanes || !args[1]->dtype.is_integer()))
+      fail(codes::dtype_mismatch, at, "the exponent of T.ldexp is an integer, not " + args[1]->dtype.str());
   }
   if (op.arity >= 0 && static_cast<size_t>(op.arity) != args.size())
     fail(codes::wrong_arguments, arguments.call,
@@ -518,9 +536,57 @@ Value ExprReader::tir_call(const std::string& name, const Syntax& e) {
   if (name == "infinity") return ir::infinity(dtype(arguments.need(0, "dtype"), "T.infinity"));
   if (name == "meta_var") return value(arguments.need(0, "value"));
   if (name == "fabs") return intrinsic_call(intrinsic::abs, arguments);
+  if (name == "q_multiply_shift") return made(fixed_point_product(arguments));
+  if (name == "call_intrin") return made(named_intrinsic(arguments));
+  if (name == "BufferLoad") {
+    arguments.check(3, {"buffer", "indices", "predicate"});
+    const Buffer b = buffer(arguments.need(0, "buffer"), "T.BufferLoad");
+    const Syntax& at = arguments.need(1, "indices");
+    const Syntax* predicate = arguments.find(2, "predicate");
+    std::vector<Expr> indices = expr_list(at, "T.BufferLoad");
+    if (indices.size() != b->shape.size())
+      fail(codes::wrong_arguments, at,
+           "buffer '" + b->name + "' has " + std::to_string(b->shape.size()) + " dimensions, not " +
+               std::to_string(indices.size()));
+    return made(make<BufferLoad>(b, std::move(indices), predicate ? expr(*predicate) : Expr()));
+  }
   if (name == "vectorlow" || name == "vectorhigh" || name == "vectorcombine") return vector_part(name, arguments);
   if (const Intrinsic* op = find_intrinsic(name)) return intrinsic_call(*op, arguments);
   fail(codes::unknown_function, *e.items[0], "there is no '" + source_text(*e.items[0]) + "' in an expression");
+}
+
+// T.q_multiply_shift(x, y, q, s): x * y * 2^-(q + s) of int32 numbers with q bits behind the point, halves upward.
+Expr ExprReader::fixed_point_product(const Arguments& arguments) {
+  arguments.check(4, {"x", "y", "q", "s"});
+  const DType single = DType::int32();
+  const Expr x = expr_of(arguments.need(0, "x"), single, "x"), y = expr_of(arguments.need(1, "y"), single, "y");
+  const int64_t q = integer(arguments.need(2, "q"), "q"), s = integer(arguments.need(3, "s"), "s");
+  const int64_t right = q + std::max<int64_t>(s, 0), left = std::max<int64_t>(-s, 0);
+  if (q < 0 || right < 1 || right > 62 || left > 31)
+    fail(codes::wrong_arguments, arguments.call, "the bits behind the point and the shift lie within the numbers");
+  const auto wide = [](const Expr& e) { return ir::cast(DType::int64(), e); };
+  const auto shift = [](const Intrinsic& op, Expr e, int64_t by) {
+    return by == 0 ? e : ir::call(DType::int64(), op, {e, ir::int64(by)});
+  };
+  const Expr product = shift(intrinsic::shift_left, wide(x), left) * wide(y);
+  return ir::cast(single, shift(intrinsic::shift_right, product + ir::int64(int64_t{1} << (right - 1)), right));
+}
+
+// T.call_intrin(dtype, "tir.exp", x): a scalar function by its name.
+Expr ExprReader::named_intrinsic(const Arguments& arguments) {
+  const DType t = dtype(arguments.need(0, "dtype"), "T.call_intrin");
+  const Syntax& at = arguments.need(1, "func_name");
+  std::string name = string(at, "T.call_intrin");
+  if (name.starts_with("tir.")) name = name.substr(4);
+  const Intrinsic* op = find_intrinsic(name);
+  if (!op || op->arity < 0 || op->effect != Effect::pure)
+    fail(codes::unknown_function, at, "there is no scalar function '" + name + "'");
+  std::vector<Expr> args;
+  for (size_t i = 2; i < arguments.count(); ++i) args.push_back(expr(*arguments.positional[i], DType::int32()));
+  if (static_cast<size_t>(op->arity) != args.size())
+    fail(codes::wrong_arguments, arguments.call,
+         "T." + name + " takes " + std::to_string(op->arity) + " arguments, not " + std::to_string(args.size()));
+  return ir::call(t, *op, std::move(args));
 }
 
 // T.vectorlow(dtype, v), T.vectorhigh(dtype, v): half of the lanes; T.vectorcombine(dtype, a, b): those of both.

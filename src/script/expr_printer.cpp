@@ -2,6 +2,7 @@
 
 #include "ir/build.h"
 #include "ir/match.h"
+#include "ir/structural.h"
 #include "script/intrinsic_types.h"
 
 namespace lathe::script {
@@ -170,6 +171,17 @@ Document ExprPrinter::call_of(const Call& n) {
   const bool is_function = name == "call_function" && !n.args.empty() && n.args[0].is<GlobalVar>();
   for (size_t i = is_function; i < n.args.size(); ++i) {
     const auto* text = n.args[i].as<StringImm>();
+    // A buffer that is passed is written as itself.
+    const auto* address = n.args[i].as<Call>();
+    if (name == "call_packed" && address && address->op == &intrinsic::tvm_stack_make_array && !address->args.empty())
+      address = address->args[0].as<Call>();
+    const auto* element =
+        address && address->op == &intrinsic::address_of ? address->args[0].as<BufferLoad>() : nullptr;
+    if (element && is_first_element(*element) &&
+        (is_function || (name == "call_packed" && structural_equal(n.args[i], array_of(element->buffer))))) {
+      arguments.push_back(buffer(element->buffer));
+      continue;
+    }
     arguments.push_back(text ? string_literal(text->value).text : expr(n.args[i]).text);
   }
   if (!dtype_first && n.dtype != default_call_type(*n.op, n.args))

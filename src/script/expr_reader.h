@@ -79,11 +79,14 @@ class ExprReader {
   ir::Value subscript(const Syntax& e);
   ir::Value call(const Syntax& e);
   ir::Value tir_call(const std::string& name, const Syntax& e);
+  ir::Expr passed(const Syntax& e);
   ir::Value intrinsic_call(const ir::Intrinsic& op, const Arguments& arguments);
   ir::Value typed_literal(ir::DType dtype, const Arguments& arguments);
   ir::Value buffer_method(const ir::Buffer& buffer, const std::string& name, const Arguments& arguments);
   ir::Value access_pointer(const ir::Buffer& buffer, const Arguments& arguments);
   ir::Value vector_part(const std::string& name, const Arguments& arguments);
+  ir::Expr fixed_point_product(const Arguments& arguments);
+  ir::Expr named_intrinsic(const Arguments& arguments);
   ir::Value let(const Arguments& arguments);
   ir::Value reduce(const Arguments& arguments);
   ir::Value reducer(const Arguments& arguments);

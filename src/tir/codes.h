@@ -29,6 +29,8 @@ inline constexpr Code illegal_after_stage{"tir-illegal-after-stage"};
 inline constexpr Code register_index{"tir-register-index"};
 inline constexpr Code missing_field{"tir-missing-field"};
 
+inline constexpr Code wrong_call{"tir-wrong-call"};  // of a function of the module, or of a registered one
+
 // passes
 inline constexpr Code vectorized_reduction{"tir-vectorized-reduction"};
 inline constexpr Code match_buffer_rank{"tir-match-buffer-rank"};

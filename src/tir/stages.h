@@ -9,7 +9,8 @@ namespace lathe::tir {
 // Things that disappear on the way from block-level to kernel tir. Most are node kinds; some are a kind with a
 // property.
 enum class Construct : uint8_t {
-  reduce,  // Reduce expressions: in tensor expressions only
+  reduce,         // Reduce expressions: in tensor expressions only
+  function_call,  // of a function of the module
   block_init,
   block,              // Block, BlockRealize
   declared_buffer,    // DeclBuffer

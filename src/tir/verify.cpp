@@ -2,6 +2,7 @@
 
 #include "arith/analyzer.h"
 #include "ir/match.h"
+#include "tir/analysis/calls.h"
 #include "tir/analysis/regions.h"
 #include "tir/codes.h"
 #include "tir/intrinsics/context.h"
@@ -155,9 +156,10 @@ class Verification {
         [&](const BufferLoad& n) { access("a load", n.buffer, n.indices, n.predicate); },
         [&](const Call& n) {
           if (!n.op) return report(codes::missing_field, "a call names no intrinsic");
+          if (n.op == &intrinsic::call_function) require_legal(Construct::function_call);
           if (n.op == &intrinsic::likely || n.op == &intrinsic::assume) require_legal(Construct::helper_intrinsic);
-          const bool moves =
-              n.op == &intrinsic::if_then_else || n.op == &intrinsic::reinterpret || n.op == &intrinsic::undef;
+          const bool moves = n.op == &intrinsic::if_then_else || n.op == &intrinsic::reinterpret ||
+                             n.op == &intrinsic::undef || n.op == &intrinsic::nextafter;
           if (is_narrow(n.dtype) && !moves && n.op->effect == Effect::pure) require_legal(Construct::narrow_arithmetic);
           for (const Expr& arg : n.args)
             if (present(arg, "call", "argument")) expression(arg);
@@ -249,7 +251,7 @@ class Verification {
   // business of whoever relies on it.
   void declared_regions(const Block& block) {
     if (!has_instances(block)) return;  // anything could be proved of its variables
-    const Regions touched = infer_regions(block), certain = certain_regions(block);
+    const Regions touched = infer_regions(block, false), certain = certain_regions(block);
     std::optional<arith::Analyzer> analyzer;  // made where what is declared is not what is found
     const auto proves = [&](const Expr& condition) {
       if (!analyzer) {
@@ -363,6 +365,7 @@ support::Diagnostics verify_module(const IRModule& module, const ir::RowsRun& pa
       all.push_back(std::move(found));
     }
   }
+  if (all.empty()) all = check_calls(module);
   return all;
 }
 

@@ -19,6 +19,10 @@ FLOATS = {
     "T.atan2(y, x)": np.arctan2(Y, X),
     "T.atanh(x)": np.arctanh(X), "T.ceil(y)": np.ceil(Y), "T.copysign(x, y)": np.copysign(X, Y), "T.cos(y)": np.cos(Y),
     "T.cosh(y)": np.cosh(Y), "T.exp(y)": np.exp(Y), "T.exp2(y)": np.exp2(Y), "T.floor(y)": np.floor(Y),
+    "T.exp10(y)": 10.0**Y, "T.hypot(x, y)": np.hypot(X, Y), "T.ldexp(x, i // 4)": np.ldexp(X, I // 4),
+    "T.ldexp(y, 3)": Y * 8, "T.nextafter(x, y)": np.nextafter(X, Y),
+    "T.call_intrin('float32', 'tir.exp', y)": np.exp(Y),
+    "T.BufferLoad(X, [n]) * y": X * Y,
     "T.fmod(y, x)": np.fmod(Y, X), "T.log(x)": np.log(X), "T.log1p(x)": np.log1p(X), "T.log2(x)": np.log2(X),
     "T.log10(x)": np.log10(X), "T.nearbyint(y)": np.rint(Y), "T.pow(x, y)": np.power(X, Y),
     "T.round(y)": np.trunc(Y + np.copysign(0.5, Y)), "T.rsqrt(x)": 1 / np.sqrt(X), "T.sigmoid(y)": 1 / (1 + np.exp(-Y)),
@@ -38,6 +42,7 @@ INTEGERS = {
     "T.truncdiv(i, j)": np.trunc(I / J), "T.truncmod(i, j)": np.fmod(I, J), "T.shift_left(i, j)": I << J,
     "T.shift_right(i, j)": I >> J, "T.bitwise_and(i, j)": I & J, "T.bitwise_or(i, j)": I | J,
     "T.bitwise_xor(i, j)": I ^ J, "T.bitwise_not(i)": ~I, "T.popcount(j)": [bin(n).count("1") for n in J],
+    "T.q_multiply_shift(i, j, 3, 1)": np.floor((I * J + 8) / 16), "T.q_multiply_shift(i, j, 3, -2)": (I * J + 1) // 2,
     "T.clz(j)": [32 - int(n).bit_length() for n in J], "T.FloorDiv(i, j)": I // J, "T.FloorMod(i, j)": I % J,
     "T.Mod(i, j)": np.fmod(I, J), "T.cast(T.EQ(i, j), 'int32')": I == J, "T.cast(T.NE(i, j), 'int32')": I != J,
     "T.cast(T.LT(i, j), 'int32')": I < J, "T.cast(T.LE(i, j), 'int32')": I <= J, "T.cast(T.GT(i, j), 'int32')": I > J,
@@ -74,6 +79,59 @@ def test_erf():
     import math
 
     np.testing.assert_allclose(run("T.erf(y)", "float32"), [math.erf(v) for v in Y], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("target", ["llvm", "interp"])
+def test_neighbours_and_scales_are_exact(dtype, target):
+    limits = np.finfo(dtype)
+    some = [0.0, -0.0, 1.0, -1.0, float(limits.max), float(limits.tiny), -float(limits.tiny), np.inf, -np.inf, np.nan]
+    x, y = (np.array(part, dtype) for part in zip(*((a, b) for a in some for b in some)))
+    k = np.resize(np.array([0, 1, -1, 12, -12, 2000, -2000, -24, -1060, 1030], "int32"), x.size)
+    text = f"""
+@T.prim_func
+def main(X: T.Buffer((100,), "{dtype}"), Y: T.Buffer((100,), "{dtype}"), K: T.Buffer((100,), "int32"),
+         near: T.Buffer((100,), "{dtype}"), scaled: T.Buffer((100,), "{dtype}")):
+    for n in range(100):
+        near[n] = T.nextafter(X[n], Y[n])
+        scaled[n] = T.ldexp(X[n], K[n])
+"""
+    near, scaled = np.zeros(100, dtype), np.zeros(100, dtype)
+    lathe.build(lathe.script.from_source(text), target=target)["main"](x, y, k, near, scaled)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(near, np.nextafter(x, y))
+        if dtype != "float16":  # where NumPy gives the first of two zeros, and C the second
+            signs = np.signbit(np.nextafter(x, y))
+            np.testing.assert_array_equal(np.signbit(near)[~np.isnan(near)], signs[~np.isnan(near)])
+        np.testing.assert_array_equal(scaled, np.ldexp(x, k))
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn", "bfloat16"])
+def test_neighbours_of_narrow_types(dtype):
+    import ml_dtypes
+
+    kind = np.dtype(getattr(ml_dtypes, dtype))
+    signed = dtype != "float8_e8m0fnu"
+    top = float(ml_dtypes.finfo(kind).max)
+    x = np.array([1, 2, 3 if signed else 4, top / 2, -1 if signed else 1, -2 if signed else 2], kind)
+    y = np.array([2, 1, top, -top if signed else 1, top, -top if signed else top], kind)
+    text = f"""
+@T.prim_func
+def main(X: T.Buffer((6,), "{dtype}"), Y: T.Buffer((6,), "{dtype}"), near: T.Buffer((6,), "{dtype}")):
+    for n in range(6):
+        near[n] = T.nextafter(X[n], Y[n])
+"""
+    found = []
+    for target in ("llvm", "interp"):
+        near = np.zeros(6, kind)
+        lathe.build(lathe.script.from_source(text), target=target)["main"](x, y, near)
+        found.append(near.astype("float64"))
+    np.testing.assert_array_equal(*found)
+    wide, way = x.astype("float64"), y.astype("float64")
+    assert ((found[0] > wide) == (way > wide)).all() and (found[0] != wide).all()
+    # Nothing of the type lies between.
+    between = ((wide + found[0]) / 2).astype(kind).astype("float64")
+    assert ((between == wide) | (between == found[0])).all()
 
 
 @pytest.mark.parametrize("expression", INTEGERS)

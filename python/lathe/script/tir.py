@@ -15,13 +15,14 @@ import inspect
 
 from ..names import refuser as _refuser
 from ..tir import op as _op
-from ..tir.buffer import decl_buffer as _declare
+from ..tir.buffer import BufferLoad as _BufferLoad, decl_buffer as _declare
 from . import source as _source
 
 for _name, _made in _op.FUNCTIONS.items():
     globals()[_name] = _made
 
 any, all = _op.any, _op.all
+BufferLoad = _BufferLoad
 Var = _op.Var
 
 

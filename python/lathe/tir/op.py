@@ -22,6 +22,8 @@ _FUNCTIONS = {
     "vectorlow": "vectorlow(dtype, v): the first half of the lanes",
     "vectorhigh": "vectorhigh(dtype, v): the second half of the lanes",
     "vectorcombine": "vectorcombine(dtype, a, b): the lanes of both",
+    "q_multiply_shift": "x * y * 2^-(q + s) of int32 numbers with q bits behind the point, halves upward",
+    "call_intrin": "call_intrin(dtype, name, *args): a scalar function by its name",
     "infinity": "infinity of a floating-point dtype", "fabs": "absolute value", "StringImm": "a string",
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 #include "codegen/emit/kernel.h"
 #include "ir/match.h"
 #include "ir/visit.h"
+#include "tir/analysis/calls.h"
 
 namespace lathe::codegen {
 
@@ -99,8 +100,8 @@ class Checker {
       if (here.is<Reduce>()) refuse(n, "a Reduce is left");
       if (here.is<GlobalVar>()) refuse(n, "a kernel calls a function of the module");
       if (const auto* c = here.as<Call>()) {
-        if (c->op == &intrinsic::call_packed || c->op == &intrinsic::call_function)
-          refuse(n, fmt::format("a kernel cannot use {}", c->op->name));
+        if (c->op == &intrinsic::call_packed)
+          if (const std::string wrong = tir::wrong_registered_call(*c); !wrong.empty()) refuse(n, wrong);
         const auto* element = c->op == &intrinsic::address_of ? c->args.at(0).as<BufferLoad>() : nullptr;
         if (element && register_extent_.count(element->buffer->data.get()))
           refuse(n, fmt::format("the address of '{}' is taken, which is in registers", element->buffer->name));

@@ -139,6 +139,11 @@ class KernelEmitter {
   V heap(V bytes);
   void release(V memory);
   V text(const std::string& s);
+  V registered_call(const ir::Call& n);
+  V passed_tensor(const ir::Call& array);
+  V passed_extents(std::span<const Expr> extents);
+  V stack_bytes(size_t bytes);
+  void put(V value, V base, size_t offset);
 
   // intrinsics.cpp
   V call(const Expr& e, const ir::Call& n);

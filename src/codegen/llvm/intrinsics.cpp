@@ -249,6 +249,7 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
   }
   if (is(intrinsic::tvm_storage_sync)) return zero(DType::int32());  // one thread shares the scope on a CPU
   if (is(intrinsic::call_extern) || is(intrinsic::call_pure_extern)) return extern_call(n);
+  if (is(intrinsic::call_packed)) return registered_call(n);
   if (is(intrinsic::call_llvm_intrin) || is(intrinsic::call_llvm_pure_intrin)) return llvm_call(n);
   support::unreachable(fmt::format("no code for the intrinsic {}", op->name));
 }

@@ -172,6 +172,11 @@ Wide logistic(Wide x) {
   return (x < 0 ? e : Wide(1)) / (1 + e);
 }
 
+template <class Wide>
+Wide power_of_ten(Wide x) {
+  return std::pow(Wide(10), x);
+}
+
 using L = long double;
 struct UnaryCase {
   const Intrinsic* op;
@@ -189,6 +194,7 @@ const UnaryCase unary_cases[] = {
     {&intrinsic::cos, std::cos, cosl, 0.51, 1.0},
     {&intrinsic::tan, std::tan, tanl, 0.51, 2.5},
     {&intrinsic::exp2, std::exp2, exp2l, 0.51, 1.0},
+    {&intrinsic::exp10, power_of_ten<double>, power_of_ten<L>, 0.51, 2.0},
     {&intrinsic::expm1, std::expm1, expm1l, 0.51, 2.0},
     {&intrinsic::log2, std::log2, log2l, 0.51, 2.0},
     {&intrinsic::log10, std::log10, log10l, 0.51, 2.0},
@@ -245,6 +251,40 @@ TEST(math, atan2_is_close_and_special_cases_hold) {
   EXPECT_LE(single.error, 0.51) << describe("atan2", single);
   const Worst wide = worst_of<double, L>(intrinsic::atan2, atan2l, 6, 8);
   EXPECT_LE(wide.error, 2.5) << describe("atan2", wide);
+}
+
+TEST(math, hypot_is_close_and_special_cases_hold) {
+  const Worst single =
+      worst_of<float, double>(intrinsic::hypot, static_cast<double (*)(double, double)>(std::hypot), 6, 16);
+  EXPECT_LE(single.error, 0.51) << describe("hypot", single);
+  const Worst wide = worst_of<double, L>(intrinsic::hypot, hypotl, 6, 8);
+  EXPECT_LE(wide.error, 1.1) << describe("hypot", wide);
+}
+
+// Exact functions: every bit of the result, over all bit patterns of a narrow type's and over many of the wide ones'.
+template <class T>
+void expect_exact(const Intrinsic& op, T (*reference)(T, T)) {
+  const DType t = DType::float_(8 * sizeof(T));
+  const auto loaded = test::load({binary_kernel(op, t, 8)});
+  std::mt19937_64 random(5);
+  const std::vector<T> special = special_values<T>();
+  for (int round = 0; round < 8; ++round) {
+    std::vector<T> x = arguments<T>(random, round), y = arguments<T>(random, round / 2), z(x.size());
+    if (round == 0)
+      for (size_t i = 0; i < special.size() * special.size(); ++i)
+        x[i] = special[i / special.size()], y[i] = special[i % special.size()];
+    EXPECT_EQ(test::call(loaded, 0, {x.data(), y.data(), z.data()}), 0);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const T wanted = reference(x[i], y[i]);
+      ASSERT_TRUE(std::isnan(wanted) ? std::isnan(z[i]) : std::memcmp(&wanted, &z[i], sizeof(T)) == 0)
+          << op.name << "(" << x[i] << ", " << y[i] << ") is " << wanted << ", not " << z[i];
+    }
+  }
+}
+
+TEST(math, nextafter_is_exact) {
+  expect_exact<float>(intrinsic::nextafter, static_cast<float (*)(float, float)>(std::nextafter));
+  expect_exact<double>(intrinsic::nextafter, static_cast<double (*)(double, double)>(std::nextafter));
 }
 
 }  // namespace

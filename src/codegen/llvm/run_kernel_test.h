@@ -71,6 +71,7 @@ inline const LatheServices& services() {
       .find_runtime_kernel = [](void*, const char*) -> void* { return nullptr; },
       .profile_begin = nullptr,
       .profile_end = nullptr,
+      .call_registered = nullptr,
   };
   return table;
 }

@@ -2,7 +2,7 @@
 
 #include "ir/visit.h"
 #include "lower/codes.h"
-#include "lower/program/dlpack_type.h"
+#include "ir/dlpack_type.h"
 #include "relax/infer.h"
 #include "support/mutation.h"
 
@@ -55,7 +55,7 @@ std::string FunctionLowering::node_name(const ir::NodeRef& at) {
 // ---- signature ----
 
 abi::PortSpec FunctionLowering::port(const std::string& name, const TensorStructInfo& info) {
-  abi::PortSpec spec{.name = name, .dtype = dlpack_type(info.dtype)};
+  abi::PortSpec spec{.name = name, .dtype = ir::dlpack_type(info.dtype)};
   if (!info.shape) {
     spec.unknown_rank = true;
     return spec;
@@ -90,7 +90,7 @@ support::Status FunctionLowering::declare_parameter(const Var& param) {
   Registers& registers = registers_[param.get()];
   const std::function<Status(const StructInfo&)> declare = [&](const StructInfo& info) -> Status {
     if (const auto* tensor = info.as<TensorStructInfo>()) {
-      registers.push_back(function_.parameter(ValueKind::tensor, dlpack_type(tensor->dtype),
+      registers.push_back(function_.parameter(ValueKind::tensor, ir::dlpack_type(tensor->dtype),
                                               static_cast<int16_t>(tensor->ndim), param->name));
       return support::success();
     }
@@ -230,7 +230,7 @@ bool FunctionLowering::written_in_place(const Expr& result, size_t index) const 
 // ---- values ----
 
 uint32_t FunctionLowering::tensor_register(const TensorStructInfo& info, const std::string& name) {
-  return function_.reg(ValueKind::tensor, dlpack_type(info.dtype), static_cast<int16_t>(info.ndim), name);
+  return function_.reg(ValueKind::tensor, ir::dlpack_type(info.dtype), static_cast<int16_t>(info.ndim), name);
 }
 
 Result<Registers> FunctionLowering::make_registers(const StructInfo& info, const std::string& name) {
@@ -251,7 +251,7 @@ uint32_t FunctionLowering::constant_register(const Constant& constant) {
   const uint32_t index = parts_.constant(constant.data);
   const auto [it, is_new] = constants_.try_emplace(index, 0);
   if (!is_new) return it->second;
-  it->second = function_.reg(ValueKind::tensor, dlpack_type(constant.data->dtype),
+  it->second = function_.reg(ValueKind::tensor, ir::dlpack_type(constant.data->dtype),
                              static_cast<int16_t>(constant.data->shape.size()));
   function_.emit(Opcode::load_constant, {it->second, index});
   lasting_.insert(it->second);

@@ -1,5 +1,5 @@
 // Calls of functions, branches and loops as instructions.
-#include "lower/program/dlpack_type.h"
+#include "ir/dlpack_type.h"
 #include "lower/program/function_lowering.h"
 #include "support/mutation.h"
 
@@ -109,13 +109,13 @@ support::Status FunctionLowering::loop(const VarBinding& bound, const Loop& loop
   emit(Opcode::branch, {more, body, done});
   function_.bind(body);
   // New tensors each turn: the body may keep them.
-  const uint32_t turn_tensor = function_.reg(ValueKind::tensor, dlpack_type(ir::DType::int64()), 0);
-  const uint32_t condition = function_.reg(ValueKind::tensor, dlpack_type(ir::DType::boolean()), 0);
+  const uint32_t turn_tensor = function_.reg(ValueKind::tensor, ir::dlpack_type(ir::DType::int64()), 0);
+  const uint32_t condition = function_.reg(ValueKind::tensor, ir::dlpack_type(ir::DType::boolean()), 0);
   emit(Opcode::alloc_tensor, {turn_tensor, abi::absent, 0});
   emit(Opcode::store_scalar, {turn_tensor, immediate(0), turn});
   emit(Opcode::alloc_tensor, {condition, abi::absent, 0});
   emit(Opcode::store_scalar, {condition, immediate(0), goes_on});
-  const uint32_t next_condition = function_.reg(ValueKind::tensor, dlpack_type(ir::DType::boolean()), 0);
+  const uint32_t next_condition = function_.reg(ValueKind::tensor, ir::dlpack_type(ir::DType::boolean()), 0);
   Registers args{turn_tensor, condition}, results{next_condition};
   args.insert(args.end(), carried.begin(), carried.end());
   args.insert(args.end(), captured.begin(), captured.end());

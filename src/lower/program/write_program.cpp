@@ -1,7 +1,7 @@
 #include "lower/program/write_program.h"
 
 #include "lower/codes.h"
-#include "lower/program/dlpack_type.h"
+#include "ir/dlpack_type.h"
 #include "lower/program/program_parts.h"
 #include "relax/control.h"
 
@@ -83,7 +83,7 @@ uint32_t ProgramParts::constant(const ir::TensorData& data) {
   result.weights.push_back({data, offset});
   result.weight_bytes = offset + data->byte_size();
   return it->second = writer.constant({.name = "constant_" + std::to_string(constants.size() - 1),
-                                       .dtype = dlpack_type(data->dtype),
+                                       .dtype = ir::dlpack_type(data->dtype),
                                        .shape = data->shape,
                                        .offset = static_cast<uint64_t>(offset),
                                        .bytes = static_cast<uint64_t>(data->byte_size())});

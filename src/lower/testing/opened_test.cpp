@@ -1,6 +1,6 @@
 #include "lower/testing/opened.h"
 
-#include "lower/program/dlpack_type.h"
+#include "ir/dlpack_type.h"
 #include "relax/infer.h"
 #include "runtime/core/program_fixture.h"
 #include "tir/interpret/interpret.h"
@@ -73,7 +73,7 @@ std::vector<ir::TensorData> Opened::run(const std::vector<ir::TensorData>& input
     tensors.push_back({const_cast<char*>(input->bytes),
                        {kDLCPU, 0},
                        static_cast<int32_t>(input->shape.size()),
-                       dlpack_type(input->dtype),
+                       ir::dlpack_type(input->dtype),
                        const_cast<int64_t*>(input->shape.data()),
                        nullptr,
                        0});

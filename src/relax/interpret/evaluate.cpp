@@ -339,7 +339,7 @@ class Evaluation {
       const auto& info = *output.as<TensorStructInfo>();
       buffers.push_back(tir::TensorBuffer::uninitialised(info.dtype, TRY(extents(*info.shape))));
     }
-    TRY(tir::interpret(function, buffers, scalars, {.seed = 0, .max_steps = options_.max_steps}));
+    TRY(tir::interpret(function, buffers, scalars, {.seed = 0, .max_steps = options_.max_steps, .module = &module_}));
     std::vector<GraphValue> results;
     for (size_t k = inputs.size(); k < buffers.size(); ++k) {
       for (int64_t i = 0; i < buffers[k].elements(); ++i)

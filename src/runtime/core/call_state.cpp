@@ -107,6 +107,18 @@ void profile_end(void* call_state) {
   if (profiler.is_enabled) profiler.end_span();
 }
 
+int32_t call_registered(void* call_state, const char* name, const LathePassed* arguments, int32_t count,
+                        LathePassed* result) {
+  const CallState& state = state_of(call_state);
+  char message[256];
+  const char* error = message;
+  if (state.registered == nullptr)
+    std::snprintf(message, sizeof(message), "'%s' is a function of the process that compiled this, and not here", name);
+  else if (state.registered(state.owner, name, arguments, count, result, &error) == 0)
+    return 0;
+  return raise_error(call_state, LATHE_KERNEL_FAILED, error, nullptr);
+}
+
 }  // namespace
 
 void CallState::begin_run() {
@@ -138,6 +150,7 @@ const LatheServices services = {
     .find_runtime_kernel = find_runtime_kernel,
     .profile_begin = profile_begin,
     .profile_end = profile_end,
+    .call_registered = call_registered,
 };
 
 }  // namespace lathe::runtime

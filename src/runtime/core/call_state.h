@@ -19,6 +19,10 @@ struct CallState {
   Profiler* profiler;
   int32_t threads;
   FloatControl float_control;
+  // Functions that the owner of this run has registered; null: none.
+  int32_t (*registered)(void* owner, const char* name, const LathePassed* arguments, int32_t count, LathePassed* result,
+                        const char** error);
+  void* owner;
 
   std::atomic<uint32_t> error_claimed;  // 1 from the first raise_error of the run on
   std::atomic<int32_t> error_code;      // set when the texts are there

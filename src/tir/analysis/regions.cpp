@@ -141,6 +141,7 @@ class RegionCollection {
   // Only what is touched whenever the statement runs: not what a condition or a predicate may keep away, and of nested
   // blocks what their bodies touch, whatever they declare.
   bool certain = false;
+  bool addresses_touch = true;
 
   void collect(const NodeRef& node) {
     if (!node) return;
@@ -160,6 +161,10 @@ class RegionCollection {
     if (const auto* realize = node.as<BlockRealize>()) return certain ? inside(*realize) : nested(*realize);
     if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::prefetch) return;  // touches nothing
     if (certain && is_choice(node)) return;
+    if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::address_of && !addresses_touch) return;
+    if (const auto* call = node.as<Call>();
+        call && (call->op == &intrinsic::call_function || call->op == &intrinsic::call_packed) && addresses_touch)
+      passed(*call);
     if (const auto* load = node.as<BufferLoad>()) {
       node->node_class().for_each_child(*node, [&](const NodeRef& c) {
         if (!c.is<BufferNode>()) collect(c);
@@ -278,6 +283,20 @@ class RegionCollection {
     declared(writes, realize.block->writes);
   }
 
+  // What is done with memory that a function is given is not known: all of it may be read and written.
+  void passed(const Call& call) {
+    pre_order(NodeRef(&call), [&](const NodeRef& n) {
+      const auto* address = n.as<Call>();
+      const auto* element =
+          address && address->op == &intrinsic::address_of ? address->args[0].as<BufferLoad>() : nullptr;
+      if (!element) return true;
+      const std::vector<std::optional<Interval>> whole(element->buffer->shape.size());
+      reads.push_back({element->buffer, whole});
+      writes.push_back({element->buffer, whole});
+      return false;
+    });
+  }
+
   static bool loads(const Expr& index) {
     bool found = false;
     pre_order(index, [&](const NodeRef& n) {
@@ -349,15 +368,18 @@ bool has_instances(const Block& block) {
 Regions certain_regions(const Block& block) {
   RegionCollection collection;
   collection.certain = true;
+  collection.addresses_touch = false;
   collection.collect(block.body);
   return {collection.regions(collection.reads), collection.regions(collection.writes)};
 }
 
-Regions infer_regions(const Block& block) {
+Regions infer_regions(const Block& block, bool addresses_touch) {
   RegionCollection collection;
+  collection.addresses_touch = addresses_touch;
   collection.collect(block.body);
   if (block.init) {
     RegionCollection init;
+    init.addresses_touch = addresses_touch;
     init.collect(block.init);
     for (const auto& written : init.writes)
       std::erase_if(collection.reads, [&](const auto& read) { return read.buffer == written.buffer; });

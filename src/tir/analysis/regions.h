@@ -24,8 +24,10 @@ inline constexpr const char* explicit_write_region_key = "explicit_write_region"
 Regions access_regions(const Stmt& s);
 
 // What an instance of a block reads and writes, for its declaration. As in the vocabulary of TensorIR, what a
-// reduction's update reads of the element that its init writes is not a read.
-Regions infer_regions(const Block& block);
+// reduction's update reads of the element that its init writes is not a read. An address that is taken counts as a read
+// of its element, and where a function is given it as all of the buffer; without `addresses_touch` it counts for
+// nothing, for what the user says of it is believed.
+Regions infer_regions(const Block& block, bool addresses_touch = true);
 
 // What the body of a block touches in each instance, whatever its inner blocks declare: accesses under conditions and
 // predicates, through views, and of blocks that are believed are left out.

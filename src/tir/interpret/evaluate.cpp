@@ -32,11 +32,11 @@ Memory* Machine::adopt(std::unique_ptr<Memory> memory) {
   return owned_.back().get();
 }
 
-Memory& Machine::memory_of(const Buffer& buffer) {
+const Machine::Pointer& Machine::memory_of(const Buffer& buffer) {
   const auto it = memories_.find(buffer->data.get());
   if (it == memories_.end())
     fail(codes::undefined_variable, fmt::format("buffer '{}' has no memory here", buffer->name));
-  return *it->second;
+  return it->second;
 }
 
 Machine::Places Machine::locate(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate,
@@ -78,7 +78,8 @@ Machine::Places Machine::locate(const Buffer& buffer, const std::vector<Expr>& i
   const int64_t origin = buffer->elem_offset ? evaluate_int(buffer->elem_offset) : 0;
   const int64_t bits = buffer->dtype.storage_bits() * buffer->dtype.lanes;
 
-  Places places{&memory_of(buffer), {}};
+  const Pointer base = memory_of(buffer);
+  Places places{base.memory, {}};
   for (int k = 0; k < lanes; ++k) {
     if (!active(k)) {
       places.at.push_back(-1);
@@ -93,10 +94,10 @@ Machine::Places Machine::locate(const Buffer& buffer, const std::vector<Expr>& i
       inside = inside && i >= 0 && i < shape[d];
       element += i * strides[d];
     }
-    if (!inside || element < 0 || (element + 1) * bits > places.memory->size * 8)
+    if (!inside || element < 0 || base.bit + (element + 1) * bits > places.memory->size * 8)
       fail(codes::out_of_bounds, fmt::format("{} of '{}' at {} is outside its shape {}", what, buffer->name,
                                              numbers(position), numbers(shape)));
-    places.at.push_back(element * bits);
+    places.at.push_back(base.bit + element * bits);
   }
   return places;
 }
@@ -169,6 +170,7 @@ Value Machine::call(const Call& call) {
       call.op == &intrinsic::vector_reduce_min)
     return lanes_reduced(call);
   if (call.op == &intrinsic::undef) return Value(call.dtype);
+  if (call.op == &intrinsic::call_packed) return call_registered(call);
   if (!is_elementwise(*call.op))
     fail(codes::not_interpretable, fmt::format("'{}' has no meaning inside an expression", call.op->name));
   std::vector<Value> args;

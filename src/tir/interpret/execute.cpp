@@ -155,6 +155,11 @@ void Machine::effect(const Call& call) {
     return;
   }
   if (call.op == &intrinsic::prefetch || call.op == &intrinsic::tvm_storage_sync) return;
+  if (call.op == &intrinsic::call_function) return call_function(call);
+  if (call.op == &intrinsic::call_packed) {
+    call_registered(call);
+    return;
+  }
   if (call.op->effect == Effect::pure) {
     evaluate(Expr(&call));
     return;

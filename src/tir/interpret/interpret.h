@@ -3,6 +3,7 @@
 // floats are computed in their own dtype, parallel loops run in a shuffled order so that illegal parallelism shows.
 #pragma once
 
+#include "ir/function.h"
 #include "ir/visit.h"
 #include "support/result.h"
 #include "tir/intrinsics/context.h"
@@ -38,6 +39,8 @@ struct InterpretOptions {
   int64_t max_steps = 50'000'000;  // statements and loads; past it: "tir-step-budget"
   // Where tensorized blocks find their descriptions, which are run instead of their bodies.
   const Context* context = nullptr;
+  // Where functions that are called are found.
+  const IRModule* module = nullptr;
 };
 
 // Runs `function`: `args` are its handle parameters in order (updated in place), `scalars` its scalar parameters in

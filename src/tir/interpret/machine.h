@@ -17,13 +17,18 @@ class Machine {
 
   void bind(const Var& var, Value value) { values_[var.get()] = std::move(value); }
   const Value* value_of(const Var& var) const;
-  void bind_memory(const Var& var, Memory* memory) { memories_[var.get()] = memory; }
+  void bind_memory(const Var& var, Memory* memory, int64_t bit = 0) { memories_[var.get()] = {memory, bit}; }
   Memory* adopt(std::unique_ptr<Memory> memory);
 
  private:
   [[noreturn]] void fail(support::Code code, std::string message) const;
   void step();
-  Memory& memory_of(const Buffer& buffer);
+  // Where an address points: a bit of a memory.
+  struct Pointer {
+    Memory* memory = nullptr;
+    int64_t bit = 0;
+  };
+  const Pointer& memory_of(const Buffer& buffer);
 
   // Where the elements of one access lie: bit offsets, one a lane of the index.
   struct Places {
@@ -46,12 +51,21 @@ class Machine {
   void alias(const MatchBufferRegion& match);
   void described(const Block& block, const std::string& intrin);
   void effect(const Call& call);
+  // calls.cpp
+  void call_function(const Call& call);
+  void pass(const std::string& name, const Buffer& wanted, const Expr& given);
+  // registered.cpp
+  Value call_registered(const Call& call);
+  struct Lent;
+  void lend(const Call& array, Lent& lent);
+  void take_back(const Lent& lent);
 
   const InterpretOptions& options_;
   std::mt19937_64 random_;
   int64_t steps_ = 0;
   std::unordered_map<const VarNode*, Value> values_;
-  std::unordered_map<const VarNode*, Memory*> memories_;
+  std::unordered_map<const VarNode*, Pointer> memories_;
+  std::vector<std::string> called_;  // the functions that run, outermost first
   std::vector<std::unique_ptr<Memory>> owned_;
   // Inside a block: buffers that name a region of another, with the region's corner.
   struct Alias {

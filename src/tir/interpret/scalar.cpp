@@ -138,26 +138,33 @@ struct RealFunction {
   double (*compute)(double);
 };
 double to_nearest_even(double x) { return std::nearbyint(x); }
+double power_of_ten(double x) { return std::pow(10.0, x); }
 double logistic(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 double same(double x) { return x; }
 const RealFunction real_functions[] = {
-    {&intrinsic::abs, std::fabs},    {&intrinsic::acos, std::acos},   {&intrinsic::acosh, std::acosh},
-    {&intrinsic::asin, std::asin},   {&intrinsic::asinh, std::asinh}, {&intrinsic::atan, std::atan},
-    {&intrinsic::atanh, std::atanh}, {&intrinsic::ceil, std::ceil},   {&intrinsic::cos, std::cos},
-    {&intrinsic::cosh, std::cosh},   {&intrinsic::erf, std::erf},     {&intrinsic::exp, std::exp},
-    {&intrinsic::exp2, std::exp2},   {&intrinsic::expm1, std::expm1}, {&intrinsic::floor, std::floor},
-    {&intrinsic::log, std::log},     {&intrinsic::log10, std::log10}, {&intrinsic::log1p, std::log1p},
-    {&intrinsic::log2, std::log2},   {&intrinsic::round, std::round}, {&intrinsic::nearbyint, to_nearest_even},
-    {&intrinsic::sigmoid, logistic}, {&intrinsic::sin, std::sin},     {&intrinsic::sinh, std::sinh},
-    {&intrinsic::sqrt, std::sqrt},   {&intrinsic::tan, std::tan},     {&intrinsic::tanh, std::tanh},
+    {&intrinsic::abs, std::fabs},    {&intrinsic::acos, std::acos},
+    {&intrinsic::acosh, std::acosh}, {&intrinsic::asin, std::asin},
+    {&intrinsic::asinh, std::asinh}, {&intrinsic::atan, std::atan},
+    {&intrinsic::atanh, std::atanh}, {&intrinsic::ceil, std::ceil},
+    {&intrinsic::cos, std::cos},     {&intrinsic::cosh, std::cosh},
+    {&intrinsic::erf, std::erf},     {&intrinsic::exp, std::exp},
+    {&intrinsic::exp2, std::exp2},   {&intrinsic::exp10, power_of_ten},
+    {&intrinsic::expm1, std::expm1}, {&intrinsic::floor, std::floor},
+    {&intrinsic::log, std::log},     {&intrinsic::log10, std::log10},
+    {&intrinsic::log1p, std::log1p}, {&intrinsic::log2, std::log2},
+    {&intrinsic::round, std::round}, {&intrinsic::nearbyint, to_nearest_even},
+    {&intrinsic::sigmoid, logistic}, {&intrinsic::sin, std::sin},
+    {&intrinsic::sinh, std::sinh},   {&intrinsic::sqrt, std::sqrt},
+    {&intrinsic::tan, std::tan},     {&intrinsic::tanh, std::tanh},
     {&intrinsic::trunc, std::trunc}, {&intrinsic::likely, same},
 };
 
 const Intrinsic* const other_elementwise[] = {
     &intrinsic::atan2,       &intrinsic::copysign,    &intrinsic::fma,         &intrinsic::isfinite,
     &intrinsic::isinf,       &intrinsic::isnan,       &intrinsic::pow,         &intrinsic::rsqrt,
-    &intrinsic::bitwise_and, &intrinsic::bitwise_or,  &intrinsic::bitwise_xor, &intrinsic::bitwise_not,
-    &intrinsic::shift_left,  &intrinsic::shift_right, &intrinsic::popcount,    &intrinsic::clz,
+    &intrinsic::hypot,       &intrinsic::ldexp,       &intrinsic::nextafter,   &intrinsic::bitwise_and,
+    &intrinsic::bitwise_or,  &intrinsic::bitwise_xor, &intrinsic::bitwise_not, &intrinsic::shift_left,
+    &intrinsic::shift_right, &intrinsic::popcount,    &intrinsic::clz,
 };
 
 double through_float(DType dtype, double value) {
@@ -165,9 +172,26 @@ double through_float(DType dtype, double value) {
                                                    : rounded(dtype, static_cast<double>(static_cast<float>(value)));
 }
 
+// The value next to x on the side of y: one step of the bit patterns, which are in the order of the magnitudes.
+double next_after(DType t, double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
+  if (x == y) return y;
+  if (t.is_ieee_float() && t.bits == 64) return std::nextafter(x, y);
+  const uint64_t sign = uint64_t{1} << (t.bits - 1);
+  if (x == 0) return decode_float(t, (y < 0 ? sign : 0) | 1);
+  const bool away = (y > x) == (x > 0);
+  const uint64_t bits = encode_float(t, x) + (away ? 1 : uint64_t(-1));
+  // Two formats have a NaN in the place of -0.
+  const bool one_zero = t.code == TypeCode::float8_e4m3fnuz || t.code == TypeCode::float8_e5m2fnuz;
+  return one_zero && bits == sign ? 0.0 : decode_float(t, bits);
+}
+
 Scalar float_intrinsic(const Intrinsic& op, DType t, std::span<const Scalar> args) {
   const double x = args[0].f;
   if (&op == &intrinsic::atan2) return {0, through_float(t, std::atan2(x, args[1].f))};
+  if (&op == &intrinsic::hypot) return {0, through_float(t, std::hypot(x, args[1].f))};
+  if (&op == &intrinsic::ldexp) return {0, rounded(t, std::ldexp(x, static_cast<int>(args[1].i)))};
+  if (&op == &intrinsic::nextafter) return {0, next_after(t, x, args[1].f)};
   if (&op == &intrinsic::copysign) return {0, std::copysign(x, args[1].f)};
   if (&op == &intrinsic::pow) return {0, through_float(t, std::pow(x, args[1].f))};
   if (&op == &intrinsic::fma) {

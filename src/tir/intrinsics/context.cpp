@@ -117,4 +117,36 @@ std::vector<std::string> Context::names() const {
   return {all.begin(), all.end()};
 }
 
+void Context::set_function(const std::string& name, RegisteredFunction function) {
+  const std::lock_guard lock(mutex_);
+  functions_[name] = std::move(function);
+}
+
+bool Context::remove_function(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  return functions_.erase(name) > 0;
+}
+
+RegisteredFunction Context::find_function(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = functions_.find(name);
+  return it == functions_.end() ? RegisteredFunction() : it->second;
+}
+
+std::vector<std::string> Context::function_names() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, function] : functions_) names.push_back(name);
+  return names;
+}
+
+void call_registered(const Context* context, const std::string& name, std::span<const LathePassed> arguments,
+                     LathePassed& result) {
+  const RegisteredFunction function = context ? context->find_function(name) : RegisteredFunction();
+  if (!function)
+    throw support::DiagnosticError(
+        support::Diagnostic{.code = codes::wrong_call, .message = "there is no registered function '" + name + "'"});
+  function(arguments, result);
+}
+
 }  // namespace lathe::tir

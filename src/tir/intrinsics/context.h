@@ -1,8 +1,10 @@
-// Context: what users register, passed explicitly to whoever needs it. Tensor intrinsics so far.
+// Context: what users register, passed explicitly to whoever needs it: tensor intrinsics, and functions that programs
+// call by name.
 #pragma once
 
 #include <mutex>
 
+#include "abi/services.h"
 #include "support/result.h"
 #include "tir/stmt.h"
 
@@ -27,6 +29,11 @@ const Stmt& intrin_body(const PrimFunc& function);
 // implementation writes what the description does not.
 support::Status check_tensor_intrin(const std::string& name, const TensorIntrin& intrin);
 
+// A function of the user's, called by T.call_packed while a program runs, on the thread that comes to the call. The
+// result has the kind that is wanted: a function without one leaves it. What it throws goes through the program to
+// whoever runs it.
+using RegisteredFunction = std::function<void(std::span<const LathePassed>, LathePassed& result)>;
+
 // Knows the intrinsics of the library (tir/intrinsics/library.h) from the start. Safe to use from several threads.
 class Context {
  public:
@@ -35,9 +42,19 @@ class Context {
   std::optional<TensorIntrin> find(const std::string& name) const;
   std::vector<std::string> names() const;  // in alphabetical order
 
+  void set_function(const std::string& name, RegisteredFunction function);  // in the place of one of that name
+  bool remove_function(const std::string& name);
+  RegisteredFunction find_function(const std::string& name) const;  // empty: there is none
+  std::vector<std::string> function_names() const;
+
  private:
   mutable std::mutex mutex_;
   std::map<std::string, TensorIntrin> intrins_;
+  std::map<std::string, RegisteredFunction> functions_;
 };
+
+// Calls the function of that name. Diagnostic: tir-wrong-call where there is none.
+void call_registered(const Context* context, const std::string& name, std::span<const LathePassed> arguments,
+                     LathePassed& result);
 
 }  // namespace lathe::tir

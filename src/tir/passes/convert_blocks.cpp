@@ -1,4 +1,5 @@
 #include "support/mutation.h"
+#include "tir/analysis/calls.h"
 #include "tir/codes.h"
 #include "tir/passes/passes.h"
 #include "tir/rewrite.h"
@@ -33,6 +34,7 @@ class RegionAliases : public TirRewriter {
     return with(*store, [&](BufferStore& copy) { redirect(match, copy.buffer, copy.indices); });
   }
   Expr visit_expr(Expr e) override {
+    if (const auto* call = e.as<Call>(); call && call->op == &intrinsic::tvm_stack_make_array) e = lent(*call);
     Expr rewritten = children(std::move(e));
     const auto* load = rewritten.as<BufferLoad>();
     const MatchBufferRegion match = load ? find(load->buffer) : MatchBufferRegion();
@@ -41,6 +43,21 @@ class RegionAliases : public TirRewriter {
   }
 
  private:
+  // A tensor over a view: its rows lie as those of the source.
+  Expr lent(const Call& array) const {
+    const auto parts = passed_array(array);
+    const MatchBufferRegion match = parts ? find(parts->element->buffer) : MatchBufferRegion();
+    if (!match || !parts->strides.empty()) return Expr(&array);
+    const Buffer& source = match->source->buffer;
+    std::vector<Expr> strides;
+    Expr stride = int64(1);
+    for (size_t d = source->shape.size(); d-- > 0; stride = stride * cast(DType::int64(), source->shape[d]))
+      strides.insert(strides.begin(), source->strides.empty() ? stride : source->strides[d]);
+    strides.erase(strides.begin(), strides.end() - static_cast<ptrdiff_t>(parts->shape.size()));
+    return with(array, [&](Call& copy) {
+      copy.args[2] = call(DType::handle(), intrinsic::tvm_stack_make_shape, std::move(strides));
+    });
+  }
   MatchBufferRegion find(const Buffer& buffer) const {
     const auto it = matches_.find(buffer.get());
     return it == matches_.end() ? MatchBufferRegion() : it->second;

@@ -49,7 +49,8 @@ class NarrowArithmetic : public TirRewriter {
   static Expr widened_call(const Call& n, const Expr& e) {
     const Intrinsic* const moves[] = {&intrinsic::if_then_else, &intrinsic::reinterpret,
                                       &intrinsic::undef,        &intrinsic::likely,
-                                      &intrinsic::address_of,   &intrinsic::call_llvm_pure_intrin};
+                                      &intrinsic::address_of,   &intrinsic::call_llvm_pure_intrin,
+                                      &intrinsic::nextafter,    &intrinsic::tvm_stack_make_array};
     if (n.op->effect != Effect::pure || std::find(std::begin(moves), std::end(moves), n.op) != std::end(moves))
       return e;
     bool any = is_narrow(n.dtype);

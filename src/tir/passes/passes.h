@@ -9,6 +9,9 @@ namespace lathe::tir {
 
 using support::Result;
 
+// A call of a function of the module becomes that function's statements, over the memory that the call gives it: a
+// kernel calls nobody.
+Result<IRModule> inline_calls(IRModule module, const PassContext& context);
 // Moves each intermediate buffer to the innermost loop that holds all its uses and needs nothing from other
 // iterations, and shrinks it to the part used there.
 Result<IRModule> compact_buffers(IRModule module, const PassContext& context);

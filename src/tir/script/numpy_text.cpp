@@ -70,6 +70,9 @@ std::string_view numpy_name(const Intrinsic& op) {
 // Of two arguments: a function of NumPy's.
 std::string_view numpy_pair(const Intrinsic& op) {
   static const std::unordered_map<const Intrinsic*, std::string_view> rows = {{&intrinsic::atan2, "arctan2"},
+                                                                              {&intrinsic::hypot, "hypot"},
+                                                                              {&intrinsic::ldexp, "ldexp"},
+                                                                              {&intrinsic::nextafter, "nextafter"},
                                                                               {&intrinsic::copysign, "copysign"},
                                                                               {&intrinsic::pow, "power"},
                                                                               {&intrinsic::bitwise_and, "bitwise_and"},
@@ -339,6 +342,7 @@ class NumpyPrinter {
     if (n.op == &intrinsic::likely) return expr(n.args[0]);
     if (n.op == &intrinsic::if_then_else) return choose(n.args[0], n.args[1], n.args[2]);
     if (n.op == &intrinsic::bitwise_not) return {"~" + expr(n.args[0]).within(Precedence::unary), Precedence::unary};
+    if (n.op == &intrinsic::exp10) return script::call("np.power", std::vector{constant(10), expr(n.args[0]).text});
     if (n.op == &intrinsic::round) return function("round_away", n.args);
     if (n.op == &intrinsic::rsqrt)
       return {constant(1) + " / np.sqrt(" + expr(n.args[0]).text + ")", Precedence::product};

@@ -71,17 +71,18 @@ std::vector<int64_t> lowered_scalars(const Function& original, const std::map<st
 }
 
 std::string difference(const Function& before, const Function& after, uint64_t seed,
-                       const std::map<std::string, int64_t>& symbols, const Context* context, double tolerance) {
+                       const std::map<std::string, int64_t>& symbols, const Context* context, double tolerance,
+                       const IRModule* module) {
   std::vector<TensorBuffer> expected = random_arguments(before, seed, symbols), actual = expected;
   std::vector<int64_t> scalars = lowered_scalars(before, symbols);
   const size_t own = scalars.size() - shape_scalars(before).size();
   const std::vector<int64_t> original(scalars.begin(), scalars.begin() + static_cast<ptrdiff_t>(own));
   const size_t wanted = after->params.size() - after->buffer_map.size();
-  const auto first = interpret(before, expected, original, {.seed = seed, .context = context});
+  const auto first = interpret(before, expected, original, {.seed = seed, .context = context, .module = module});
   if (!first.ok()) return "invalid: " + support::render(first.diagnostics());
   // An order of parallel iterations that differs from the first run's.
-  const auto second =
-      interpret(after, actual, wanted == scalars.size() ? scalars : original, {.seed = seed + 1, .context = context});
+  const auto second = interpret(after, actual, wanted == scalars.size() ? scalars : original,
+                                {.seed = seed + 1, .context = context, .module = module});
   if (!second.ok()) return "after: " + support::render(second.diagnostics());
   for (size_t k = 0; k < expected.size(); ++k)
     for (int64_t i = 0; i < expected[k].elements(); ++i) {

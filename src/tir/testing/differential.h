@@ -16,9 +16,10 @@ std::vector<int64_t> lowered_scalars(const Function& original, const std::map<st
 
 // Runs both on the same arguments. Empty when both succeed and every byte and every initialised bit agrees, else what
 // differs. When the first already fails, that is its diagnostic (prefixed "invalid: "). Tensorized blocks find their
-// descriptions in `context`. With a tolerance, floats may differ by so much of the larger one, or of one.
+// descriptions in `context`, calls their functions in `module`. With a tolerance, floats may differ by so much of the
+// larger one, or of one.
 std::string difference(const Function& before, const Function& after, uint64_t seed,
                        const std::map<std::string, int64_t>& symbols = {}, const Context* context = nullptr,
-                       double tolerance = 0);
+                       double tolerance = 0, const IRModule* module = nullptr);
 
 }  // namespace lathe::tir::testing

@@ -40,7 +40,9 @@ inline void expect_text(PassFunction pass, const char* test) {
   const auto compared = [&](IRModule module, const PassContext& context) {
     Result<IRModule> after = pass(module, context);
     for (const auto& [name, function] : after.ok() ? module : IRModule())
-      EXPECT_EQ(difference(ir::cast<PrimFunc>(function), after->find_as<PrimFunc>(name), 3, {{"n", 5}, {"m", 3}}), "");
+      EXPECT_EQ(difference(ir::cast<PrimFunc>(function), after->find_as<PrimFunc>(name), 3, {{"n", 5}, {"m", 3}},
+                           nullptr, 0, &module),
+                "");
     return after;
   };
   const std::string unexpected = script::testing::check_cases(compared, {}, test, dialects);

@@ -80,6 +80,7 @@ Expr exp_single_inside(Terms& t, const Expr& x);
 // exp(high + low), |low| small against high; high within [-746, 710].
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low);
 Expr exp2_double(Terms& t, const Expr& x);
+Expr exp10_double(Terms& t, const Expr& x);
 Expr expm1_double(Terms& t, const Expr& x);
 Expr sigmoid_single(Terms& t, const Expr& x);
 Expr sigmoid_double(Terms& t, const Expr& x);
@@ -96,6 +97,11 @@ Expr log10_double(Terms& t, const Expr& x);
 Expr log1p_double(Terms& t, const Expr& x);
 Expr pow_single(Terms& t, const Expr& x, const Expr& y);
 Expr pow_double(Terms& t, const Expr& x, const Expr& y);
+
+Expr hypot_double(Terms& t, const Expr& x, const Expr& y);
+Expr ldexp_double(Terms& t, const Expr& x, const Expr& k);
+// In the bits of any floating type: one step.
+Expr next_after(Terms& t, const Expr& x, const Expr& y);
 
 Expr tanh_single(Terms& t, const Expr& x);
 Expr tanh_double(Terms& t, const Expr& x);

@@ -30,6 +30,7 @@ const Row unary_rows[] = {
     {&intrinsic::cos, nullptr, &bounded<&cos_double, 1024>, &bounded<&cos_double, 128>},
     {&intrinsic::tan, nullptr, &bounded<&tan_double, 1024>, &bounded<&tan_double, 128>},
     {&intrinsic::exp2, nullptr, &exp2_double},
+    {&intrinsic::exp10, nullptr, &exp10_double},
     {&intrinsic::expm1, nullptr, &expm1_double},
     {&intrinsic::log2, nullptr, &log2_double},
     {&intrinsic::log10, nullptr, &log10_double},
@@ -51,6 +52,7 @@ struct BinaryRow {
 const BinaryRow binary_rows[] = {
     {&intrinsic::pow, &pow_single, &pow_double},
     {&intrinsic::atan2, nullptr, &atan2_double},
+    {&intrinsic::hypot, nullptr, &hypot_double},
 };
 
 DType wide_of(DType t) { return DType::float_(64, t.lanes); }
@@ -89,10 +91,25 @@ Expr binary(const BinaryRow& row, const Expr& first, const Expr& second) {
   return terms.wrap(y);
 }
 
+Expr scaled_by_exponent(const Expr& first, const Expr& second) {
+  const DType t = first->dtype;
+  Terms terms;
+  const Expr y = ldexp_double(terms, terms(cast(wide_of(t), first)), terms(cast(DType::int_(64, t.lanes), second)));
+  return terms.wrap(cast(t, y));
+}
+
+Expr neighbour(const Expr& first, const Expr& second) {
+  Terms terms;
+  const Expr x = terms(first), y = terms(second);
+  return terms.wrap(next_after(terms, x, y));
+}
+
 }  // namespace
 
 Expr expand(const Call& call) {
   if (call.args.empty() || !call.args[0]->dtype.is_floating()) return nullptr;
+  if (call.op == &intrinsic::ldexp) return scaled_by_exponent(call.args[0], call.args[1]);
+  if (call.op == &intrinsic::nextafter) return neighbour(call.args[0], call.args[1]);
   for (const Row& row : unary_rows)
     if (row.op == call.op) return unary(row, call.args[0]);
   for (const BinaryRow& row : binary_rows)

@@ -92,6 +92,16 @@ Expr exp2_double(Terms& t, const Expr& x) {
   return scaled(t, expm1_reduced(scaled_rest) + number(x, 1.0), k);
 }
 
+// exp(x ln 10), the product kept in two parts.
+Expr exp10_double(Terms& t, const Expr& x) {
+  const Expr inside = t(at_most(t(at_least(x, -324.0)), 309.0));
+  const Expr high = t(inside * number(x, 2.3025850929940459));
+  const Expr low =
+      t(fma(inside, number(x, 2.3025850929940459), negated(high)) + inside * number(x, -2.1707562233822494e-16));
+  const Expr bounded = t(at_most(t(at_least(high, -746.0)), 710.0));
+  return exp_sum(t, bounded, t(select(eq(bounded, high), low, number(x, 0.0))));
+}
+
 // 2^k (exp(r) - 1) + (2^k - 1), with a factor 2 held back so that k = 1024 does not overflow.
 Expr expm1_double(Terms& t, const Expr& x) {
   const Expr inside = t(at_most(t(at_least(x, -50.0)), 710.0));

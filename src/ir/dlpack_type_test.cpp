@@ -1,11 +1,9 @@
-#include "lower/program/dlpack_type.h"
+#include "ir/dlpack_type.h"
 
 #include <gtest/gtest.h>
 
-namespace lathe::lower {
+namespace lathe::ir {
 namespace {
-
-using ir::DType;
 
 bool equal(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
 
@@ -53,4 +51,4 @@ TEST(dlpack_type, has_no_type_for_complex_numbers) {
 }
 
 }  // namespace
-}  // namespace lathe::lower
+}  // namespace lathe::ir

@@ -4,10 +4,10 @@
 #include "abi/dlpack.h"
 #include "ir/dtype.h"
 
-namespace lathe::lower {
+namespace lathe::ir {
 
-DLDataType dlpack_type(ir::DType dtype);
+DLDataType dlpack_type(DType dtype);
 // The other way; void for what Lathe has no type for.
-ir::DType dtype_of(DLDataType type);
+DType dtype_of(DLDataType type);
 
-}  // namespace lathe::lower
+}  // namespace lathe::ir
