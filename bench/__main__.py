@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import report
+from bench import language, report
 from bench.lines import all_lines, chosen_lines
 from bench.measure import QUICK, PeerFailed, Protocol, ask, measure, prepare
 from bench.peers import LATHE, PEERS
@@ -101,6 +101,9 @@ def run(options):
 
 
 def main(words):
+    if words[:1] == ["language"]:
+        language.main(words[1:])
+        return
     options = arguments_of(words)
     if options.list:
         for line in all_lines():
