@@ -1,6 +1,7 @@
 """docs/names.md is fresh: every name of the vocabulary has a test, or an error that says what to use instead."""
 
 from scripts import names
+from scripts.names import signatures
 
 
 def test_every_name_has_a_test_or_a_reason():
@@ -32,3 +33,24 @@ def test_what_is_wrong_with_a_name_is_found():
     found = list(names.problems([section]))
     assert found[0] == "T.exp is there, and vocabulary.txt says why it is not"
     assert found[1] == "T.nothing is not there, and vocabulary.txt does not say why"
+
+
+def test_signatures_are_as_documented():
+    assert list(signatures.problems()) == []
+
+
+def test_a_signature_that_differs_is_found():
+    split = "tir.Schedule.split(loop, factors, preserve_unit_iters=True, disable_predication=False)"
+    assert list(signatures.problems(split)) == []
+    for wrong, message in [
+        ("tir.Schedule.split(loop, parts)", "there is no parameter 'parts'"),
+        ("tir.Schedule.split(factors, loop)", "'factors' is not parameter 0 by position"),
+        ("tir.Schedule.split(loop, factors, preserve_unit_iters=False)", "'preserve_unit_iters' is True by default"),
+        ("tir.Schedule.split(loop)", "'factors' has to be given"),
+        ("tir.Schedule.split(*loop, factors)", "*loop is not taken"),
+    ]:
+        (found,) = signatures.problems(wrong)
+        assert message in found
+    assert list(signatures.problems(split + " - a reason")) == [
+        "tir.Schedule.split is as documented, and the file says why it is not"
+    ]

@@ -10,17 +10,17 @@ from .ir import ir_module
 source.NAMESPACES.update({id(tir): "tir", id(relax): "relax", id(ir): "ir"})
 
 
-def from_source(source_or_function, extra_vars=None, check_well_formed=True, *, filename="<string>"):
+def from_source(src_or_fn, extra_vars=None, check_well_formed=True, *, filename="<string>"):
     """The program of a text, or of a function or class: a PrimFunc for one function, an IRModule for a module.
 
     extra_vars: names that the text may refer to, besides T, I and R.
     """
-    if not isinstance(source_or_function, str):
-        text = inspect.getsource(source_or_function)
-        filename = inspect.getsourcefile(source_or_function) or filename
-        names = source.names_around(sys._getframe(1), [f for f in [source_or_function] if inspect.isfunction(f)])
+    if not isinstance(src_or_fn, str):
+        text = inspect.getsource(src_or_fn)
+        filename = inspect.getsourcefile(src_or_fn) or filename
+        names = source.names_around(sys._getframe(1), [f for f in [src_or_fn] if inspect.isfunction(f)])
     else:
-        text, names = source_or_function, {}
+        text, names = src_or_fn, {}
     module = source.parse(
         text, filename, {**names, **(extra_vars or {})}, indented=True, check_well_formed=check_well_formed
     )

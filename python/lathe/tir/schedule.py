@@ -183,13 +183,15 @@ class Schedule:
         self._random = (self._random * 6364136223846793005 + 1442695040888963407) % 2**63
         return self._random >> 1
 
-    def get(self, rand_var):
+    def get(self, rv_or_sref):
         """The loop, block or number that a handle stands for."""
-        if not isinstance(rand_var, _Handle):
-            raise TypeError(f"a handle of this schedule is expected, not {type(rand_var).__name__}")
-        return self._state.get(*self._plain(rand_var))
+        if not isinstance(rv_or_sref, _Handle):
+            raise TypeError(f"a handle of this schedule is expected, not {type(rv_or_sref).__name__}")
+        return self._state.get(*self._plain(rv_or_sref))
 
-    get_sref = get
+    def get_sref(self, rv_or_stmt):
+        """The same as `get`: a loop or block is its own place."""
+        return self.get(rv_or_stmt)
 
     def show(self, *args, **options):
         """Prints the program, and the trace that led to it."""
