@@ -87,7 +87,7 @@ std::vector<ir::TensorData> Opened::run(const std::vector<ir::TensorData>& input
   for (DLManagedTensor* one : made) {
     const runtime::testing::Managed owned(one);
     const DLTensor& t = owned->dl_tensor;
-    const ir::DType dtype = dtype_of(t.dtype);
+    const ir::DType dtype = ir::dtype_of(t.dtype);
     std::vector<int64_t> shape = runtime::testing::shape_of(t);
     int64_t count = 1;
     for (const int64_t extent : shape) count *= extent;
