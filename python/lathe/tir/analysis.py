@@ -115,6 +115,35 @@ def calculate_allocated_bytes(func_or_mod):
     return sizes
 
 
+def calculate_workspace_bytes(func, workspace_byte_alignment=1):
+    """The most bytes that a function's allocations take at one time, each rounded up to the alignment."""
+
+    def size(dtype, extents):
+        counts = [getattr(extent, "value", None) for extent in extents]
+        bytes_ = 0 if None in counts else math.prod(counts) * _bytes(dtype)
+        return -(-bytes_ // workspace_byte_alignment) * workspace_byte_alignment
+
+    def most(node):
+        own = 0
+        if isinstance(node, _stmt["Block"]):
+            own = sum(size(buffer.dtype, buffer.shape) for buffer in node.alloc_buffers)
+        elif isinstance(node, _stmt["Allocate"]):
+            own = size(node.dtype, node.extents)
+        elif isinstance(node, _stmt["DeclBuffer"]) and node.buffer.data not in given:
+            own = size(node.buffer.dtype, node.buffer.shape)
+        inside = [0]
+
+        def look(child):
+            inside.append(most(child))
+            return child
+
+        _lathe.map_children(node, look)
+        return own + max(inside)
+
+    given = {buffer.data for buffer in func.buffer_map.values()}
+    return most(func.body)
+
+
 def _bytes(dtype):
     digits = "".join(c for c in dtype.split("x")[0].partition("_")[0] if c.isdigit())
     lanes = int(dtype.rpartition("x")[2]) if "x" in dtype and dtype.rpartition("x")[2].isdigit() else 1
@@ -183,7 +212,7 @@ def _impurity(func):
 
 
 __all__ = [
-    "assert_pure_function", "calculate_allocated_bytes", "detect_buffer_access_lca", "estimate_tir_flops",
+    "assert_pure_function", "calculate_allocated_bytes", "calculate_workspace_bytes", "detect_buffer_access_lca", "estimate_tir_flops",
     "expr_deep_equal", "find_anchor_block", "get_block_access_region", "get_block_read_write_region",
     "is_pure_function", "undefined_vars", "verify_gpu_code", "verify_ssa", "verify_well_formed",
 ]  # fmt: skip

@@ -91,6 +91,22 @@ class IndexMap:
         """The smallest shape from 0 that holds what the map makes of a shape."""
         return list(self._image(shape)[1])
 
+    def map_tensor(self, arr_src):
+        """The elements of an array where the map puts them; what it meets nothing of is 0."""
+        import numpy as np
+
+        from ..runtime import NDArray
+
+        source = arr_src.numpy() if isinstance(arr_src, NDArray) else np.asarray(arr_src)
+        shape = [int(getattr(extent, "value", extent)) for extent in self.map_shape(list(source.shape))]
+        made = np.zeros(shape, source.dtype)
+        known = _lathe.Analyzer()
+        for place in np.ndindex(*source.shape):
+            pairs = [(v, as_expr(int(i), v.dtype)) for v, i in zip(self.initial_indices, place)]
+            target = tuple(known.simplify(_lathe.substitute(index, pairs)).value for index in self.final_indices)
+            made[target] = source[place]
+        return NDArray(made) if isinstance(arr_src, NDArray) else made
+
     def inverse(self, shape):
         """The map back, where the map meets every element of its result's shape once."""
         if self.inverse_index_map is not None:

@@ -1,7 +1,7 @@
 """Walking and changing programs."""
 
 from .. import _lathe
-from ..ir.node import BaseFunc
+from ..ir.node import NODE_CLASSES, BaseFunc
 from ..names import refuser
 
 
@@ -22,6 +22,31 @@ def pre_order_visit(stmt, fvisit):
 def substitute(node, vmap):
     """The program with variables replaced."""
     return _lathe.substitute(node, list(vmap.items()))
+
+
+def renew_defs(func):
+    """The function with a new variable in the place of each that it defines, so that both can stand side by side."""
+    defined = list(func.params) + [buffer.data for buffer in func.buffer_map.values()]
+    defined += [v for b in func.buffer_map.values() for part in (*b.shape, *b.strides) for v in _lathe.free_vars(part)]
+    stmt = {kind: made for (family, kind), made in NODE_CLASSES.items() if family in ("stmt", "expr")}
+
+    def visit(node):
+        if isinstance(node, stmt["For"]):
+            defined.append(node.loop_var)
+        elif isinstance(node, (stmt["LetStmt"], stmt["Let"])):
+            defined.append(node.var)
+        elif isinstance(node, (stmt["Allocate"], stmt["AllocateConst"])):
+            defined.append(node.buffer_var)
+        elif isinstance(node, stmt["DeclBuffer"]):
+            defined.append(node.buffer.data)
+        elif isinstance(node, stmt["Block"]):
+            defined.extend(axis.var for axis in node.iter_vars)
+            defined.extend(buffer.data for buffer in node.alloc_buffers)
+            defined.extend(match.buffer.data for match in node.match_buffers)
+
+    post_order_visit(func, visit)
+    unique = list(dict.fromkeys(defined))
+    return _lathe.substitute(func, [(v, stmt["Var"](v.name, v.dtype)) for v in unique])
 
 
 def ir_transform(stmt, preorder, postorder, only_enable=None):
