@@ -20,10 +20,10 @@ Arguments::Arguments(const ExprReader& reader, const syntax::Expr& call) : reade
       reader.fail(codes::wrong_arguments, *argument, "arguments are written out here, one by one");
     if (call.labels[i].empty()) {
       if (!keywords.empty()) reader.fail(codes::syntax, *argument, "an argument by position follows one by name");
-      positional.push_back(argument);
+      positional = call.items.subspan(1, i + 1);
     } else {
       if (named(call.labels[i]))
-        reader.fail(codes::wrong_arguments, *argument, "'" + call.labels[i] + "' is given twice");
+        reader.fail(codes::wrong_arguments, *argument, "'" + std::string(call.labels[i]) + "' is given twice");
       keywords.emplace_back(call.labels[i], argument);
     }
   }
@@ -108,7 +108,8 @@ Value ExprReader::attribute(const Syntax& e) {
 namespace {
 
 std::vector<const syntax::Expr*> index_items(const syntax::Expr& index) {
-  return index.kind == ExprKind::tuple ? index.items : std::vector<const syntax::Expr*>{&index};
+  if (index.kind == ExprKind::tuple) return {index.items.begin(), index.items.end()};
+  return {&index};
 }
 
 }  // namespace
@@ -263,10 +264,18 @@ Value ExprReader::call(const Syntax& e) {
 
 // What a function of the module is given: a buffer by the address of its first element.
 Expr ExprReader::passed(const Syntax& e) {
-  const Value v = value(e);
+  const Value v = address_or_value(e);
   if (const Buffer b = node_in<BufferNode>(v))
     return with_origin(ir::call(DType::handle(), intrinsic::address_of, {first_element(b)}), origin(e));
   return to_expr(v, e, DType::int32());
+}
+
+// A.data that a call outside of the program is given, as the address of A's first element: so it is known whose it is.
+Value ExprReader::address_or_value(const Syntax& e) {
+  if (e.kind == ExprKind::attribute && e.text == "data" && path_of(e).empty())
+    if (const Buffer b = node_in<BufferNode>(value(*e.items[0])))
+      return with_origin(ir::call(DType::handle(), intrinsic::address_of, {first_element(b)}), origin(e));
+  return value(e);
 }
 
 Value ExprReader::buffer_method(const Buffer& b, const std::string& name, const Arguments& arguments) {
@@ -428,7 +437,8 @@ Value ExprReader::intrinsic_call(const Intrinsic& op, const Arguments& arguments
   std::vector<Value> values;
   DType known = DType::void_();
   for (size_t i = first; i < arguments.count(); ++i) {
-    values.push_back(value(*arguments.positional[i]));
+    const Syntax& at = *arguments.positional[i];
+    values.push_back(op.arity < 0 ? address_or_value(at) : value(at));
     const Expr x = expr_in(values.back());
     const bool condition = op.name == "if_then_else" && i == 0;
     if (x && known.is_void() && !x.is<StringImm>() && !condition) known = x->dtype;
@@ -637,7 +647,7 @@ Value ExprReader::reducer(const Arguments& arguments) {
   std::vector<Var> sides[2];
   scope.push();
   for (size_t i = 0; i < lambda.labels.size(); ++i) {
-    const Var v = make<VarNode>(lambda.labels[i], identity[i % identity.size()]->dtype);
+    const Var v = make<VarNode>(std::string(lambda.labels[i]), identity[i % identity.size()]->dtype);
     sides[i / identity.size()].push_back(v);
     scope.define(v->name, v, lambda.begin, lambda.end);
   }

@@ -464,7 +464,7 @@ Value ExprReader::logical(const Syntax& e) {
 namespace {
 
 template <class T>
-bool compare_numbers(const std::string& op, T a, T b) {
+bool compare_numbers(std::string_view op, T a, T b) {
   return op == "<"    ? a < b
          : op == "<=" ? a <= b
          : op == ">"  ? a > b
@@ -473,7 +473,7 @@ bool compare_numbers(const std::string& op, T a, T b) {
                       : a != b;
 }
 
-Expr comparison(const std::string& op, Expr a, Expr b) {
+Expr comparison(std::string_view op, Expr a, Expr b) {
   if (op == "<") return make<LT>(a, b);
   if (op == "<=") return make<LE>(a, b);
   if (op == ">") return make<GT>(a, b);
@@ -489,7 +489,7 @@ Value ExprReader::compare(const Syntax& e) {
   for (const Syntax* item : e.items) values.push_back(value(*item));
   Value result;
   for (size_t i = 0; i + 1 < values.size(); ++i) {
-    const std::string& op = e.labels[i];
+    const std::string_view op = e.labels[i];
     if (op == "in" || op == "not in" || op == "is" || op == "is not") return host(e);
     const Value &a = values[i], &b = values[i + 1];
     Value one;

@@ -80,6 +80,7 @@ class ExprReader {
   ir::Value call(const Syntax& e);
   ir::Value tir_call(const std::string& name, const Syntax& e);
   ir::Expr passed(const Syntax& e);
+  ir::Value address_or_value(const Syntax& e);
   ir::Value intrinsic_call(const ir::Intrinsic& op, const Arguments& arguments);
   ir::Value typed_literal(ir::DType dtype, const Arguments& arguments);
   ir::Value buffer_method(const ir::Buffer& buffer, const std::string& name, const Arguments& arguments);
@@ -111,7 +112,7 @@ struct Arguments {
 
   const ExprReader& reader;
   const syntax::Expr& call;
-  std::vector<const syntax::Expr*> positional;
+  std::span<const syntax::Expr* const> positional;
   std::vector<std::pair<std::string, const syntax::Expr*>> keywords;
 };
 

@@ -3,19 +3,21 @@
 #include <algorithm>
 #include <array>
 
+#include "script/token.h"
+
 namespace lathe::script {
 namespace {
 
-constexpr std::array keywords = {
-    std::string_view("False"),   std::string_view("None"),     std::string_view("True"),     std::string_view("and"),
-    std::string_view("as"),      std::string_view("assert"),   std::string_view("async"),    std::string_view("await"),
-    std::string_view("break"),   std::string_view("class"),    std::string_view("continue"), std::string_view("def"),
-    std::string_view("del"),     std::string_view("elif"),     std::string_view("else"),     std::string_view("except"),
-    std::string_view("finally"), std::string_view("for"),      std::string_view("from"),     std::string_view("global"),
-    std::string_view("if"),      std::string_view("import"),   std::string_view("in"),       std::string_view("is"),
-    std::string_view("lambda"),  std::string_view("nonlocal"), std::string_view("not"),      std::string_view("or"),
-    std::string_view("pass"),    std::string_view("raise"),    std::string_view("return"),   std::string_view("try"),
-    std::string_view("while"),   std::string_view("with"),     std::string_view("yield")};
+constexpr std::array<uint64_t, 35> keywords = {
+    packed_word("as"),      packed_word("if"),       packed_word("in"),      packed_word("is"),
+    packed_word("or"),      packed_word("and"),      packed_word("def"),     packed_word("del"),
+    packed_word("for"),     packed_word("not"),      packed_word("try"),     packed_word("None"),
+    packed_word("True"),    packed_word("elif"),     packed_word("else"),    packed_word("from"),
+    packed_word("pass"),    packed_word("with"),     packed_word("False"),   packed_word("async"),
+    packed_word("await"),   packed_word("break"),    packed_word("class"),   packed_word("raise"),
+    packed_word("while"),   packed_word("yield"),    packed_word("assert"),  packed_word("except"),
+    packed_word("global"),  packed_word("import"),   packed_word("lambda"),  packed_word("return"),
+    packed_word("finally"), packed_word("continue"), packed_word("nonlocal")};
 
 // Names with a meaning of their own in scripts.
 constexpr std::array builtins = {std::string_view("range"), std::string_view("float"), std::string_view("cls")};
@@ -25,7 +27,26 @@ bool digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
-bool is_keyword(std::string_view name) { return std::binary_search(keywords.begin(), keywords.end(), name); }
+// Where a keyword stands, the next places after its own where others are.
+constexpr size_t keyword_slots = 128;
+constexpr size_t keyword_slot(uint64_t word) { return (word * 0x9e3779b97f4a7c15) >> 57; }
+constexpr std::array<uint64_t, keyword_slots> keyword_table = [] {
+  std::array<uint64_t, keyword_slots> table{};
+  for (const uint64_t word : keywords) {
+    size_t slot = keyword_slot(word);
+    while (table[slot] != 0) slot = (slot + 1) % keyword_slots;
+    table[slot] = word;
+  }
+  return table;
+}();
+
+bool is_keyword(std::string_view name) {
+  const uint64_t word = packed_word(name);
+  if (word == 0) return false;
+  for (size_t slot = keyword_slot(word); keyword_table[slot] != 0; slot = (slot + 1) % keyword_slots)
+    if (keyword_table[slot] == word) return true;
+  return false;
+}
 
 bool is_identifier(std::string_view name) {
   return !name.empty() && !is_keyword(name) && letter(name[0]) &&

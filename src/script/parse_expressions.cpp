@@ -1,4 +1,3 @@
-#include "script/names.h"
 #include "script/parse_syntax.h"
 
 namespace lathe::script::syntax {
@@ -24,7 +23,7 @@ std::string Parser::describe(const Token& token) {
     case TokenKind::formatted:
       return "a string";
     default:
-      return "'" + token.text + "'";
+      return "'" + std::string(token.text) + "'";
   }
 }
 
@@ -37,29 +36,23 @@ void Parser::unexpected(std::string_view wanted) {
        "expected " + std::string(wanted) + ", found " + describe(now()));
 }
 
-bool Parser::accept(std::string_view text) {
-  if (!is(text)) return false;
-  advance();
-  return true;
-}
-
-const Token& Parser::expect(std::string_view text, std::string_view where) {
-  if (!is(text)) unexpected("'" + std::string(text) + "' " + std::string(where));
+const Token& Parser::expect(Word word, std::string_view where) {
+  if (!is(word)) unexpected("'" + std::string(word.text) + "' " + std::string(where));
   return advance();
 }
 
 std::string Parser::expect_name(std::string_view what) {
-  if (now().kind != TokenKind::name || is_keyword(now().text)) unexpected(what);
-  return advance().text;
+  if (!is_plain(now())) unexpected(what);
+  return std::string(advance().text);
 }
 
-Expr& Parser::make(ExprKind kind, uint32_t begin, std::vector<const Expr*> items, std::string text) {
-  Expr& e = tree_.exprs.emplace_back();
+Expr& Parser::make(ExprKind kind, uint32_t begin, std::span<const Expr* const> items, std::string_view text) {
+  Expr& e = tree_.exprs.add();
   e.kind = kind;
   e.begin = begin;
   e.end = last_end();
-  e.items = std::move(items);
-  e.text = std::move(text);
+  e.items = tree_.items.keep(items);
+  e.text = text;
   return e;
 }
 
@@ -95,7 +88,7 @@ const Expr* Parser::lone_atom() {
   const bool ends = next.kind == TokenKind::newline || next.kind == TokenKind::end ||
                     (next.kind == TokenKind::symbol && next.text.size() == 1 &&
                      std::string_view(",)]:=").find(next.text[0]) != std::string_view::npos);
-  if (!ends || (t.kind == TokenKind::name && is_keyword(t.text))) return nullptr;
+  if (!ends || t.is_keyword) return nullptr;
   return atom();
 }
 
@@ -114,11 +107,11 @@ const Expr* Parser::expression() {
 
 const Expr* Parser::named_expression() {
   const uint32_t begin = now().begin;
-  if (now().kind == TokenKind::name && is(ahead(), ":=") && !is_keyword(now().text)) {
-    std::string target = advance().text;
+  if (is(ahead(), ":=") && is_plain(now())) {
+    const std::string_view target = advance().text;
     advance();
     const Expr* value = expression();
-    return &finish(make(ExprKind::named, begin, {value}, std::move(target)));
+    return &finish(make(ExprKind::named, begin, {value}, target));
   }
   return expression();
 }
@@ -135,14 +128,15 @@ const Expr* Parser::expression_list(bool slices) {
   const auto one = [&] { return slices ? slice_or_expression() : starred_or_named(); };
   const Expr* first = one();
   if (!is(",")) return first;
-  std::vector<const Expr*> items{first};
+  Items items(items_);
+  items.push_back(first);
   while (accept(",")) {
     if (is(")") || is("]") || is("}") || is("=") || is(":") || now().kind == TokenKind::newline ||
         now().kind == TokenKind::end)
       break;
     items.push_back(one());
   }
-  return &finish(make(ExprKind::tuple, begin, std::move(items)));
+  return &finish(make(ExprKind::tuple, begin, items.list()));
 }
 
 namespace {
@@ -152,7 +146,7 @@ constexpr int level_or = 0, level_and = 1, level_not = 2, level_comparison = 3, 
 
 int level_of(const Token& t) {
   if (t.kind != TokenKind::symbol) return -1;
-  const std::string& s = t.text;
+  const std::string_view s = t.text;
   switch (s[0]) {
     case '|':
       return s.size() == 1 ? 4 : -1;
@@ -182,12 +176,13 @@ int level_of(const Token& t) {
 const Expr* Parser::operators(int level) {
   const uint32_t begin = now().begin;
   if (level <= level_and) {
-    const char* word = level == level_or ? "or" : "and";
     const Expr* first = operators(level + 1);
-    if (!is(word)) return first;
-    std::vector<const Expr*> items{first};
-    while (accept(word)) items.push_back(operators(level + 1));
-    return &finish(make(ExprKind::logical, begin, std::move(items), word));
+    const auto joined = [&] { return level == level_or ? is("or") : is("and"); };
+    if (!joined()) return first;
+    Items items(items_);
+    items.push_back(first);
+    for (; joined(); items.push_back(operators(level + 1))) advance();
+    return &finish(make(ExprKind::logical, begin, items.list(), level == level_or ? "or" : "and"));
   }
   if (level == level_not) {
     if (!accept("not")) return operators(level_comparison);
@@ -201,9 +196,9 @@ const Expr* Parser::operators(int level) {
   while (true) {
     const int at = level_of(now());
     if (at < level) return left;
-    std::string symbol = advance().text;
+    const std::string_view symbol = advance().text;
     const Expr* right = at == level_last ? unary() : operators(at + 1);
-    left = &finish(make(ExprKind::binary, begin, {left, right}, std::move(symbol)));
+    left = &finish(make(ExprKind::binary, begin, {left, right}, symbol));
   }
 }
 
@@ -215,12 +210,14 @@ const Expr* Parser::comparison(const Expr* first, uint32_t from) {
     return t.kind == TokenKind::name && (t.text[0] == 'i' || t.text[0] == 'n');
   };
   if (!may_compare()) return first;
-  std::vector<const Expr*> items{first};
-  std::vector<std::string> symbols;
+  Items items(items_);
+  Labels symbols(labels_);
+  items.push_back(first);
   while (true) {
-    std::string symbol;
-    for (const std::string_view known : {"<", ">", "==", ">=", "<=", "!=", "in", "is"})
-      if (is(known)) symbol = known;
+    std::string_view symbol;
+    for (const Word known :
+         {Word("<"), Word(">"), Word("=="), Word(">="), Word("<="), Word("!="), Word("in"), Word("is")})
+      if (is(known)) symbol = known.text;
     if (is("not") && is(ahead(), "in")) {
       advance();
       symbol = "not in";
@@ -228,12 +225,12 @@ const Expr* Parser::comparison(const Expr* first, uint32_t from) {
     if (symbol.empty()) break;
     advance();
     if (symbol == "is" && accept("not")) symbol = "is not";
-    symbols.push_back(std::move(symbol));
+    symbols.push_back(symbol);
     items.push_back(operators(level_first));
   }
-  if (symbols.empty()) return first;
-  Expr& e = make(ExprKind::compare, from, std::move(items));
-  e.labels = std::move(symbols);
+  if (symbols.size() == 0) return first;
+  Expr& e = make(ExprKind::compare, from, items.list());
+  e.labels = tree_.labels.keep(symbols.list());
   return &finish(e);
 }
 
@@ -241,9 +238,9 @@ const Expr* Parser::unary() {
   const uint32_t begin = now().begin;
   if (!is("-") && !is("+") && !is("~")) return power();
   const Nest nest(*this);
-  std::string symbol = advance().text;
+  const std::string_view symbol = advance().text;
   const Expr* operand = unary();
-  return &finish(make(ExprKind::unary, begin, {operand}, std::move(symbol)));
+  return &finish(make(ExprKind::unary, begin, {operand}, symbol));
 }
 
 const Expr* Parser::power() {
@@ -261,8 +258,9 @@ const Expr* Parser::postfix() {
   const Expr* e = atom();
   while (true) {
     if (accept(".")) {
-      std::string name = expect_name("a name after '.'");
-      e = &finish(make(ExprKind::attribute, begin, {e}, std::move(name)));
+      if (!is_plain(now())) unexpected("a name after '.'");
+      const std::string_view name = advance().text;
+      e = &finish(make(ExprKind::attribute, begin, {e}, name));
     } else if (is("(")) {
       e = call(e, begin);
     } else if (is("[")) {
@@ -275,16 +273,18 @@ const Expr* Parser::postfix() {
 
 const Expr* Parser::call(const Expr* callee, uint32_t from) {
   advance();
-  std::vector<const Expr*> items{callee};
-  std::vector<std::string> labels;
+  Items items(items_);
+  Labels labels(labels_);
+  items.push_back(callee);
   while (!is(")")) {
-    std::string label;
+    std::string_view label;
     const uint32_t begin = now().begin;
     if (accept("**")) {
       label = "**";
       items.push_back(expression());
     } else if (now().kind == TokenKind::name && is(ahead(), "=")) {
-      label = expect_name("an argument's name");
+      if (!is_plain(now())) unexpected("an argument's name");
+      label = advance().text;
       advance();
       items.push_back(expression());
     } else {
@@ -292,12 +292,12 @@ const Expr* Parser::call(const Expr* callee, uint32_t from) {
       if (is("for")) argument = comprehension(begin, "generator", {argument});
       items.push_back(argument);
     }
-    labels.push_back(std::move(label));
+    labels.push_back(label);
     if (!accept(",")) break;
   }
   expect(")", "after the arguments");
-  Expr& e = make(ExprKind::call, from, std::move(items));
-  e.labels = std::move(labels);
+  Expr& e = make(ExprKind::call, from, items.list());
+  e.labels = tree_.labels.keep(labels.list());
   return &finish(e);
 }
 
@@ -322,18 +322,20 @@ const Expr* Parser::subscript(const Expr* object, uint32_t from) {
 
 const Expr* Parser::lambda() {
   const uint32_t begin = advance().begin;
-  std::vector<const Expr*> items{nullptr};
-  std::vector<std::string> parameters;
+  Items items(items_);
+  Labels parameters(labels_);
+  items.push_back(nullptr);
   while (!is(":")) {
-    std::string star = is("*") || is("**") ? advance().text : "";
-    parameters.push_back(star + expect_name("a parameter"));
+    std::string star(is("*") || is("**") ? advance().text : "");
+    parameters.push_back(tree_.texts.emplace_back(star + expect_name("a parameter")));
     items.push_back(accept("=") ? expression() : nullptr);
     if (!accept(",")) break;
   }
   expect(":", "before a lambda's body");
-  items[0] = expression();
-  Expr& e = make(ExprKind::lambda, begin, std::move(items));
-  e.labels = std::move(parameters);
+  const Expr* body = expression();
+  items[0] = body;
+  Expr& e = make(ExprKind::lambda, begin, items.list());
+  e.labels = tree_.labels.keep(parameters.list());
   return &finish(e);
 }
 
@@ -344,7 +346,7 @@ const Expr* Parser::atom() {
       advance();
       const bool hexadecimal = t.text.size() > 1 && t.text[0] == '0' && !(t.text[1] >= '0' && t.text[1] <= '9') &&
                                t.text[1] != '.' && (t.text[1] | 32) != 'e';
-      const bool floating = !hexadecimal && t.text.find_first_of(".eE") != std::string::npos;
+      const bool floating = !hexadecimal && t.text.find_first_of(".eE") != std::string_view::npos;
       return &make(floating ? ExprKind::floating : ExprKind::integer, t.begin, {}, t.text);
     }
     case TokenKind::string:
@@ -357,7 +359,7 @@ const Expr* Parser::atom() {
         return &make(ExprKind::constant, t.begin, {}, t.text);
       }
       if (t.text == "yield") refuse(t.begin, t.end, "scripts have no 'yield'");
-      if (is_keyword(t.text)) unexpected("an expression");
+      if (t.is_keyword) unexpected("an expression");
       advance();
       return &make(ExprKind::name, t.begin, {}, t.text);
     default:
@@ -387,7 +389,7 @@ const Expr* Parser::strings() {
   const ExprKind result = kind == TokenKind::bytes       ? ExprKind::bytes
                           : kind == TokenKind::formatted ? ExprKind::formatted
                                                          : ExprKind::string;
-  return &make(result, first.begin, {}, std::move(text));
+  return &make(result, first.begin, {}, text);
 }
 
 const Expr* Parser::parenthesized() {
@@ -406,16 +408,17 @@ const Expr* Parser::parenthesized() {
            "a starred expression stands in a list or tuple only");
     return first;
   }
-  std::vector<const Expr*> items{first};
+  Items items(items_);
+  items.push_back(first);
   while (accept(","))
     if (!is(")")) items.push_back(starred_or_named());
   expect(")", "to close '('");
-  return &finish(make(ExprKind::tuple, begin, std::move(items)));
+  return &finish(make(ExprKind::tuple, begin, items.list()));
 }
 
 const Expr* Parser::list_display() {
   const uint32_t begin = advance().begin;
-  std::vector<const Expr*> items;
+  Items items(items_);
   while (!is("]")) {
     items.push_back(starred_or_named());
     if (items.size() == 1 && is("for")) {
@@ -426,12 +429,12 @@ const Expr* Parser::list_display() {
     if (!accept(",")) break;
   }
   expect("]", "to close '['");
-  return &finish(make(ExprKind::list, begin, std::move(items)));
+  return &finish(make(ExprKind::list, begin, items.list()));
 }
 
 const Expr* Parser::brace_display() {
   const uint32_t begin = advance().begin;
-  std::vector<const Expr*> items;
+  Items items(items_);
   bool is_set = false;
   while (!is("}")) {
     if (accept("**")) {
@@ -445,7 +448,8 @@ const Expr* Parser::brace_display() {
         items.push_back(expression());
       }
       if (is("for") && items.size() == (is_set ? 1 : 2)) {
-        const Expr* e = comprehension(begin, is_set ? "set" : "dict", items);
+        const Expr* e =
+            is_set ? comprehension(begin, "set", {items[0]}) : comprehension(begin, "dict", {items[0], items[1]});
         expect("}", "after the comprehension");
         return closed(e);
       }
@@ -453,39 +457,44 @@ const Expr* Parser::brace_display() {
     if (!accept(",")) break;
   }
   expect("}", "to close '{'");
-  return &finish(make(is_set ? ExprKind::set : ExprKind::dict, begin, std::move(items)));
+  return &finish(make(is_set ? ExprKind::set : ExprKind::dict, begin, items.list()));
 }
 
-const Expr* Parser::comprehension(uint32_t begin, std::string form, std::vector<const Expr*> items) {
-  std::vector<std::string> labels{"element"};
-  if (items.size() == 2) labels.emplace_back("value");
+const Expr* Parser::comprehension(uint32_t begin, std::string_view form, std::initializer_list<const Expr*> element) {
+  Items items(items_);
+  Labels labels(labels_);
+  for (const Expr* part : element) items.push_back(part);
+  labels.push_back("element");
+  if (items.size() == 2) labels.push_back("value");
   while (accept("for")) {
     items.push_back(target_list());
-    labels.emplace_back("for");
+    labels.push_back("for");
     expect("in", "in a comprehension");
     items.push_back(operators(0));
-    labels.emplace_back("in");
+    labels.push_back("in");
     while (accept("if")) {
       items.push_back(operators(0));
-      labels.emplace_back("if");
+      labels.push_back("if");
     }
   }
-  Expr& e = make(ExprKind::comprehension, begin, std::move(items), std::move(form));
-  e.labels = std::move(labels);
+  Expr& e = make(ExprKind::comprehension, begin, items.list(), form);
+  e.labels = tree_.labels.keep(labels.list());
   return &finish(e);
 }
 
 // The targets of `for`: they end before `in`, so comparisons do not take part.
 const Expr* Parser::target_list() {
   const uint32_t begin = now().begin;
-  std::vector<const Expr*> items{operators(level_first)};
+  const Expr* first = operators(level_first);
   if (!is(",")) {
-    check_target(*items[0]);
-    return items[0];
+    check_target(*first);
+    return first;
   }
+  Items items(items_);
+  items.push_back(first);
   while (accept(","))
     if (!is("in")) items.push_back(operators(level_first));
-  const Expr& e = finish(make(ExprKind::tuple, begin, std::move(items)));
+  const Expr& e = finish(make(ExprKind::tuple, begin, items.list()));
   check_target(e);
   return &e;
 }

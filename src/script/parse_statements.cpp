@@ -1,4 +1,3 @@
-#include "script/names.h"
 #include "script/parse_syntax.h"
 
 namespace lathe::script::syntax {
@@ -19,7 +18,7 @@ const Expr& parse_expression(Tree& tree, uint32_t begin, uint32_t end) {
 }
 
 Stmt& Parser::make_stmt(StmtKind kind, uint32_t begin) {
-  Stmt& s = tree_.stmts.emplace_back();
+  Stmt& s = tree_.stmts.add();
   s.kind = kind;
   s.begin = begin;
   s.head_end = last_end();
@@ -68,15 +67,15 @@ std::vector<const Stmt*> Parser::suite() {
 
 void Parser::statement(std::vector<const Stmt*>& into) {
   const Token& t = now();
-  if (t.kind == TokenKind::name) {
-    if (t.text == "if") return into.push_back(if_statement());
-    if (t.text == "for") return into.push_back(for_statement());
-    if (t.text == "while") return into.push_back(while_statement());
-    if (t.text == "with") return into.push_back(with_statement());
-    if (t.text == "def") return into.push_back(function({}, t.begin));
-    if (t.text == "class") return into.push_back(class_statement({}, t.begin));
+  if (t.is_keyword) {
+    if (is("if")) return into.push_back(if_statement());
+    if (is("for")) return into.push_back(for_statement());
+    if (is("while")) return into.push_back(while_statement());
+    if (is("with")) return into.push_back(with_statement());
+    if (is("def")) return into.push_back(function({}, t.begin));
+    if (is("class")) return into.push_back(class_statement({}, t.begin));
     for (const std::string_view other : {"try", "async", "raise", "del", "global", "nonlocal"})
-      if (t.text == other) refuse(t.begin, t.end, "scripts have no '" + t.text + "' statement");
+      if (t.text == other) refuse(t.begin, t.end, "scripts have no '" + std::string(t.text) + "' statement");
   }
   if (is("@")) return into.push_back(decorated());
   simple_line(into);
@@ -144,9 +143,9 @@ const Stmt* Parser::assignment() {
     s.value = value;
     return close(s);
   }
-  for (const std::string_view symbol :
-       {"+=", "-=", "*=", "/=", "//=", "%=", "@=", "&=", "|=", "^=", ">>=", "<<=", "**="}) {
-    if (!accept(symbol)) continue;
+  // Of the symbols that end in "=", comparisons have been taken.
+  if (now().kind == TokenKind::symbol && now().text.size() > 1 && now().text.back() == '=' && !is(":=")) {
+    const std::string_view symbol = advance().text;
     check_target(*first);
     const Expr* value = expression_list();
     Stmt& s = make_stmt(StmtKind::augmented, begin);

@@ -7,7 +7,7 @@ namespace lathe::script::syntax {
 
 class Parser {
  public:
-  Parser(Tree& tree, std::vector<Token> tokens) : tree_(tree), tokens_(std::move(tokens)) {}
+  Parser(Tree& tree, Tokens tokens) : tree_(tree), texts_(std::move(tokens.decoded)), tokens_(std::move(tokens.list)) {}
 
   void file();
   const Expr& whole_expression();
@@ -16,14 +16,17 @@ class Parser {
   // ---- tokens ----
   const Token& now() const { return tokens_[at_]; }
   const Token& ahead(size_t n = 1) const { return tokens_[std::min(at_ + n, tokens_.size() - 1)]; }
-  bool is(std::string_view text) const { return is(now(), text); }
-  static bool is(const Token& token, std::string_view text) {
-    return token.text.size() == text.size() && token.text[0] == text[0] &&
-           (token.kind == TokenKind::symbol || token.kind == TokenKind::name) && token.text == text;
-  }
+  bool is(Word word) const { return now().word == word.packed; }
+  static bool is(const Token& token, Word word) { return token.word == word.packed; }
+  // A name that is no keyword.
+  static bool is_plain(const Token& token) { return token.kind == TokenKind::name && !token.is_keyword; }
   const Token& advance() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
-  bool accept(std::string_view text);
-  const Token& expect(std::string_view text, std::string_view where);
+  bool accept(Word word) {
+    if (!is(word)) return false;
+    advance();
+    return true;
+  }
+  const Token& expect(Word word, std::string_view where);
   std::string expect_name(std::string_view what);
   uint32_t last_end() const { return at_ ? tokens_[at_ - 1].end : 0; }
   [[noreturn]] void unexpected(std::string_view wanted);
@@ -31,7 +34,30 @@ class Parser {
   static std::string describe(const Token& token);
 
   // ---- expressions ----
-  Expr& make(ExprKind kind, uint32_t begin, std::vector<const Expr*> items = {}, std::string text = {});
+  // What is gathered for one node, above what the nodes around it have gathered so far.
+  template <class T>
+  class Gathered {
+   public:
+    explicit Gathered(std::vector<T>& all) : all_(all), first_(all.size()) {}
+    Gathered(const Gathered&) = delete;
+    Gathered& operator=(const Gathered&) = delete;
+    ~Gathered() { all_.resize(first_); }
+    void push_back(T one) { all_.push_back(one); }
+    size_t size() const { return all_.size() - first_; }
+    T& operator[](size_t i) { return all_[first_ + i]; }
+    std::span<const T> list() const { return {all_.data() + first_, size()}; }
+
+   private:
+    std::vector<T>& all_;
+    size_t first_;
+  };
+  using Items = Gathered<const Expr*>;
+  using Labels = Gathered<std::string_view>;
+
+  Expr& make(ExprKind kind, uint32_t begin, std::span<const Expr* const> items = {}, std::string_view text = {});
+  Expr& make(ExprKind kind, uint32_t begin, std::initializer_list<const Expr*> items, std::string_view text = {}) {
+    return make(kind, begin, std::span(items.begin(), items.size()), text);
+  }
   const Expr& finish(Expr& e);
   const Expr* closed(const Expr* e);
   const Expr* expression();                          // a conditional, lambda or operators
@@ -54,7 +80,7 @@ class Parser {
   const Expr* list_display();
   const Expr* brace_display();
   const Expr* strings();
-  const Expr* comprehension(uint32_t begin, std::string form, std::vector<const Expr*> element);
+  const Expr* comprehension(uint32_t begin, std::string_view form, std::initializer_list<const Expr*> element);
   const Expr* target_list();
 
   // ---- statements ----
@@ -83,7 +109,10 @@ class Parser {
   };
 
   Tree& tree_;
+  std::deque<std::string> texts_;  // that tokens point into
   std::vector<Token> tokens_;
+  std::vector<const Expr*> items_;
+  std::vector<std::string_view> labels_;
   size_t at_ = 0;
   uint32_t nesting_ = 0;
 };

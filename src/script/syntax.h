@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <span>
 
 #include "script/token.h"
 
@@ -39,8 +40,8 @@ struct Expr {
   uint32_t begin = 0, end = 0;
   uint32_t depth = 1;  // of nesting; the left operands of a chain of binary operators do not nest
   std::string text;
-  std::vector<const Expr*> items;
-  std::vector<std::string> labels;
+  std::span<const Expr* const> items;  // in the tree, as the labels
+  std::span<const std::string_view> labels;
 };
 
 enum class StmtKind : uint8_t {
@@ -91,12 +92,56 @@ struct Stmt {
   std::vector<const Stmt*> body, other;
 };
 
+// Short lists one after the other, which stay where they are.
+template <class T>
+class Lists {
+ public:
+  std::span<const T> keep(std::span<const T> list) {
+    if (list.empty()) return {};
+    if (list.size() > left_) {
+      left_ = std::max(list.size(), chunk);
+      chunks_.push_back(std::make_unique<T[]>(left_));
+      next_ = chunks_.back().get();
+    }
+    T* const begin = std::exchange(next_, next_ + list.size());
+    left_ -= list.size();
+    std::copy(list.begin(), list.end(), begin);
+    return {begin, list.size()};
+  }
+
+ private:
+  static constexpr size_t chunk = 1024;
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  T* next_ = nullptr;
+  size_t left_ = 0;
+};
+
+// Nodes, which stay where they are.
+template <class T>
+class Nodes {
+ public:
+  T& add() {
+    if (size_ % chunk == 0) chunks_.push_back(std::make_unique<T[]>(chunk));
+    return (*this)[size_++];
+  }
+  T& operator[](size_t i) { return chunks_[i / chunk][i % chunk]; }
+  size_t size() const { return size_; }
+
+ private:
+  static constexpr size_t chunk = 64;
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  size_t size_ = 0;
+};
+
 // Owns the nodes of a tree.
 struct Tree {
   Source source;
-  std::deque<Expr> exprs;
-  std::deque<Stmt> stmts;
+  Nodes<Expr> exprs;
+  Nodes<Stmt> stmts;
   std::vector<const Stmt*> body;
+  Lists<const Expr*> items;
+  Lists<std::string_view> labels;
+  std::deque<std::string> texts;  // of labels that do not stand in the source
 };
 
 // Brackets, operators and suites nest no deeper than this.

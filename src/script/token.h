@@ -2,8 +2,10 @@
 // indentation).
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "script/codes.h"
@@ -14,17 +16,38 @@ using Source = std::shared_ptr<const support::SourceText>;
 
 enum class TokenKind : uint8_t { name, number, string, bytes, formatted, symbol, newline, indent, dedent, end };
 
-struct Token {
-  TokenKind kind = TokenKind::end;
-  uint32_t begin = 0, end = 0;
-  std::string text;  // names, numbers and symbols as written; strings decoded
+// A symbol or a name of at most eight characters as one number, so that comparing with one is cheap; 0: longer.
+constexpr uint64_t packed_word(std::string_view text) {
+  if (text.size() > 8) return 0;
+  uint64_t word = 0;
+  for (const char c : text) word = word << 8 | static_cast<uint8_t>(c);
+  return word;
+}
+
+// A keyword or symbol of the grammar.
+struct Word {
+  uint64_t packed;
+  std::string_view text;
+  consteval Word(const char* word) : packed(packed_word(word)), text(word) {}  // NOLINT: written as a literal
 };
 
-// The tokens of bytes [begin, end) of the source. With `expression`, the text is one expression: line breaks and
-// indentation mean nothing; with `indented`, lines stand as deep as the first one. A DiagnosticError says what is no
-// token.
-std::vector<Token> tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression = false,
-                            bool indented = false);
+struct Token {
+  TokenKind kind = TokenKind::end;
+  bool is_keyword = false;
+  uint32_t begin = 0, end = 0;
+  uint64_t word = 0;      // of symbols and names
+  std::string_view text;  // names, numbers and symbols as written; strings decoded
+};
+
+struct Tokens {
+  std::vector<Token> list;
+  std::deque<std::string> decoded;  // texts that are not the source's
+};
+
+// The tokens of bytes [begin, end) of the source, whose text they point into. With `expression`, the text is one
+// expression: line breaks and indentation mean nothing; with `indented`, lines stand as deep as the first one. A
+// DiagnosticError says what is no token.
+Tokens tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression = false, bool indented = false);
 
 [[noreturn]] void fail(support::Code code, const Source& source, uint32_t begin, uint32_t end, std::string message,
                        std::string help = "");

@@ -1,3 +1,4 @@
+#include "script/names.h"
 #include "script/token.h"
 
 namespace lathe::script {
@@ -12,20 +13,36 @@ void fail(support::Code code, const Source& source, uint32_t begin, uint32_t end
 
 namespace {
 
-bool token_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<uint8_t>(c) >= 0x80;
-}
-bool token_digit(char c) { return c >= '0' && c <= '9'; }
+// What a character can be part of.
+enum CharacterKind : uint8_t { letter_kind = 1, digit_kind = 2, doubled_kind = 4, assigned_kind = 8, symbol_kind = 16 };
 
-bool one_of(std::string_view letters, char c) { return c != '\0' && letters.find(c) != std::string_view::npos; }
+constexpr std::array<uint8_t, 256> character_kinds = [] {
+  std::array<uint8_t, 256> kinds{};
+  for (int c = 0; c < 256; ++c) {
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80)
+      kinds[static_cast<size_t>(c)] = letter_kind;
+    if (c >= '0' && c <= '9') kinds[static_cast<size_t>(c)] = digit_kind;
+  }
+  const auto mark = [&](std::string_view letters, uint8_t kind) {
+    for (const char c : letters) kinds[static_cast<uint8_t>(c)] |= kind;
+  };
+  mark("*/<>", doubled_kind);
+  mark("=!<>+-*/%&|^@:", assigned_kind);
+  mark("+-*/%@&|^~<>()[]{},:.;=", symbol_kind);
+  return kinds;
+}();
+
+bool is_kind(char c, uint8_t kind) { return (character_kinds[static_cast<uint8_t>(c)] & kind) != 0; }
+bool token_letter(char c) { return is_kind(c, letter_kind); }
+bool token_digit(char c) { return is_kind(c, digit_kind); }
 
 // The length of the operator or bracket that three characters begin with, the longest that there is; 0: none.
 uint32_t symbol_length(char a, char b, char c) {
-  const bool doubled = a == b && one_of("*/<>", a);
+  const bool doubled = a == b && is_kind(a, doubled_kind);
   if (doubled && c == '=') return 3;
   if (a == '.' && b == '.' && c == '.') return 3;
-  if (doubled || (a == '-' && b == '>') || (b == '=' && one_of("=!<>+-*/%&|^@:", a))) return 2;
-  return one_of("+-*/%@&|^~<>()[]{},:.;=", a) ? 1 : 0;
+  if (doubled || (a == '-' && b == '>') || (b == '=' && is_kind(a, assigned_kind))) return 2;
+  return is_kind(a, symbol_kind) ? 1 : 0;
 }
 
 class Tokenizer {
@@ -39,8 +56,8 @@ class Tokenizer {
         expression_(expression),
         takes_first_depth_(indented) {}
 
-  std::vector<Token> run() {
-    tokens_.reserve((end_ - begin_) / 2 + 8);
+  Tokens run() {
+    tokens_.reserve((end_ - begin_) / 3 + 8);
     if (begin_ == 0 && text_.substr(0, 3) == "\xef\xbb\xbf") at_ = 3;
     bool line_start = !expression_;
     while (true) {
@@ -65,12 +82,17 @@ class Tokenizer {
       push(TokenKind::newline, end_, end_);
     for (; indents_.size() > 1; indents_.pop_back()) push(TokenKind::dedent, end_, end_);
     push(TokenKind::end, end_, end_);
-    return std::move(tokens_);
+    return {std::move(tokens_), std::move(decoded_)};
   }
 
  private:
-  void push(TokenKind kind, uint32_t begin, uint32_t end, std::string text = {}) {
-    tokens_.push_back({kind, begin, end, std::move(text)});
+  void push(TokenKind kind, uint32_t begin, uint32_t end, std::string_view text = {}) {
+    tokens_.push_back({kind, false, begin, end, 0, text});
+  }
+  void push_word(TokenKind kind, uint32_t begin, uint32_t end) {
+    const std::string_view text = text_.substr(begin, end - begin);
+    const bool keyword = kind == TokenKind::name && text.size() <= 8 && is_keyword(text);
+    tokens_.push_back({kind, keyword, begin, end, packed_word(text), text});
   }
 
   char peek(uint32_t ahead = 0) const { return at_ + ahead < end_ ? text_[at_ + ahead] : '\0'; }
@@ -124,9 +146,9 @@ class Tokenizer {
     if (c == '"' || c == '\'') return string(start, "");
     if (token_letter(c)) {
       while (at_ < end_ && (token_letter(text_[at_]) || token_digit(text_[at_]))) ++at_;
-      const std::string name(text_.substr(start, at_ - start));
+      const std::string_view name = text_.substr(start, at_ - start);
       if ((peek() == '"' || peek() == '\'') && is_prefix(name)) return string(start, name);
-      return push(TokenKind::name, start, at_, name);
+      return push_word(TokenKind::name, start, at_);
     }
     if (!match_symbol()) {
       const bool printable = c > ' ' && c < 0x7f;
@@ -140,9 +162,9 @@ class Tokenizer {
     const uint32_t length = symbol_length(text_[at_], peek(1), peek(2));
     if (length == 0) return false;
     const char c = text_[at_];
-    if (one_of("([{", c)) brackets_.push_back(at_);
-    if (one_of(")]}", c)) close(c);
-    push(TokenKind::symbol, at_, at_ + length, std::string(text_.substr(at_, length)));
+    if (c == '(' || c == '[' || c == '{') brackets_.push_back(at_);
+    if (c == ')' || c == ']' || c == '}') close(c);
+    push_word(TokenKind::symbol, at_, at_ + length);
     at_ += length;
     return true;
   }
@@ -182,12 +204,17 @@ class Tokenizer {
       if ((peek() | 32) == 'j') fail(codes::not_in_scripts, source_, start, at_ + 1, "scripts have no complex numbers");
     }
     if (token_letter(peek())) fail(codes::syntax, source_, start, at_ + 1, "a number runs into a name");
-    std::string text(text_.substr(start, at_ - start));
-    std::erase(text, '_');
-    push(TokenKind::number, start, at_, std::move(text));
+    std::string_view text = text_.substr(start, at_ - start);
+    if (text.find('_') != std::string_view::npos) {
+      std::string& plain = decoded_.emplace_back(text);
+      std::erase(plain, '_');
+      text = plain;
+    }
+    push(TokenKind::number, start, at_, text);
   }
 
-  static bool is_prefix(const std::string& name) {
+  static bool is_prefix(std::string_view name) {
+    if (name.size() > 2) return false;
     std::string lower;
     for (const char c : name) lower += static_cast<char>(c | 32);
     for (const std::string_view known : {"r", "u", "b", "f", "br", "rb", "fr", "rf"})
@@ -195,7 +222,7 @@ class Tokenizer {
     return false;
   }
 
-  void string(uint32_t start, const std::string& prefix) {
+  void string(uint32_t start, std::string_view prefix) {
     bool raw = false, bytes = false, formatted = false;
     for (const char c : prefix) {
       raw = raw || (c | 32) == 'r';
@@ -221,7 +248,7 @@ class Tokenizer {
     }
     at_ += triple ? 3 : 1;
     const TokenKind kind = formatted ? TokenKind::formatted : bytes ? TokenKind::bytes : TokenKind::string;
-    push(kind, start, at_, std::move(decoded));
+    push(kind, start, at_, decoded_.emplace_back(std::move(decoded)));
   }
 
   // One escape sequence at '\\'.
@@ -317,11 +344,12 @@ class Tokenizer {
   std::vector<uint32_t> brackets_;
   std::vector<uint32_t> indents_{0};
   std::vector<Token> tokens_;
+  std::deque<std::string> decoded_;
 };
 
 }  // namespace
 
-std::vector<Token> tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression, bool indented) {
+Tokens tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression, bool indented) {
   return Tokenizer(source, begin, end, expression, indented).run();
 }
 

@@ -177,3 +177,16 @@ def test_results_do_not_depend_on_threads(monkeypatch):
         lathe.build(main)["main"](a, b)
         results.append(b.tobytes())
     assert len(set(results)) == 1
+
+
+def test_an_address_that_goes_out_of_the_program():
+    @T.prim_func
+    def main(B: T.Buffer((4,), "float32")):
+        A = T.alloc_buffer((4,), "float32")
+        for i in range(4):
+            A[i] = T.float32(3)
+        T.evaluate(T.call_extern("handle", "memcpy", B.data, A.data, T.int64(16)))
+
+    b = np.zeros(4, "float32")
+    lathe.build(main)["main"](b)
+    assert b.tolist() == [3] * 4

@@ -235,8 +235,9 @@ Expr FunctionReader::call_tir(const Arguments& arguments) {
     const Syntax* t = arguments.named("dtype");
     if (!t) fail(errors::wrong_arguments, *out, "the outputs are R.Tensor(…), or a shape with dtype=");
     const bool list_of_shapes = several && out->kind == ExprKind::list && out->items[0]->kind == ExprKind::tuple;
-    const std::vector<const Syntax*> shapes = list_of_shapes ? out->items : std::vector<const Syntax*>{out};
-    for (const Syntax* shape : shapes) outputs.push_back(tensor_info(dimensions(*shape), dtype(*t, "call_tir")));
+    const Syntax* const alone[] = {out};
+    for (const Syntax* shape : list_of_shapes ? out->items : std::span(alone))
+      outputs.push_back(tensor_info(dimensions(*shape), dtype(*t, "call_tir")));
   }
   std::vector<Expr> operands{callee, args};
   const Syntax* scalars = arguments.find(3, "tir_vars");

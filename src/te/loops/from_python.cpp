@@ -10,24 +10,26 @@ namespace {
 void merge_subscripts(script::syntax::Tree& tree) {
   using script::syntax::ExprKind;
   using Syntax = script::syntax::Expr;
-  for (Syntax& e : tree.exprs) {
+  for (size_t i = 0, given = tree.exprs.size(); i < given; ++i) {
+    Syntax& e = tree.exprs[i];
     if (e.kind != ExprKind::subscript || e.items[0]->kind != ExprKind::subscript) continue;
     const Syntax& inner = *e.items[0];
     if (inner.items[0]->kind != ExprKind::name) continue;
-    Syntax both;
+    Syntax& both = tree.exprs.add();
     both.kind = ExprKind::tuple;
     both.begin = inner.items[1]->begin;
     both.end = e.items[1]->end;
+    std::vector<const Syntax*> indices;
     for (const Syntax* index : {inner.items[1], e.items[1]}) {
       both.depth = std::max(both.depth, index->depth + 1);
       if (index->kind == ExprKind::tuple)
-        both.items.insert(both.items.end(), index->items.begin(), index->items.end());
+        indices.insert(indices.end(), index->items.begin(), index->items.end());
       else
-        both.items.push_back(index);
+        indices.push_back(index);
     }
-    const Syntax* object = inner.items[0];
-    tree.exprs.push_back(std::move(both));
-    e.items = {object, &tree.exprs.back()};
+    both.items = tree.items.keep(indices);
+    const Syntax* const parts[] = {inner.items[0], &both};
+    e.items = tree.items.keep(parts);
   }
 }
 

@@ -39,8 +39,8 @@ Stmt FunctionReader::for_loop(const Line& s) {
   }
   const Syntax& iterable = *s.value;
   std::vector<std::string> names;
-  for (const Syntax* target :
-       s.target->kind == ExprKind::name ? std::vector<const Syntax*>{s.target} : s.target->items) {
+  const Syntax* const alone[] = {s.target};
+  for (const Syntax* target : s.target->kind == ExprKind::name ? std::span(alone) : s.target->items) {
     if (target->kind != ExprKind::name) fail(script::codes::misplaced, *target, "a loop's variable is a name");
     names.push_back(target->text);
   }
@@ -200,8 +200,8 @@ void FunctionReader::remap(const Syntax& target, const Syntax& call) {
   const std::string kinds = string(arguments.need(0, "kinds"), "T.axis.remap");
   const Syntax& bindings = arguments.need(1, "bindings");
   const std::vector<Expr> loops = expr_list(bindings, "T.axis.remap");
-  const std::vector<const Syntax*> targets =
-      target.kind == ExprKind::name ? std::vector<const Syntax*>{&target} : target.items;
+  const Syntax* const alone[] = {&target};
+  const std::span<const Syntax* const> targets = target.kind == ExprKind::name ? std::span(alone) : target.items;
   if (kinds.size() != loops.size() || targets.size() != loops.size())
     fail(script::codes::wrong_arguments, call,
          std::to_string(targets.size()) + " variables, " + std::to_string(kinds.size()) + " letters and " +
@@ -220,7 +220,7 @@ void FunctionReader::remap(const Syntax& target, const Syntax& call) {
 
 std::vector<BufferRegion> FunctionReader::region_list(const Arguments& arguments) {
   arguments.check(1000, {});
-  std::vector<const Syntax*> items = arguments.positional;
+  std::span<const Syntax* const> items = arguments.positional;
   if (items.size() == 1 && items[0]->kind == ExprKind::list) items = items[0]->items;
   std::vector<BufferRegion> list;
   for (const Syntax* item : items) {
