@@ -212,7 +212,8 @@ def _impurity(func):
 
 
 __all__ = [
-    "assert_pure_function", "calculate_allocated_bytes", "calculate_workspace_bytes", "detect_buffer_access_lca", "estimate_tir_flops",
+    "assert_pure_function", "calculate_allocated_bytes", "calculate_workspace_bytes", "detect_buffer_access_lca",
+    "estimate_tir_flops",
     "expr_deep_equal", "find_anchor_block", "get_block_access_region", "get_block_read_write_region",
     "is_pure_function", "undefined_vars", "verify_gpu_code", "verify_ssa", "verify_well_formed",
 ]  # fmt: skip
