@@ -19,8 +19,8 @@ inline constexpr Code bisect_failure{"bisect-failure"};        // a pass, or a c
 inline constexpr Code reduce_no_failure{"reduce-no-failure"};  // the command does not fail on the whole
 inline constexpr Code reduce_no_file{"reduce-no-file"};        // what is to be reduced cannot be read
 inline constexpr Code script_dims{"driver-script-dims"};       // dimensions are fixed for a model, not for a script
-inline constexpr Code registered_function{"driver-registered-function"};  // of this process, in what is to be saved
-inline constexpr Code no_main{"driver-no-main"};               // the module has no graph function to run
+inline constexpr Code registered_function{"driver-registered-function"};    // of this process, in what is to be saved
+inline constexpr Code no_main{"driver-no-main"};                            // the module has no graph function to run
 inline constexpr Code not_tensor_functions{"driver-not-tensor-functions"};  // a graph where only those are built
 inline constexpr Code cannot_open{"runtime-cannot-open"};                   // no library of tensor functions
 inline constexpr Code input_name{"runtime-input-name"};                     // no function of that name

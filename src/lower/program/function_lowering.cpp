@@ -1,8 +1,8 @@
 #include "lower/program/function_lowering.h"
 
+#include "ir/dlpack_type.h"
 #include "ir/visit.h"
 #include "lower/codes.h"
-#include "ir/dlpack_type.h"
 #include "relax/infer.h"
 #include "support/mutation.h"
 

@@ -1,7 +1,7 @@
 #include "lower/program/write_program.h"
 
-#include "lower/codes.h"
 #include "ir/dlpack_type.h"
+#include "lower/codes.h"
 #include "lower/program/program_parts.h"
 #include "relax/control.h"
 
