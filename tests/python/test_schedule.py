@@ -124,6 +124,10 @@ def test_a_trace_is_printed_and_replayed():
     lines = schedule.trace.as_python()
     assert any("sch.split(" in line for line in lines)
     assert [row["kind"] for row in schedule.trace.as_json()][0] == "sample_categorical"
+    first = schedule.trace.insts[0]
+    assert (first.kind.name, first.attrs["decision"], len(first.outputs)) == ("sample_categorical", 4, 1)
+    assert schedule.trace.with_decision(first, 2).insts[0].attrs["decision"] == 2
+    assert [inst.kind for inst in schedule.trace.insts][-1] == "split"
     again = tir.Schedule(product())
     tir.Trace.from_python(lines).apply_to_schedule(again)
     lathe.ir.assert_structural_equal(again.mod, schedule.mod)

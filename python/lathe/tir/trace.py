@@ -20,16 +20,53 @@ def _handles(value):
     return []
 
 
+class InstructionKind(str):
+    """What an instruction is called, "split"."""
+
+    __slots__ = ()
+
+    @property
+    def name(self):
+        """The same."""
+        return str(self)
+
+
+class Instruction(dict):
+    """One step of a trace: kind, inputs, attrs and outputs, as keys and as attributes."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self):
+        """What it is called."""
+        return InstructionKind(self["kind"])
+
+    @property
+    def inputs(self):
+        """The handles that it takes."""
+        return self["inputs"]
+
+    @property
+    def attrs(self):
+        """Its other arguments, and the decision of a sampling."""
+        return self["attrs"]
+
+    @property
+    def outputs(self):
+        """The handles that it gives."""
+        return self["outputs"]
+
+
 class Trace:
     """What was done to a schedule: instructions, and for each the statement that does it."""
 
     def __init__(self, instructions, text):
-        self._instructions = list(instructions)
+        self._instructions = [Instruction(row) for row in instructions]
         self._lines = [line for line in text.splitlines() if line]
 
     @property
     def insts(self):
-        """The instructions: dicts of kind, inputs, attrs and outputs."""
+        """The instructions, in order."""
         return list(self._instructions)
 
     @property
@@ -49,13 +86,13 @@ class Trace:
     def with_decision(self, inst, decision, remove_postproc=False):
         """The trace with another decision; `inst` is an instruction of insts, or its number."""
         number = inst if isinstance(inst, int) else next(
-            (index for index, own in enumerate(self._instructions) if own is inst), None)  # fmt: skip
+            (index for index, own in enumerate(self._instructions) if own == inst), None)  # fmt: skip
         if number is None or number not in self.decisions:
             raise ScheduleError("only a sampling instruction of this trace has a decision")
         made = self._of(range(max(self._searched(remove_postproc), number + 1)))
         row = made._instructions[number]
         decision = [int(item) for item in decision] if isinstance(decision, (list, tuple)) else int(decision)
-        made._instructions[number] = {**row, "attrs": {**row["attrs"], "decision": decision}}
+        made._instructions[number] = Instruction({**row, "attrs": {**row["attrs"], "decision": decision}})
         made._lines[number] = re.sub(r"decision=(\[[^\]]*\]|-?\d+)", f"decision={decision}", self._lines[number])
         return made
 
