@@ -364,6 +364,28 @@ TEST(elementwise, takes_chains_broadcasts_and_tails) {
   }
 }
 
+TEST(elementwise, transposes_by_squares) {
+  // Y[b, j, k, i] = X[b, i, k, j]
+  for (const auto& [batch, rows, between, columns] : std::vector<std::array<int64_t, 4>>{
+           {1, 17, 1, 40}, {2, 16, 3, 33}, {3, 64, 1, 257}, {1, 15, 1, 40}, {2, 32, 2, 16}})
+    for (const int bits : {512, 256}) {
+      Builder b;
+      const Buffer x = b.input("X", {int64(batch), int64(rows), int64(between), int64(columns)});
+      const Buffer y = b.output("Y", {int64(batch), int64(columns), int64(between), int64(rows)});
+      b.compute("transpose", y, [&](const std::vector<Expr>& i) { return load(x, {i[0], i[3], i[2], i[1]}); });
+      const Function f = b.build();
+      EXPECT_EQ(scheduled(f, machine(bits, 32)), "elementwise") << rows << "x" << columns << last_remarks;
+      AnalyticDecider decider;
+      const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(bits, 32), decider, {});
+      bool in_vectors = false;
+      ir::post_order(done.function().body, [&](const ir::NodeRef& n) {
+        const auto* loop = n.as<tir::For>();
+        in_vectors = in_vectors || (loop && loop->kind == tir::ForKind::vectorized);
+      });
+      EXPECT_EQ(in_vectors, rows >= bits / 32) << rows << "x" << columns << ", " << bits << " bits";
+    }
+}
+
 TEST(elementwise, does_not_grow_exponentially_where_values_are_wanted_twice) {
   constexpr int levels = 40;
   Builder b;

@@ -1,6 +1,7 @@
 #include "schedule/rules/work.h"
 
 #include "ir/visit.h"
+#include "schedule/rules/transposed.h"
 
 namespace lathe::schedule {
 
@@ -234,6 +235,15 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   }
   const bool costly = is_costly(*node);
   const int bits = widest_bits(*node);
+  if (const auto crossing = crossing_loop(schedule.function(), *work, context.target.lanes(bits));
+      strided && crossing) {
+    Schedule attempt = schedule;
+    const bool enough = !total || *total >= parallel_work;
+    if (tile_crossing(attempt, block, *crossing, context.target.lanes(bits), enough)) {
+      schedule = std::move(attempt);
+      return support::success();
+    }
+  }
 
   std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   const std::vector<LoopRV> inner(loops.end() - static_cast<ptrdiff_t>(suffix), loops.end());
