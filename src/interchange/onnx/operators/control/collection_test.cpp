@@ -125,11 +125,11 @@ TEST(Collection, what_is_of_another_kind_is_refused) {
   };
   expect(refused("Add", {"x", "s"}), "onnx-wrong-node", "the input 1 is a sequence, but Add takes tensors");
   expect(refused("SequenceAt", {"x", "i"}), "onnx-wrong-node", "is float32[2], but a sequence is needed");
-  expect(refused("SequenceAt", {"s", "x"}), "onnx-wrong-node", "the position is float32[2]");
+  expect(refused("SequenceAt", {"s", "x"}), "onnx-wrong-node", "is float32");
   expect(refused("SequenceAt", {"none", "i"}), "onnx-unsupported", "an element is read where there can be none");
   expect(refused("SequenceInsert", {"s", "y"}), "onnx-unsupported", "elements of one sequence are");
   expect(refused("SequenceInsert", {"s", "s"}), "onnx-wrong-node", "but a tensor is needed");
-  expect(refused("SequenceConstruct", {"x", "i"}), "onnx-unsupported", "float32[2] and int64[]");
+  expect(refused("SequenceConstruct", {"x", "i"}), "onnx-wrong-node", "is int64");
   expect(refused("ConcatFromSequence", {"s"}, {{"axis", 3}}), "onnx-wrong-attribute", "axis 3 is outside");
   expect(refused("ConcatFromSequence", {"none"}, {{"axis", 0}}), "onnx-unsupported", "that can have no elements");
   expect(refused("SplitToSequence", {"y", "y"}), "onnx-wrong-node", "split is a scalar or a vector");
