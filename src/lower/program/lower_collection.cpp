@@ -1,5 +1,4 @@
 // Sequences and optionals as instructions.
-#include "lower/program/dlpack_type.h"
 #include "lower/program/function_lowering.h"
 #include "relax/collection.h"
 #include "support/mutation.h"
