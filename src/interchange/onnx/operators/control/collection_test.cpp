@@ -132,7 +132,7 @@ TEST(Collection, what_is_of_another_kind_is_refused) {
   expect(refused("SequenceConstruct", {"x", "i"}), "onnx-wrong-node", "is int64");
   expect(refused("ConcatFromSequence", {"s"}, {{"axis", 3}}), "onnx-wrong-attribute", "axis 3 is outside");
   expect(refused("ConcatFromSequence", {"none"}, {{"axis", 0}}), "onnx-unsupported", "that can have no elements");
-  expect(refused("SplitToSequence", {"y", "y"}), "onnx-wrong-node", "split is a scalar or a vector");
+  expect(refused("SplitToSequence", {"y", "y"}), "onnx-wrong-node", "is float32");
   expect(refused("Optional", {}), "onnx-wrong-attribute", "needs the attribute 'type'");
 }
 
