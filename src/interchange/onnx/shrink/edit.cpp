@@ -1,6 +1,7 @@
 #include "interchange/onnx/shrink/edit.h"
 
 #include "interchange/onnx/read/model.h"
+#include "onnx_schema.pb.h"
 #include "support/std.h"
 
 namespace lathe::onnx::shrink {

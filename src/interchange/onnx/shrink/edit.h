@@ -6,8 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "onnx_schema.pb.h"
 #include "support/result.h"
+
+namespace lathe_onnx {
+class ModelProto;
+class NodeProto;
+class TypeProto;
+}  // namespace lathe_onnx
 
 namespace lathe::onnx::shrink {
 

@@ -4,6 +4,7 @@
 #include "interchange/onnx/import.h"
 #include "interchange/onnx/read/model.h"
 #include "interchange/onnx/shrink/edit.h"
+#include "onnx_schema.pb.h"
 #include "relax/expr.h"
 
 namespace lathe::onnx {
