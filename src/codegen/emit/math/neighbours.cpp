@@ -3,7 +3,7 @@
 
 namespace lathe::codegen::math {
 
-// sqrt(x^2 + y^2) within 1.1 units in the last place: numbers whose squares leave the range are scaled by a power of
+// sqrt(x^2 + y^2) within 1.25 units in the last place: numbers whose squares leave the range are scaled by a power of
 // two first. An infinity wins over a NaN.
 Expr hypot_double(Terms& t, const Expr& x, const Expr& y) {
   const Expr a = t(magnitude(x)), b = t(magnitude(y));
