@@ -116,41 +116,55 @@ Result<StructInfo> infer_get(const InferContext& c) { return element_of<Optional
 const Operator make_sequence_operator{.name = "make_sequence",
                                       .inputs = {{"items", Input::variadic}},
                                       .infer = infer_make_sequence,
-                                      .meaning = RuntimeKernel{"make_sequence"}};
+                                      .meaning = RuntimeKernel{"make_sequence"},
+                                      .reference = "list(items)"};
 const Operator sequence_insert_operator{.name = "sequence_insert",
                                         .inputs = {{"sequence"}, {"value"}, {"position", Input::optional}},
                                         .infer = infer_insert,
-                                        .meaning = RuntimeKernel{"sequence_insert"}};
+                                        .meaning = RuntimeKernel{"sequence_insert"},
+                                        .reference = "sequence[:position] + [value] + sequence[position:]"};
 const Operator sequence_erase_operator{.name = "sequence_erase",
                                        .inputs = {{"sequence"}, {"position", Input::optional}},
                                        .infer = infer_erase,
-                                       .meaning = RuntimeKernel{"sequence_erase"}};
+                                       .meaning = RuntimeKernel{"sequence_erase"},
+                                       .reference = "sequence[:position] + sequence[position + 1:]"};
 const Operator sequence_at_operator{.name = "sequence_at",
                                     .inputs = {{"sequence"}, {"position"}},
                                     .infer = infer_at,
-                                    .meaning = RuntimeKernel{"sequence_at"}};
+                                    .meaning = RuntimeKernel{"sequence_at"},
+                                    .reference = "sequence[position]"};
 const Operator sequence_length_operator{.name = "sequence_length",
                                         .inputs = {{"sequence"}},
                                         .infer = infer_length,
-                                        .meaning = RuntimeKernel{"sequence_length"}};
+                                        .meaning = RuntimeKernel{"sequence_length"},
+                                        .reference = "len(sequence)"};
 const Operator join_sequence_operator{.name = "join_sequence",
                                       .inputs = {{"sequence"}},
                                       .attributes = attributes_of<JoinSequenceAttributes>(),
                                       .infer = infer_join,
-                                      .meaning = RuntimeKernel{"join_sequence"}};
+                                      .meaning = RuntimeKernel{"join_sequence"},
+                                      .reference = "numpy.concatenate(sequence, axis), or numpy.stack"};
 const Operator split_sequence_operator{.name = "split_sequence",
                                        .inputs = {{"x"}, {"sizes", Input::optional}},
                                        .attributes = attributes_of<SplitSequenceAttributes>(),
                                        .infer = infer_split,
-                                       .meaning = RuntimeKernel{"split_sequence"}};
+                                       .meaning = RuntimeKernel{"split_sequence"},
+                                       .reference = "numpy.split(x, numpy.cumsum(sizes)[:-1], axis)"};
 const Operator make_optional_operator{.name = "make_optional",
                                       .inputs = {{"value", Input::optional}},
                                       .infer = infer_make_optional,
-                                      .meaning = RuntimeKernel{"make_optional"}};
-const Operator optional_has_operator{
-    .name = "optional_has", .inputs = {{"optional"}}, .infer = infer_has, .meaning = RuntimeKernel{"optional_has"}};
-const Operator optional_get_operator{
-    .name = "optional_get", .inputs = {{"optional"}}, .infer = infer_get, .meaning = RuntimeKernel{"optional_get"}};
+                                      .meaning = RuntimeKernel{"make_optional"},
+                                      .reference = "value"};
+const Operator optional_has_operator{.name = "optional_has",
+                                     .inputs = {{"optional"}},
+                                     .infer = infer_has,
+                                     .meaning = RuntimeKernel{"optional_has"},
+                                     .reference = "optional is not None"};
+const Operator optional_get_operator{.name = "optional_get",
+                                     .inputs = {{"optional"}},
+                                     .infer = infer_get,
+                                     .meaning = RuntimeKernel{"optional_get"},
+                                     .reference = "optional"};
 
 StructInfo joined(const StructInfo& a, const StructInfo& b) {
   if (const auto *x = a.as<TensorStructInfo>(), *y = b.as<TensorStructInfo>(); x && y) {

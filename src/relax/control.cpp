@@ -64,6 +64,7 @@ const Operator branch_operator{
     .inputs = {{"condition"}, {"then"}, {"then_args"}, {"otherwise"}, {"otherwise_args"}},
     .infer = infer_branch,
     .meaning = RuntimeKernel{"branch"},
+    .reference = "then(*then_args) if condition else otherwise(*otherwise_args)",
 };
 
 const Operator loop_operator{
@@ -71,6 +72,7 @@ const Operator loop_operator{
     .inputs = {{"body"}, {"trips", Input::optional}, {"condition", Input::optional}, {"carried"}, {"captured"}},
     .infer = infer_loop,
     .meaning = RuntimeKernel{"loop"},
+    .reference = "a while loop over body(turn, condition, *carried, *captured)",
 };
 
 std::optional<Branch> as_branch(const Expr& e) {

@@ -192,7 +192,10 @@ TEST(Import, graphs_need_outputs_and_inputs_need_types) {
   expect_in(shapeless.refusal(), "the input 'x' has no shape");
   ModelBuilder sequence = add_model();
   sequence.proto.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type();
-  expect_in(sequence.refusal(), "is not a tensor");
+  expect_in(sequence.refusal(), "an element of the input 'x' has no type");
+  ModelBuilder map = add_model();
+  map.proto.mutable_graph()->mutable_input(0)->mutable_type()->mutable_map_type();
+  expect_in(map.refusal(), "the input 'x' is not a tensor, a sequence or an optional of them");
 }
 
 TEST(Import, dimensions_of_inputs_are_checked) {
