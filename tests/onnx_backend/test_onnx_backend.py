@@ -14,6 +14,8 @@ BEYOND = {
     "test_dft_inverse": ROUNDED, "test_dft_inverse_opset19": ROUNDED,
     "test_training_dropout": RANDOM, "test_training_dropout_default": RANDOM,
     "test_training_dropout_mask": RANDOM, "test_training_dropout_default_mask": RANDOM,
+    "test_bernoulli": RANDOM, "test_bernoulli_double": RANDOM, "test_bernoulli_seed": RANDOM,
+    "test_bernoulli_expanded": RANDOM, "test_bernoulli_double_expanded": RANDOM, "test_bernoulli_seed_expanded": RANDOM,
 }  # fmt: skip
 
 REQUIRED = 750  # of all cases
