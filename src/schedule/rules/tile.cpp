@@ -15,14 +15,6 @@ int64_t largest_divisor(int64_t extent, int64_t limit) {
 
 namespace {
 
-// Runs the loops in parallel, as one where they are several; leaves them as they are where that is refused.
-void try_parallel(Schedule& schedule, const std::vector<LoopRV>& loops) {
-  if (loops.empty()) return;
-  Schedule attempt = schedule;
-  const Result<LoopRV> fused = loops.size() > 1 ? attempt.fuse(loops) : Result<LoopRV>(loops[0]);
-  if (fused.ok() && attempt.parallel(*fused)) schedule = std::move(attempt);
-}
-
 // A tile's worth of the nest: the block that sums, and how many tiles of this kind run for one cut of the lanes.
 struct Leaf {
   BlockRV block;

@@ -4,11 +4,13 @@ namespace lathe::schedule {
 
 namespace {
 
-int64_t bytes_of(const Buffer& buffer) {
-  int64_t bits = buffer->dtype.storage_bits();
-  for (const Expr& extent : buffer->shape) bits *= as_int(extent).value_or(1);
-  return bits / 8;
+int64_t elements_of(const Buffer& buffer) {
+  int64_t elements = 1;
+  for (const Expr& extent : buffer->shape) elements *= as_int(extent).value_or(1);
+  return elements;
 }
+
+int64_t bytes_of(const Buffer& buffer) { return elements_of(buffer) * buffer->dtype.storage_bits() / 8; }
 
 // What a byte costs that is read again and again from a piece of memory so large, in time of the second cache: nothing
 // from the nearest, which feeds the tile as fast as it computes; the others in the ratio of their usual bandwidths.
@@ -39,13 +41,9 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
   if (found.row) result.row_tiles = tiles_of(*found.row, plan.rows);
   for (const size_t loop : found.between)
     result.row_tiles *= loop == found.between.back() ? tiles_of(loop, plan.tall) : extent(loop);
-  int64_t elements = 1;
-  const Buffer written = work.block().body.as<BufferStore>()->buffer;
-  for (const Expr& e : written->shape) elements *= as_int(e).value_or(1);
+  const int64_t elements = elements_of(work.block().body.as<BufferStore>()->buffer);
   for (const auto& [param, buffer] : function.buffer_map) {
-    int64_t own = 1;
-    for (const Expr& e : buffer->shape) own *= as_int(e).value_or(1);
-    if (own == elements && buffer != found.first && buffer != found.weights)
+    if (elements_of(buffer) == elements && buffer != found.first && buffer != found.weights)
       result.outputs += bytes_of(buffer) / batches;
   }
   return result;

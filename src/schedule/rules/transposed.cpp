@@ -41,12 +41,8 @@ Status tile_crossing(Schedule& schedule, BlockRV block, size_t crossing, int64_t
   TRY(schedule.unroll(down[1]));
   if (!parallel) return support::success();
   // The loops around the squares, or the squares themselves.
-  Schedule attempt = schedule;
-  const std::vector<LoopRV> now = TRY(attempt.get_loops(block));
-  const std::vector<LoopRV> outer(now.begin(),
-                                  now.begin() + static_cast<ptrdiff_t>(std::max<size_t>(loops.size() - 2, 1)));
-  const Result<LoopRV> fused = outer.size() > 1 ? attempt.fuse(outer) : Result<LoopRV>(outer[0]);
-  if (fused.ok() && attempt.parallel(*fused)) schedule = std::move(attempt);
+  const std::vector<LoopRV> now = TRY(schedule.get_loops(block));
+  try_parallel(schedule, {now.begin(), now.begin() + static_cast<ptrdiff_t>(std::max<size_t>(loops.size() - 2, 1))});
   return support::success();
 }
 

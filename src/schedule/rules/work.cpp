@@ -218,6 +218,15 @@ size_t contiguous_suffix(const PrimFunc& function, const Work& work) {
 
 }  // namespace
 
+bool try_parallel(Schedule& schedule, const std::vector<LoopRV>& loops) {
+  if (loops.empty()) return false;
+  Schedule attempt = schedule;
+  const Result<LoopRV> fused = loops.size() > 1 ? attempt.fuse(loops) : Result<LoopRV>(loops[0]);
+  if (!fused.ok() || !attempt.parallel(*fused)) return false;
+  schedule = std::move(attempt);
+  return true;
+}
+
 Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block) {
   const Ref<Block> node = TRY(schedule.get(block));
   const std::vector<Work> list = works(schedule.function());
@@ -235,11 +244,11 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   }
   const bool costly = is_costly(*node);
   const int bits = widest_bits(*node);
-  if (const auto crossing = crossing_loop(schedule.function(), *work, context.target.lanes(bits));
-      strided && crossing) {
+  const int64_t lanes = context.target.lanes(bits);
+  const auto crossing = strided ? crossing_loop(schedule.function(), *work, lanes) : std::nullopt;
+  if (crossing) {
     Schedule attempt = schedule;
-    const bool enough = !total || *total >= parallel_work;
-    if (tile_crossing(attempt, block, *crossing, context.target.lanes(bits), enough)) {
+    if (tile_crossing(attempt, block, *crossing, lanes, !total || *total >= parallel_work)) {
       schedule = std::move(attempt);
       return support::success();
     }
@@ -250,7 +259,6 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   std::vector<LoopRV> outer(loops.begin(), loops.end() - static_cast<ptrdiff_t>(suffix));
   LoopRV row = inner.size() > 1 ? TRY(schedule.fuse(inner)) : inner[0];
   const auto length = as_int(TRY(schedule.get(row))->extent);
-  const int64_t lanes = context.target.lanes(bits);
   const auto rows = constant_product({work->loops.begin(), work->loops.end() - static_cast<ptrdiff_t>(suffix)});
   const bool enough = !total || *total * (costly ? 8 : 1) >= parallel_work;
   const bool split_rows = enough && rows && *rows < 2 * context.target.cores;
@@ -272,12 +280,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
     }
   } else if (!outer.empty() && enough) {
     // All the outer loops as one, or the outermost where the iterations of that cannot be told apart.
-    Schedule attempt = schedule;
-    const Result<LoopRV> fused = outer.size() > 1 ? attempt.fuse(outer) : Result<LoopRV>(outer[0]);
-    if (fused.ok() && attempt.parallel(*fused))
-      schedule = std::move(attempt);
-    else if (Schedule outermost = schedule; outermost.parallel(outer[0]))
-      schedule = std::move(outermost);
+    if (!try_parallel(schedule, outer)) try_parallel(schedule, {outer[0]});
   }
   const auto rest = as_int(TRY(schedule.get(row))->extent);
   if (!vectors || (rest && *rest < lanes)) return support::success();

@@ -61,6 +61,10 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
 bool walks_rows(const PrimFunc& function, const Work& work);
 Status vectorize_innermost(Schedule& schedule, const RuleContext& context, const Work& work);
 
+// Runs the loops in parallel, as one where they are several; leaves them as they are, and says so, where that is
+// refused.
+bool try_parallel(Schedule& schedule, const std::vector<LoopRV>& loops);
+
 // Runs the outermost data-parallel loops of the block in parallel where there is enough work.
 Status parallelize_outer(Schedule& schedule, BlockRV block, int64_t work_an_instance = 1);
 
