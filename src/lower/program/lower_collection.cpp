@@ -1,4 +1,5 @@
 // Sequences and optionals as instructions.
+#include "ir/dlpack_type.h"
 #include "lower/program/function_lowering.h"
 #include "relax/collection.h"
 #include "support/mutation.h"
