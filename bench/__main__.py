@@ -13,6 +13,7 @@ from bench import language, report
 from bench.lines import all_lines, chosen_lines
 from bench.measure import QUICK, PeerFailed, Protocol, ask, measure, prepare
 from bench.peers import LATHE, PEERS
+from tests.onnx_backend import __main__ as onnx_suite
 from tests.support.worker import Worker
 
 
@@ -103,6 +104,9 @@ def run(options):
 def main(words):
     if words[:1] == ["language"]:
         language.main(words[1:])
+        return
+    if words[:1] == ["onnx-suite"]:
+        onnx_suite.main(words[1:])
         return
     options = arguments_of(words)
     if options.list:

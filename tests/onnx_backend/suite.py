@@ -1,4 +1,7 @@
-"""Runs cases: compiled and saved by one process, run from the saved artifact by another that has no compiler."""
+"""Runs cases: compiled and saved by one process, run from the saved artifact by another that has no compiler.
+
+Both processes serve one case after another; one that dies or is given up is replaced, at the cost of its case alone.
+"""
 
 import json
 import tempfile
@@ -9,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.onnx_backend.cases import compare
+from tests.onnx_backend.modes import variants
 from tests.support import paths
 from tests.support.worker import Worker, WorkerFailed
 
@@ -26,45 +30,51 @@ class Result:
     )
     detail: str
     seconds: float
+    folded: bool = False  # the artifact has nothing left to compute
 
 
-def run_case(case, compiler, runner, folder, timeout):
+def run_case(case, mode, compiler, runner, folder, timeout):
     started = time.monotonic()
     artifact = folder / f"{case.kind}-{case.name}.so"
+    folded = []
 
     def result(state, detail=""):
         seconds = round(time.monotonic() - started, 3)
-        return Result(case.name, case.kind, case.operator, case.operators, state, detail[:500], seconds)
+        nothing_left = bool(folded) and all(folded)
+        return Result(case.name, case.kind, case.operator, case.operators, state, detail[:500], seconds, nothing_left)
 
     try:
-        said, value = compiler.ask({"model": str(case.model_path), "artifact": str(artifact)}, timeout)
-        if said == "error":
-            return result("compile", value)
-        if not artifact.exists():
-            return result("compile", "no artifact was written")
-        sets = 0
-        for feeds, expected in case.data_sets():
-            sets += 1
-            said, value = runner.ask({"artifact": str(artifact), "feeds": feeds}, timeout)
+        for variant in variants(case, mode, folder):
+            said, value = compiler.ask({"model": str(variant.model_path), "artifact": str(artifact)}, timeout)
             if said == "error":
-                return result("run", value)
-            if difference := compare(case, value, expected):
-                return result("wrong", difference)
-        return result("pass") if sets else result("run", "the case has no data")
+                return result("compile", value)
+            if not artifact.exists():
+                return result("compile", "no artifact was written")
+            folded.append(value)
+            for feeds, expected in variant.data:
+                said, value = runner.ask({"artifact": str(artifact), "feeds": feeds}, timeout)
+                if said == "error":
+                    return result("run", value)
+                if difference := compare(case, value, expected):
+                    return result("wrong", difference)
+            artifact.unlink()
+        return result("pass") if folded else result("run", "the case has no data")
     except WorkerFailed as failure:
         return result("crash", str(failure))
     except Exception as error:  # noqa: BLE001 (a case whose data cannot be read counts as failed, not as the end)
         return result("run", f"{type(error).__name__}: {error}")
     finally:
-        artifact.unlink(missing_ok=True)
+        for file in folder.glob(f"{case.kind}-{case.name}*"):
+            file.unlink()
 
 
-def run_suite(cases, backend="lathe", processes=2, timeout=60.0, report=None):
+def run_suite(cases, backend="lathe", processes=2, timeout=60.0, report=None, mode="static"):
     """Runs the cases by `processes` pairs of workers; returns results in the order of the cases."""
     results, waiting, lock = {}, list(enumerate(cases))[::-1], threading.Lock()
     env = paths.environment(LATHE_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
     def work(folder):
+        folder.mkdir()
         with Worker("tests.support.compile_worker", backend, env=env) as compiler, \
              Worker("tests.support.artifact_worker", backend, env=env) as runner:  # fmt: skip
             while True:
@@ -72,7 +82,7 @@ def run_suite(cases, backend="lathe", processes=2, timeout=60.0, report=None):
                     if not waiting:
                         return
                     index, case = waiting.pop()
-                outcome = run_case(case, compiler, runner, folder, timeout)
+                outcome = run_case(case, mode, compiler, runner, folder, timeout)
                 case.__dict__.pop("model", None)
                 with lock:
                     results[index] = outcome
@@ -80,7 +90,7 @@ def run_suite(cases, backend="lathe", processes=2, timeout=60.0, report=None):
                         report(outcome, len(results), len(cases))
 
     with tempfile.TemporaryDirectory() as folder:
-        threads = [threading.Thread(target=work, args=(Path(folder),)) for _ in range(processes)]
+        threads = [threading.Thread(target=work, args=(Path(folder) / str(i),)) for i in range(processes)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -90,7 +100,9 @@ def run_suite(cases, backend="lathe", processes=2, timeout=60.0, report=None):
 
 def summary(results):
     states = Counter(result.state for result in results)
-    lines = [f"{states['pass']} of {len(results)} cases pass"]
+    folded = sum(result.state == "pass" and result.folded for result in results)
+    of_them = f", {folded} of them folded to nothing" if folded else ""
+    lines = [f"{states['pass']} of {len(results)} cases pass{of_them}"]
     lines += [f"  {count:5d} {state}" for state, count in states.most_common() if state != "pass"]
     for kind in dict.fromkeys(result.kind for result in results):
         chosen = [result for result in results if result.kind == kind]
@@ -111,13 +123,34 @@ def failures_by_operator(results):
     return "\n".join(lines)
 
 
-def write_report(results, folder=paths.BUILD):
+def operator_table(results):
+    """A line for each operator: cases, those that pass, those of them folded to nothing, and failures by state."""
+    rows = [("operator", "cases", *("pass", "folded"), *STATES[1:])]
+    groups = defaultdict(list)
+    for result in results:
+        groups[result.operator].append(result)
+    for operator, group in sorted(groups.items()):
+        states = Counter(result.state for result in group)
+        folded = sum(result.state == "pass" and result.folded for result in group)
+        counts = [len(group), states["pass"], folded, *(states[state] for state in STATES[1:])]
+        rows.append((operator, *(str(count) if count else "-" for count in counts)))
+    width = max(len(row[0]) for row in rows)
+    return "\n".join(f"{row[0]:{width}}" + "".join(f"{cell:>9}" for cell in row[1:]) for row in rows)
+
+
+def write_report(results, mode="static", seconds=0.0, folder=paths.BUILD):
     folder.mkdir(parents=True, exist_ok=True)
+    passed = [r for r in results if r.state == "pass"]
     content = {
-        "passed": sum(r.state == "pass" for r in results),
+        "mode": mode,
+        "passed": len(passed),
+        "folded": sum(r.folded for r in passed),
         "total": len(results),
+        "seconds": round(seconds, 1),
         "cases": [asdict(r) for r in results],
     }
-    (folder / "onnx-backend.json").write_text(json.dumps(content, indent=1) + "\n")
-    (folder / "onnx-backend.txt").write_text(summary(results) + "\n\n" + failures_by_operator(results) + "\n")
-    return folder / "onnx-backend.json"
+    file = folder / f"onnx-backend-{mode}.json"
+    file.write_text(json.dumps(content, indent=1) + "\n")
+    text = [summary(results), failures_by_operator(results), operator_table(results)]
+    file.with_suffix(".txt").write_text("\n\n".join(text) + "\n")
+    return file

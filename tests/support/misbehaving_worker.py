@@ -15,6 +15,9 @@ def handle(request):
             os._exit(3)
         case "hang":
             time.sleep(60)
+        case "spin":
+            while True:
+                pass
         case "raise":
             raise ValueError("no such operator")
         case "print":

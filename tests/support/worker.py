@@ -1,6 +1,9 @@
 """A child process that answers requests one after another, so that a crash or a hang costs one request and no more.
 
 Requests and answers are pickles over pipes. A worker module calls `serve(handle)`; the parent holds a `Worker`.
+
+A limit is one of processor time: a loaded machine, or one that stops the lot for a while, makes nothing fail. A child
+that uses none is given up as well, after as many seconds in which this process watched it sleep.
 """
 
 import os
@@ -10,7 +13,7 @@ import signal
 import struct
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 from tests.support import paths
 from tests.support.command import limit_memory
@@ -18,6 +21,37 @@ from tests.support.command import limit_memory
 
 class WorkerFailed(Exception):
     """The worker died or overran its time; the text says which."""
+
+
+class _Watch:
+    """What a child has used since its request: processor time, and seconds asleep."""
+
+    def __init__(self, pid, limit):
+        self.pid, self.limit = pid, limit
+        self.step = min(0.25, limit / 4)
+        _, self.start = self._state_and_used()
+        self.last = self.start
+        self.asleep = 0.0
+        self.spent_how = "of processor time"
+
+    def _state_and_used(self):
+        """The first thread's state, a letter, and seconds of all threads, as proc(5) tells them."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def look(self):
+        """Called once a step in which no answer came; raises TimeoutError when the limit is spent."""
+        state, used = self._state_and_used()
+        if used != self.last:
+            self.asleep = 0.0
+        elif state in "SD":  # neither waiting for a processor nor stopped
+            self.asleep += self.step  # steps are counted, not a clock: while this process is stopped, so is the child
+        self.last = used
+        if used - self.start > self.limit:
+            raise TimeoutError
+        if self.asleep > self.limit:
+            self.spent_how = "asleep"
+            raise TimeoutError
 
 
 class Worker:
@@ -56,18 +90,18 @@ class Worker:
         self.child = None
 
     def ask(self, request, timeout):
-        """Sends a request and returns the answer; an exception raised by the handler is raised here as it was said."""
+        """Sends a request and returns ("ok", what the handler returned) or ("error", what it raised)."""
         if self.child is not None and self.served >= self.recycle_after:
             self.stop()
         if self.child is None:
             self.start()
         payload = pickle.dumps(request, protocol=5)
+        watch = _Watch(self.child.pid, timeout)
         try:
             self.child.stdin.write(struct.pack("<Q", len(payload)) + payload)
             self.child.stdin.flush()
-            deadline = time.monotonic() + timeout
-            (size,) = struct.unpack("<Q", self._read(8, deadline))
-            answer = pickle.loads(self._read(size, deadline))
+            (size,) = struct.unpack("<Q", self._read(8, watch))
+            answer = pickle.loads(self._read(size, watch))
         except (BrokenPipeError, EOFError):
             code = self.child.wait()
             self.stop()
@@ -75,16 +109,17 @@ class Worker:
             raise WorkerFailed(f"the process crashed ({how})") from None
         except TimeoutError:
             self.stop()
-            raise WorkerFailed(f"no answer within {timeout:g} s") from None
+            raise WorkerFailed(f"no answer within {timeout:g} s {watch.spent_how}") from None
         self.served += 1
         return answer
 
-    def _read(self, size, deadline):
+    def _read(self, size, watch):
         parts = []
         while size:
-            ready, _, _ = select.select([self.answers], [], [], max(0.0, deadline - time.monotonic()))
+            ready, _, _ = select.select([self.answers], [], [], watch.step)
             if not ready:
-                raise TimeoutError
+                watch.look()
+                continue
             part = os.read(self.answers, min(size, 1 << 20))
             if not part:
                 raise EOFError
