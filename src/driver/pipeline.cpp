@@ -88,6 +88,9 @@ std::vector<ir::PassRow> library_rows() {
   return {
       {"convert_blocks_to_opaque", tir::convert_blocks_to_opaque, {"lower_init"}},
       {"remove_no_op", tir::remove_no_op},
+      {"lower_match_buffer", tir::lower_match_buffer},
+      {"convert_ssa", tir::convert_ssa},
+      {"hoist_branches", tir::hoist_branches},
   };
 }
 

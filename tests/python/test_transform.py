@@ -95,6 +95,58 @@ def test_passes_of_no_pipeline_keep_the_value():
         tir.transform.ConvertBlocksToOpaque()(Module)
 
 
+@T.prim_func
+def viewed(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32")):
+    for i in range(2):
+        with T.block("rows"):
+            vi = T.axis.spatial(2, i)
+            T.reads(A[vi * 2:vi * 2 + 2, 0:4])
+            T.writes(B[vi * 2:vi * 2 + 2, 0:4])
+            X = T.match_buffer(A[vi * 2:vi * 2 + 2, 0:4], (2, 4), "float32")
+            for r, c in T.grid(2, 4):
+                B[vi * 2 + r, c] = X[1 - r, c]
+
+
+def test_views_become_what_they_name():
+    plain = tir.transform.LowerMatchBuffer()(tvm.IRModule({"main": viewed}))
+    assert "match_buffer" in viewed.script() and "match_buffer" not in plain.script()
+    a, b = np.arange(16, dtype="float32").reshape(4, 4), np.zeros((4, 4), "float32")
+    tvm.build(plain, target="interp")["main"](a, b)
+    np.testing.assert_array_equal(b, a[[1, 0, 3, 2]])
+
+
+def test_variables_are_defined_once():
+    loop = idle.body.seq[1]
+    twice = tvm.IRModule({"main": idle.with_body(tir.SeqStmt([loop, loop]))})
+    assert not tir.analysis.verify_ssa(twice["main"])
+    once = tir.transform.ConvertSSA()(twice)
+    assert tir.analysis.verify_ssa(once["main"])
+    first, second = once["main"].body.seq
+    assert not first.loop_var.same_as(second.loop_var)
+    tvm.ir.assert_structural_equal(first, second)
+
+
+@T.prim_func
+def branched(A: T.Buffer((4, 8), "float32"), n: T.int64):
+    for i, j in T.grid(4, 8):
+        if n > 2:
+            A[i, j] = T.float32(1)
+        else:
+            A[i, j] = T.float32(2)
+
+
+@pytest.mark.parametrize("variant", [None, "basic"])
+def test_branches_go_around_loops(variant):
+    hoisted = tir.transform.HoistIfThenElse(variant)(tvm.IRModule({"main": branched}))
+    assert type(hoisted["main"].body).__name__ == "IfThenElse"
+    for n in (2, 3):
+        a = np.zeros((4, 8), "float32")
+        tvm.build(hoisted, target="interp")["main"](a, n)
+        np.testing.assert_array_equal(a, np.full((4, 8), 1 if n > 2 else 2, "float32"))
+    with pytest.raises(ValueError, match="there is one kind of hoisting, 'basic', and not 'rare'"):
+        tir.transform.HoistIfThenElse("rare")
+
+
 def test_the_whole_pipeline_is_what_is_compiled():
     lowered = tir.transform.default_tir_pipeline()(Module)
     text = tvm.build(Module).get_source("tir")

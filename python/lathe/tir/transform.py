@@ -13,6 +13,9 @@ _PASSES = {
     "LowerInitBlock": ("lower_init", "A block's init becomes a guarded statement before its body."),
     "ConvertBlocksToOpaque": ("convert_blocks_to_opaque", "Blocks lose their variables to the values bound to them."),
     "RemoveNoOp": ("remove_no_op", "Statements that do nothing go."),
+    "LowerMatchBuffer": ("lower_match_buffer", "Accesses of views inside blocks become accesses of what they name."),
+    "ConvertSSA": ("convert_ssa", "Each variable is defined in one place."),
+    "HoistIfThenElse": ("hoist_branches", "An if that is all of a loop's body, and the same in it, goes around it."),
     "LowerOpaqueBlock": ("convert_blocks", "Blocks become plain statements: bindings, conditions, allocations."),
     "FlattenBuffer": ("flatten_buffers", "Every group of a buffer's axes becomes one dimension."),
     "JoinAxisGroups": ("join_axis_groups", "Buffers of several dimensions get one, row by row."),
@@ -81,6 +84,13 @@ for _name, (_row, _meaning) in _PASSES.items():
 def VectorizeLoop(enable_vectorize=True):  # noqa: N802 - the vocabulary's name
     """Vectorized loops become vector expressions; without enable_vectorize, serial loops."""
     return _Vectorize(enable_vectorize)
+
+
+def HoistIfThenElse(variant=None):  # noqa: N802
+    """An if that is all of a loop's body, and is decided the same in every iteration, goes around the loop."""
+    if variant not in (None, "basic"):
+        raise ValueError(f"there is one kind of hoisting, 'basic', and not {variant!r}")
+    return _CompilerPass("HoistIfThenElse", _PASSES["HoistIfThenElse"][0])
 
 
 def BF16Legalize():  # noqa: N802

@@ -1,6 +1,7 @@
 #include "tir/analysis/buffer_accesses.h"
 
 #include "arith/analyzer.h"
+#include "tir/analysis/effects.h"
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
@@ -42,7 +43,7 @@ class AccessCollection {
       add_access(store->buffer, store->indices, true);
       if (store->predicate) accesses.back().conditional = true;
     } else {
-      if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::prefetch) return;  // touches nothing
+      if (const auto* call = node.as<Call>(); call && is_hint(*call)) return;
       if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::address_of && opaque_)
         if (const auto* element = call->args[0].as<BufferLoad>()) opaque_->insert(element->buffer.get());
       // A let names a value that an index may be made of.

@@ -1,6 +1,7 @@
 #include "tir/analysis/regions.h"
 
 #include "ir/match.h"
+#include "tir/analysis/effects.h"
 #include "tir/intrinsics/context.h"
 #include "tir/rewrite.h"
 
@@ -159,7 +160,7 @@ class RegionCollection {
     if (const auto* allocate = node.as<Allocate>()) local_.insert(allocate->buffer_var.get());
     if (const auto* constant = node.as<AllocateConst>()) local_.insert(constant->buffer_var.get());
     if (const auto* realize = node.as<BlockRealize>()) return certain ? inside(*realize) : nested(*realize);
-    if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::prefetch) return;  // touches nothing
+    if (const auto* call = node.as<Call>(); call && is_hint(*call)) return;
     if (certain && is_choice(node)) return;
     if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::address_of && !addresses_touch) return;
     if (const auto* call = node.as<Call>();

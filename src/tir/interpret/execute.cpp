@@ -1,4 +1,5 @@
 #include "ir/match.h"
+#include "tir/analysis/effects.h"
 #include "tir/codes.h"
 #include "tir/interpret/machine.h"
 
@@ -154,7 +155,7 @@ void Machine::effect(const Call& call) {
     if (!holds(call.args[0])) fail(codes::assertion_failed, "a promised condition does not hold");
     return;
   }
-  if (call.op == &intrinsic::prefetch || call.op == &intrinsic::tvm_storage_sync) return;
+  if (is_hint(call) || call.op == &intrinsic::tvm_storage_sync) return;
   if (call.op == &intrinsic::call_function) return call_function(call);
   if (call.op == &intrinsic::call_packed) {
     call_registered(call);

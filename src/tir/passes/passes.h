@@ -46,6 +46,12 @@ Result<IRModule> nest_parallel(IRModule module, const PassContext& context);
 Result<IRModule> convert_blocks_to_opaque(IRModule module, const PassContext& context);
 // Statements that do nothing: empty loops and branches, values that nothing uses, elements stored where they are.
 Result<IRModule> remove_no_op(IRModule module, const PassContext& context);
+// Views inside blocks go: their accesses become accesses of the memory that they name.
+Result<IRModule> lower_match_buffer(IRModule module, const PassContext& context);
+// Each variable is defined in one place: programs put together from parts that share nodes may define one in several.
+Result<IRModule> convert_ssa(IRModule module, const PassContext& context);
+// An if that is all of a loop's body, and decided the same in every iteration, goes around the loop.
+Result<IRModule> hoist_branches(IRModule module, const PassContext& context);
 
 // The symbols of a function that only the shapes of its buffer parameters bind, in order of first use:
 // flatten_buffers appends them to the scalar parameters.

@@ -5,6 +5,7 @@
 #include "script/document.h"
 #include "script/expr_printer.h"
 #include "script/names.h"
+#include "tir/analysis/effects.h"
 #include "tir/codes.h"
 #include "tir/stmt.h"
 
@@ -183,7 +184,7 @@ class NumpyPrinter {
     const auto* call = e.as<Call>();
     if (!call || call->op->effect == Effect::pure) return;
     if (call->op == &intrinsic::assume) return lines_.line("assert " + expr(call->args[0]).text);
-    if (call->op == &intrinsic::prefetch) return;
+    if (is_hint(*call)) return;
     refuse(e, "a call of '" + std::string(call->op->name) + "' has no form in NumPy");
   }
 

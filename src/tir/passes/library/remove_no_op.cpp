@@ -1,4 +1,5 @@
 #include "support/mutation.h"
+#include "tir/analysis/effects.h"
 #include "tir/passes/passes.h"
 #include "tir/rewrite.h"
 
@@ -7,15 +8,6 @@ namespace lathe::tir {
 LATHE_FAULT(remove_no_op_else, "tir_test", "a branch goes where only its first case does nothing");
 
 namespace {
-
-// Whether nothing but its value comes of an expression: it can be left out where that is not used.
-bool only_gives_a_value(const NodeRef& root) {
-  bool pure = true;
-  post_order(root, [&](const NodeRef& n) {
-    if (const auto* call = n.as<Call>()) pure = pure && call->op->effect == Effect::pure;
-  });
-  return pure;
-}
 
 class NoOpRemoval : public TirRewriter {
  protected:
