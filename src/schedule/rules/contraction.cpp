@@ -173,6 +173,11 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     const int64_t first = rows_go_first(tiles, context.target) ? 1 : 0;
     plan.rows_first = 1 == TRY(schedule.get(TRY(decide(schedule, context, rule, "rows_first", {0, 1}, first))));
   }
+  plan.shared = shared_loop(found, work);
+  const std::vector<int64_t> shares = row_shares(work, plan, context.target);
+  const bool enough = enough_for_threads(constant_product(work.loops), plan);
+  plan.share = TRY(schedule.get(
+      TRY(decide(schedule, context, rule, "share", shares, enough ? rows_shared(tiles, shares, context.target) : 1))));
   plan.steps = TRY(schedule.get(TRY(decide(schedule, context, rule, "steps", {1, 2, 4}, 4))));
   plan.prefetch = TRY(schedule.get(
       TRY(decide(schedule, context, rule, "prefetch", {0, 1, 2}, weights_ahead(plan, tiles, context.target)))));

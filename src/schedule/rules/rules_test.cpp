@@ -275,6 +275,38 @@ TEST(gemm, puts_outside_what_is_read_again_from_nearer) {
   EXPECT_FALSE(rows_first(3136, 32, 64)) << "one cut of the lanes";
 }
 
+TEST(gemm, gives_threads_their_rows) {
+  for (const auto& [bits, registers] : machines)
+    for (const auto& [m, n, k] :
+         std::vector<std::array<int64_t, 3>>{{56, 64, 8}, {28, 35, 4}, {24, 70, 16}, {12, 16, 5}, {26, 40, 520}})
+      for (const int64_t share : {2, 4, 6}) {
+        target::Target target = machine(bits, registers);
+        target.cores = 2;
+        const std::map<std::string, int64_t> decisions{{"gemm.rows_first", 0}, {"gemm.rows", 2}, {"gemm.share", share}};
+        EXPECT_EQ(scheduled(testing::dense(int64(m), int64(n), int64(k)), target, 1e-5, {}, decisions), "gemm")
+            << last_remarks << bits << " bits, " << m << "x" << n << "x" << k << " in " << share;
+      }
+}
+
+TEST(gemm, lets_threads_share_the_rows_or_the_lanes) {
+  target::Target target = machine(512, 32);
+  target.cores = 2;
+  target.caches = {{.level = 1, .bytes = 48 << 10}, {.level = 2, .bytes = 2 << 20}};
+  const auto share = [&](int64_t m, int64_t n, int64_t k) {
+    const std::string text = decided(target, m, n, k);
+    const size_t at = text.find("share=");
+    return at == std::string::npos ? text : text.substr(at, 7);
+  };
+  EXPECT_EQ(share(784, 32, 192), "share=2") << "one cut of the lanes";
+  EXPECT_EQ(share(196, 96, 576), "share=2") << "three cuts of the lanes, which two threads cannot share evenly";
+  EXPECT_EQ(share(196, 384, 64), "share=2") << "98 KB of weights, 350 KB of rows and output";
+  EXPECT_EQ(share(196, 1024, 1024), "share=1") << "4 MB of weights, 1.6 MB of rows and output";
+  EXPECT_EQ(share(49, 160, 960), "share=1") << "seven times seven rows";
+  EXPECT_EQ(share(28, 16, 16), "share=1") << "too little work";
+  target.cores = 1;
+  EXPECT_EQ(share(784, 32, 192), "share=1");
+}
+
 TEST(conv, tiles_every_shape) {
   int64_t number = 0;
   for (const auto& [bits, registers] : machines)
@@ -301,6 +333,19 @@ TEST(conv, shares_weights_among_short_rows) {
                             {{"conv.tall", 2}, {"conv.rows_first", rows_first}}),
                   "conv")
             << bits << " bits, " << height << " rows" << last_remarks;
+      }
+}
+
+TEST(conv, gives_threads_their_lines) {
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t height : {4, 6, 8})
+      for (const int64_t tall : {1, 2}) {
+        target::Target target = machine(bits, registers);
+        target.cores = 2;
+        const ConvShape shape{1, 2, height, 3, 33, 3, 1, 1, 16, height % 4 == 0, false};
+        const std::map<std::string, int64_t> decisions{{"conv.tall", tall}, {"conv.rows_first", 0}, {"conv.share", 2}};
+        EXPECT_EQ(scheduled(testing::conv2d(shape), target, 1e-5, {}, decisions), "conv")
+            << bits << " bits, " << height << " lines" << last_remarks;
       }
 }
 
@@ -450,7 +495,7 @@ TEST(rules, say_what_they_decided) {
   ir::IRModule module;
   module.set("product", testing::matmul(int64(28), int64(64), int64(64)));
   ASSERT_TRUE(schedule_functions(module, machine(512, 32), decider, context).ok());
-  EXPECT_EQ(decisions, std::vector<std::string>{"gemm: lanes=16 vectors=2 rows=14 rows_first=0 steps=4 prefetch=0"});
+  EXPECT_EQ(decisions, std::vector<std::string>{"gemm: lanes=16 vectors=2 rows=14 rows_first=0 share=1 steps=4 prefetch=0"});
 }
 
 // The steps of a recurrent cell; with `ragged`, backwards over sequences of lengths of their own.

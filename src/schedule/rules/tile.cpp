@@ -13,6 +13,10 @@ int64_t largest_divisor(int64_t extent, int64_t limit) {
   return 1;
 }
 
+bool enough_for_threads(std::optional<int64_t> terms, const TilePlan& plan) {
+  return !terms || *terms >= (plan.window ? 2 : 8) * parallel_work;
+}
+
 namespace {
 
 // A tile's worth of the nest: the block that sums, and how many tiles of this kind run for one cut of the lanes.
@@ -39,27 +43,43 @@ class TileNest {
   }
 
  private:
-  // Batch, then lanes, what runs between and rows (or these first and the lanes last), then the sums.
+  // Batch, the pieces for threads, lanes, what runs between and rows (or these first and the lanes last), then the
+  // sums.
   Status put_in_order(BlockRV block) {
-    const std::vector<LoopRV> loops = TRY(schedule_.get_loops(block));
-    std::vector<size_t> order = plan_.batch;
-    const auto add = [&](TileAxis::Kind kind, size_t loop) {
-      axes_.push_back({kind, plan_.outer + order.size()});
-      order.push_back(loop);
+    std::vector<LoopRV> loops = TRY(schedule_.get_loops(block));
+    std::vector<LoopRV> ordered;
+    const auto add = [&](size_t loop) { ordered.push_back(loops.at(loop)); };
+    const auto add_axis = [&](TileAxis::Kind kind, size_t loop) -> Status {
+      const Ref<For> node = TRY(schedule_.get(loops.at(loop)));
+      axes_.push_back({kind, plan_.outer + ordered.size(), dimension_of(schedule_.function(), plan_.block, *node)});
+      add(loop);
+      return support::success();
     };
-    if (!plan_.rows_first) add(TileAxis::lanes, plan_.lane);
+    for (const size_t loop : plan_.batch) add(loop);
+    const size_t pieces = ordered.size();
+    if (!plan_.rows_first) TRY(add_axis(TileAxis::lanes, plan_.lane));
     for (const size_t loop : plan_.between)
       if (plan_.tall > 1 && loop == plan_.between.back())
-        add(TileAxis::tall, loop);
+        TRY(add_axis(TileAxis::tall, loop));
       else
-        order.push_back(loop);
-    if (plan_.row) add(TileAxis::rows, *plan_.row);
-    if (plan_.rows_first) add(TileAxis::lanes, plan_.lane);
-    first_sum_ = plan_.outer + order.size();
-    order.insert(order.end(), plan_.reduce.begin(), plan_.reduce.end());
-    std::vector<LoopRV> ordered;
-    for (const size_t position : order) ordered.push_back(loops.at(position));
+        add(loop);
+    if (plan_.row) TRY(add_axis(TileAxis::rows, *plan_.row));
+    if (plan_.rows_first) TRY(add_axis(TileAxis::lanes, plan_.lane));
+    first_sum_ = plan_.outer + ordered.size();
+    for (const size_t loop : plan_.reduce) add(loop);
+    if (plan_.share > 1) TRY(set_pieces_apart(ordered, pieces, loops.at(*plan_.shared)));
     if (ordered.size() > 1) TRY(schedule_.reorder(ordered));
+    return support::success();
+  }
+
+  // Cuts `loop` into the pieces that threads take, whose loop comes at `position` of the order.
+  Status set_pieces_apart(std::vector<LoopRV>& ordered, size_t position, LoopRV loop) {
+    const auto place = std::find(ordered.begin(), ordered.end(), loop);
+    const std::vector<LoopRV> cut = TRY(schedule_.split(loop, {Factor(plan_.share), Factor()}));
+    *place = cut[1];
+    ordered.insert(ordered.begin() + static_cast<ptrdiff_t>(position), cut[0]);
+    for (TileAxis& axis : axes_) ++axis.position;
+    ++first_sum_;
     return support::success();
   }
 
@@ -75,13 +95,12 @@ class TileNest {
     for (const LoopRV& loop : TRY(schedule_.get_loops(block)))
       nodes.push_back(kept.emplace_back(TRY(schedule_.get(loop))).get());
     const auto total = constant_product({nodes.begin() + static_cast<ptrdiff_t>(plan_.outer), nodes.end()});
-    enough_ = !total || *total >= 8 * parallel_work;
+    enough_ = enough_for_threads(total, plan_);
     exact_ = true;
-    for (TileAxis& axis : axes_) {
+    for (const TileAxis& axis : axes_) {
       const For& loop = *nodes.at(axis.position);
       const auto extent = as_int(loop.extent);
       exact_ = exact_ && extent && *extent % axis.size(plan_) == 0;
-      axis.dimension = dimension_of(schedule_.function(), plan_.block, loop);
       if (axis.kind == TileAxis::lanes) lane_dimension_ = axis.dimension;
     }
     return support::success();
@@ -212,14 +231,19 @@ class TileNest {
     return schedule_.transform_layout(*parts, {.writes = true}, permutation(axes));
   }
 
-  // Threads share the outer loops, but the innermost of them: all where there is one part, those of each part
-  // otherwise.
+  // Threads share the pieces that the rows were cut into for them, or else the outer loops but the innermost of them:
+  // all where there is one part, those of each part otherwise.
   Status share_among_threads() {
     if (!enough_) return support::success();
     size_t end = axes_.size() == 1 ? first_sum_ : axes_.back().position;
     for (size_t k = axes_.size(); k-- > 1;)
       if (parts_[k] > 1) end = std::min(end, axes_[k].position);
-    const size_t begin = parts_[0] == 1 ? plan_.outer : axes_[0].position;
+    size_t begin = parts_[0] == 1 ? plan_.outer : axes_[0].position;
+    if (plan_.share > 1) {
+      begin = plan_.outer;
+      end = begin + plan_.batch.size() + 1;
+      firsts_.resize(1);
+    }
     for (const BlockRV& block : firsts_) {
       const std::vector<LoopRV> loops = TRY(schedule_.get_loops(block));
       try_parallel(schedule_,

@@ -39,11 +39,15 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
   result.lane_tiles = tiles_of(found.lane, plan.lanes * plan.vectors);
   result.weights = result.cut * result.lane_tiles;
   if (found.row) result.row_tiles = tiles_of(*found.row, plan.rows);
+  result.batches = batches;
+  result.lane_shares = result.lane_tiles;
+  for (const size_t loop : found.between)
+    if (plan.tall == 1 || loop != found.between.back()) result.lane_shares *= extent(loop);
   for (const size_t loop : found.between)
     result.row_tiles *= loop == found.between.back() ? tiles_of(loop, plan.tall) : extent(loop);
   const int64_t elements = elements_of(work.block().body.as<BufferStore>()->buffer);
   for (const auto& [param, buffer] : function.buffer_map) {
-    if (elements_of(buffer) == elements && buffer != found.first && buffer != found.weights)
+    if (elements_of(buffer) >= elements && buffer != found.first && buffer != found.weights)
       result.outputs += bytes_of(buffer) / batches;
   }
   return result;
@@ -86,6 +90,30 @@ bool rows_go_first(const TileWork& tiles, const target::Target& target) {
   const int64_t passing = tiles.first + tiles.outputs;
   const double pieces = passing > target.cache_bytes(2, 512 << 10) ? 4.0 * static_cast<double>(tiles.outputs) : 0;
   return again(tiles.weights, tiles.row_tiles) < again(tiles.first, tiles.lane_tiles) + pieces;
+}
+
+std::optional<size_t> shared_loop(const Contraction& found, const Work& work) {
+  for (const size_t loop : found.between)
+    if (!is_int(work.loops[loop]->extent, 1)) return loop;
+  return found.row;
+}
+
+std::vector<int64_t> row_shares(const Work& work, const TilePlan& plan, const target::Target& target) {
+  std::vector<int64_t> choices{1};
+  if (!plan.shared || plan.rows_first || target.cores < 2) return choices;
+  const auto extent = as_int(work.loops[*plan.shared]->extent);
+  const int64_t tile = plan.shared == plan.row ? plan.rows : *plan.shared == plan.between.back() ? plan.tall : 1;
+  for (int64_t share = target.cores; extent && share <= 4 * target.cores; share += target.cores)
+    if (*extent > 0 && *extent % (share * tile) == 0) choices.push_back(share);
+  return choices;
+}
+
+int64_t rows_shared(const TileWork& tiles, const std::vector<int64_t>& choices, const target::Target& target) {
+  if (choices.size() < 2 || tiles.batches % target.cores == 0) return 1;
+  const int64_t shares = tiles.batches * tiles.lane_shares;
+  const int64_t turns = (shares + target.cores - 1) / target.cores;
+  const bool uneven = 4 * shares <= 3 * turns * target.cores;
+  return uneven || tiles.weights <= tiles.first + tiles.outputs ? choices[1] : 1;
 }
 
 int64_t weights_ahead(const TilePlan& plan, const TileWork& tiles, const target::Target& target) {

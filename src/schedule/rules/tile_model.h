@@ -7,12 +7,14 @@ namespace lathe::schedule {
 
 // What the loops around a tile move for one element of the batch, in bytes; extents that are not known count as one.
 struct TileWork {
-  int64_t first = 0;       // the tensor that the rows walk
-  int64_t weights = 0;     // the tensor that the lanes walk
-  int64_t cut = 0;         // what one cut of the lanes reads of the weights
-  int64_t outputs = 0;     // the output, and what is read beside it element by element (a residual)
-  int64_t lane_tiles = 1;  // cuts of the lanes
-  int64_t row_tiles = 1;   // tiles of rows, over all loops that walk the first tensor alone
+  int64_t first = 0;        // the tensor that the rows walk
+  int64_t weights = 0;      // the tensor that the lanes walk
+  int64_t cut = 0;          // what one cut of the lanes reads of the weights
+  int64_t outputs = 0;      // the output, and what is read beside it element by element (a residual)
+  int64_t lane_tiles = 1;   // cuts of the lanes
+  int64_t row_tiles = 1;    // tiles of rows, over all loops that walk the first tensor alone
+  int64_t batches = 1;      // elements of the batch
+  int64_t lane_shares = 1;  // of an element: iterations that threads can share without cutting the rows for them
 };
 TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction& found, const TilePlan& plan);
 
@@ -31,6 +33,17 @@ std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows);
 // again for each cut of the lanes; what is written lies in pieces of a cut's width, which no prefetching of the machine
 // follows. Outside it, the weights come again for each tile of rows.
 bool rows_go_first(const TileWork& tiles, const target::Target& target);
+
+// The loop that threads can have in pieces: the outermost that walks the first tensor alone.
+std::optional<size_t> shared_loop(const Contraction& found, const Work& work);
+
+// Into how many pieces it can be cut so that tiles divide each: 1, and multiples of the cores.
+std::vector<int64_t> row_shares(const Work& work, const TilePlan& plan, const target::Target& target);
+
+// How many pieces of the rows threads take. With pieces, each thread reads all weights, but of the first tensor only
+// its own rows, which it often wrote itself; without them, threads share the cuts of the lanes, and each reads all
+// rows. One piece (no cut) where the weights are the larger part, unless the cuts of the lanes cannot be shared evenly.
+int64_t rows_shared(const TileWork& tiles, const std::vector<int64_t>& choices, const target::Target& target);
 
 // How much of the weights is asked for ahead. Those that the nearest cache holds are there already, and those of a few
 // rows come no faster than they are used: none (0). Else those of the next cut of the lanes (1), which come from far
