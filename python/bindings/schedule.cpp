@@ -124,6 +124,9 @@ void bind_schedule(nb::module_& m) {
       .def("run", run_instruction, nb::arg("kind"), nb::arg("inputs"), nb::arg("attributes"), nb::arg("excerpts"))
       .def("get", statement_of, nb::arg("kind"), nb::arg("index"))
       .def(
+          "remove", [](Schedule& schedule, nb::handle handle) { unwrap(schedule.remove(argument_of(handle))); },
+          nb::arg("handle"))
+      .def(
           "compute_locations",
           [](const Schedule& schedule, uint32_t block) { return unwrap(schedule.compute_locations(BlockRV{block})); },
           nb::arg("block"))

@@ -43,6 +43,15 @@ std::vector<int64_t> integers(const Instruction& instruction, std::string_view n
   return list;
 }
 
+std::vector<double> reals(const Instruction& instruction, std::string_view name) {
+  std::vector<double> list;
+  for (const Argument& item : attribute_or(instruction, name, Argument::List{})) {
+    if (const auto* value = item.get<double>()) list.push_back(*value);
+    if (const auto* whole = item.get<int64_t>()) list.push_back(static_cast<double>(*whole));
+  }
+  return list;
+}
+
 Result<Factor> factor(const Instruction& instruction, const Argument& argument) {
   if (std::holds_alternative<std::monostate>(argument.data)) return Factor();
   if (const auto* value = argument.get<int64_t>()) return Factor(*value);
@@ -65,8 +74,7 @@ Result<std::vector<LoopRV>> loops(const Instruction& instruction) {
 }
 
 // One block, or a list of them.
-Result<std::vector<BlockRV>> blocks(const Instruction& instruction, size_t index) {
-  const Argument* given = index < instruction.inputs.size() ? &instruction.inputs[index] : nullptr;
+Result<std::vector<BlockRV>> blocks(const Instruction& instruction, const Argument* given) {
   if (const BlockRV* one = given ? given->get<BlockRV>() : nullptr) return std::vector<BlockRV>{*one};
   const auto* list = given ? given->get<Argument::List>() : nullptr;
   if (!list) return wrong(instruction, "has neither a block nor a list of them");
@@ -138,8 +146,10 @@ Outputs placed_at(Schedule& s, const Instruction& i) {
 }
 template <auto Method>
 Outputs cached(Schedule& s, const Instruction& i) {
+  const Argument* consumers = attribute(i, "consumer_blocks");
   return std::vector<Argument>{
-      TRY((s.*Method)(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<std::string>(i, 2))))};
+      TRY((s.*Method)(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)), TRY(input<std::string>(i, 2)),
+                      consumers ? TRY(blocks(i, consumers)) : std::vector<BlockRV>{}))};
 }
 
 template <auto Method>
@@ -161,8 +171,9 @@ const std::vector<InstructionKind> kinds{
      }},
     {"sample_categorical",
      [](Schedule& s, const Instruction& i) -> Outputs {
-       return std::vector<Argument>{TRY(s.sample_categorical(TRY(input<std::string>(i, 0)), integers(i, "candidates"),
-                                                             attribute_or(i, "decision", int64_t{0})))};
+       return std::vector<Argument>{
+           TRY(s.sample_categorical(integers(i, "candidates"), reals(i, "probs"),
+                                    attribute_or(i, "decision", int64_t{-1}), attribute_or(i, "name", std::string())))};
      }},
     {"sample_perfect_tile",
      [](Schedule& s, const Instruction& i) -> Outputs {
@@ -200,7 +211,8 @@ const std::vector<InstructionKind> kinds{
     {"get_output_blocks", handles_of_block<&Schedule::get_output_blocks>, true},
     {"split",
      [](Schedule& s, const Instruction& i) -> Outputs {
-       return outputs(TRY(s.split(TRY(input<LoopRV>(i, 0)), TRY(factors(i)))));
+       return outputs(
+           TRY(s.split(TRY(input<LoopRV>(i, 0)), TRY(factors(i)), attribute_or(i, "disable_predication", false))));
      },
      true},
     {"fuse",
@@ -244,7 +256,8 @@ const std::vector<InstructionKind> kinds{
      [](Schedule& s, const Instruction& i) -> Outputs {
        const bool preserve = attribute_or(i, "preserve_unit_iters", true);
        if (on_loop(i)) return std::vector<Argument>{TRY(s.blockize(TRY(input<LoopRV>(i, 0)), preserve))};
-       return std::vector<Argument>{TRY(s.blockize(TRY(blocks(i, 0)), preserve))};
+       return std::vector<Argument>{
+           TRY(s.blockize(TRY(blocks(i, i.inputs.empty() ? nullptr : &i.inputs[0])), preserve))};
      }},
     {"compute_at", placed_at<&Schedule::compute_at>},
     {"reverse_compute_at", placed_at<&Schedule::reverse_compute_at>},
@@ -376,9 +389,9 @@ const std::vector<InstructionKind> kinds{
        if (i.inputs.size() < 3) return wrong(i, "has no value");
        const std::string key = TRY(input<std::string>(i, 1));
        if (on_loop(i))
-         TRY(s.annotate(TRY(input<LoopRV>(i, 0)), key, value_of(i.inputs[2])));
+         TRY(s.annotate(TRY(input<LoopRV>(i, 0)), key, i.inputs[2]));
        else
-         TRY(s.annotate(TRY(input<BlockRV>(i, 0)), key, value_of(i.inputs[2])));
+         TRY(s.annotate(TRY(input<BlockRV>(i, 0)), key, i.inputs[2]));
        return std::vector<Argument>{};
      }},
     {"unannotate",

@@ -66,6 +66,7 @@ ExprRV Schedule::add_number(int64_t value) {
 Result<const Schedule::Handle*> Schedule::find(uint32_t index, Handle::Kind kind, const char* what) const {
   if (index >= handles_.size() || handles_[index].kind != kind)
     return refuse(codes::gone, fmt::format("handle {} is no {} of this schedule", index, what));
+  if (handles_[index].removed) return refuse(codes::gone, fmt::format("handle {} was removed", index));
   if (kind != Handle::number && handles_[index].id == 0)
     return refuse(codes::gone,
                   fmt::format("the {} of handle {} no longer exists: a primitive consumed it", what, index));
@@ -113,6 +114,18 @@ Result<Ref<Block>> Schedule::get(BlockRV block) const {
 }
 
 Result<int64_t> Schedule::get(ExprRV value) const { return TRY(find(value.index, Handle::number, "number"))->value; }
+
+Status Schedule::remove(const Argument& handle) {
+  const auto* loop = handle.get<LoopRV>();
+  const auto* block = handle.get<BlockRV>();
+  const auto* number = handle.get<ExprRV>();
+  if (!loop && !block && !number) return refuse(codes::bad_argument, "only a handle can be removed");
+  const uint32_t index = loop ? loop->index : block ? block->index : number->index;
+  const auto found = loop ? find_place(*loop) : block ? find(*block) : find(index, Handle::number, "number");
+  if (!found) return found.diagnostics();
+  handles_[index].removed = true;
+  return support::success();
+}
 
 Status Schedule::work_on(const std::string& function) {
   if (!module_.find_as<PrimFunc>(function))

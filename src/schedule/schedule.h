@@ -40,11 +40,14 @@ class Schedule {
   Result<Ref<For>> get(LoopRV loop) const;
   Result<Ref<Block>> get(BlockRV block) const;
   Result<int64_t> get(ExprRV value) const;
+  // The handle names nothing from now on; what it named stays.
+  Status remove(const Argument& handle);
 
   // Asks the decider and records its answer.
   Result<ExprRV> decide(Decider& decider, const DecisionPoint& point);
-  // The same with the answer given.
-  Result<ExprRV> sample_categorical(std::string name, std::vector<int64_t> candidates, int64_t decision);
+  // One of the candidates, drawn with these probabilities (none: it was decided otherwise): that of number `decision`.
+  Result<ExprRV> sample_categorical(const std::vector<int64_t>& candidates, const std::vector<double>& probs,
+                                    int64_t decision, const std::string& name = "");
 
   // Factors whose product is the loop's extent, the innermost of at most `max_innermost_factor`: as decided, or as the
   // decider answers, who is asked from the innermost out ("tile_2", "tile_1" of the rule).
@@ -72,8 +75,9 @@ class Schedule {
   Result<std::vector<BlockRV>> get_consumers(BlockRV block);
   Result<std::vector<BlockRV>> get_output_blocks(BlockRV scope);
 
-  // Loops. At most one factor is inferred; factors that do not divide give the blocks a predicate.
-  Result<std::vector<LoopRV>> split(LoopRV loop, const std::vector<Factor>& factors);
+  // Loops. At most one factor is inferred; factors that do not divide give the blocks a predicate, unless that is
+  // disabled: then that they divide a symbolic extent is the caller's word.
+  Result<std::vector<LoopRV>> split(LoopRV loop, const std::vector<Factor>& factors, bool disable_predication = false);
   Result<LoopRV> fuse(const std::vector<LoopRV>& loops);
   Status reorder(const std::vector<LoopRV>& loops);
   // One loop instead of several that follow one another, with the loops that each alone is in.
@@ -96,9 +100,13 @@ class Schedule {
   Status compute_inline(BlockRV block);
   Status reverse_compute_inline(BlockRV block);
 
-  // A copy of what the block reads (or writes) in another scope, made (or written back) by a new block.
-  Result<BlockRV> cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope);
-  Result<BlockRV> cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope);
+  // A copy of what the block reads (or writes) in another scope, made (or written back) by a new block. The consumers
+  // read the copy. Where none is named: of cache_read all blocks that read the same values, if one copy can serve them,
+  // else the block alone; of cache_write none.
+  Result<BlockRV> cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope,
+                             const std::vector<BlockRV>& consumer_blocks = {});
+  Result<BlockRV> cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope,
+                              const std::vector<BlockRV>& consumer_blocks = {});
   // The same copies, made in each iteration of `loop`.
   Result<BlockRV> read_at(LoopRV loop, BlockRV block, int64_t read_buffer_index, const std::string& scope);
   Result<BlockRV> write_at(LoopRV loop, BlockRV block, int64_t write_buffer_index, const std::string& scope);
@@ -172,8 +180,9 @@ class Schedule {
   // Splits a reduction into one an iteration of `loop`, and a last one over those; returns the block of the former.
   Result<BlockRV> rfactor(LoopRV loop, int64_t factor_axis);
 
-  Status annotate(LoopRV loop, const std::string& key, ir::Value value);
-  Status annotate(BlockRV block, const std::string& key, ir::Value value);
+  // The value is a number, also a decided one, a text, or a list of such.
+  Status annotate(LoopRV loop, const std::string& key, const Argument& value);
+  Status annotate(BlockRV block, const std::string& key, const Argument& value);
   Status unannotate(LoopRV loop, const std::string& key);
   Status unannotate(BlockRV block, const std::string& key);
 
@@ -185,6 +194,7 @@ class Schedule {
     std::string function;
     Id id = 0;          // of a loop or block; 0: gone
     int64_t value = 0;  // of a number
+    bool removed = false;
   };
   Schedule() = default;
   Result<const Handle*> find(uint32_t index, Handle::Kind kind, const char* what) const;
@@ -194,6 +204,8 @@ class Schedule {
   Result<const Handle*> find(BlockRV block) const;
   Result<int64_t> extent_to_tile(LoopRV loop, int64_t n, int64_t max_innermost_factor) const;
   Result<int64_t> number_of(const Factor& factor) const;
+  Result<std::vector<Id>> ids_of(const std::vector<BlockRV>& blocks) const;
+  Result<ir::Value> annotation_of(const Argument& value) const;
   Program program(const std::string& function) const;
   // Takes the edit over: the function, the fate of the handles.
   void accept(const std::string& function, Edit edit);

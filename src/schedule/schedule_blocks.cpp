@@ -10,7 +10,7 @@ namespace lathe::schedule {
 
 namespace {
 
-// An annotation's value as a trace can hold it.
+// A padding's value as a trace can hold it.
 Argument argument(const ir::Value& value) {
   return std::visit(
       [](const auto& v) -> Argument {
@@ -47,16 +47,37 @@ std::vector<BlockRV> Schedule::made_blocks(const std::string& function, Edit edi
   return blocks;
 }
 
-Result<BlockRV> Schedule::cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope) {
-  const Handle handle = *TRY(find(block));
-  Edit edit = TRY(primitives::cache_read(program(handle.function), handle.id, read_buffer_index, scope));
-  return made_block(handle.function, std::move(edit), "cache_read", {block, read_buffer_index, scope});
+namespace {
+
+std::vector<std::pair<std::string, Argument>> consumers_attribute(const std::vector<BlockRV>& consumers) {
+  if (consumers.empty()) return {};
+  return {{"consumer_blocks", Argument::List(consumers.begin(), consumers.end())}};
 }
 
-Result<BlockRV> Schedule::cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope) {
+}  // namespace
+
+Result<std::vector<Id>> Schedule::ids_of(const std::vector<BlockRV>& blocks) const {
+  std::vector<Id> ids;
+  for (const BlockRV& block : blocks) ids.push_back(TRY(find(block))->id);
+  return ids;
+}
+
+Result<BlockRV> Schedule::cache_read(BlockRV block, int64_t read_buffer_index, const std::string& scope,
+                                     const std::vector<BlockRV>& consumer_blocks) {
   const Handle handle = *TRY(find(block));
-  Edit edit = TRY(primitives::cache_write(program(handle.function), handle.id, write_buffer_index, scope));
-  return made_block(handle.function, std::move(edit), "cache_write", {block, write_buffer_index, scope});
+  const std::vector<Id> consumers = TRY(ids_of(consumer_blocks));
+  Edit edit = TRY(primitives::cache_read(program(handle.function), handle.id, read_buffer_index, scope, consumers));
+  return made_block(handle.function, std::move(edit), "cache_read", {block, read_buffer_index, scope},
+                    consumers_attribute(consumer_blocks));
+}
+
+Result<BlockRV> Schedule::cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope,
+                                      const std::vector<BlockRV>& consumer_blocks) {
+  const Handle handle = *TRY(find(block));
+  const std::vector<Id> consumers = TRY(ids_of(consumer_blocks));
+  Edit edit = TRY(primitives::cache_write(program(handle.function), handle.id, write_buffer_index, scope, consumers));
+  return made_block(handle.function, std::move(edit), "cache_write", {block, write_buffer_index, scope},
+                    consumers_attribute(consumer_blocks));
 }
 
 Result<BlockRV> Schedule::read_at(LoopRV loop, BlockRV block, int64_t read_buffer_index, const std::string& scope) {
@@ -249,8 +270,7 @@ Result<BlockRV> Schedule::blockize(LoopRV loop, bool preserve_unit_iters) {
 }
 
 Result<BlockRV> Schedule::blockize(const std::vector<BlockRV>& blocks, bool preserve_unit_iters) {
-  std::vector<Id> ids;
-  for (const BlockRV& block : blocks) ids.push_back(TRY(find(block))->id);
+  const std::vector<Id> ids = TRY(ids_of(blocks));
   const std::string function = blocks.empty() ? working_on_ : handles_[blocks[0].index].function;
   Edit edit = TRY(primitives::blockize_blocks(program(function), ids, preserve_unit_iters));
   const Argument list = Argument::List(blocks.begin(), blocks.end());
@@ -283,17 +303,32 @@ Status Schedule::tensorize(LoopRV loop, const std::string& tensor_intrin, bool p
   return tensorized(loop, tensor_intrin, preserve_unit_iters);
 }
 
-Status Schedule::annotate(LoopRV loop, const std::string& key, ir::Value value) {
+Result<ir::Value> Schedule::annotation_of(const Argument& value) const {
+  if (const auto* flag = value.get<bool>()) return ir::Value(*flag);
+  if (const auto* integer = value.get<int64_t>()) return ir::Value(*integer);
+  if (const auto* real = value.get<double>()) return ir::Value(*real);
+  if (const auto* text = value.get<std::string>()) return ir::Value(*text);
+  if (const auto* decided = value.get<ExprRV>()) return ir::Value(TRY(get(*decided)));
+  const auto* items = value.get<Argument::List>();
+  if (!items) return refuse(codes::bad_argument, "an annotation is a number, a text or a list of them");
+  ir::Value::List list;
+  for (const Argument& item : *items) list.push_back(TRY(annotation_of(item)));
+  return ir::Value(std::move(list));
+}
+
+Status Schedule::annotate(LoopRV loop, const std::string& key, const Argument& value) {
   const Handle handle = *TRY(find(loop));
-  accept(handle.function, TRY(primitives::annotate(program(handle.function), handle.id, key, value)));
-  record("annotate", {loop, key, argument(value)}, {}, {});
+  accept(handle.function,
+         TRY(primitives::annotate(program(handle.function), handle.id, key, TRY(annotation_of(value)))));
+  record("annotate", {loop, key, value}, {}, {});
   return support::success();
 }
 
-Status Schedule::annotate(BlockRV block, const std::string& key, ir::Value value) {
+Status Schedule::annotate(BlockRV block, const std::string& key, const Argument& value) {
   const Handle handle = *TRY(find(block));
-  accept(handle.function, TRY(primitives::annotate(program(handle.function), handle.id, key, value)));
-  record("annotate", {block, key, argument(value)}, {}, {});
+  accept(handle.function,
+         TRY(primitives::annotate(program(handle.function), handle.id, key, TRY(annotation_of(value)))));
+  record("annotate", {block, key, value}, {}, {});
   return support::success();
 }
 

@@ -24,16 +24,18 @@ Argument::List arguments(const std::vector<Factor>& factors) {
 
 }  // namespace
 
-Result<std::vector<LoopRV>> Schedule::split(LoopRV loop, const std::vector<Factor>& factors) {
+Result<std::vector<LoopRV>> Schedule::split(LoopRV loop, const std::vector<Factor>& factors, bool disable_predication) {
   const Handle handle = *TRY(find(loop));
   std::vector<Expr> sizes;
   for (const Factor& factor : factors) sizes.push_back(factor ? int64(TRY(number_of(factor))) : Expr());
-  Edit edit = TRY(primitives::split(program(handle.function), handle.id, sizes));
+  Edit edit = TRY(primitives::split(program(handle.function), handle.id, sizes, disable_predication));
   const std::vector<Id> created = edit.created;
   accept(handle.function, std::move(edit));
   std::vector<LoopRV> loops;
   for (const Id id : created) loops.push_back(add_loop(handle.function, id));
-  record("split", {loop}, {{"factors", arguments(factors)}}, {loops.begin(), loops.end()});
+  std::vector<std::pair<std::string, Argument>> attributes{{"factors", arguments(factors)}};
+  if (disable_predication) attributes.emplace_back("disable_predication", true);
+  record("split", {loop}, std::move(attributes), {loops.begin(), loops.end()});
   return loops;
 }
 

@@ -1,4 +1,6 @@
 // The methods of Schedule that take decisions and record them.
+#include <cmath>
+
 #include "schedule/analysis/access.h"
 #include "schedule/analysis/tree.h"
 #include "schedule/codes.h"
@@ -8,16 +10,33 @@
 namespace lathe::schedule {
 
 Result<ExprRV> Schedule::decide(Decider& decider, const DecisionPoint& point) {
-  return sample_categorical(point.rule + "." + point.name, point.candidates, decider.decide(point));
+  const std::string name = point.rule + "." + point.name;
+  const int64_t answer = decider.decide(point);
+  const auto found = std::find(point.candidates.begin(), point.candidates.end(), answer);
+  if (found == point.candidates.end())
+    return refuse(codes::bad_argument, fmt::format("decision {} of '{}' is not one of its candidates [{}]", answer,
+                                                   name, fmt::join(point.candidates, ", ")));
+  return sample_categorical(point.candidates, {}, found - point.candidates.begin(), name);
 }
 
-Result<ExprRV> Schedule::sample_categorical(std::string name, std::vector<int64_t> candidates, int64_t decision) {
-  if (std::find(candidates.begin(), candidates.end(), decision) == candidates.end())
-    return refuse(codes::bad_argument, fmt::format("decision {} of '{}' is not one of its candidates [{}]", decision,
-                                                   name, fmt::join(candidates, ", ")));
-  const ExprRV value = add_number(decision);
-  Argument::List list(candidates.begin(), candidates.end());
-  record("sample_categorical", {name}, {{"candidates", list}, {"decision", decision}}, {value});
+Result<ExprRV> Schedule::sample_categorical(const std::vector<int64_t>& candidates, const std::vector<double>& probs,
+                                            int64_t decision, const std::string& name) {
+  if (!probs.empty() && probs.size() != candidates.size())
+    return refuse(codes::bad_argument,
+                  fmt::format("{} candidates with {} probabilities", candidates.size(), probs.size()));
+  for (const double probability : probs)
+    if (!(probability >= 0 && std::isfinite(probability)))
+      return refuse(codes::bad_argument, fmt::format("{} is no probability", probability));
+  if (decision < 0 || decision >= static_cast<int64_t>(candidates.size()))
+    return refuse(codes::bad_argument,
+                  fmt::format("the decision {} is no index of {} candidates", decision, candidates.size()));
+  const ExprRV value = add_number(candidates[static_cast<size_t>(decision)]);
+  std::vector<std::pair<std::string, Argument>> attributes{
+      {"candidates", Argument::List(candidates.begin(), candidates.end())}};
+  if (!probs.empty()) attributes.emplace_back("probs", Argument::List(probs.begin(), probs.end()));
+  attributes.emplace_back("decision", decision);
+  if (!name.empty()) attributes.emplace_back("name", name);
+  record("sample_categorical", {}, std::move(attributes), {value});
   return value;
 }
 

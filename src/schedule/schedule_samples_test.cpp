@@ -42,6 +42,53 @@ TEST(sample_compute_location, gives_places_that_are_no_loops) {
             "decision 2 is no place to compute block 'bias_add' at: its consumer has 2 loops");
 }
 
+TEST(sample_categorical, is_drawn_with_probabilities) {
+  Dense d;
+  const ExprRV tile = d.sch.sample_categorical({2, 3, 6}, {0.25, 0.25, 0.5}, 1).value_or_throw();
+  EXPECT_EQ(d.sch.get(tile).value_or_throw(), 3);
+  EXPECT_NE(d.sch.trace().as_python().find(
+                "v2 = sch.sample_categorical(candidates=[2, 3, 6], probs=[0.25, 0.25, 0.5], decision=1)\n"),
+            std::string::npos);
+  const auto why = [&](std::vector<double> probs, int64_t decision) {
+    return d.sch.sample_categorical({2, 3, 6}, probs, decision).diagnostics()[0].message;
+  };
+  EXPECT_EQ(why({0.5, 0.5}, 0), "3 candidates with 2 probabilities");
+  EXPECT_EQ(why({0.5, -0.5, 1}, 0), "-0.5 is no probability");
+  EXPECT_EQ(why({}, 3), "the decision 3 is no index of 3 candidates");
+  EXPECT_EQ(why({}, -1), "the decision -1 is no index of 3 candidates");
+}
+
+TEST(schedule, forgets_handles) {
+  Dense d;
+  const LoopRV loop = d.sch.get_loops(d.matmul).value_or_throw()[0];
+  const ExprRV number = d.sch.sample_categorical({2}, {1}, 0).value_or_throw();
+  ASSERT_TRUE(d.sch.remove(loop));
+  ASSERT_TRUE(d.sch.remove(number));
+  EXPECT_EQ(d.sch.parallel(loop).diagnostics()[0].message, fmt::format("handle {} was removed", loop.index));
+  EXPECT_FALSE(d.sch.get(number));
+  EXPECT_FALSE(d.sch.remove(loop)) << "it is forgotten already";
+  EXPECT_FALSE(d.sch.remove(int64_t{3}));
+  EXPECT_TRUE(d.sch.parallel(d.sch.get_loops(d.matmul).value_or_throw()[0])) << "the loop itself stays";
+}
+
+TEST(annotate, takes_numbers_texts_and_lists_of_them) {
+  Dense d;
+  const ExprRV decided = d.sch.sample_categorical({4, 8}, {}, 1).value_or_throw();
+  const Argument list = Argument::List{1, 2.5, "text", Argument::List{true, decided}};
+  ASSERT_TRUE(d.sch.annotate(d.matmul, "list", list));
+  const ir::Value* value = d.sch.get(d.matmul).value_or_throw()->annotations.find("list");
+  ASSERT_TRUE(value && value->get<ir::Value::List>());
+  EXPECT_EQ(*value->get<ir::Value::List>()->at(3).get<ir::Value::List>()->at(1).get<int64_t>(), 8);
+  Schedule again = Schedule::create(d.original).value_or_throw();
+  const Trace trace = parse_trace(d.sch.trace().as_python()).value_or_throw();
+  ASSERT_TRUE(trace.apply(again));
+  EXPECT_EQ(ir::first_difference(again.mod(), d.sch.mod()).value_or(""), "");
+  ASSERT_TRUE(d.sch.unannotate(d.matmul, "list"));
+  EXPECT_TRUE(d.sch.get(d.matmul).value_or_throw()->annotations.empty());
+  EXPECT_EQ(d.sch.annotate(d.matmul, "none", Argument()).diagnostics()[0].message,
+            "an annotation is a number, a text or a list of them");
+}
+
 // B[0, …] = A, one element after the other into the same place.
 Function overwriting() {
   testing::Builder b;

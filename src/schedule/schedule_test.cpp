@@ -110,7 +110,7 @@ TEST(trace, prints_and_replays) {
   ASSERT_TRUE(sch.compute_inline(sch.get_block("bias_add").value_or_throw()));
   ASSERT_TRUE(sch.annotate(loops[0], "note", "a \"quoted\" text"));
   const std::string text = sch.trace().as_python();
-  EXPECT_NE(text.find("v4 = sch.sample_categorical(\"test.tile\", candidates=[2, 4, 8], decision=4)\n"
+  EXPECT_NE(text.find("v4 = sch.sample_categorical(candidates=[2, 4, 8], decision=1, name=\"test.tile\")\n"
                       "l5, l6 = sch.split(l2, factors=[None, v4])\n"
                       "sch.reorder(l3, l6)\nsch.vectorize(l6)\n"),
             std::string::npos)
@@ -141,7 +141,7 @@ TEST(trace, a_replay_refuses_what_does_not_fit) {
                                "sch.fuse()",
                                "sch.reorder()",
                                "b0 = sch.get_block(\"matmul\")\nl1, l2, l3 = sch.get_loops(b0)\nsch.split(l1)",
-                               "v0 = sch.sample_categorical(\"x\", candidates=[1], decision=2)",
+                               "v0 = sch.sample_categorical(candidates=[1], decision=1)",
                                "sch.work_on(\"other\")",
                                "sch.peel(l0)",
                                "sch.annotate(l0)",

@@ -125,7 +125,8 @@ def test_a_trace_is_printed_and_replayed():
     assert any("sch.split(" in line for line in lines)
     assert [row["kind"] for row in schedule.trace.as_json()][0] == "sample_categorical"
     first = schedule.trace.insts[0]
-    assert (first.kind.name, first.attrs["decision"], len(first.outputs)) == ("sample_categorical", 4, 1)
+    assert (first.kind.name, first.attrs["decision"], len(first.outputs)) == ("sample_categorical", 1, 1)
+    assert str(lines[0]).endswith("sch.sample_categorical(candidates=[2, 4, 8], probs=[0.2, 0.3, 0.5], decision=1)")
     assert schedule.trace.with_decision(first, 2).insts[0].attrs["decision"] == 2
     assert [inst.kind for inst in schedule.trace.insts][-1] == "split"
     again = tir.Schedule(product())
@@ -161,9 +162,25 @@ REFUSED = {
     "a number for a block": (lambda s: s.get_loops(0), TypeError, "block is a block or the name of one"),
     "too many arguments": (lambda s: s.compute_inline("C", "D"), TypeError, ""),
     "an option that is not there": (
-        lambda s: s.split(s.get_loops("C")[0], [4, 4], disable_predication=True), lathe.ScheduleError,
-        "no other disable_predication",
+        lambda s: s.split(s.get_loops("C")[0], [4, 4], preserve_unit_iters=False), lathe.ScheduleError,
+        "no other preserve_unit_iters",
     ),
+    "a split that needs its predicate": (
+        lambda s: s.split(s.get_loops("C")[0], [None, 7], disable_predication=True), lathe.ScheduleError,
+        "without a predicate",
+    ),
+    "a consumer that reads something else": (
+        lambda s: s.cache_read("C", 0, "local", consumer_blocks=["D"]), lathe.ScheduleError, "does not read 'A'"),
+    "a consumer that is no block": (
+        lambda s: s.cache_read("C", 0, "local", consumer_blocks=[3]), TypeError, "a consumer is a block"),
+    "an annotation that is nothing": (lambda s: s.annotate("C", "key", None), lathe.ScheduleError, "an annotation is"),
+    "a candidate that is no number": (lambda s: s.sample_categorical(["a"], [1.0]), TypeError, "whole number"),
+    "probabilities below zero": (lambda s: s.sample_categorical([1, 2], [2, -1]), lathe.ScheduleError, "probability"),
+    "a tile that cannot be": (
+        lambda s: s.sample_partitioned_tile(s.get_loops("C")[0], 2, 1, innerpart_factor=7), lathe.ScheduleError,
+        "a multiple of 7",
+    ),
+    "a handle that is none": (lambda s: s.remove_rv("C"), TypeError, "a handle"),
     "a misspelt primitive": (lambda s: s.vectorise(0), AttributeError, "nearest name is 'vectorize'"),
 }  # fmt: skip
 
@@ -233,6 +250,58 @@ def test_handles_of_another_schedule_and_dead_ones_are_refused():
     one.fuse(i, j)
     with pytest.raises(lathe.ScheduleError):
         one.parallel(j)
+
+
+def test_a_forgotten_handle_is_not_found():
+    schedule = tir.Schedule(product())
+    loop, block = schedule.get_loops("C")[0], schedule.get_block("C")
+    schedule.remove_rv(loop)
+    with pytest.raises(lathe.ScheduleError, match="was removed"):
+        schedule.parallel(loop)
+    schedule.parallel(schedule.get_loops(block)[0])
+    check(schedule)
+
+
+def test_the_state_is_of_the_program_as_it_is():
+    schedule = tir.Schedule(product(), debug_mask="all", enable_check=False)
+    state = schedule.state
+    schedule.parallel(schedule.get_loops("C")[0])
+    assert "T.parallel" in state.mod.script()
+    assert (state.debug_mask, state.enable_check) == ("all", False)
+    assert state.get_sref(schedule.get_block("C")).name == "C"
+    with pytest.raises(ValueError, match="debug_mask"):
+        tir.Schedule(product(), debug_mask="some")
+
+
+def test_a_list_is_an_annotation_and_is_taken_back():
+    schedule = tir.Schedule(product())
+    number = schedule.sample_categorical([4, 8], [0.5, 0.5], decision=1)
+    schedule.annotate("C", "stages", [0, 1, [number, "x"]])
+    assert schedule.get(schedule.get_block("C")).annotations["stages"] == [0, 1, [8, "x"]]
+    again = tir.Schedule(product())
+    schedule.trace.apply_to_schedule(again)
+    lathe.ir.assert_structural_equal(again.mod, schedule.mod)
+    schedule.unannotate("C", "stages")
+    lathe.ir.assert_structural_equal(schedule.mod["main"], product())
+
+
+def test_a_tile_is_drawn_by_its_partition():
+    seen = set()
+    for seed in range(40):
+        schedule = tir.Schedule(product(), seed=seed)
+        i = schedule.get_loops("C")[0]
+        tile = schedule.sample_partitioned_tile(i, 3, partition_pos=1, innerpart_factor=2)
+        outer, middle, inner = (schedule.get(factor).value for factor in tile)
+        assert outer * middle * inner == schedule.get(i).extent.value and middle * inner % 2 == 0
+        seen.add((outer, middle, inner))
+    assert len(seen) > 3
+
+
+def test_copies_serve_the_consumers_that_are_named():
+    schedule = tir.Schedule(product())
+    schedule.cache_write("C", 0, "local", consumer_blocks=["D"])
+    assert schedule.get(schedule.get_block("D")).reads[0].buffer.name.endswith("_local")
+    check(schedule)
 
 
 def test_places_are_drawn_and_blocks_put_together():

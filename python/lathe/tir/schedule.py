@@ -7,6 +7,7 @@ has and this table lacks can be called too, with its arguments as they stand in 
 import difflib
 import inspect
 import json
+import math
 
 from .. import _lathe
 from ..errors import ScheduleError
@@ -139,9 +140,12 @@ class Schedule:
     def __init__(self, mod, *, seed=None, debug_mask="none", error_render_level="detail", enable_check=True):
         module = as_module(mod, "what a schedule works on")
         self._state = _lathe.ScheduleState.create(module, bool(enable_check), default_context())
+        if debug_mask not in ("none", "all") and (isinstance(debug_mask, bool) or not isinstance(debug_mask, int)):
+            raise ValueError(f'debug_mask is "none", "all" or a number, not {debug_mask!r}')
         if error_render_level not in ("detail", "fast", "none"):
             raise ValueError(f'error_render_level is "detail", "fast" or "none", not {error_render_level!r}')
         self._shows_program = error_render_level == "detail"
+        self._enable_check, self._debug_mask = bool(enable_check), debug_mask
         self._owner = object()
         self._random = 1 if seed is None else int(seed)
         self._is_function = isinstance(mod, BaseFunc)
@@ -157,6 +161,11 @@ class Schedule:
     def trace(self):
         """What was done, instruction by instruction."""
         return Trace(self._state.instructions(), self._state.trace_text())
+
+    @property
+    def state(self):
+        """What the schedule knows of its program: `state.mod`, `state.get_sref(stmt)`, how it was asked to check."""
+        return ScheduleState(self)
 
     @property
     def func_working_on(self):
@@ -192,6 +201,12 @@ class Schedule:
     def get_sref(self, rv_or_stmt):
         """The same as `get`: a loop or block is its own place."""
         return self.get(rv_or_stmt)
+
+    def remove_rv(self, rv):
+        """Forgets a handle: what it stands for stays, but by this handle nothing finds it any more."""
+        if not isinstance(rv, _Handle):
+            raise TypeError(f"a handle of this schedule is expected, not {type(rv).__name__}")
+        self._state.remove(self._plain(rv))
 
     def show(self, *args, **options):
         """Prints the program, and the trace that led to it."""
@@ -246,6 +261,8 @@ class Schedule:
             return self._block(value)
         if parameter == "target" and isinstance(value, (list, tuple)):
             return [self._block(item) for item in value]
+        if parameter == "consumer_blocks" and value is not None:
+            return [self._block(item, "a consumer") for item in ([value] if isinstance(value, str) else value)]
         if parameter == "index_map":
             return ("index_map", map_text(value))
         if parameter == "thread_axis" and not isinstance(value, str):
@@ -277,27 +294,37 @@ class Schedule:
 
     def sample_categorical(self, candidates, probs, decision=None):
         """One of `candidates`, drawn with these probabilities; `decision` is the index of the one to take."""
-        if len(candidates) != len(probs) or not candidates:
-            raise ScheduleError(f"{len(candidates)} candidates with {len(probs)} probabilities")
+        values = [_whole(value, "a candidate") for value in candidates]
+        probs = [float(probability) for probability in probs]
+        if len(values) != len(probs) or not values:
+            raise ScheduleError(f"{len(values)} candidates with {len(probs)} probabilities")
         if decision is None:
             draw, decision = self.fork_seed() / 2**62 * sum(probs), 0
             for decision, probability in enumerate(probs):
                 draw -= probability
                 if draw < 0:
                     break
-        if not 0 <= decision < len(candidates):
-            raise ScheduleError(f"the decision {decision} is no index of {len(candidates)} candidates")
-        values = [int(value) for value in candidates]
-        return self._run("sample_categorical", ["choice"], {"candidates": values, "decision": values[decision]})
+        decision = _whole(decision, "a decision")
+        return self._run("sample_categorical", [], {"candidates": values, "probs": probs, "decision": decision})
 
     def sample_perfect_tile(self, loop, n, max_innermost_factor=16, decision=None):
         """`n` factors of a loop's extent, the last of at most max_innermost_factor; `decision` are those to take."""
-        loop = self._checked("loop", loop)
+        loop, n = self._checked("loop", loop), _whole(n, "n")
+        most = _whole(max_innermost_factor, "max_innermost_factor")
         if decision is None:
-            extent = self.get(loop).extent
-            decision = self._tile(getattr(extent, "value", 0), n, max_innermost_factor)
-        options = {"n": n, "max_innermost_factor": max_innermost_factor, "decision": [int(f) for f in decision]}
-        return self._run("sample_perfect_tile", [loop], options)
+            decision = self._tile(self._extent(loop), n, most)
+        factors = [_whole(factor, "a factor") for factor in decision]
+        return self._run("sample_perfect_tile", [loop], {"n": n, "max_innermost_factor": most, "decision": factors})
+
+    def sample_partitioned_tile(self, loop, n, partition_pos=0, innerpart_factor=1, decision=None):
+        """`n` factors of a loop's extent; those from number partition_pos on make a multiple of innerpart_factor."""
+        loop, n = self._checked("loop", loop), _whole(n, "n")
+        outer, multiple = _whole(partition_pos, "partition_pos"), _whole(innerpart_factor, "innerpart_factor")
+        if decision is None:
+            decision = self._partitioned_tile(self._extent(loop), n, outer, multiple)
+        factors = [_whole(factor, "a factor") for factor in decision]
+        options = {"n": n, "partition_pos": outer, "innerpart_factor": multiple, "decision": factors}
+        return self._run("sample_partitioned_tile", [loop], options)
 
     def sample_compute_location(self, block, decision=None):
         """A place to compute a block at, drawn from those where compute_at is legal.
@@ -308,15 +335,28 @@ class Schedule:
         if decision is None:
             places = self._state.compute_locations(block.index)
             decision = places[self.fork_seed() % len(places)]
-        return self._run("sample_compute_location", [block], {"decision": int(decision)})
+        return self._run("sample_compute_location", [block], {"decision": _whole(decision, "a decision")})
+
+    def _extent(self, loop):
+        return getattr(self.get(loop).extent, "value", 0)  # a symbolic one has no tiles: the instruction refuses it
 
     def _tile(self, extent, n, most):
-        factors = [1] * max(n, 0)
+        if not 0 < n <= _MOST_FACTORS:
+            return []  # the instruction says what is wrong with it
+        factors = [1] * n
         for index in range(n - 1, 0, -1):
-            divisors = [d for d in range(1, extent + 1) if extent % d == 0 and (d <= most or index < n - 1)]
+            divisors = [d for d in _divisors(extent) if d <= most or index < n - 1]
             factors[index] = divisors[self.fork_seed() % len(divisors)] if divisors else 1
             extent //= factors[index]
-        return [extent, *factors[1:]] if n > 0 else []
+        return [extent, *factors[1:]]
+
+    def _partitioned_tile(self, extent, n, outer, multiple):
+        if not 0 <= outer <= n or multiple < 1 or extent % multiple:
+            return []
+        # What is drawn beyond the multiple goes to either part.
+        rest = _divisors(extent // multiple)
+        inner = extent if outer == 0 else 1 if outer == n else multiple * rest[self.fork_seed() % len(rest)]
+        return self._tile(extent // inner, outer, extent) + self._tile(inner, n - outer, extent)
 
     def can_decompose_padding(self, block, loop):
         """Whether decompose_padding would do it there."""
@@ -332,6 +372,48 @@ class Schedule:
         known = [member for member in dir(type(self)) if not member.startswith("_")]
         near = difflib.get_close_matches(name, known, 1)
         raise AttributeError(f"a schedule has no '{name}'" + (f"; the nearest name is '{near[0]}'" if near else ""))
+
+
+# Of what one loop is tiled into; more is no tile, and would only be slow.
+_MOST_FACTORS = 1024
+
+
+def _whole(value, what):
+    """A number as an int."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} is a whole number, not {value!r}")
+    return int(value)
+
+
+def _divisors(number):
+    small = [d for d in range(1, math.isqrt(max(number, 0)) + 1) if number % d == 0]
+    return sorted({*small, *(number // d for d in small)})
+
+
+class ScheduleState:
+    """What a schedule knows of its program."""
+
+    def __init__(self, schedule):
+        self._schedule = schedule
+
+    @property
+    def mod(self):
+        """The module as it is now."""
+        return self._schedule.mod
+
+    @property
+    def enable_check(self):
+        """Whether steps are proved."""
+        return self._schedule._enable_check
+
+    @property
+    def debug_mask(self):
+        """As it was given; nothing depends on it."""
+        return self._schedule._debug_mask
+
+    def get_sref(self, stmt):
+        """The loop or block: it is its own place."""
+        return self._schedule.get(stmt) if isinstance(stmt, _Handle) else stmt
 
 
 _BY_WRITES = {"cache_write", "cache_inplace", "reindex_cache_write", "set_scope", "write_at", "storage_align",
@@ -397,8 +479,7 @@ def _method(primitive, row):
 
 # Options that a primitive of C++ does not look at: asking for them is refused, not ignored.
 _NOT_YET = {
-    ("split", "disable_predication"), ("split", "preserve_unit_iters"), ("fuse", "preserve_unit_iters"),
-    ("loop_partition", "preserve_unit_iters"), ("cache_read", "consumer_blocks"), ("cache_write", "consumer_blocks"),
+    ("split", "preserve_unit_iters"), ("fuse", "preserve_unit_iters"), ("loop_partition", "preserve_unit_iters"),
     ("compute_at", "index"), ("reverse_compute_at", "index"), ("transform_layout", "assume_injective_transform"),
 }  # fmt: skip
 

@@ -8,8 +8,9 @@
 
 namespace lathe::schedule::primitives {
 
-// primitives/loops. One null among the factors is inferred. Creates the new loops, outermost first.
-Result<Edit> split(const Program& program, Id loop, const std::vector<Expr>& factors);
+// primitives/loops. One null among the factors is inferred. Creates the new loops, outermost first. Without predicates,
+// that an extent which is not a number is divided is the caller's word.
+Result<Edit> split(const Program& program, Id loop, const std::vector<Expr>& factors, bool disable_predication = false);
 // Creates the one loop.
 Result<Edit> fuse(const Program& program, const std::vector<Id>& loops);
 Result<Edit> reorder(const Program& program, const std::vector<Id>& loops);
@@ -31,7 +32,7 @@ Result<Edit> decompose_padding(const Program& program, Id block, Id loop);
 Result<Edit> split_padding(const Program& program, Id block);
 Result<Edit> pad_einsum(const Program& program, Id block, const std::vector<int64_t>& padding);
 Result<Edit> transform_block_layout(const Program& program, Id block, const IndexMap& map);
-Result<Edit> blockize(const Program& program, Id loop, bool preserve_unit_iters);
+Result<Edit> blockize(const Program& program, Id loop_or_block, bool preserve_unit_iters);
 Result<Edit> blockize_blocks(const Program& program, const std::vector<Id>& blocks, bool preserve_unit_iters);
 
 // primitives/tensorize. Of a loop, creates the block that it becomes first.
@@ -44,9 +45,12 @@ Result<Edit> reverse_compute_at(const Program& program, Id block, Id loop, bool 
 Result<Edit> compute_inline(const Program& program, Id block);
 Result<Edit> reverse_compute_inline(const Program& program, Id block);
 
-// primitives/cache. Creates the block that copies.
-Result<Edit> cache_read(const Program& program, Id block, int64_t read_buffer_index, const std::string& scope);
-Result<Edit> cache_write(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope);
+// primitives/cache. Creates the block that copies. The consumers read the copy: of cache_read all that read the same
+// values where none is named, of cache_write none.
+Result<Edit> cache_read(const Program& program, Id block, int64_t read_buffer_index, const std::string& scope,
+                        const std::vector<Id>& consumers = {});
+Result<Edit> cache_write(const Program& program, Id block, int64_t write_buffer_index, const std::string& scope,
+                         const std::vector<Id>& consumers = {});
 Result<Edit> read_at(const Program& program, Id loop, Id block, int64_t read_buffer_index, const std::string& scope);
 Result<Edit> write_at(const Program& program, Id loop, Id block, int64_t write_buffer_index, const std::string& scope);
 // Creates the block that copies in, and the one that copies back.

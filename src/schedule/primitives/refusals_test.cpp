@@ -614,6 +614,13 @@ TEST(refusals, of_reductions) {
             "cannot decompose block 'matmul_update': it has no init");
 }
 
+TEST(refusals, of_a_split_without_the_predicate_that_it_needs) {
+  Start s = gemm();
+  EXPECT_EQ(reason(s.schedule.split(s.loops[0], {Factor(), int64_t{3}}, true)),
+            "cannot split loop 's0' without a predicate: the factors' product is not its extent 8");
+  EXPECT_EQ(reason(s.schedule.split(s.loops[0], {Factor(), int64_t{3}})), "accepted");
+}
+
 TEST(refusals, of_vectors_of_unknown_length) {
   const Var n = ir::size_var("n");
   Start s(testing::matmul(n, int64(4), int64(4)), "matmul");

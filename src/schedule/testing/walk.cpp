@@ -202,6 +202,12 @@ class Walk {
     return found ? *found : std::vector<BlockRV>{};
   }
 
+  // None (who can is to be found), the block alone, or the block and another.
+  static std::vector<BlockRV> consumers_of(const Choice& c, size_t count) {
+    if (count == 0) return {};
+    return count == 1 ? std::vector<BlockRV>{c.block} : std::vector<BlockRV>{c.block, c.other};
+  }
+
   template <class Call>
   static std::function<Diagnostics(Schedule&)> calling(Call call) {
     return [call](Schedule& s) { return refusal_of(call(s)); };
@@ -216,7 +222,9 @@ class Walk {
     if (name == "split") {
       std::vector<Factor> factors{Factor(), factor};
       if (pick(2)) factors = {factor, Factor(), int64_t{2}};
-      return made([=](Schedule& s) { return s.split(loop, factors); });
+      // Without a predicate only where the extent is a number: of a symbolic one that it divides would be our word.
+      const bool bare = pick(4) == 0 && as_int(c.schedule.get(loop).value_or_throw()->extent);
+      return made([=](Schedule& s) { return s.split(loop, factors, bare); });
     }
     if (name == "fuse") {
       std::vector<LoopRV> some;
@@ -271,9 +279,14 @@ class Walk {
     if (name == "reverse_compute_inline") return made([=](Schedule& s) { return s.reverse_compute_inline(block); });
     if (name == "cache_read") {
       const int64_t which = number(2);
-      return made([=](Schedule& s) { return s.cache_read(block, which, "local"); });
+      const std::vector<BlockRV> consumers = consumers_of(c, pick(3));
+      return made([=](Schedule& s) { return s.cache_read(block, which, "local", consumers); });
     }
-    if (name == "cache_write") return made([=](Schedule& s) { return s.cache_write(block, 0, "local"); });
+    if (name == "cache_write") {
+      const std::vector<BlockRV> near = neighbours(c, true);
+      const std::vector<BlockRV> consumers = near.empty() || pick(2) ? std::vector<BlockRV>{} : near;
+      return made([=](Schedule& s) { return s.cache_write(block, 0, "local", consumers); });
+    }
     if (name == "read_at") {
       const int64_t which = number(2);
       return made([=](Schedule& s) { return s.read_at(loop, block, which, "local"); });

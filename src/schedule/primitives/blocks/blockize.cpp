@@ -18,15 +18,18 @@ struct Parts {
 
 // Which kinds of the block's variables a loop drives.
 struct Drives {
-  bool spatial = false, reduce = false, other = false;
+  bool spatial = false, reduce = false, other = false;  // reduce: all that are not spatial
+  IterType type = IterType::spatial;                    // of the variable that the loop gives a block around
 };
 
 Drives drives(const For& loop, const Parts& parts) {
   Drives found;
   const Block& block = *parts.realized->block;
   for (size_t i = 0; i < block.iter_vars.size(); ++i)
-    if (uses_var(parts.realized->iter_values[i], loop.loop_var))
+    if (uses_var(parts.realized->iter_values[i], loop.loop_var)) {
       (block.iter_vars[i]->type == IterType::spatial ? found.spatial : found.reduce) = true;
+      if (block.iter_vars[i]->type != IterType::spatial) found.type = block.iter_vars[i]->type;
+    }
   found.other = uses_var(parts.realized->predicate, loop.loop_var);
   for (const For* inner : parts.inner)
     found.other = found.other || uses_var(inner->min, loop.loop_var) || uses_var(inner->extent, loop.loop_var);
@@ -110,10 +113,11 @@ Stmt init_nest(const Parts& parts, const VarMap& outer, const std::vector<Expr>&
 
 Result<Edit> blockize(const Program& program, Id id, bool preserve_unit_iters) {
   const Path path = path_to(program.function->body, id);
-  if (path.empty() || !path.back().is<For>()) return refuse(codes::gone, "blockize: the loop is not in the function");
-  const For& loop = *path.back().as<For>();
+  if (path.empty()) return refuse(codes::gone, "blockize: the loop is not in the function");
+  const auto* whole = path.back().as<BlockRealize>();
+  const std::string name = whole ? name_of(*whole->block) : name_of(*path.back().as<For>());
   const auto problem = [&](const support::Code& code, std::string why) {
-    return refuse(code, fmt::format("cannot make a block of {}: {}", name_of(loop), why));
+    return refuse(code, fmt::format("cannot make a block of {}: {}", name, why));
   };
   Parts parts;
   Stmt at = path.back();
@@ -144,8 +148,7 @@ Result<Edit> blockize(const Program& program, Id id, bool preserve_unit_iters) {
     }
     const Var v = var("v" + around->loop_var->name);
     outer[around->loop_var] = v;
-    iters.push_back(
-        make<IterVarNode>(Range{around->min, around->extent}, v, driven.reduce ? IterType::reduce : IterType::spatial));
+    iters.push_back(make<IterVarNode>(Range{around->min, around->extent}, v, driven.type));
     values.push_back(around->loop_var);
     reduces = reduces || driven.reduce;
   }

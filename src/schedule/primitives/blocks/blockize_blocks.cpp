@@ -22,6 +22,15 @@ size_t shared_length(const std::vector<Path>& paths) {
   return shared;
 }
 
+// Whether a loop around the block at the path's end drives an axis of that type.
+bool is_driven(const Path& path, IterType type) {
+  const auto& realize = *path.back().as<BlockRealize>();
+  for (const For* loop : loops_above(path))
+    for (size_t i = 0; i < realize.iter_values.size(); ++i)
+      if (realize.block->iter_vars[i]->type == type && uses_var(realize.iter_values[i], loop->loop_var)) return true;
+  return false;
+}
+
 // The loops around that drive what is inside become variables of the new block.
 struct Outside {
   std::vector<IterVar> iters;
@@ -33,24 +42,28 @@ Result<Outside> outside_of(const std::vector<const For*>& above, const Stmt& par
   Outside made;
   for (const For* loop : above) {
     if (!uses_var(part, loop->loop_var)) continue;
+    IterType type = IterType::spatial;
     for (const For* other : above)
       if (uses_var(loop->min, other->loop_var) || uses_var(loop->extent, other->loop_var))
         return refuse(codes::not_nested, fmt::format("cannot make a block of several: the extent of {} depends on {}",
                                                      name_of(*loop), name_of(*other)));
     for (const Ref<BlockRealize>& realize : outer_blocks(part))
-      for (size_t i = 0; i < realize->iter_values.size(); ++i)
-        if (realize->block->iter_vars[i]->type != IterType::spatial &&
-            uses_var(realize->iter_values[i], loop->loop_var))
+      for (size_t i = 0; i < realize->iter_values.size(); ++i) {
+        if (!uses_var(realize->iter_values[i], loop->loop_var)) continue;
+        if (realize->block->iter_vars[i]->type == IterType::reduce)
           return refuse(codes::dependence,
                         fmt::format("cannot make a block of several: {} around them drives a reduce axis of {}",
                                     name_of(*loop), name_of(*realize->block)));
+        // The order of its iterations is kept as the axis inside keeps it.
+        if (realize->block->iter_vars[i]->type != IterType::spatial) type = realize->block->iter_vars[i]->type;
+      }
     if (!preserve_unit_iters && is_int(loop->extent, 1)) {
       made.inside[loop->loop_var] = loop->min;
       continue;
     }
     const Var v = var("v" + loop->loop_var->name, loop->loop_var->dtype);
     made.inside[loop->loop_var] = support::flip(blockize_blocks_keeps_variable) ? loop->min : Expr(v);
-    made.iters.push_back(make<IterVarNode>(Range{loop->min, loop->extent}, v, IterType::spatial));
+    made.iters.push_back(make<IterVarNode>(Range{loop->min, loop->extent}, v, type));
     made.values.push_back(loop->loop_var);
   }
   return made;
@@ -62,6 +75,8 @@ Result<Edit> blockize_blocks(const Program& program, const std::vector<Id>& ids,
   if (ids.empty()) return refuse(codes::bad_argument, "blockize needs at least one block");
   std::vector<Path> paths;
   for (const Id id : ids) paths.push_back(TRY(block_path(program, id)));
+  // One reduction is a nest of no loops: its init goes to the block around.
+  if (ids.size() == 1 && is_driven(paths[0], IterType::reduce)) return blockize(program, ids[0], preserve_unit_iters);
   const size_t shared = shared_length(paths);
   const Path& path = paths[0];
   std::string name;

@@ -1,6 +1,7 @@
 // Blocks of loops: what they are called, and what may be done with them.
 #include <gtest/gtest.h>
 
+#include "schedule/analysis/access.h"
 #include "schedule/testing/programs.h"
 #include "tir/testing/differential.h"
 
@@ -89,13 +90,61 @@ TEST(blockize_blocks, takes_one_block_too) {
   EXPECT_EQ(rows.difference(), "");
 }
 
+TEST(blockize_blocks, takes_one_reduction_with_its_init) {
+  Rows rows;
+  const auto made = rows.sch.blockize(std::vector<BlockRV>{rows.matmul});
+  ASSERT_EQ(why(made), "accepted");
+  const Ref<Block> block = rows.sch.get(*made).value_or_throw();
+  EXPECT_TRUE(block->init);
+  EXPECT_FALSE(rows.sch.get(rows.matmul).value_or_throw()->init);
+  EXPECT_EQ(block->iter_vars.back()->type, IterType::reduce);
+  EXPECT_EQ(rows.difference(), "");
+}
+
+// S[t + 1, i] = S[t, i] + X[t, i], and Y = 2 S after each step: a recurrence over t.
+Function scanned() {
+  testing::Builder b;
+  const std::vector<Expr> shape{int64(5), int64(3)};
+  const Buffer x = b.input("X", {int64(4), int64(3)}), s = b.output("S", shape), y = b.output("Y", shape);
+  const Var t = ir::var("t"), i = ir::var("i");
+  const auto block = [&](const char* name, const Buffer& to, const auto& value) {
+    const Var vt = ir::var("vt"), vi = ir::var("vi");
+    const std::vector<Expr> at{vt + 1, vi};
+    const Ref<Block> made = make<Block>(
+        std::vector<IterVar>{make<IterVarNode>(Range{int64(0), int64(4)}, vt, IterType::scan),
+                             make<IterVarNode>(Range{int64(0), int64(3)}, vi, IterType::spatial)},
+        std::vector<Buffer>{}, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{},
+        std::vector<BufferRegion>{}, std::string(name), Stmt{}, Stmt(make<BufferStore>(to, value(vt, vi), at, Expr())));
+    return Stmt(make<BlockRealize>(std::vector<Expr>{t, i}, boolean(true), with_regions(made)));
+  };
+  const Stmt body = seq({block("step", s, [&](Expr vt, Expr vi) { return load(s, {vt, vi}) + load(x, {vt, vi}); }),
+                         block("show", y, [&](Expr vt, Expr vi) { return load(s, {vt + 1, vi}) * testing::f32(2); })});
+  b.add(make<For>(t, int64(0), int64(4), ForKind::serial, make<For>(i, int64(0), int64(3), ForKind::serial, body)));
+  return b.build();
+}
+
+TEST(blockize_blocks, keeps_the_order_of_a_scan) {
+  const Function original = scanned();
+  Schedule sch = Schedule::create(original).value_or_throw();
+  const BlockRV step = sch.get_block("step").value_or_throw(), show = sch.get_block("show").value_or_throw();
+  const auto made = sch.blockize({step, show});
+  ASSERT_EQ(why(made), "accepted");
+  EXPECT_EQ(sch.get(*made).value_or_throw()->iter_vars[0]->type, IterType::scan);
+  EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3), "");
+  const std::vector<LoopRV> around = sch.get_loops(*made).value_or_throw();
+  EXPECT_FALSE(sch.parallel(around[0]));
+  EXPECT_TRUE(sch.parallel(around[1]));
+}
+
 TEST(blockize_blocks, refuses_what_would_take_others_in_or_cut_a_reduction) {
   Rows rows;
   EXPECT_EQ(why(rows.sch.blockize({rows.matmul, rows.relu})),
             "cannot make a block of several: block 'bias_add' among them would be in it too");
-  EXPECT_EQ(why(rows.sch.blockize(std::vector<BlockRV>{rows.matmul})),
-            "cannot make a block of several: loop 'ax_vk' around them drives a reduce axis of block 'matmul'");
   EXPECT_EQ(why(rows.sch.blockize(std::vector<BlockRV>{})), "blockize needs at least one block");
+  const LoopRV k = rows.sch.get_loops(rows.matmul).value_or_throw().back();
+  const BlockRV copy = rows.sch.read_at(k, rows.matmul, 0, "local").value_or_throw();
+  EXPECT_EQ(why(rows.sch.blockize({copy, rows.matmul})),
+            "cannot make a block of several: loop 'ax_vk' around them drives a reduce axis of block 'matmul'");
 }
 
 }  // namespace

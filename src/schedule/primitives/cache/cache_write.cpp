@@ -33,9 +33,43 @@ bool is_partial(const Block& block) {
   return partial;
 }
 
-// The block at the path's end writes to a buffer in another scope, which is written back behind path[at].
+// Why the block at the end of `reader` may not read what path[at] leaves in the cache, which is `region` inside of
+// `bounds`.
+std::optional<Diagnostic> refuse_consumer(const Program& program, const Path& path, size_t at, const Path& reader,
+                                          const Buffer& buffer, const Region& region, const Region& bounds) {
+  const Block& block = *reader.back().as<BlockRealize>()->block;
+  const auto problem = [&](const support::Code& code, std::string why) {
+    return refuse(code, fmt::format("{} cannot read the cache of '{}': {}", name_of(block), buffer->name, why));
+  };
+  const auto* sequence = at > 0 ? path[at - 1].as<SeqStmt>() : nullptr;
+  if (scope_of(reader) != scope_of(path) || !sequence || reader.size() <= at || reader[at - 1] != path[at - 1])
+    return problem(codes::not_nested, "it does not follow in the same loops");
+  const auto end = sequence->seq.end();
+  const auto writer = std::find(sequence->seq.begin(), end, path[at]), use = std::find(writer, end, reader[at]);
+  if (use == end || use == writer) return problem(codes::not_nested, "it does not follow in the same loops");
+  for (auto s = writer + 1; s != use + 1; ++s) {
+    const std::vector<Buffer> written = buffers_written(*s);
+    if (std::find(written.begin(), written.end(), buffer) != written.end())
+      return problem(codes::dependence, "it is written once more before that");
+  }
+  const std::vector<Access> all = accesses(reader[at]);
+  const auto mine = [&](const Access& access) { return access.buffer == buffer && is_inside(access.block, block); };
+  for (const Access& access : all)
+    if (mine(access) && access.opaque) return problem(codes::region, "its address is taken");
+  const auto read = touched(all, mine);
+  const std::vector<Buffer> names = outer_buffers(reader, false);
+  if (std::find(names.begin(), names.end(), buffer) == names.end())
+    return problem(codes::bad_argument, "it does not read it");
+  if (!program.proves) return std::nullopt;
+  if (!read || !holds(region, *read) || !holds(bounds, *read))
+    return problem(codes::region, "could not show that all that it reads was written there");
+  return std::nullopt;
+}
+
+// The block at the path's end writes to a buffer in another scope, which is written back behind path[at]; the consumers
+// read it there.
 Result<Edit> write_through(const Program& program, const Path& path, size_t at, const Buffer& buffer,
-                           const std::string& scope_name) {
+                           const std::string& scope_name, const std::vector<Id>& consumers = {}) {
   const auto& realized = *path.back().as<BlockRealize>();
   const Block& block = *realized.block;
   const auto problem = [&](const support::Code& code, std::string why) {
@@ -66,6 +100,12 @@ Result<Edit> write_through(const Program& program, const Path& path, size_t at, 
   const auto bounds = bounds_of(path, at, buffer);
   if (!region || !region->exact || !predicate_is_domain(realized) || !bounds || is_partial(block))
     return problem(codes::region, fmt::format("which elements of '{}' it writes is not an exact region", buffer->name));
+  std::vector<Path> readers;
+  for (const Id consumer : consumers) {
+    readers.push_back(TRY(block_path(program, consumer)));
+    if (auto refused = refuse_consumer(program, path, at, readers.back(), buffer, *region, {*bounds}))
+      return *std::move(refused);
+  }
   if (support::flip(cache_write_shifts_region) && !region->dimensions.empty())
     region->dimensions.back().low = region->dimensions.back().low + 1;
 
@@ -73,7 +113,9 @@ Result<Edit> write_through(const Program& program, const Path& path, size_t at, 
   Id next = program.next, copy_id = 0;
   const Path where(path.begin(), path.begin() + static_cast<ptrdiff_t>(at));
   const Stmt copy = copy_nest(block.name + "_" + scope_name, cache, buffer, *region, *bounds, where, next, copy_id);
-  Stmt body = replace(program.function->body, around, seq({with_buffer(around, buffer, cache), copy}));
+  std::vector<std::pair<Stmt, Stmt>> edits{{around, seq({with_buffer(around, buffer, cache), copy})}};
+  for (const Path& reader : readers) edits.emplace_back(reader.back(), with_buffer(reader.back(), buffer, cache));
+  Stmt body = replace_all(program.function->body, edits);
   const Path changed = path_to(body, scope->block->id);
   body = with_allocation(body, *changed.back().as<BlockRealize>(), cache);
   const Function after = with_body(program.function, body);
@@ -83,10 +125,11 @@ Result<Edit> write_through(const Program& program, const Path& path, size_t at, 
 
 }  // namespace
 
-Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std::string& scope_name) {
+Result<Edit> cache_write(const Program& program, Id id, int64_t index, const std::string& scope_name,
+                         const std::vector<Id>& consumers) {
   const Path path = TRY(block_path(program, id));
   const Buffer buffer = TRY(written_buffer(path, index));
-  return write_through(program, path, alone_around(path, buffer), buffer, scope_name);
+  return write_through(program, path, alone_around(path, buffer), buffer, scope_name, consumers);
 }
 
 Result<Edit> write_at(const Program& program, Id loop, Id id, int64_t index, const std::string& scope_name) {

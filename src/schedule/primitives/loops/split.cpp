@@ -47,13 +47,18 @@ Result<Sizes> sizes_of(const For& loop, const std::vector<Expr>& factors, arith:
 
 }  // namespace
 
-Result<Edit> split(const Program& program, Id id, const std::vector<Expr>& factors) {
+Result<Edit> split(const Program& program, Id id, const std::vector<Expr>& factors, bool disable_predication) {
   const Path path = TRY(serial_loop(program, id, "split"));
   const For& loop = *path.back().as<For>();
   if (factors.empty())
     return refuse(codes::bad_argument, fmt::format("cannot split {}: no factors given", name_of(loop)));
   arith::Analyzer analyzer;
   const Sizes sizes = TRY(sizes_of(loop, factors, analyzer));
+  // Numbers are known not to divide; what symbols come to, the caller knows.
+  if (disable_predication && !sizes.exact && program.proves && as_int(loop.extent))
+    return refuse(codes::region, fmt::format("cannot split {} without a predicate: the factors' product is not its "
+                                             "extent {}",
+                                             name_of(loop), *as_int(loop.extent)));
 
   std::vector<Var> vars;
   Expr value = int64(0);
@@ -63,7 +68,8 @@ Result<Edit> split(const Program& program, Id id, const std::vector<Expr>& facto
     value = analyzer.simplify(value * sizes.factors[i] + vars[i]);
   }
   Stmt body = substitute(loop.body, {{loop.loop_var, is_int(loop.min, 0) ? value : loop.min + value}});
-  if (!sizes.exact && !support::flip(split_drops_predicate)) body = guarded(body, value < loop.extent);
+  if (!sizes.exact && !disable_predication && !support::flip(split_drops_predicate))
+    body = guarded(body, value < loop.extent);
 
   Id next = program.next;
   std::vector<Id> created;
