@@ -92,6 +92,14 @@ def test_equality_is_an_expression_and_as_a_condition_identity():
         bool(x < y)
 
 
+def test_constants_are_compared_by_their_number():
+    four = tir.IntImm("int64", 4)
+    assert four == 4 and 4 == four and four == tir.IntImm("int32", 4) and not four == 5
+    assert four != 5 and not four != 4 and four < 5 and not four > 5 and four in [3, 4]
+    assert tir.FloatImm("float32", 0.5) == 0.5 and not tir.FloatImm("float32", 0.5) == x
+    assert four and not tir.IntImm("int64", 0)
+
+
 def test_structural_equality_goes_by_content():
     again = lathe.script.from_source(doubled.script())
     assert not again.same_as(doubled)

@@ -171,14 +171,26 @@ class PrimExpr(_Printed):
         return binary("==", self, other)
 
     def __bool__(self):
+        value = _number_of(self)
+        if value is not None:
+            return bool(value)
         raise ValueError(
             f"`{self}` is known only when the program runs, so Python cannot branch on it; "
             "use T.if_then_else, T.Select, T.And, T.Or or T.Not"
         )
 
 
+def _number_of(value):
+    """A number, or the number that a constant is; None of others."""
+    if isinstance(value, Node):
+        value = getattr(value, "value", None) if type(value).__name__ in ("IntImm", "FloatImm") else None
+    return value if isinstance(value, (bool, int, float)) else None
+
+
 class Comparison:
-    """a == b of expressions: as a condition of Python, whether both are one node; in a program, the expression."""
+    """a == b of expressions: in a program the expression; as a condition of Python whether both are one node, or one
+    number.
+    """
 
     def __init__(self, operator, a, b):
         self.operator, self.a, self.b = operator, a, b
@@ -190,6 +202,8 @@ class Comparison:
 
     def __bool__(self):
         same = isinstance(self.b, Node) and self.a.same_as(self.b)
+        numbers = _number_of(self.a), _number_of(self.b)
+        same = same or (None not in numbers and numbers[0] == numbers[1])
         return same if self.operator == "==" else not same
 
     def __repr__(self):
