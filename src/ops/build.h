@@ -57,8 +57,8 @@ std::pair<Value, Value> top_k(BlockBuilder& b, const Value& x, const Expr& count
 Value einsum(BlockBuilder& b, const std::vector<Value>& operands, std::string_view equation);
 
 struct TransposedConvolution {
-  Axes strides, dilations, pad_begin;  // one a spatial dimension
-  Shape out;                           // spatial extents of the result
+  Axes strides, dilations;  // one a spatial dimension
+  Shape pad_begin, out;     // the latter are spatial extents of the result
   int64_t groups = 1;
 };
 // The gradient of a convolution by its input: x [N, C, spatial…], kernel [C, M / groups, spatial…].

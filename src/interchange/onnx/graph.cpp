@@ -31,10 +31,11 @@ constexpr int64_t most_conversions = 1'000'000;
 struct Scope {
   std::unordered_map<std::string, GraphValue> values;
   Opsets opsets;
-  const NodeAttributes* given = nullptr;   // attributes of the function's call
-  std::string prefix;                      // of node names: "call/"
-  std::unordered_set<std::string> absent;  // inputs that the function's call leaves out
-  Scope* around = nullptr;                 // of the graph that holds this one
+  const NodeAttributes* given = nullptr;           // attributes of the function's call
+  std::string prefix;                              // of node names: "call/"
+  std::unordered_set<std::string> absent;          // inputs that the function's call leaves out
+  Scope* around = nullptr;                         // of the graph that holds this one
+  std::unordered_map<std::string, int64_t> ranks;  // that the graph declares of its outputs and of values between
 
   // The value of that name, or null. One from around is copied: what the inside learns of it holds inside only.
   GraphValue* find(const std::string& name) {
@@ -44,6 +45,27 @@ struct Scope {
     return outer ? &(values[name] = *outer) : nullptr;
   }
 };
+
+std::unordered_map<std::string, int64_t> declared_ranks(const GraphProto& graph) {
+  std::unordered_map<std::string, int64_t> ranks;
+  for (const auto* values : {&graph.value_info(), &graph.output()})
+    for (const auto& value : *values)
+      if (const auto& tensor = value.type().tensor_type(); value.type().has_tensor_type() && tensor.has_shape())
+        ranks[value.name()] = tensor.shape().dim_size();
+  // What these operators take has as many dimensions as what they give. A list in order has users after producers.
+  static const std::unordered_set<std::string_view> keeps_rank{
+      "Abs",        "Cast", "CastLike", "Ceil",    "Exp",  "Floor",   "Identity", "Log", "Neg",
+      "Reciprocal", "Relu", "Round",    "Sigmoid", "Sign", "Softmax", "Sqrt",     "Tanh"};
+  for (int i = graph.node_size(); i-- > 0;) {
+    const NodeProto& node = graph.node(i);
+    if (domain_of(node.domain()) != "" || !keeps_rank.count(node.op_type()) || node.input_size() < 1 ||
+        node.output_size() < 1)
+      continue;
+    if (const auto it = ranks.find(node.output(0)); it != ranks.end())
+      ranks.emplace(node.input(0), int64_t{it->second});
+  }
+  return ranks;
+}
 
 class GraphImport {
  public:
@@ -60,6 +82,7 @@ class GraphImport {
     const std::vector<int> order = TRY(order_nodes(model_, list));
     GraphInputs inputs = TRY(read_inputs(model_, graph_, options_));
     TRY(add_initializers(scope, list, graph_));
+    scope.ranks = declared_ranks(graph_);
 
     std::vector<relax::Var> params;
     for (const relax::Var& param : inputs.params) {
@@ -203,6 +226,7 @@ class GraphImport {
     const std::vector<std::string> outputs(node.output().begin(), node.output().end());
     Inside inside(*this, scope, place);
     NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place, &inside);
+    import.declare_ranks(&scope.ranks);
     check_counts(row, import);
     check_input_types(domain, node.op_type(), import);
     const bool has_graphs =
@@ -256,6 +280,7 @@ class GraphImport {
     list.is_around = [&](const std::string& each) { return around.absent.count(each) || around.find(each); };
     const std::vector<int> order = order_nodes(model_, list).value_or_throw();
     add_initializers(scope, list, graph).value_or_throw();
+    scope.ranks = declared_ranks(graph);
     for (size_t i = 0; i < inputs.size(); ++i) {
       inputs[i].given_by = "the input of " + name;
       scope.absent.erase(graph.input(static_cast<int>(i)).name());

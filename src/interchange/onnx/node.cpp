@@ -106,20 +106,35 @@ Integers NodeImport::integers(size_t i) {
   return *v.integers;
 }
 
+bool NodeImport::has_open_length(size_t i) { return !known(i) && rank(i) == 1 && !ir::as_int(shape(i)[0]); }
+
 Integers NodeImport::integers(size_t i, int64_t count) {
-  if (known(i) || rank(i) != 1 || ir::as_int(shape(i)[0])) return integers(i);
+  if (!has_open_length(i)) return integers(i);
+  ops::build::expect_equal(builder_, shape(i)[0], ir::int64(count));
+  return integers_up_to(i, count, 0).values;
+}
+
+Integers NodeImport::integers_or(size_t i, std::optional<int64_t> count) {
+  return count ? integers(i, std::max<int64_t>(*count, 0)) : integers(i);
+}
+
+NodeImport::OpenIntegers NodeImport::integers_up_to(size_t i, int64_t most, int64_t filler, bool at_end) {
   expect_integers(*this, i);
-  const ir::Expr length = shape(i)[0];
-  ops::build::expect_equal(builder_, length, ir::int64(count));
-  const auto copy = [&](const std::vector<te::Tensor>& in) {
+  const ir::Expr length = shape(i)[0], count = ir::int64(most);
+  ops::build::expect_equal(builder_, relax::simplified(ir::min(length, count)), length);
+  if (most == 0) return {{}, length};
+  const ir::Expr first = at_end ? count - length : ir::int64(0);
+  const auto fill_up = [&](const std::vector<te::Tensor>& in) {
     return std::vector{te::compute(
-        {ir::int64(count)},
+        {count},
         [&](const std::vector<ir::Expr>& at) {
-          return ir::if_then_else(at[0] < length, ir::cast(DType::int64(), in[0](at)), ir::int64(0));
+          const ir::Expr place = at[0] - first;
+          return ir::if_then_else(ir::logical_and(place >= 0, place < length), ir::cast(DType::int64(), in[0]({place})),
+                                  ir::int64(filler));
         },
-        in, "counted")};
+        in, "filled_up")};
   };
-  return read_at_run_time(builder_.call_te("counted", {input(i)}, copy).value_or_throw(), count);
+  return {read_at_run_time(builder_.call_te("filled_up", {input(i)}, fill_up).value_or_throw(), most), length};
 }
 
 Integers NodeImport::read_at_run_time(const Expr& tensor, int64_t count) {
@@ -128,6 +143,20 @@ Integers NodeImport::read_at_run_time(const Expr& tensor, int64_t count) {
   builder_.match_cast(call(relax::tensor_to_shape_operator, {tensor}),
                       ir::make<relax::ShapeStructInfo>(relax::OptionalShape(symbols)));
   return symbols;
+}
+
+Expr NodeImport::with_extent(Expr tensor, int64_t axis, int64_t extent) {
+  Shape shape = *relax::as_tensor(tensor)->shape;
+  ir::Expr& own = shape.at(static_cast<size_t>(axis));
+  if (ir::as_int(own)) return tensor;
+  ops::build::expect_equal(builder_, own, ir::int64(extent));
+  own = ir::int64(extent);
+  return builder_.match_cast(tensor, relax::tensor_info(std::move(shape), relax::as_tensor(tensor)->dtype));
+}
+
+Expr NodeImport::extent_as_float(const ir::Expr& extent) {
+  const Expr number = call(ops::shape_to_tensor, {ir::make<relax::ShapeExpr>(Shape{extent})});
+  return reshape(cast(number, DType::float_(64)), {});
 }
 
 void NodeImport::expect_at_run_time(const Expr& scalar, int64_t value) {
@@ -170,6 +199,12 @@ Expr NodeImport::reshape(Expr x, Shape shape) {
 }
 
 // ---- outputs ----
+
+std::optional<int64_t> NodeImport::declared_rank(size_t i) const {
+  if (!declared_ranks_ || !wants(i)) return std::nullopt;
+  const auto it = declared_ranks_->find(output_names_[i]);
+  return it == declared_ranks_->end() ? std::nullopt : std::optional(it->second);
+}
 
 void NodeImport::set(size_t i, Expr tensor) { results_.at(i).tensor = std::move(tensor); }
 

@@ -45,7 +45,8 @@ class NodeImport {
         inputs_(other.inputs_),
         output_names_(other.output_names_),
         results_(other.output_names_.size()),
-        place_(other.place_) {}
+        place_(other.place_),
+        declared_ranks_(other.declared_ranks_) {}
 
   NodeAttributes& attributes;
   const int64_t version;  // the operator's: the newest of its row's that the model's opset reaches
@@ -66,8 +67,23 @@ class NodeImport {
   Integers integers(size_t i);
   // The same of a vector that must have `count` elements, which the run checks where its length is not known.
   Integers integers(size_t i, int64_t count);
+  // Of a vector whose length only the run may tell, at most `most`: that many, the given ones first (or, with
+  // `at_end`, last), and `filler` for those that are not there. `length` is how many are.
+  struct OpenIntegers {
+    Integers values;
+    ir::Expr length;
+  };
+  OpenIntegers integers_up_to(size_t i, int64_t most, int64_t filler, bool at_end = false);
+  // Whether the run alone tells how many elements the vector has.
+  bool has_open_length(size_t i);
+  // The same of a vector that any number fits: as many as `count` says, where that is known and the length is not.
+  Integers integers_or(size_t i, std::optional<int64_t> count);
   // Symbols for the elements of an integer tensor, bound when the model runs.
   Integers read_at_run_time(const Expr& tensor, int64_t count);
+  // The same tensor, of an extent that only the run could tell and that must be that one.
+  Expr with_extent(Expr tensor, int64_t axis, int64_t extent);
+  // The extent as a float64 scalar, known or when the model runs.
+  Expr extent_as_float(const ir::Expr& extent);
   // The model fails when it runs unless the scalar tensor is that integer.
   void expect_at_run_time(const Expr& scalar, int64_t value);
   // Those of the input, which must be constants; else a diagnostic saying that `purpose` must be known.
@@ -90,6 +106,9 @@ class NodeImport {
 
   // ---- outputs ----
   size_t output_count() const { return output_names_.size(); }
+  // The number of dimensions that the graph declares for an output, where it declares any.
+  std::optional<int64_t> declared_rank(size_t i) const;
+  void declare_ranks(const std::unordered_map<std::string, int64_t>* ranks) { declared_ranks_ = ranks; }
   bool wants(size_t i) const { return i < output_names_.size() && !output_names_[i].empty(); }
   void set(Expr tensor) { set(0, std::move(tensor)); }
   void set(size_t i, Expr tensor);
@@ -114,6 +133,7 @@ class NodeImport {
   std::vector<std::string> output_names_;
   std::vector<GraphValue> results_;
   support::Place place_;
+  const std::unordered_map<std::string, int64_t>* declared_ranks_ = nullptr;
 };
 
 // Attributes of type T with `fill` applied.

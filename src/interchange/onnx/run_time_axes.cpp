@@ -34,17 +34,22 @@ ir::Expr is_among(const Integers& axes, int64_t d, int64_t rank) {
   return result;
 }
 
-Shape without_axes(const Shape& own, const Integers& axes) {
-  const auto rank = static_cast<int64_t>(own.size());
+std::vector<ir::Expr> chosen_by(const Integers& axes, int64_t rank) {
+  std::vector<ir::Expr> chosen;
+  for (int64_t d = 0; d < rank; ++d) chosen.push_back(is_among(axes, d, rank));
+  return chosen;
+}
+
+Shape without_chosen(const Shape& own, const std::vector<ir::Expr>& chosen, int64_t rank) {
   std::vector<ir::Expr> kept, before;
   ir::Expr count = zero();
-  for (int64_t d = 0; d < rank; ++d) {
-    kept.push_back(ir::logical_not(is_among(axes, d, rank)));
+  for (const ir::Expr& each : chosen) {
+    kept.push_back(ir::logical_not(each));
     before.push_back(count);
     count = count + one_where(kept.back());
   }
   Shape result;
-  for (int64_t j = 0; j + static_cast<int64_t>(axes.size()) < rank; ++j) result.push_back(pick(own, kept, before, j));
+  for (int64_t j = 0; j < rank; ++j) result.push_back(pick(own, kept, before, j));
   simplify_all(result);
   return result;
 }
@@ -104,7 +109,7 @@ Expr slice_at_run_time(NodeImport& c, const Expr& x, const Integers& starts, con
   return c.builder().call_te("slice", {x}, part).value_or_throw();
 }
 
-Expr reduce_at_run_time(NodeImport& c, const Expr& x, const Integers& axes, const RunTimeReduction& r) {
+Expr reduce_at_run_time(NodeImport& c, const Expr& x, const std::vector<ir::Expr>& chosen, const RunTimeReduction& r) {
   const Shape own = *relax::as_tensor(x)->shape;
   const auto rank = static_cast<int64_t>(own.size());
   const DType dtype = relax::as_tensor(x)->dtype;
@@ -114,7 +119,7 @@ Expr reduce_at_run_time(NodeImport& c, const Expr& x, const Integers& axes, cons
   // A dimension has its extent either in the result or in the reduction, and 1 in the other.
   for (int64_t d = 0; d < rank; ++d) {
     const ir::Expr& extent = own[static_cast<size_t>(d)];
-    const ir::Expr among = is_among(axes, d, rank);
+    const ir::Expr& among = chosen[static_cast<size_t>(d)];
     shape.push_back(relax::simplified(ir::select(among, ir::int64(1), extent)));
     const ir::Expr inner = relax::simplified(ir::select(among, extent, ir::int64(1)));
     extents.push_back(inner);

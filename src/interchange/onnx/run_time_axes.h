@@ -11,8 +11,12 @@ ir::Expr is_axis(const ir::Expr& axis, int64_t d, int64_t rank);
 // Whether one of them is.
 ir::Expr is_among(const Integers& axes, int64_t d, int64_t rank);
 
-// `own` without the dimensions at `axes`, and with new ones of extent 1 there.
-Shape without_axes(const Shape& own, const Integers& axes);
+// The same for each dimension.
+std::vector<ir::Expr> chosen_by(const Integers& axes, int64_t rank);
+
+// `own` without the dimensions that are chosen, of which there are as many as leave `rank`; and with new ones of extent
+// 1 at `axes`.
+Shape without_chosen(const Shape& own, const std::vector<ir::Expr>& chosen, int64_t rank);
 Shape with_axes(const Shape& own, const Integers& axes);
 
 // x[start:end:step] along the axes.
@@ -26,7 +30,7 @@ struct RunTimeReduction {
   DType accumulate;
   bool divide_by_count = false;
 };
-// Over `axes`, which keep an extent of 1.
-Expr reduce_at_run_time(NodeImport& c, const Expr& x, const Integers& axes, const RunTimeReduction& r);
+// Over the dimensions that are chosen, which keep an extent of 1.
+Expr reduce_at_run_time(NodeImport& c, const Expr& x, const std::vector<ir::Expr>& chosen, const RunTimeReduction& r);
 
 }  // namespace lathe::onnx

@@ -3,6 +3,7 @@
 #include "interchange/onnx/integers.h"
 #include "interchange/onnx/operators/tables.h"
 #include "interchange/onnx/run_time_axes.h"
+#include "ops/build.h"
 
 namespace lathe::onnx::operators {
 
@@ -70,7 +71,7 @@ void split(NodeImport& c) {
       for (const int64_t size : *given) sizes->push_back(ir::int64(size));
     }
   } else if (c.has(1)) {
-    sizes = c.integers(1);
+    sizes = c.integers(1, outputs);
   }
   if (c.version >= 18 && c.attributes.has("num_outputs")) {
     const int64_t count = c.attributes.integer("num_outputs");
@@ -106,6 +107,27 @@ void split(NodeImport& c) {
   }
 }
 
+// Pads of axes whose number only the run tells: all the dimensions' worth, of which those beyond are no axis's.
+void read_open_pads(NodeImport& c, Integers& pads, Integers& axes) {
+  const int64_t rank = c.rank(0);
+  const auto [chosen, count] = c.integers_up_to(3, rank, rank);
+  axes = chosen;
+  const Expr given = c.input(1);
+  const ir::Expr own = c.known(1) ? ir::int64(c.integer_dims(1)[0]) : c.shape(1)[0];
+  ops::build::expect_equal(c.builder(), own, relax::simplified(count * 2));
+  const auto spread = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        {ir::int64(2 * rank)},
+        [&](const std::vector<ir::Expr>& at) {
+          const ir::Expr axis = ir::floormod(at[0], ir::int64(rank)), side = ir::floordiv(at[0], ir::int64(rank));
+          const ir::Expr pad = ir::cast(DType::int64(), in[0]({side * count + axis}));
+          return ir::if_then_else(axis < count, pad, ir::int64(0));
+        },
+        in, "open_pads")};
+  };
+  pads = c.read_at_run_time(c.builder().call_te("open_pads", {given}, spread).value_or_throw(), 2 * rank);
+}
+
 // Pads before and after each dimension. Before opset 11 attributes; from 18 on an input may choose the axes.
 void pad(NodeImport& c) {
   const std::string mode = c.version >= 19 ? c.attributes.word("mode", {"constant", "reflect", "edge", "wrap"})
@@ -120,14 +142,17 @@ void pad(NodeImport& c) {
     for (const int64_t each : *given) pads.push_back(ir::int64(each));
     value = c.scalar(c.dtype(0), c.attributes.number("value", 0));
   } else {
-    pads = c.integers(1);
     if (c.has(2)) value = c.input(2);
   }
   Integers axes;
-  if (c.version >= 18 && c.has(3)) {
-    axes = c.integers(3);
+  if (c.version >= 18 && c.has(3) && c.has_open_length(3)) {
+    read_open_pads(c, pads, axes);
   } else {
-    for (int64_t d = 0; d < rank; ++d) axes.push_back(ir::int64(d));
+    if (c.version >= 18 && c.has(3))
+      axes = c.integers(3);
+    else
+      for (int64_t d = 0; d < rank; ++d) axes.push_back(ir::int64(d));
+    if (c.version >= 11) pads = c.integers(1, 2 * static_cast<int64_t>(axes.size()));
   }
   if (pads.size() != 2 * axes.size())
     c.fail(codes::wrong_node, "Pad has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) +
@@ -152,9 +177,19 @@ void pad(NodeImport& c) {
   c.set(c.call(ops::pad, std::move(args), ir::make<ops::PadAttributes>(mode)));
 }
 
+// The shape asked for; one whose length only the run tells is as long as the declared rank, filled up by ones in front.
+Integers expanded_shape(NodeImport& c) {
+  const auto declared = c.declared_rank(0);
+  if (!c.has_open_length(1) || !declared) return c.integers(1);
+  const auto [wanted, length] = c.integers_up_to(1, *declared, 1, true);
+  const int64_t own = c.rank(0);
+  if (own < *declared) ops::build::expect_equal(c.builder(), length, ir::int64(*declared));
+  return wanted;
+}
+
 void expand(NodeImport& c) {
   const Expr x = c.input(0);
-  const Integers wanted = c.integers(1);
+  const Integers wanted = expanded_shape(c);
   for (const ir::Expr& extent : wanted)
     if (const auto known = ir::as_int(extent); known && *known < 0)
       c.fail(codes::wrong_shape,
@@ -231,7 +266,7 @@ void center_crop_pad(NodeImport& c) {
     axes = c.axes(*given, rank);
   else
     for (int64_t d = 0; d < rank; ++d) axes.push_back(d);
-  const Integers wanted = c.integers(1);
+  const Integers wanted = c.integers(1, static_cast<int64_t>(axes.size()));
   if (wanted.size() != axes.size())
     c.fail(codes::wrong_node, "CenterCropPad has " + std::to_string(wanted.size()) + " extents for " +
                                   std::to_string(axes.size()) + " axes");

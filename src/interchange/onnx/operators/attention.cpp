@@ -27,14 +27,17 @@ Expr repeat_heads(NodeImport& c, const Expr& x, const ir::Expr& heads) {
   const Shape own = build::shape_of(x);
   if (relax::same_extent(own[1], heads)) return x;
   const auto few = ir::as_int(own[1]), many = ir::as_int(heads);
-  if (!few || !many || *few < 1 || *many % *few != 0)
+  if (few && many && (*few < 1 || *many % *few != 0))
     c.fail(codes::wrong_shape, relax::text_of(heads) + " heads of queries cannot share " + relax::text_of(own[1]) +
                                    " heads of keys and values");
-  const int64_t times = *many / *few;
+  const ir::Expr times = relax::simplified(ir::floordiv(heads, ir::max(own[1], ir::int64(1))));
+  build::expect_equal(c.builder(), relax::simplified(times * own[1]), heads);
   const auto make = [&](const std::vector<te::Tensor>& in) {
     return std::vector{te::compute(
         {own[0], heads, own[2], own[3]},
-        [&](const std::vector<ir::Expr>& i) { return in[0]({i[0], ir::floordiv(i[1], ir::int64(times)), i[2], i[3]}); },
+        [&](const std::vector<ir::Expr>& i) {
+          return in[0]({i[0], ir::floordiv(i[1], ir::max(times, ir::int64(1))), i[2], i[3]});
+        },
         in, "repeat_heads")};
   };
   return c.builder().call_te("repeat_heads", {x}, make).value_or_throw();
@@ -69,7 +72,7 @@ Expr masked(NodeImport& c, const Expr& scores, const Visibility& v) {
           ir::Expr score = in[0](i);
           if (mask_at) {
             const te::Tensor& mask = in[mask_at];
-            // A mask may be shorter than the keys; those beyond are hidden.
+            // A mask may be shorter than the keys; those beyond are hidden. One of a single key is for all.
             const ir::Expr length = mask.shape().back();
             const bool is_short = !relax::same_extent(length, shape[3]) && !ir::is_int(length, 1);
             std::vector<ir::Expr> at;
@@ -82,7 +85,8 @@ Expr masked(NodeImport& c, const Expr& scores, const Visibility& v) {
             const ir::Expr given = mask(std::move(at));
             const ir::Expr seen =
                 given->dtype.is_bool() ? ir::select(given, score, hidden) : score + ir::cast(dtype, given);
-            score = is_short ? ir::select(i[3] < length, seen, hidden) : seen;
+            const ir::Expr is_told = ir::logical_or(i[3] < length, ir::eq(length, ir::int64(1)));
+            score = is_short ? ir::select(is_told, seen, hidden) : seen;
           }
           if (v.is_causal) score = ir::select(i[3] <= i[2] + v.past, score, hidden);
           if (lengths_at) score = ir::select(i[3] < ir::cast(DType::int64(), in[lengths_at]({i[0]})), score, hidden);
@@ -96,6 +100,14 @@ Expr masked(NodeImport& c, const Expr& scores, const Visibility& v) {
 Expr with_past(NodeImport& c, const Expr& now, size_t past) {
   if (!c.has(past)) return now;
   return c.call(ops::concat, {c.input(past), now}, ir::make<ops::AxisAttributes>(int64_t{2}));
+}
+
+// 1 / sqrt(size)
+Expr scale_of_head(NodeImport& c, const ir::Expr& size, DType dtype) {
+  if (const auto known = ir::as_int(size))
+    return c.scalar(dtype, 1 / std::sqrt(static_cast<double>(std::max<int64_t>(*known, 1))));
+  const Expr root = c.call(ops::sqrt, {c.extent_as_float(ir::max(size, ir::int64(1)))});
+  return c.cast(c.call(ops::divide, {c.scalar(DType::float_(64), 1), root}), dtype);
 }
 
 void attention(NodeImport& c) {
@@ -129,12 +141,6 @@ void attention(NodeImport& c) {
   const Shape queries = build::shape_of(q);
   k = repeat_heads(c, k, queries[1]);
   values = repeat_heads(c, values, queries[1]);
-  double scale = c.attributes.number("scale", 0);
-  if (!c.attributes.has("scale")) {
-    const auto size = ir::as_int(queries[3]);
-    if (!size) c.fail(codes::not_constant, "the size of a head must be known when compiling, or the attribute 'scale'");
-    scale = 1 / std::sqrt(static_cast<double>(*size));
-  }
   // Scores and their softmax are kept in float32 where the operands are narrower.
   DType wide = relax::accumulation_dtype(dtype);
   if (c.attributes.has("softmax_precision")) {
@@ -144,7 +150,9 @@ void attention(NodeImport& c) {
   }
   const auto plain = ir::make<ops::MatmulAttributes>();
   Expr scores = c.call(ops::matmul, {c.cast(q, wide), c.cast(with_axes_moved(c, k, {0, 1, 3, 2}), wide)}, plain);
-  scores = c.call(ops::multiply, {scores, c.scalar(wide, scale)});
+  const Expr scale =
+      c.attributes.has("scale") ? c.scalar(wide, c.attributes.number("scale", 0)) : scale_of_head(c, queries[3], wide);
+  scores = c.call(ops::multiply, {scores, scale});
   std::array<Expr, 4> stages;
   stages[0] = scores;
   if (softcap > 0) {
@@ -216,16 +224,33 @@ void expect_rank_of(NodeImport& c, size_t i, int64_t rank) {
                                   " dimensions, not " + std::to_string(rank));
 }
 
+// Of any number of channels and any window: y[b, c, t] = sum over k of whole[b, c, t + k] * weights[c, 0, k].
+Expr convolved_by_channel(NodeImport& c, const Expr& whole, const Expr& weights, const Shape& shape) {
+  const DType dtype = c.dtype(0), wide = relax::accumulation_dtype(dtype);
+  const ir::IterVar k = te::reduce_axis(ir::int64(0), build::shape_of(weights)[2], "k");
+  const auto make = [&](const std::vector<te::Tensor>& in) {
+    const te::Tensor sums = te::compute(
+        shape,
+        [&](const std::vector<ir::Expr>& i) {
+          const ir::Expr x = ir::cast(wide, in[0]({i[0], i[1], i[2] + k->var}));
+          return te::sum(x * ir::cast(wide, in[1]({i[1], ir::int64(0), k->var})), {k});
+        },
+        in, "causal_conv");
+    return std::vector{te::topi::cast(sums, dtype, "causal_conv_result")};
+  };
+  return c.builder().call_te("causal_conv", {whole, weights}, make).value_or_throw();
+}
+
 // The channels' last (window - 1) elements, or zeros, stand before the input; what is last then is kept.
 void causal_conv(NodeImport& c) {
   const std::string activation = c.attributes.word("activation", {"none", "silu", "swish"});
   for (const size_t i : {0, 1}) expect_rank_of(c, i, 3);
   const Shape own = c.shape(0), weights = c.shape(1);
-  const auto channels = ir::as_int(weights[0]), window = ir::as_int(weights[2]);
-  if (!channels || !window || *window < 1)
-    c.fail(codes::not_constant, "the channels and the window of CausalConvWithState must be known when compiling");
+  if (relax::different_extents(ir::max(weights[2], ir::int64(1)), weights[2]))
+    c.fail(codes::wrong_shape, "the window of CausalConvWithState has no element");
   build::expect_equal(c.builder(), own[1], weights[0]);
-  const Shape state{own[0], own[1], ir::int64(*window - 1)};
+  build::expect_equal(c.builder(), weights[1], ir::int64(1));
+  const Shape state{own[0], own[1], relax::non_negative(weights[2] - 1)};
   Expr before;
   if (c.has(3)) {
     expect_rank_of(c, 3, 3);
@@ -236,9 +261,12 @@ void causal_conv(NodeImport& c) {
   }
   const Expr whole = c.call(ops::concat, {before, c.input(0)}, ir::make<ops::AxisAttributes>(int64_t{2}));
   Expr y = c.input(0);  // the result, where there is nothing to compute
-  if (!ir::is_int(own[2], 0))
+  const auto channels = ir::as_int(weights[0]);
+  if (channels && ir::as_int(weights[2]) && !ir::is_int(own[2], 0))
     y = c.call(ops::conv, {whole, c.input(1)},
                attributes_with<ops::ConvAttributes>([&](ops::ConvAttributes& a) { a.groups = *channels; }));
+  else if (!ir::is_int(own[2], 0))
+    y = convolved_by_channel(c, whole, c.input(1), own);
   if (c.has(2)) y = c.call(ops::add, {y, c.reshape(c.input(2), {weights[0], ir::int64(1)})});
   if (activation != "none") y = c.call(ops::silu, {y});
   c.set(0, y);
@@ -249,6 +277,27 @@ void causal_conv(NodeImport& c) {
         state, [&](const std::vector<ir::Expr>& i) { return in[0]({i[0], i[1], i[2] + length}); }, in, "last_inputs")};
   };
   c.set(1, c.builder().call_te("last_inputs", {whole}, make).value_or_throw());
+}
+
+// The input [batch, sequence, many], or [batch, sequence, few], each element being that of many / few neighbours. As it
+// is where the extent is known; where the run tells which it is, with all elements there.
+Expr shared_within(NodeImport& c, size_t i, const ir::Expr& many, const ir::Expr& few) {
+  Shape shape = c.shape(i);
+  const ir::Expr own = shape[2], is_few = ir::eq(own, few);
+  if (relax::same_extent(own, few)) return c.input(i);
+  build::expect_equal(c.builder(), relax::simplified(ir::select(is_few, many, own)), many);
+  if (ir::as_int(own)) return c.input(i);
+  shape[2] = many;
+  const ir::Expr neighbours = ir::max(ir::floordiv(many, few), ir::int64(1));
+  const auto make = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        shape,
+        [&](const std::vector<ir::Expr>& at) {
+          return in[0]({at[0], at[1], ir::select(is_few, ir::floordiv(at[2], neighbours), at[2])});
+        },
+        in, "shared_within")};
+  };
+  return c.builder().call_te("shared_within", {c.input(i)}, make).value_or_throw();
 }
 
 void linear_attention(NodeImport& c) {
@@ -282,12 +331,14 @@ void linear_attention(NodeImport& c) {
     expect_rank_of(c, i, 3);
     for (const size_t d : {0, 1}) build::expect_equal(b, c.shape(i)[d], query[d]);
   }
-  if (how.scale == 0) {
-    const auto known = ir::as_int(d_k);
-    if (!known) c.fail(codes::not_constant, "the size of a head must be known when compiling");
-    how.scale = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(*known, 1)));
-  }
   build::LinearAttentionOperands operands{c.input(0), c.input(1), c.input(2), {}, {}, {}};
+  if (const auto known = ir::as_int(d_k); known && how.scale == 0) {
+    how.scale = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(*known, 1)));
+  } else if (how.scale == 0) {
+    const DType wide = relax::accumulation_dtype(c.dtype(0));
+    operands.query = c.call(ops::multiply, {c.cast(operands.query, wide), scale_of_head(c, d_k, wide)});
+    how.scale = 1;
+  }
   const Shape state{query[0], ir::int64(how.heads), d_k, d_v};
   DType kept = c.dtype(0);
   if (c.has(3)) {
@@ -298,15 +349,8 @@ void linear_attention(NodeImport& c) {
   } else {
     operands.state = c.call(ops::full, {ir::make<relax::ShapeExpr>(state), c.scalar(DType::float32(), 0)});
   }
-  if (decays) {
-    operands.decay = c.input(4);
-    if (!relax::same_extent(c.shape(4)[2], ir::int64(how.heads)))
-      build::expect_equal(b, c.shape(4)[2], relax::simplified(d_k * how.heads));
-  }
-  if (how.corrects) {
-    operands.beta = c.input(5);
-    if (!ir::is_int(c.shape(5)[2], 1)) build::expect_equal(b, c.shape(5)[2], ir::int64(how.heads));
-  }
+  if (decays) operands.decay = shared_within(c, 4, relax::simplified(d_k * how.heads), ir::int64(how.heads));
+  if (how.corrects) operands.beta = shared_within(c, 5, ir::int64(how.heads), ir::int64(1));
   const auto [answers, last] = build::linear_attention(b, operands, how);
   c.set(0, c.cast(answers, c.dtype(0)));
   if (c.wants(1)) c.set(1, c.cast(last, kept));

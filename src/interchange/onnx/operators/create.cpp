@@ -52,7 +52,7 @@ void check_vector(NodeImport& c, size_t i) {
 void constant_of_shape(NodeImport& c) {
   const Expr value = relax::constant(fill_value(c));
   check_vector(c, 0);
-  c.set(c.call(ops::full, {shape_expr(c.integers(0)), value}));
+  c.set(c.call(ops::full, {shape_expr(c.integers_or(0, c.declared_rank(0))), value}));
 }
 
 bool fold_constant_of_shape(NodeImport& c) {

@@ -27,7 +27,11 @@ void gather_nd(NodeImport& c) {
   if (batch_dims < 0 || batch_dims >= c.rank(0))
     c.fail(codes::wrong_attribute, "the attribute 'batch_dims' is " + std::to_string(batch_dims) +
                                        " for a tensor of rank " + std::to_string(c.rank(0)));
-  c.set(build::gather_nd(c.builder(), c.input(0), c.input(1), batch_dims));
+  // The declared rank tells how many coordinates an index has where its extent does not.
+  Expr indices = c.input(1);
+  if (const auto declared = c.declared_rank(0); declared && c.rank(1) > 0)
+    indices = c.with_extent(indices, c.rank(1) - 1, c.rank(0) + c.rank(1) - 1 - batch_dims - *declared);
+  c.set(build::gather_nd(c.builder(), c.input(0), indices, batch_dims));
 }
 
 build::Combine read_combine(NodeImport& c) {
@@ -55,7 +59,9 @@ void scatter_elements(NodeImport& c) {
 
 void scatter_nd(NodeImport& c) {
   check_updates(c);
-  c.set(build::scatter_nd(c.builder(), c.input(0), c.input(1), c.input(2), read_combine(c)));
+  Expr indices = c.input(1);  // the ranks tell how many coordinates an index has where its extent does not
+  if (c.rank(1) > 0) indices = c.with_extent(indices, c.rank(1) - 1, c.rank(0) + c.rank(1) - 1 - c.rank(2));
+  c.set(build::scatter_nd(c.builder(), c.input(0), indices, c.input(2), read_combine(c)));
 }
 
 // New entries of a cache of keys or values.

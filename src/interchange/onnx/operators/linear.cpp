@@ -101,15 +101,13 @@ void conv_transpose(NodeImport& c) {
     const ir::Expr full = (own[at + 2] - 1) * how.strides[at] + reach + (more.empty() ? 0 : more[at]);
     if (!wanted.empty() || w.auto_pad.starts_with("SAME")) {
       const ir::Expr out = wanted.empty() ? own[at + 2] * how.strides[at] : ir::int64(wanted[at]);
-      const auto total = ir::as_int(relax::non_negative(full - out));
-      if (!total) c.fail(codes::not_constant, "the pads of ConvTranspose must be known when compiling");
-      how.pad_begin.push_back(w.auto_pad == "SAME_UPPER" ? *total / 2 : *total - *total / 2);
-      if (w.auto_pad == "NOTSET") how.pad_begin.back() = *total - *total / 2;
+      const ir::Expr total = relax::non_negative(full - out), half = ir::floordiv(total, ir::int64(2));
+      how.pad_begin.push_back(relax::simplified(w.auto_pad == "SAME_UPPER" ? half : total - half));
       how.out.push_back(relax::simplified(out));
       continue;
     }
     const bool has_pads = !w.pads.empty() && w.auto_pad == "NOTSET";
-    how.pad_begin.push_back(has_pads ? w.pads[at] : 0);
+    how.pad_begin.push_back(ir::int64(has_pads ? w.pads[at] : 0));
     const int64_t end = has_pads ? w.pads[at + static_cast<size_t>(spatial)] : 0;
     how.out.push_back(relax::non_negative(full - how.pad_begin.back() - end));
   }

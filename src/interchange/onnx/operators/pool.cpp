@@ -26,9 +26,10 @@ Expr column_major(NodeImport& c, const Expr& index) {
   const Shape& shape = c.shape(0);
   const Shape spatial(shape.begin() + 2, shape.end());
   const auto number = [&](const ir::Expr& value) {
-    const auto known = ir::as_int(value);
-    if (!known) c.fail(codes::not_constant, "column-major indices need a spatial size that is known when compiling");
-    return relax::constant(ir::tensor_of<int64_t>(DType::int64(), {}, {std::max<int64_t>(*known, 1)}));
+    const ir::Expr extent = relax::simplified(ir::max(value, ir::int64(1)));
+    if (const auto known = ir::as_int(extent))
+      return relax::constant(ir::tensor_of<int64_t>(DType::int64(), {}, {*known}));
+    return c.reshape(c.call(ops::shape_to_tensor, {ir::make<relax::ShapeExpr>(Shape{extent})}), {});
   };
   Expr inside = c.call(ops::mod, {index, number(ir::product(spatial))});
   Expr result = c.call(ops::subtract, {index, inside});
@@ -69,28 +70,19 @@ void global_pool(NodeImport& c) {
   c.set(c.call(op, {c.input(0)}, ir::make<ops::ReduceAttributes>(std::optional(axes), true)));
 }
 
-// (sum of |x|^p over the window)^(1/p): a convolution with ones, channel by channel.
+// (sum of |x|^p over the window)^(1/p): the mean over all places of the window, padding included, times their number.
 void lp_pool(NodeImport& c) {
-  const WindowAttributes w = read_windows(c, false, c.version >= 18);
   const int64_t p = c.attributes.integer("p", 2);
   if (p < 1) c.fail(codes::wrong_attribute, "the attribute 'p' is " + std::to_string(p));
   if (c.version >= 18 && c.attributes.flag("ceil_mode", false))
     c.fail(codes::unsupported, "LpPool with ceil_mode is not one that Lathe compiles");
-  const auto channels = ir::as_int(c.shape(0)[1]);
-  if (!channels) c.fail(codes::not_constant, "the number of channels must be known when compiling");
+  const relax::AttributesRef how = pool_attributes(c, c.version >= 18, true);
+  double places = 1;
+  for (const int64_t extent : how.as<ops::PoolAttributes>()->pool_size) places *= static_cast<double>(extent);
   const DType dtype = c.dtype(0), wide = relax::accumulation_dtype(dtype);
   const Expr x = c.call(ops::abs, {c.cast(c.input(0), wide)});
-  Shape kernel{ir::int64(*channels), ir::int64(1)};
-  for (const int64_t extent : w.kernel) kernel.push_back(ir::int64(extent));
-  const Expr ones = c.call(ops::full, {ir::make<relax::ShapeExpr>(std::move(kernel)), c.scalar(wide, 1)});
   const Expr powers = c.call(ops::power, {x, c.scalar(wide, static_cast<double>(p))});
-  const Expr sums = c.call(ops::conv, {powers, ones}, attributes_with<ops::ConvAttributes>([&](ops::ConvAttributes& a) {
-                             a.strides = w.strides;
-                             a.padding = w.auto_pad == "NOTSET" ? w.pads : std::vector<int64_t>{};
-                             a.dilation = w.dilations;
-                             a.groups = *channels;
-                             a.auto_pad = w.auto_pad;
-                           }));
+  const Expr sums = c.call(ops::multiply, {c.call(ops::avg_pool, {powers}, how), c.scalar(wide, places)});
   c.set(c.cast(c.call(ops::power, {sums, c.scalar(wide, 1 / static_cast<double>(p))}), dtype));
 }
 

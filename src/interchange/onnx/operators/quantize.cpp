@@ -12,13 +12,32 @@ namespace build = ops::build;
 
 namespace {
 
+// A vector that is one for all or one along the dimension `at`, as the run tells: [extent, 1, …].
+Expr spread_open(NodeImport& c, const Shape& own, const Expr& parameter, size_t at) {
+  const ir::Expr given = build::shape_of(parameter)[0], is_one = ir::eq(given, ir::int64(1));
+  build::expect_equal(c.builder(), relax::simplified(ir::select(is_one, own[at], given)), own[at]);
+  Shape shape{own[at]};
+  for (size_t d = at + 1; d < own.size(); ++d) shape.push_back(ir::int64(1));
+  const auto make = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        shape, [&](const std::vector<ir::Expr>& i) { return in[0]({te::topi::broadcast_index(given, own[at], i[0])}); },
+        in, "spread")};
+  };
+  return c.builder().call_te("spread", {parameter}, make).value_or_throw();
+}
+
 // The scale or zero point seen at each element of x: one for all, one along `axis`, or one a block of it.
 Expr spread(NodeImport& c, const Expr& x, Expr parameter, int64_t axis, int64_t block) {
   const Shape &own = build::shape_of(x), &given = build::shape_of(parameter);
   if (given.empty()) return parameter;
   if (given.size() == 1 && block == 0) {
     if (ir::is_int(given[0], 1)) return c.reshape(parameter, {});
-    const int64_t at = c.axis(axis, static_cast<int64_t>(own.size()));
+    const auto rank = static_cast<int64_t>(own.size());
+    if (!ir::as_int(given[0]) && (axis < -rank || axis >= rank))  // no axis: it can only be one for all
+      return c.reshape(c.with_extent(parameter, 0, 1), {});
+    const int64_t at = c.axis(axis, rank);
+    if (!ir::as_int(given[0]) && !relax::same_extent(given[0], own[static_cast<size_t>(at)]))
+      return spread_open(c, own, parameter, static_cast<size_t>(at));
     build::expect_equal(c.builder(), given[0], own[static_cast<size_t>(at)]);
     Shape shape{given[0]};
     for (size_t d = static_cast<size_t>(at) + 1; d < own.size(); ++d) shape.push_back(ir::int64(1));

@@ -2,6 +2,7 @@
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/operators/tables.h"
 #include "interchange/onnx/run_time_axes.h"
+#include "ops/build.h"
 
 namespace lathe::onnx::operators {
 
@@ -10,9 +11,29 @@ namespace {
 // What is reduced: axes in [0, rank), and whether they stay with extent 1.
 struct Reduction {
   std::vector<int64_t> axes;
-  std::optional<Integers> run_time_axes;  // instead, where the model computes them
+  std::optional<std::vector<ir::Expr>> chosen;  // instead, whether each dimension is, where the model computes the axes
+  int64_t rank = 0;                             // of a result without those that are
   bool keepdims = true;
 };
+
+// Axes of which even the number is known only when the model runs: then the declared rank says how many are left.
+void read_open_axes(NodeImport& c, Reduction& r, bool noop) {
+  const int64_t rank = c.rank(0);
+  const auto left = c.declared_rank(0);
+  if (!r.keepdims && !left)
+    c.fail(codes::not_constant,
+           "the number of axes must be known when compiling, or the rank of the result be declared");
+  const auto [axes, length] = c.integers_up_to(1, rank, rank);
+  r.chosen = chosen_by(axes, rank);
+  ir::Expr count = ir::int64(0);
+  for (ir::Expr& each : *r.chosen) {
+    if (!noop) each = ir::logical_or(ir::eq(length, ir::int64(0)), each);
+    count = count + ir::select(each, ir::int64(1), ir::int64(0));
+  }
+  if (r.keepdims) return;
+  r.rank = std::min(*left, rank);
+  ops::build::expect_equal(c.builder(), relax::simplified(count), ir::int64(rank - r.rank));
+}
 
 // Axes are an attribute before `input_since`, then an input. None means all; nothing is reduced (no result) where the
 // node says that none means none.
@@ -27,13 +48,16 @@ std::optional<Reduction> read_reduction(NodeImport& c, int64_t input_since) {
     if (c.has(1)) c.fail(codes::wrong_node, "axes are an attribute in this opset, but the node has a second input");
   } else {
     noop = c.attributes.flag("noop_with_empty_axes", false);
-    if (c.has(1)) {
-      Integers given = c.integers(1);
+    if (c.has(1) && c.has_open_length(1)) {
+      read_open_axes(c, r, noop);
+    } else if (c.has(1)) {
+      const Integers given = c.integers(1);
       axes = constants_of(given);
-      if (!axes) r.run_time_axes = std::move(given);
+      if (!axes) r.chosen = chosen_by(given, rank);
+      r.rank = std::max<int64_t>(rank - static_cast<int64_t>(given.size()), 0);
     }
   }
-  if (r.run_time_axes) return r;
+  if (r.chosen) return r;
   if (axes && axes->empty()) axes.reset();
   if (!axes && noop) return std::nullopt;
   if (axes)
@@ -63,12 +87,12 @@ const Kind sum_kind{ops::sum, sum_of, zero_of, true, false}, mean_kind{ops::mean
     min_kind{ops::min, te::min, highest_of, false, false};
 
 Expr reduced(NodeImport& c, const Kind& kind, const Expr& x, const Reduction& r, bool keepdims) {
-  if (!r.run_time_axes) return c.call(kind.op, {x}, ir::make<ops::ReduceAttributes>(std::optional(r.axes), keepdims));
+  if (!r.chosen) return c.call(kind.op, {x}, ir::make<ops::ReduceAttributes>(std::optional(r.axes), keepdims));
   const DType dtype = relax::as_tensor(x)->dtype;
   const DType wide = kind.accumulates ? relax::accumulation_dtype(dtype) : dtype;
   const Shape own = *relax::as_tensor(x)->shape;
-  const Expr kept = reduce_at_run_time(c, x, *r.run_time_axes, {kind.reduce, kind.identity, wide, kind.is_mean});
-  return keepdims ? kept : c.reshape(kept, without_axes(own, *r.run_time_axes));
+  const Expr kept = reduce_at_run_time(c, x, *r.chosen, {kind.reduce, kind.identity, wide, kind.is_mean});
+  return keepdims ? kept : c.reshape(kept, without_chosen(own, *r.chosen, r.rank));
 }
 
 using Formula = Expr (*)(NodeImport&, const Expr& x, const Reduction& r);

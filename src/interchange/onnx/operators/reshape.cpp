@@ -76,7 +76,7 @@ void reshape(NodeImport& c) {
   const bool allow_zero = c.version >= 14 && c.attributes.flag("allowzero", false);
   check_rank(c, 1);
   const Expr x = c.input(0);
-  c.set(c.reshape(x, resolve(c, c.shape(0), c.integers(1), allow_zero)));
+  c.set(c.reshape(x, resolve(c, c.shape(0), c.integers_or(1, c.declared_rank(0)), allow_zero)));
 }
 
 bool fold_reshape(NodeImport& c) {
@@ -104,9 +104,9 @@ void flatten(NodeImport& c) {
   c.set(c.reshape(c.input(0), {relax::simplified(ir::product(outer)), relax::simplified(ir::product(inner))}));
 }
 
-// Axes are an attribute before opset 13, then an input.
-std::optional<Integers> read_axes(NodeImport& c) {
-  if (c.version >= 13) return c.has(1) ? std::optional(c.integers(1)) : std::nullopt;
+// Axes are an attribute before opset 13, then an input; `count` says how many where only the declared rank tells.
+std::optional<Integers> read_axes(NodeImport& c, std::optional<int64_t> count) {
+  if (c.version >= 13) return c.has(1) ? std::optional(c.integers_or(1, count)) : std::nullopt;
   const auto given = c.attributes.integers("axes");
   if (!given) return std::nullopt;
   Integers axes;
@@ -116,8 +116,9 @@ std::optional<Integers> read_axes(NodeImport& c) {
 
 // The dims without those at `axes`, which must be 1; without axes, all that are known to be 1.
 Shape squeezed(NodeImport& c, const Shape& own) {
-  const std::optional<Integers> given = read_axes(c);
   const auto rank = static_cast<int64_t>(own.size());
+  const auto declared = c.declared_rank(0);
+  const std::optional<Integers> given = read_axes(c, declared ? std::optional(rank - *declared) : std::nullopt);
   Shape result;
   if (!given) {
     for (const ir::Expr& extent : own)
@@ -125,7 +126,9 @@ Shape squeezed(NodeImport& c, const Shape& own) {
     return result;
   }
   const auto constants = constants_of(*given);
-  if (!constants) return without_axes(own, *given);
+  if (!constants)
+    return without_chosen(own, chosen_by(*given, rank),
+                          std::max<int64_t>(rank - static_cast<int64_t>(given->size()), 0));
   const std::vector<int64_t> axes = c.axes(*constants, rank);
   for (int64_t d = 0; d < rank; ++d) {
     const ir::Expr& extent = own[static_cast<size_t>(d)];
@@ -139,7 +142,9 @@ Shape squeezed(NodeImport& c, const Shape& own) {
 }
 
 Shape unsqueezed(NodeImport& c, const Shape& own) {
-  const std::optional<Integers> given = read_axes(c);
+  const auto declared = c.declared_rank(0);
+  const std::optional<Integers> given =
+      read_axes(c, declared ? std::optional(*declared - static_cast<int64_t>(own.size())) : std::nullopt);
   if (!given) c.fail(codes::wrong_attribute, "the attribute 'axes' is missing");
   if (given->size() > 64) c.fail(codes::wrong_attribute, "Unsqueeze has " + std::to_string(given->size()) + " axes");
   const auto constants = constants_of(*given);

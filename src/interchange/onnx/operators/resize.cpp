@@ -18,11 +18,6 @@ Expr element_of(NodeImport& c, const Expr& vector, int64_t at) {
   return c.reshape(part, {});
 }
 
-Expr extent_as_float(NodeImport& c, const ir::Expr& extent) {
-  const Expr number = c.call(ops::shape_to_tensor, {ir::make<relax::ShapeExpr>(Shape{extent})});
-  return c.reshape(c.cast(number, exact), {});
-}
-
 // floor(extent * scale), computed when the model runs unless both are constants.
 ir::Expr scaled_extent(NodeImport& c, const ir::Expr& extent, const Expr& scales, int64_t at) {
   const auto* constant = scales.as<relax::Constant>();
@@ -33,7 +28,7 @@ ir::Expr scaled_extent(NodeImport& c, const ir::Expr& extent, const Expr& scales
       c.fail(codes::wrong_node, "a scale of " + std::to_string(scale) + " of " + std::to_string(*known) + " elements");
     return ir::int64(static_cast<int64_t>(size));
   }
-  const Expr product = c.call(ops::multiply, {extent_as_float(c, extent), c.cast(element_of(c, scales, at), exact)});
+  const Expr product = c.call(ops::multiply, {c.extent_as_float(extent), c.cast(element_of(c, scales, at), exact)});
   return relax::non_negative(c.read_at_run_time(c.cast(c.call(ops::floor, {product}), DType::int64()), 1)[0]);
 }
 
@@ -73,8 +68,10 @@ build::Resampling read_how(NodeImport& c) {
   return how;
 }
 
-// One number an axis.
+// One number an axis; the run checks what it alone can tell.
 void check_count(NodeImport& c, size_t i, size_t axes) {
+  if (c.has_open_length(i))
+    return build::expect_equal(c.builder(), c.shape(i)[0], ir::int64(static_cast<int64_t>(axes)));
   const auto count =
       c.rank(i) == 1 ? ir::as_int(c.known(i) ? ir::int64(c.integer_dims(i)[0]) : c.shape(i)[0]) : std::nullopt;
   if (count != static_cast<int64_t>(axes))
@@ -99,7 +96,10 @@ void resize(NodeImport& c) {
       c.version >= 18 ? c.attributes.word("keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"})
                       : "stretch";
   const bool has_sizes = c.version >= 11 && is_given(c, 3);
-  if (has_sizes == is_given(c, scales_at)) c.fail(codes::wrong_node, "Resize takes either scales or sizes");
+  if (has_sizes && c.has(scales_at) && c.has_open_length(scales_at))  // then it is empty, as the run checks
+    build::expect_equal(c.builder(), c.shape(scales_at)[0], ir::int64(0));
+  else if (has_sizes == is_given(c, scales_at))
+    c.fail(codes::wrong_node, "Resize takes either scales or sizes");
   check_count(c, has_sizes ? 3 : scales_at, axes.size());
   const bool crops = how.coordinates == build::Coordinates::crop_and_resize;
   if (crops) {
@@ -110,13 +110,13 @@ void resize(NodeImport& c) {
   Expr x = c.input(0);
   const Shape own = c.shape(0);
   const Expr given_scales = has_sizes ? Expr{} : c.input(scales_at);
-  const Integers sizes = has_sizes ? c.integers(3) : Integers{};
+  const Integers sizes = has_sizes ? c.integers(3, static_cast<int64_t>(axes.size())) : Integers{};
   // With a policy one scale holds for all axes: the least or the largest that the sizes ask for.
   Expr common;
   if (has_sizes && policy != "stretch")
     for (size_t k = 0; k < axes.size(); ++k) {
       const Expr scale =
-          c.call(ops::divide, {extent_as_float(c, sizes[k]), extent_as_float(c, own[static_cast<size_t>(axes[k])])});
+          c.call(ops::divide, {c.extent_as_float(sizes[k]), c.extent_as_float(own[static_cast<size_t>(axes[k])])});
       common = !common ? scale : c.call(policy == "not_larger" ? ops::minimum : ops::maximum, {common, scale});
     }
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -125,12 +125,12 @@ void resize(NodeImport& c) {
     Expr scale;
     if (common) {
       scale = common;
-      const Expr size = c.call(ops::multiply, {extent_as_float(c, extent), scale});
+      const Expr size = c.call(ops::multiply, {c.extent_as_float(extent), scale});
       const Expr half_up = c.call(ops::floor, {c.call(ops::add, {size, c.scalar(exact, 0.5)})});
       out = relax::non_negative(c.read_at_run_time(c.cast(half_up, DType::int64()), 1)[0]);
     } else if (has_sizes) {
       out = relax::non_negative(sizes[k]);
-      scale = c.call(ops::divide, {extent_as_float(c, out), extent_as_float(c, extent)});
+      scale = c.call(ops::divide, {c.extent_as_float(out), c.extent_as_float(extent)});
     } else {
       out = scaled_extent(c, extent, given_scales, static_cast<int64_t>(k));
       scale = c.cast(element_of(c, given_scales, static_cast<int64_t>(k)), exact);

@@ -36,7 +36,7 @@ void grid_sample(NodeImport& c) {
 void affine_grid(NodeImport& c) {
   const bool align_corners = c.attributes.flag("align_corners", false);
   expect_rank(c, 0, 3, "matrices");
-  const Integers size = c.integers(1);
+  const Integers size = c.integers_or(1, c.declared_rank(0));
   if (size.size() < 3 || size.size() > 5)
     c.fail(codes::wrong_shape, "the size has " + std::to_string(size.size()) +
                                    " extents; batch, channels and one to three more make a grid");
@@ -138,7 +138,9 @@ void deform_conv(NodeImport& c) {
 void col2im(NodeImport& c) {
   build::Folding how;
   expect_rank(c, 0, 3, "blocks");
-  for (const ir::Expr& each : c.integers(1)) how.image.push_back(relax::non_negative(each));
+  const auto declared = c.declared_rank(0);
+  for (const ir::Expr& each : c.integers_or(1, declared ? std::optional(*declared - 2) : std::nullopt))
+    how.image.push_back(relax::non_negative(each));
   for (const ir::Expr& each : c.integers(2, static_cast<int64_t>(how.image.size())))
     how.block.push_back(relax::non_negative(each));
   const auto spatial = static_cast<int64_t>(how.image.size());

@@ -36,21 +36,10 @@ Ranges read_open_ranges(NodeImport& c) {
     if (length) ops::build::expect_equal(c.builder(), own, length);
     length = own;
   }
-  if (!count) ops::build::expect_equal(c.builder(), relax::simplified(ir::min(length, ir::int64(rank))), length);
   const auto read = [&](size_t i) -> Integers {
     if (!c.has(i)) return {};
     if (known_count(c, i)) return c.integers(i);
-    const ir::Expr own = c.shape(i)[0], filler = ir::int64(fillers[i]);
-    const int64_t most = count.value_or(rank);
-    const auto make = [&](const std::vector<te::Tensor>& in) {
-      return std::vector{te::compute(
-          {ir::int64(most)},
-          [&](const std::vector<ir::Expr>& at) {
-            return ir::if_then_else(at[0] < own, ir::cast(DType::int64(), in[0](at)), filler);
-          },
-          in, "filled_up")};
-    };
-    return c.read_at_run_time(c.builder().call_te("filled_up", {c.input(i)}, make).value_or_throw(), most);
+    return c.integers_up_to(i, count.value_or(rank), fillers[i]).values;
   };
   return {read(1), read(2), read(3), read(4)};
 }

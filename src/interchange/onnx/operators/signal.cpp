@@ -17,9 +17,29 @@ ir::Expr one_integer(NodeImport& c, size_t i, std::string_view what) {
   return given[0];
 }
 
+// The signal with real and imaginary part as its last dimension; where only the run tells whether it has the latter, it
+// is zero when it is not there.
+Expr signal_of(NodeImport& c) {
+  Shape shape = c.shape(0);
+  const ir::Expr parts = shape.back();
+  if (ir::as_int(parts)) return c.input(0);
+  build::expect_equal(c.builder(), relax::simplified(ir::max(ir::min(parts, ir::int64(2)), ir::int64(1))), parts);
+  shape.back() = ir::int64(2);
+  const DType dtype = c.dtype(0);
+  const auto make = [&](const std::vector<te::Tensor>& in) {
+    return std::vector{te::compute(
+        shape,
+        [&](const std::vector<ir::Expr>& i) {
+          return ir::if_then_else(i.back() < parts, in[0](i), ir::constant(dtype, 0));
+        },
+        in, "complex_signal")};
+  };
+  return c.builder().call_te("complex_signal", {c.input(0)}, make).value_or_throw();
+}
+
 // Of an axis that the model computes: the signal is seen as [before, axis, after, parts].
-void dft_at_run_time(NodeImport& c, build::FourierTransform how, const ir::Expr& axis) {
-  const Shape own = c.shape(0);
+void dft_at_run_time(NodeImport& c, const Expr& x, build::FourierTransform how, const ir::Expr& axis) {
+  const Shape own = build::shape_of(x);
   const int64_t rank = c.rank(0);
   const ir::Expr place = relax::simplified(ir::select(axis < 0, axis + rank, axis));
   ir::Expr before = ir::int64(1), along = ir::int64(1), after = ir::int64(1);
@@ -33,7 +53,7 @@ void dft_at_run_time(NodeImport& c, build::FourierTransform how, const ir::Expr&
   if (!how.length) how.length = how.inverse && how.onesided ? (along - 1) * 2 : along;
   how.length = relax::simplified(how.length);
   const Shape folded{relax::simplified(before), relax::simplified(along), relax::simplified(after), own.back()};
-  const Expr y = build::fourier(c.builder(), c.reshape(c.input(0), folded), how);
+  const Expr y = build::fourier(c.builder(), c.reshape(x, folded), how);
   const Shape& result = build::shape_of(y);
   Shape shape = own;
   for (int64_t d = 0; d + 1 < rank; ++d) {
@@ -54,12 +74,13 @@ void dft(NodeImport& c) {
   ir::Expr given = ir::int64(c.version >= 20 ? -2 : c.attributes.integer("axis", 1));
   if (c.version >= 20 && c.has(2)) given = one_integer(c, 2, "axis");
   const auto axis = ir::as_int(given);
-  if (!axis) return dft_at_run_time(c, how, given);
+  const Expr x = signal_of(c);
+  if (!axis) return dft_at_run_time(c, x, how, given);
   how.axis = c.axis(*axis, rank);
   if (how.axis == rank - 1) c.fail(codes::wrong_attribute, "the axis is the last, which holds real and imaginary part");
   const ir::Expr own = c.shape(0)[static_cast<size_t>(how.axis)];
   if (!how.length) how.length = how.inverse && how.onesided ? relax::non_negative((own - 1) * 2) : own;
-  c.set(build::fourier(c.builder(), c.input(0), how));
+  c.set(build::fourier(c.builder(), x, how));
 }
 
 void stft(NodeImport& c) {
@@ -72,7 +93,7 @@ void stft(NodeImport& c) {
   ir::Expr length = c.has(2) ? c.shape(2)[0] : c.shape(0)[1];
   if (c.has(3)) length = relax::non_negative(one_integer(c, 3, "length of a frame"));
   const Expr window = c.has(2) ? c.input(2) : Expr();
-  c.set(build::short_time_fourier(c.builder(), c.input(0), window, length, step, onesided));
+  c.set(build::short_time_fourier(c.builder(), signal_of(c), window, length, step, onesided));
 }
 
 // [dft_length / 2 + 1, bands]: triangles between neighbouring places of an even division of the mel scale, each place
