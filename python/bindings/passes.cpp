@@ -25,12 +25,13 @@ tir::Stmt stmt_of(nb::handle object) {
   return ir::detail::narrow<tir::StmtNode>(node);
 }
 
-ir::IRModule run_pass(const std::string& name, const ir::IRModule& module) {
+ir::IRModule run_pass(const std::string& name, const ir::IRModule& module, const std::map<std::string, bool>& config) {
   for (const auto& rows : {driver::kernel_rows(), driver::library_rows()})
     for (const ir::PassRow& row : rows) {
       if (row.name != name) continue;
       ir::PassContext context;
       context.cancelled = is_interrupted;
+      for (const auto& [option, value] : config) context.config.set(option, value);
       return unwrap(row.run(module, context));
     }
   throw nb::value_error(("there is no pass '" + name + "'").c_str());
@@ -153,7 +154,8 @@ void bind_passes(nb::module_& m) {
         return names;
       },
       "The passes from loops and blocks to kernels, in order.");
-  m.def("run_tir_pass", run_pass, nb::arg("name"), nb::arg("module"));
+  m.def("run_tir_pass", run_pass, nb::arg("name"), nb::arg("module"),
+        nb::arg("config") = std::map<std::string, bool>());
   m.def("map_children", map_children, nb::arg("node"), nb::arg("change"),
         "The node with its children replaced by what change(child) gives; None keeps a child.");
   m.def("children", children_of, nb::arg("node"), "The nodes right below a node, in order.");

@@ -91,6 +91,9 @@ std::vector<ir::PassRow> library_rows() {
       {"lower_match_buffer", tir::lower_match_buffer},
       {"convert_ssa", tir::convert_ssa},
       {"hoist_branches", tir::hoist_branches},
+      {"share_expressions", tir::share_expressions},
+      {"share_storage", tir::share_storage, {"convert_blocks"}},
+      {"narrow_dtypes", tir::narrow_dtypes, {"convert_blocks"}},
   };
 }
 

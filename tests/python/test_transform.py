@@ -147,6 +147,93 @@ def test_branches_go_around_loops(variant):
         tir.transform.HoistIfThenElse("rare")
 
 
+@T.prim_func
+def repeated(A: T.Buffer((8,), "int64"), n: T.int64, m: T.int64):
+    for i in range(4):
+        A[i] = n * (m + 2) + i
+        A[i + 4] = n * (m + 2) * (n * m + n * 2)
+
+
+def test_what_is_computed_twice_gets_a_name():
+    def lets(**options):
+        named = tir.transform.CommonSubexprElimTIR(**options)(tvm.IRModule({"main": repeated}))
+        for target in ("interp", "llvm"):
+            got, wanted = np.zeros(8, "int64"), np.zeros(8, "int64")
+            tvm.build(named, target=target)["main"](got, 3, 5)
+            tvm.build(repeated, target="interp")["repeated"](wanted, 3, 5)
+            np.testing.assert_array_equal(got, wanted)
+        return named.script().count("T.LetStmt(")
+
+    assert lets() == 1
+    assert lets(identify_equiv_terms=True) == 1 and lets(enable_cse_tir=False) == 0
+    equal = tir.transform.CommonSubexprElimTIR(identify_equiv_terms=True)(tvm.IRModule({"main": repeated}))
+    assert "n * 2" not in equal.script() and "n * 2" in repeated.script()
+
+
+@T.prim_func
+def staged(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
+    X = T.alloc_buffer((256,), "float32")
+    Y = T.alloc_buffer((256,), "float32")
+    Z = T.alloc_buffer((256,), "float32")
+    for i in range(256):
+        with T.block("X"):
+            v = T.axis.spatial(256, i)
+            X[v] = A[255 - v] + T.float32(1)
+    for i in range(256):
+        with T.block("Y"):
+            v = T.axis.spatial(256, i)
+            Y[v] = X[255 - v] * T.float32(2)
+    for i in range(256):
+        with T.block("Z"):
+            v = T.axis.spatial(256, i)
+            Z[v] = Y[255 - v] - T.float32(3)
+    for i in range(256):
+        with T.block("B"):
+            v = T.axis.spatial(256, i)
+            B[v] = Z[255 - v]
+
+
+def allocated(mod):
+    """The elements of all allocations of main."""
+    extents = []
+    tir.stmt_functor.post_order_visit(
+        mod["main"].body, lambda n: extents.append(int(n.extents[0])) if isinstance(n, tir.Allocate) else None
+    )
+    return sum(extents)
+
+
+@pytest.mark.parametrize("target", ["interp", "llvm"])
+def test_allocations_share_memory(target):
+    mod = tvm.IRModule({"main": staged})
+    with pytest.raises(tvm.Error, match="run LowerOpaqueBlock before"):
+        tir.transform.StorageRewrite()(mod)
+    flat = tvm.transform.Sequential([tir.transform.LowerOpaqueBlock(), tir.transform.FlattenBuffer()])(mod)
+    shared = tir.transform.StorageRewrite()(flat)
+    assert (allocated(flat), allocated(shared)) == (768, 512)
+    a, b = np.arange(256, dtype="float32"), np.zeros(256, "float32")
+    tvm.build(shared, target=target)["main"](a, b)
+    np.testing.assert_array_equal(b, (a + 1) * 2 - 3)
+
+
+@pytest.mark.parametrize("target", ["interp", "llvm"])
+def test_indices_get_narrow(target):
+    mod = tir.transform.LowerOpaqueBlock()(tvm.IRModule({"main": staged}))
+    narrow = tir.transform.NarrowDataType(32)(mod)
+    widths = set()
+    tir.stmt_functor.post_order_visit(
+        narrow["main"].body, lambda n: widths.add(str(n.loop_var.dtype)) if isinstance(n, tir.For) else None
+    )
+    assert widths == {"int32"}
+    tvm.ir.assert_structural_equal(tir.transform.NarrowDataType(64)(mod), mod)
+    a, b = np.arange(256, dtype="float32"), np.zeros(256, "float32")
+    tvm.build(narrow, target=target)["main"](a, b)
+    np.testing.assert_array_equal(b, (a + 1) * 2 - 3)
+    with pytest.raises(ValueError, match="indices have 32 or 64 bits, and not 16"):
+        tir.transform.NarrowDataType(16)
+    with pytest.raises(tvm.Error, match="run LowerOpaqueBlock before"):
+        tir.transform.NarrowDataType(32)(tvm.IRModule({"main": staged}))
+
+
 def test_the_whole_pipeline_is_what_is_compiled():
     lowered = tir.transform.default_tir_pipeline()(Module)
     text = tvm.build(Module).get_source("tir")

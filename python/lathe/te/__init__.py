@@ -13,6 +13,7 @@ from ..ir.node import NODE_CLASSES, Range, as_expr
 from ..names import refuser as _refuser
 from ..tir import op as _op
 from ..tir.op import all, any, const, indexdiv, indexmod, power  # noqa: A004
+from . import primfunc as _primfunc
 from .tensor import Tensor, TensorSlice, tensors_read
 
 globals().update((name, made) for name, made in _op.FUNCTIONS.items() if name[0].islower())
@@ -175,6 +176,26 @@ def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, 
     return tensors[0] if len(tensors) == 1 else tensors
 
 
+def extern_primfunc(input_tensors, primfunc, **kwargs):
+    """The tensors that a tensor function writes, where it reads these; its blocks stay, and can be scheduled.
+
+    input_tensors: one for each buffer that the function only reads, in their order; kwargs: name, tag and attrs, as in
+    te.extern. Symbols in the function's shapes are told by those of the tensors.
+    """
+    unknown = sorted(set(kwargs) - {"name", "tag", "attrs"})
+    if unknown:
+        raise TypeError(f"extern_primfunc takes name, tag and attrs, and not {unknown[0]}")
+    function = _primfunc.fitted(primfunc, list(input_tensors))
+    given, made = _primfunc.split_parameters(function)
+    name = kwargs.get("name", "extern_primfunc")
+
+    def body(ins, outs):
+        return _primfunc.body_over(function, list(zip([*given, *made], [*ins, *outs])), name)
+
+    return extern([list(one.shape) for one in made], list(input_tensors), body, dtype=[one.dtype for one in made],
+                  **{**kwargs, "name": name})  # fmt: skip
+
+
 def create_prim_func(ops, index_dtype_override=None):
     """The tensor function whose parameters are these tensors, in this order."""
     tensors = list(ops) if isinstance(ops, (tuple, list)) else [ops]
@@ -187,9 +208,9 @@ def create_prim_func(ops, index_dtype_override=None):
 
 
 __all__ = [
-    "Tensor", "TensorSlice", "all", "any", "as_expr", "comm_reducer", "compute", "const", "create_prim_func", "einsum",
-    "extern", "indexdiv", "indexmod", "max", "min", "placeholder", "power", "prod", "reduce_axis", "scan", "size_var",
-    "sum", "var",
+    "Tensor", "TensorSlice", "all", "any", "as_expr", "comm_reducer", "compute", "const", "create_prim_func",
+    "einsum", "extern", "extern_primfunc", "indexdiv", "indexmod", "max", "min", "placeholder", "power", "prod",
+    "reduce_axis", "scan", "size_var", "sum", "var",
 ]  # fmt: skip
 
 __getattr__ = _refuser("te", globals())

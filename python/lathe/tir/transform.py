@@ -15,6 +15,9 @@ _PASSES = {
     "RemoveNoOp": ("remove_no_op", "Statements that do nothing go."),
     "LowerMatchBuffer": ("lower_match_buffer", "Accesses of views inside blocks become accesses of what they name."),
     "ConvertSSA": ("convert_ssa", "Each variable is defined in one place."),
+    "CommonSubexprElimTIR": ("share_expressions", "What several statements compute gets a name."),
+    "StorageRewrite": ("share_storage", "Allocations that are not used at the same time share memory."),
+    "NarrowDataType": ("narrow_dtypes", "Loops, subscripts and comparisons that are shown to fit become int32."),
     "HoistIfThenElse": ("hoist_branches", "An if that is all of a loop's body, and the same in it, goes around it."),
     "LowerOpaqueBlock": ("convert_blocks", "Blocks become plain statements: bindings, conditions, allocations."),
     "FlattenBuffer": ("flatten_buffers", "Every group of a buffer's axes becomes one dimension."),
@@ -31,14 +34,25 @@ _PASSES = {
 
 
 class _CompilerPass(Pass):
-    """A pass of the pipeline."""
+    """A pass of the pipeline, with its options."""
 
-    def __init__(self, name, row):
-        self.info, self._row = PassInfo(0, "tir." + name), row
+    def __init__(self, name, row, **config):
+        self.info, self._row, self._config = PassInfo(0, "tir." + name), row, config
 
     def transform_module(self, mod, ctx):
         """Runs it."""
-        return _lathe.run_tir_pass(self._row, mod)
+        return _lathe.run_tir_pass(self._row, mod, self._config)
+
+
+class _Nothing(Pass):
+    """A pass that is told not to do anything."""
+
+    def __init__(self, name):
+        self.info = PassInfo(0, "tir." + name)
+
+    def transform_module(self, mod, ctx):
+        """The module."""
+        return mod
 
 
 class _Vectorize(_CompilerPass):
@@ -91,6 +105,26 @@ def HoistIfThenElse(variant=None):  # noqa: N802
     if variant not in (None, "basic"):
         raise ValueError(f"there is one kind of hoisting, 'basic', and not {variant!r}")
     return _CompilerPass("HoistIfThenElse", _PASSES["HoistIfThenElse"][0])
+
+
+def CommonSubexprElimTIR(enable_cse_tir=True, identify_equiv_terms=False):  # noqa: N802
+    """What several statements compute gets a name, also where only arithmetic shows it to be the same if that is asked.
+
+    Nothing is computed that was not, and nothing earlier than memory allows.
+    """
+    if not enable_cse_tir:
+        return _Nothing("CommonSubexprElimTIR")
+    row = _PASSES["CommonSubexprElimTIR"][0]
+    return _CompilerPass("CommonSubexprElimTIR", row, equivalent_terms=bool(identify_equiv_terms))
+
+
+def NarrowDataType(target_bits=32):  # noqa: N802
+    """Loops, subscripts and comparisons that are shown to fit get so many bits: 32, or the 64 that they have."""
+    if target_bits not in (32, 64):
+        raise ValueError(f"indices have 32 or 64 bits, and not {target_bits}")
+    if target_bits == 64:
+        return _Nothing("NarrowDataType")
+    return _CompilerPass("NarrowDataType", _PASSES["NarrowDataType"][0])
 
 
 def BF16Legalize():  # noqa: N802

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "ir/visit.h"
+#include "support/lifetimes.h"
 #include "support/mutation.h"
 #include "tir/stmt.h"
 
@@ -163,45 +164,21 @@ class Planner {
   }
 
   void place_static() {
-    std::vector<int> order;
-    for (size_t i = 0; i < pieces_.size(); ++i)
-      if (pieces_[i].result < 0 && pieces_[i].merged_into < 0 && static_bytes(*pieces_[i].info))
-        order.push_back(static_cast<int>(i));
-    const auto bytes_of = [&](int i) {
-      const int64_t bytes = *static_bytes(*pieces_[static_cast<size_t>(i)].info);
-      return (std::max<int64_t>(bytes, 1) + plan_alignment - 1) / plan_alignment * plan_alignment;
-    };
-    std::sort(order.begin(), order.end(),
-              [&](int a, int b) { return bytes_of(a) != bytes_of(b) ? bytes_of(a) > bytes_of(b) : a < b; });
-
-    struct Placed {
-      int64_t offset, bytes;
-      int first, last;
-    };
-    std::vector<Placed> placed;  // in order of offset
-    for (const int i : order) {
-      const Piece& piece = pieces_[static_cast<size_t>(i)];
-      const int64_t bytes = bytes_of(i);
-      // The smallest gap among the tensors alive at the same time that is large enough.
-      int64_t best = -1, best_gap = std::numeric_limits<int64_t>::max(), end = 0;
-      for (const Placed& other : placed) {
-        const bool overlaps = other.first <= piece.last && piece.first <= other.last;
-        if (!overlaps || support::flip(plan_memory_ignores_lifetimes)) continue;
-        const int64_t gap = other.offset - end;
-        if (gap >= bytes && gap < best_gap) {
-          best = end;
-          best_gap = gap;
-        }
-        end = std::max(end, other.offset + other.bytes);
-      }
-      const int64_t offset = best >= 0 ? best : end;
-      const Placed entry{offset, bytes, piece.first, piece.last};
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
-                                     [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
-                    entry);
-      plan_.arena_bytes = std::max(plan_.arena_bytes, offset + bytes);
-      plan_.placements[{piece.var, piece.output}] = {Placement::planned, offset, bytes, 0};
+    std::vector<const Piece*> planned;
+    std::vector<support::Lifetime> lifetimes;
+    for (const Piece& piece : pieces_) {
+      const auto bytes = static_bytes(*piece.info);
+      if (piece.result >= 0 || piece.merged_into >= 0 || !bytes) continue;
+      const int own = static_cast<int>(planned.size());
+      const bool apart = support::flip(plan_memory_ignores_lifetimes);
+      lifetimes.push_back({std::max<int64_t>(*bytes, 1), apart ? own : piece.first, apart ? own : piece.last});
+      planned.push_back(&piece);
     }
+    const support::Layout layout = support::place_by_size(lifetimes, plan_alignment);
+    plan_.arena_bytes = layout.size;
+    for (size_t i = 0; i < planned.size(); ++i)
+      plan_.placements[{planned[i]->var, planned[i]->output}] = {
+          Placement::planned, layout.offsets[i], support::aligned(lifetimes[i].size, plan_alignment), 0};
     for (const Piece& piece : pieces_) {
       if (piece.result >= 0)
         plan_.placements[{piece.var, piece.output}] = results_ == ResultMemory::own

@@ -1,7 +1,6 @@
-// Where every intermediate tensor of a lowered function lives. Tensors of known size get offsets in one arena, by
-// greedy placement in order of decreasing size (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
-// Inference", 2020, section 5); tensors of symbolic size share slots whose size is computed at run time. A result that
-// may overwrite an operand of its kernel (PrimFunc attribute "inplace") takes its memory when the operand dies there.
+// Where every intermediate tensor of a lowered function lives. Tensors of known size get offsets in one arena
+// (support/lifetimes.h); tensors of symbolic size share slots whose size is computed at run time. A result that may
+// overwrite an operand of its kernel (PrimFunc attribute "inplace") takes its memory when the operand dies there.
 #pragma once
 
 #include "relax/call_tir.h"

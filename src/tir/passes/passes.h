@@ -52,6 +52,13 @@ Result<IRModule> lower_match_buffer(IRModule module, const PassContext& context)
 Result<IRModule> convert_ssa(IRModule module, const PassContext& context);
 // An if that is all of a loop's body, and decided the same in every iteration, goes around the loop.
 Result<IRModule> hoist_branches(IRModule module, const PassContext& context);
+// What several statements compute gets a name, where the first of them surely computes it; by config "equivalent_terms"
+// also where only arithmetic shows that it is the same.
+Result<IRModule> share_expressions(IRModule module, const PassContext& context);
+// Allocations that are not used at the same time share memory, as the tensors of a graph do.
+Result<IRModule> share_storage(IRModule module, const PassContext& context);
+// Loop variables, subscripts and comparisons of int64 that are shown to fit become int32.
+Result<IRModule> narrow_dtypes(IRModule module, const PassContext& context);
 
 // The symbols of a function that only the shapes of its buffer parameters bind, in order of first use:
 // flatten_buffers appends them to the scalar parameters.
