@@ -1,7 +1,8 @@
-// Attention and what stands before it: scaled products with masks and caches, rotary position embedding, and what keeps
+// Attention and what stands before it: scaled products with masks, caches and graphs, rotary embedding, and what keeps
 // a state of fixed size between steps in place of a cache.
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/operators/tables.h"
+#include "onnx_schema.pb.h"
 #include "ops/build.h"
 
 namespace lathe::onnx::operators {
@@ -171,6 +172,46 @@ void attention(NodeImport& c) {
   }
   c.set(0, y);
   if (c.wants(3)) c.set(3, c.cast(stages[static_cast<size_t>(mode)], dtype));
+}
+
+// What the graph of that attribute makes of the scores or the shares, which keep their type and shape.
+Expr modified(NodeImport& c, const std::string& name, const Expr& x) {
+  if (!c.attributes.has(name)) return x;
+  const schema::GraphProto& graph = c.attributes.graph(name);
+  if (graph.input_size() != 1 || graph.output_size() != 1)
+    c.fail(codes::wrong_node, name + " has " + std::to_string(graph.input_size()) + " inputs and " +
+                                  std::to_string(graph.output_size()) + " outputs, but takes and gives one tensor");
+  std::vector<GraphValue> made = c.graphs().convert(graph, name, {GraphValue{.tensor = x}});
+  const Expr result = tensor_of(c.builder(), made.at(0));
+  const auto* info = relax::as_tensor(result);
+  const Shape& shape = build::shape_of(x);
+  if (!info || info->dtype != build::dtype_of(x) || info->ndim != static_cast<int64_t>(shape.size()) || !info->shape)
+    c.fail(codes::wrong_node, name + " gives " + (info ? relax::text_of(*info) : "no tensor") + ", but takes " +
+                                  relax::text_of(*relax::as_tensor(x)));
+  for (size_t d = 0; d < shape.size(); ++d) build::expect_equal(c.builder(), (*info->shape)[d], shape[d]);
+  return result;
+}
+
+void flex_attention(NodeImport& c) {
+  for (const size_t i : {0, 1, 2})
+    if (c.rank(i) != 4) c.fail(codes::wrong_node, "queries, keys and values all need 4 dimensions");
+  const Expr q = c.input(0);
+  const Shape queries = build::shape_of(q);
+  const Expr k = repeat_heads(c, c.input(1), queries[1]), values = repeat_heads(c, c.input(2), queries[1]);
+  const DType dtype = c.dtype(0);
+  DType wide = relax::accumulation_dtype(dtype);
+  if (c.attributes.has("softmax_precision"))
+    wide = element_type(c.attributes.integer("softmax_precision"), "the softmax", c.place()).value_or_throw();
+  if (!wide.is_floating() || wide.bits < 16)
+    c.fail(codes::wrong_attribute, "the attribute 'softmax_precision' says " + wide.str());
+  const auto plain = ir::make<ops::MatmulAttributes>();
+  Expr scores = c.call(ops::matmul, {c.cast(q, wide), c.cast(with_axes_moved(c, k, {0, 1, 3, 2}), wide)}, plain);
+  const Expr scale =
+      c.attributes.has("scale") ? c.scalar(wide, c.attributes.number("scale", 0)) : scale_of_head(c, queries[3], wide);
+  scores = modified(c, "score_mod", c.call(ops::multiply, {scores, scale}));
+  const Expr shares = c.call(ops::softmax, {scores}, ir::make<ops::SoftmaxAttributes>(int64_t{3}));
+  const Expr weights = modified(c, "prob_mod", shares);
+  c.set(c.cast(c.call(ops::matmul, {weights, c.cast(values, wide)}, plain), dtype));
 }
 
 // Pairs of elements turned by the angle of their position.
@@ -361,6 +402,7 @@ const OperatorRow attention_rows[] = {
     {"RotaryEmbedding", {23}, 3, 4, 1, rotary_embedding},
     {"CausalConvWithState", {27}, 2, 4, 2, causal_conv},
     {"LinearAttention", {27}, 3, 6, 2, linear_attention},
+    {"FlexAttention", {1}, 3, 3, 1, flex_attention, nullptr, "ai.onnx.preview"},
 };
 
 }  // namespace

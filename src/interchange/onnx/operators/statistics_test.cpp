@@ -171,6 +171,49 @@ TEST(Attention, without_differences_is_the_mean_and_causal_sees_the_past_alone) 
   expect_floats(attended({{"is_causal", 1}}), {1, 1, 2, 1}, {10, 15});
 }
 
+// FlexAttention of keys [0, 2 ln 3] with a graph that makes `y` of `x` for the attribute of that name.
+ModelBuilder flexible(const std::string& attribute, const std::function<void(ModelBuilder&)>& inside) {
+  ModelBuilder inner(26), m(26);
+  inner.input("x", {"b", "h", "l", "s"});
+  inside(inner);
+  inner.output("y");
+  m.input("q", {1, 2, 1, 4}).input("k", {1, 1, "t", 4}).input("v", {1, 1, "t", 1});
+  m.node("FlexAttention", {"q", "k", "v"}, {"z"}).output("z");
+  auto& node = *m.proto.mutable_graph()->mutable_node(0);
+  node.set_domain("ai.onnx.preview");
+  if (!attribute.empty()) {
+    auto& graph = *node.add_attribute();
+    graph.set_name(attribute);
+    graph.set_type(schema::AttributeProto::GRAPH);
+    *graph.mutable_g() = inner.proto.graph();
+  }
+  auto& opset = *m.proto.add_opset_import();
+  opset.set_domain("ai.onnx.preview");
+  opset.set_version(1);
+  return m;
+}
+
+TEST(FlexAttention, graphs_change_scores_and_shares) {
+  const float ln9 = 2 * std::log(3.0f);
+  const TensorData q = floats({1, 2, 1, 4}, {1, 0, 0, 0, 0, 0, 0, 0});
+  const TensorData k = floats({1, 1, 2, 4}, {0, 0, 0, 0, ln9, 0, 0, 0}), v = floats({1, 1, 2, 1}, {0, 8});
+  const auto run = [&](const std::string& attribute, const std::function<void(ModelBuilder&)>& inside) {
+    return flexible(attribute, inside).run({q, k, v})[0];
+  };
+  const auto same = [](ModelBuilder& m) { m.node("Identity", {"x"}, {"y"}); };
+  expect_close(run("", same), floats({1, 2, 1, 1}, {6, 4}));  // shares 1/4, 3/4 and halves
+  const auto doubled = [](ModelBuilder& m) { m.node("Add", {"x", "x"}, {"y"}); };
+  expect_close(run("score_mod", doubled), floats({1, 2, 1, 1}, {7.2f, 4}));
+  expect_close(run("prob_mod", doubled), floats({1, 2, 1, 1}, {12, 8}));
+}
+
+TEST(FlexAttention, graphs_keep_type_and_shape) {
+  const auto shaped = [](ModelBuilder& m) { m.node("Flatten", {"x"}, {"y"}); };
+  EXPECT_NE(flexible("score_mod", shaped).refusal().find("score_mod gives"), std::string::npos);
+  const auto more = [](ModelBuilder& m) { m.node("Identity", {"x"}, {"y"}).output("x"); };
+  EXPECT_NE(flexible("prob_mod", more).refusal().find("1 inputs and 2 outputs"), std::string::npos);
+}
+
 TEST(RotaryEmbedding, turns_pairs_by_their_angle) {
   const auto turned = [](int interleaved) {
     return float_node(23, "RotaryEmbedding", {{1, 1, 1, 4}, {1, 1, 2}, {1, 1, 2}}, {{"interleaved", interleaved}})

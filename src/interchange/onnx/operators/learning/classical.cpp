@@ -181,11 +181,143 @@ void normalizer(NodeImport& c) {
 
 constexpr std::string_view of_classical_models = "ai.onnx.ml";
 
+// The n-grams of a vocabulary: `size` elements each, filled up to the longest, and the columns that count them.
+struct Grams {
+  std::vector<int64_t> elements, sizes;
+  int64_t longest = 1, columns = 0, most_in_column = 1;
+  std::vector<int64_t> of_column;  // [columns, most_in_column], -1 where there is no more
+};
+
+Grams read_grams(NodeImport& c) {
+  if (c.attributes.has("pool_strings")) c.fail(codes::unsupported, "the n-grams are texts; Lathe compiles numbers");
+  const auto list = [&](std::string_view name) {
+    auto given = c.attributes.integers(name);
+    if (!given) c.fail(codes::wrong_attribute, "the attribute '" + std::string(name) + "' is missing");
+    return *given;
+  };
+  const std::vector<int64_t> pool = list("pool_int64s"), starts = list("ngram_counts"), columns = list("ngram_indexes");
+  const int64_t least = c.attributes.integer("min_gram_length"), most = c.attributes.integer("max_gram_length");
+  constexpr int64_t longest_gram = 64, most_columns = int64_t{1} << 24;
+  if (least < 1 || most < least || most > longest_gram)
+    c.fail(codes::wrong_attribute, "n-grams of " + std::to_string(least) + " to " + std::to_string(most) + " elements");
+  Grams grams;
+  grams.longest = most;
+  std::map<std::vector<int64_t>, int64_t> column_of;  // of equal n-grams the last one counts
+  size_t number = 0;
+  for (size_t n = 1; n <= starts.size(); ++n) {
+    const auto size = static_cast<int64_t>(n), all = static_cast<int64_t>(pool.size());
+    const int64_t begin = starts[n - 1], end = n < starts.size() ? starts[n] : all;
+    if (begin < 0 || end < begin || end > all || (end - begin) % size != 0)
+      c.fail(codes::wrong_attribute, "n-grams of " + std::to_string(size) + " elements from " + std::to_string(begin) +
+                                         " to " + std::to_string(end) + " of a pool of " + std::to_string(all));
+    for (int64_t at = begin; at < end; at += size, ++number) {
+      if (number >= columns.size() || columns[number] < 0 || columns[number] >= most_columns)
+        c.fail(codes::wrong_attribute,
+               "the attribute 'ngram_indexes' has no column for the n-gram " + std::to_string(number));
+      if (size >= least && size <= most) column_of[{pool.begin() + at, pool.begin() + at + size}] = columns[number];
+    }
+  }
+  for (const int64_t column : columns) grams.columns = std::max(grams.columns, column + 1);
+  std::map<int64_t, std::vector<int64_t>> in_column;
+  for (const auto& [gram, column] : column_of) {
+    in_column[column].push_back(static_cast<int64_t>(grams.sizes.size()));
+    grams.most_in_column = std::max(grams.most_in_column, static_cast<int64_t>(in_column[column].size()));
+    grams.sizes.push_back(static_cast<int64_t>(gram.size()));
+    grams.elements.insert(grams.elements.end(), gram.begin(), gram.end());
+    grams.elements.resize(grams.sizes.size() * static_cast<size_t>(most));
+  }
+  if (grams.columns * grams.most_in_column > most_columns)
+    c.fail(codes::too_large, std::to_string(grams.most_in_column) + " n-grams are counted in one column");
+  grams.of_column.assign(static_cast<size_t>(grams.columns * grams.most_in_column), -1);
+  for (const auto& [column, members] : in_column)
+    std::copy(members.begin(), members.end(), grams.of_column.begin() + column * grams.most_in_column);
+  return grams;
+}
+
+// How often each n-gram is met in x [rows, length], its elements being up to `skips` others apart: [rows, n-grams].
+te::Tensor count_grams(const te::Tensor& x, const te::Tensor& elements, const te::Tensor& sizes, int64_t longest,
+                       int64_t skips) {
+  const ir::Expr length = x.shape()[1], one = ir::int64(1);
+  const te::IterVar first = te::reduce_axis(ir::int64(0), ir::max(length, one), "first");
+  const te::IterVar skip = te::reduce_axis(ir::int64(0), ir::int64(skips + 1), "skip");
+  return te::compute(
+      {x.shape()[0], sizes.shape()[0]},
+      [&](const std::vector<ir::Expr>& i) {
+        const ir::Expr size = sizes({i[1]}), step = skip->var + 1;
+        // A single element is met once, whatever is skipped.
+        ir::Expr is_met = ir::logical_and(first->var + (size - 1) * step < length,
+                                          ir::logical_or(size > 1, ir::eq(skip->var, ir::int64(0))));
+        for (int64_t k = 0; k < longest; ++k) {
+          const ir::Expr at = first->var + step * k, here = ir::logical_and(ir::int64(k) < size, is_met);
+          const ir::Expr same = ir::eq(ir::cast(DType::int64(), x({i[0], at})), elements({i[1], ir::int64(k)}));
+          is_met = ir::if_then_else(here, same, is_met);
+        }
+        return te::sum(ir::cast(DType::int64(), is_met), {first, skip});
+      },
+      {x, elements, sizes}, "gram_counts");
+}
+
+// Counts of n-grams, or (IDF) whether they are there, weighted: [columns], or a row for each row of the input. Weights
+// are those of columns, as the reference has it.
+void tfidf_vectorizer(NodeImport& c) {
+  const std::string mode = c.attributes.word("mode", {"TF", "IDF", "TFIDF"});
+  const int64_t skips = c.attributes.integer("max_skip_count");
+  if (skips < 0 || skips > std::numeric_limits<int32_t>::max())
+    c.fail(codes::wrong_attribute, "the attribute 'max_skip_count' is " + std::to_string(skips));
+  const Grams grams = read_grams(c);
+  const auto given = c.attributes.numbers("weights");
+  if (given && mode != "TF" && static_cast<int64_t>(given->size()) != grams.columns)
+    c.fail(codes::wrong_attribute, "the attribute 'weights' has " + std::to_string(given->size()) + " numbers for " +
+                                       std::to_string(grams.columns) + " columns");
+  const int64_t rank = c.rank(0);
+  if (rank != 1 && rank != 2)
+    c.fail(codes::wrong_node, "TfIdfVectorizer takes 1 or 2 dimensions, but its input has " + std::to_string(rank));
+  const Shape own = c.shape(0);
+  const Expr x = c.reshape(c.input(0), {rank == 1 ? ir::int64(1) : own[0], own.back()});
+  const ir::Expr columns = ir::int64(grams.columns);
+  Shape shape{build::shape_of(x)[0], columns};
+  if (grams.sizes.empty()) {
+    const Expr none = c.call(ops::full, {shape_expr(shape), c.scalar(DType::float32(), 0)});
+    return c.set(rank == 1 ? c.reshape(none, {columns}) : none);
+  }
+  const auto count = static_cast<int64_t>(grams.sizes.size());
+  const Expr elements = relax::constant(ir::tensor_of<int64_t>(DType::int64(), {count, grams.longest}, grams.elements));
+  const Expr of_column =
+      relax::constant(ir::tensor_of<int64_t>(DType::int64(), {grams.columns, grams.most_in_column}, grams.of_column));
+  const Expr weights =
+      vector_constant(given && mode != "TF" ? *given : std::vector<float>(static_cast<size_t>(grams.columns), 1.0f));
+  const auto make = [&](const std::vector<te::Tensor>& in) {
+    const te::Tensor counts = count_grams(in[0], in[1], in[2], grams.longest, skips);
+    const te::IterVar k = te::reduce_axis(ir::int64(0), ir::int64(grams.most_in_column), "k");
+    const te::Tensor sums = te::compute(
+        shape,
+        [&](const std::vector<ir::Expr>& i) {
+          const ir::Expr gram = in[3]({i[1], k->var});
+          const ir::Expr met = counts({i[0], ir::max(gram, ir::int64(0))});
+          return te::sum(ir::select(gram >= 0, met, ir::int64(0)), {k});
+        },
+        {counts, in[3]}, "column_counts");
+    return std::vector{te::compute(
+        shape,
+        [&](const std::vector<ir::Expr>& i) {
+          const ir::Expr met = sums(i);
+          const ir::Expr often = mode == "IDF" ? ir::min(met, ir::int64(1)) : met;
+          return ir::cast(DType::float32(), often) * in[4]({i[1]});
+        },
+        {sums, in[4]}, "weighted")};
+  };
+  const Expr y = c.builder()
+                     .call_te("tfidf_vectorizer", {x, elements, vector_constant(grams.sizes), of_column, weights}, make)
+                     .value_or_throw();
+  c.set(rank == 1 ? c.reshape(y, {columns}) : y);
+}
+
 const OperatorRow classical_rows[] = {
     {"LabelEncoder", {2, 4}, 1, 1, 1, label_encoder, nullptr, of_classical_models},
     {"Scaler", {1}, 1, 1, 1, scaler, nullptr, of_classical_models},
     {"Imputer", {1}, 1, 1, 1, imputer, nullptr, of_classical_models},
     {"Normalizer", {1}, 1, 1, 1, normalizer, nullptr, of_classical_models},
+    {"TfIdfVectorizer", {9}, 1, 1, 1, tfidf_vectorizer},
 };
 
 }  // namespace

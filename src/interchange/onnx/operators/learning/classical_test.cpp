@@ -71,5 +71,54 @@ TEST(Normalizer, divides_each_row) {
   EXPECT_NE(of_domain("Normalizer", {1, 2, 2}, {}).refusal().find("1 or 2 dimensions"), std::string::npos);
 }
 
+using Longs = std::vector<int64_t>;
+
+// Unigrams 2, 3, then bigrams (5, 6), (6, 5), (2, 2).
+ModelBuilder grams(const std::vector<Dim>& dims, const char* mode, int least, int skips,
+                   std::vector<Attribute> attributes = {}) {
+  if (attributes.empty()) attributes.push_back({"ngram_indexes", Longs{0, 3, 1, 2, 4}});
+  attributes.insert(attributes.end(), {{"mode", mode},
+                                       {"min_gram_length", least},
+                                       {"max_gram_length", 2},
+                                       {"max_skip_count", skips},
+                                       {"ngram_counts", Longs{0, 2}},
+                                       {"pool_int64s", Longs{2, 3, 5, 6, 6, 5, 2, 2}}});
+  ModelBuilder m(9);
+  m.input("x", dims, Type::INT64).node("TfIdfVectorizer", {"x"}, {"y"}, attributes).output("y");
+  return m;
+}
+
+TEST(TfIdfVectorizer, counts_grams_and_skips) {
+  const TensorData x = longs({6}, {5, 6, 5, 2, 2, 2});
+  expect_floats(grams({"n"}, "TF", 1, 0).run({x})[0], {5}, {3, 1, 1, 0, 2});
+  expect_floats(grams({6}, "TF", 2, 0).run({x})[0], {5}, {0, 1, 1, 0, 2});
+  expect_floats(grams({6}, "TF", 2, 1).run({x})[0], {5}, {0, 1, 1, 0, 3});
+  expect_floats(grams({6}, "TF", 1, 5).run({x})[0], {5}, {3, 1, 1, 0, 3});
+  expect_floats(grams({"b", "n"}, "TF", 1, 0).run({longs({2, 2}, {2, 2, 6, 5})})[0], {2, 5},
+                {2, 0, 0, 0, 1, 0, 0, 1, 0, 0});
+  expect_floats(grams({"n"}, "TF", 1, 0).run({longs({0}, {})})[0], {5}, {0, 0, 0, 0, 0});
+}
+
+TEST(TfIdfVectorizer, weighs_columns_which_grams_may_share) {
+  const TensorData x = longs({4}, {5, 6, 5, 3});
+  const std::vector<Attribute> shared{{"ngram_indexes", Longs{0, 0, 1, 1, 1}},
+                                      {"weights", std::vector<float>{0.5f, 2}}};
+  expect_floats(grams({4}, "TF", 1, 0, shared).run({x})[0], {2}, {1, 2});
+  expect_floats(grams({4}, "IDF", 1, 0, shared).run({x})[0], {2}, {0.5f, 2});
+  expect_floats(grams({4}, "TFIDF", 1, 0, shared).run({x})[0], {2}, {0.5f, 4});
+}
+
+TEST(TfIdfVectorizer, refuses_what_does_not_fit) {
+  EXPECT_NE(grams({4}, "TF", 3, 0).refusal().find("n-grams of 3 to 2 elements"), std::string::npos);
+  EXPECT_NE(grams({4}, "TF", 1, 0, {{"ngram_indexes", Longs{0, 1, 2}}}).refusal().find("no column for the n-gram 3"),
+            std::string::npos);
+  EXPECT_NE(grams({1, 2, 4}, "TF", 1, 0).refusal().find("1 or 2 dimensions"), std::string::npos);
+  ModelBuilder texts(9);
+  texts.input("x", {4}, Type::INT64)
+      .node("TfIdfVectorizer", {"x"}, {"y"},
+            {{"pool_strings", std::vector<std::string>{"a"}}, {"mode", "TF"}, {"max_skip_count", 0}});
+  EXPECT_NE(texts.output("y").refusal().find("the n-grams are texts"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace lathe::onnx
