@@ -239,11 +239,25 @@ bool only_clips(const Expr& predicate, const BufferAccess& write, arith::Analyze
   return false;
 }
 
+// Ramps become indices of a loop over their lanes, so that what is said of indices is said of vectors too.
+void open_lanes(BufferAccess& access) {
+  for (Expr& index : access.indices) {
+    const auto* ramp = index.as<Ramp>();
+    if (!ramp) continue;
+    const Var lane = make<VarNode>("lane", ramp->base->dtype);
+    access.loops.push_back(make<For>(lane, constant(lane->dtype, 0), constant(lane->dtype, ramp->lanes),
+                                     ForKind::vectorized, Stmt(make<Evaluate>(int64(0)))));
+    ++access.lanes;
+    index = add(ramp->base, mul(lane, ramp->stride));
+  }
+}
+
 }  // namespace
 
 std::vector<BufferAccess> buffer_accesses(const Stmt& s, std::unordered_set<const BufferNode*>* opaque) {
   AccessCollection collection(opaque);
   collection.collect(s);
+  for (BufferAccess& access : collection.accesses) open_lanes(access);
   return std::move(collection.accesses);
 }
 

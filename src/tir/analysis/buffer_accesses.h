@@ -11,7 +11,8 @@ struct BufferAccess {
   bool is_write = false;
   std::vector<Expr> indices;    // in loop variables: the variables of blocks are replaced by their values
   std::vector<Range> part;      // what a block around says it touches, in loop variables; empty: what the indices say
-  std::vector<Ref<For>> loops;  // outermost first
+  std::vector<Ref<For>> loops;  // outermost first; the lanes of a vector of indices are loops of the access's own
+  size_t lanes = 0;             // how many of the loops, innermost, are such
   Ref<Block> block;             // the innermost around it; null outside blocks
   Expr predicate;               // of the blocks around it, in loop variables
   bool conditional = false;     // under an if, or in a while

@@ -2,6 +2,7 @@
 #include "support/mutation.h"
 #include "tir/analysis/buffer_accesses.h"
 #include "tir/passes/passes.h"
+#include "tir/passes/views.h"
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
@@ -60,7 +61,7 @@ class PlacementSearch {
   }
 
   static size_t shared_by_all(const std::vector<const BufferAccess*>& uses) {
-    size_t level = uses[0]->loops.size();
+    size_t level = uses[0]->loops.size() - uses[0]->lanes;
     for (const BufferAccess* use : uses) level = std::min(level, shared_loops(*uses[0], *use));
     return level;
   }
@@ -286,10 +287,66 @@ class BufferCompaction : public TirRewriter {
   std::unordered_map<const For*, std::pair<Ref<For>, std::vector<Buffer>>> inside_;
 };
 
+// Views that only loads and stores use, as tensorized blocks have them, stand for parts of their sources, which can
+// then be made smaller. Where an address is taken, a stride is asked for, or one vector goes over several rows, memory
+// must stay as it is.
+class PlainViews : public TirRewriter {
+ protected:
+  Stmt visit_stmt(Stmt s) override {
+    const auto* block = s.as<Block>();
+    if (!block || block->match_buffers.empty()) return children(std::move(s));
+    std::vector<MatchBufferRegion> plain, kept;
+    for (const MatchBufferRegion& match : block->match_buffers)
+      (is_plain(*match->buffer, *block) ? plain : kept).push_back(match);
+    if (plain.empty()) return children(std::move(s));
+    const Ref<Block> opened = without_views(*with(*block, [&](Block& copy) { copy.match_buffers = plain; }));
+    return children(with(*opened, [&](Block& copy) { copy.match_buffers = kept; }));
+  }
+
+ private:
+  static bool is_plain(const BufferNode& view, const Block& block) {
+    bool plain = true;
+    Analyzer known;
+    const auto inside = [&](const std::vector<Expr>& indices) {
+      for (size_t d = 0; d < indices.size(); ++d) {
+        const auto* ramp = indices[d].as<Ramp>();
+        const Expr first = ramp ? ramp->base : indices[d];
+        if (!first->dtype.is_scalar()) return false;
+        const Expr last = ramp ? known.simplify(ramp->base + ramp->stride * (ramp->lanes - 1)) : first;
+        if (!known.can_prove(ge(first, constant(first->dtype, 0))) || !known.can_prove(ge(last, first)) ||
+            !known.can_prove(lt(last, cast(last->dtype, view.shape[d]))))
+          return false;
+      }
+      return true;
+    };
+    const auto is_symbol = [&](const VarNode* v) {
+      const auto same = [&](const Expr& e) { return e && e.get() == v; };
+      return same(view.data) || same(view.elem_offset) || std::any_of(view.strides.begin(), view.strides.end(), same);
+    };
+    const auto look = [&](const NodeRef& n) {
+      if (const auto* v = n.as<VarNode>()) plain = plain && !is_symbol(v);
+      if (const auto* region = n.as<BufferRegionNode>()) plain = plain && region->buffer.get() != &view;
+      if (const auto* loop = n.as<For>()) known.bind(loop->loop_var, Range{loop->min, loop->extent});
+      if (const auto* load = n.as<BufferLoad>(); load && load->buffer.get() == &view)
+        plain = plain && inside(load->indices);
+      if (const auto* store = n.as<BufferStore>(); store && store->buffer.get() == &view)
+        plain = plain && inside(store->indices);
+      const auto* call = n.as<Call>();
+      const auto* element = call && call->op == &intrinsic::address_of ? call->args[0].as<BufferLoad>() : nullptr;
+      plain = plain && !(element && element->buffer.get() == &view);
+      return plain && !n.is<BufferNode>();  // whose own layout says nothing of who asks for it
+    };
+    pre_order(block.body, look);
+    if (block.init) pre_order(block.init, look);
+    return plain;
+  }
+};
+
 }  // namespace
 
 Result<IRModule> compact_buffers(IRModule module, const PassContext& context) {
-  return on_each_body(std::move(module), [&](const Stmt& body) { return BufferCompaction(context)(body); });
+  return on_each_body(std::move(module),
+                      [&](const Stmt& body) { return BufferCompaction(context)(PlainViews()(body)); });
 }
 
 }  // namespace lathe::tir
