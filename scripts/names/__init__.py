@@ -4,12 +4,12 @@
     python -m scripts.names --check    says whether it is fresh
 """
 
-import ast
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from scripts.names.spaces import SPACES
+from scripts.names.uses import pieces_of
 
 ROOT = Path(__file__).resolve().parents[2]
 VOCABULARY = Path(__file__).with_name("vocabulary.txt")
@@ -62,29 +62,16 @@ def _add(section, space, names, reason):
             raise ValueError(f"{space}.{name} is left out, and is no name of {section.title}")
 
 
-def units():
-    """Pieces of the tests: (place, text), each test function and what else a file holds."""
-    found = []
+def pieces():
+    """Pieces of the tests: each test function, and what else a file holds."""
     for folder in TESTS:
         for path in sorted((ROOT / folder).rglob("test_*.py")):
-            text = path.read_text()
-            place = str(path.relative_to(ROOT))
-            rest, lines = [], text.splitlines()
-            for node in ast.parse(text).body:
-                first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-                piece = "\n".join(lines[first - 1 : node.end_lineno])
-                if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                    found.append((f"{place}::{node.name}", piece))
-                else:
-                    rest.append(piece)
-            found.append((place, "\n".join(rest)))
-    return found
+            yield from pieces_of(str(path.relative_to(ROOT)), path.read_text())
 
 
-def test_of(one, pieces):
+def test_of(one, found):
     """The first test that uses a name, or nothing."""
-    pattern = re.compile(SPACES[one.space].used(re.escape(one.name)))
-    return next((place for place, text in pieces if pattern.search(text)), None)
+    return next((piece.place for piece in found if piece.uses(SPACES[one.space], one.name)), None)
 
 
 def error_of(one):
@@ -98,11 +85,11 @@ def error_of(one):
 
 def rows(sections):
     """(section, name, error or None, test or None) of every name."""
-    pieces = units()
+    found = list(pieces())
     for section in sections:
         for one in section.names:
             error = error_of(one)
-            yield section, one, error, None if error else test_of(one, pieces)
+            yield section, one, error, None if error else test_of(one, found)
 
 
 def table(sections):
@@ -120,7 +107,7 @@ def table(sections):
 def stale(text, sections):
     """Where a table no longer says what is so: a name that came or went, or a test that does not use it any more."""
     said = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", text, re.MULTILINE))
-    pieces = dict(units())
+    tests = {piece.place: piece for piece in pieces()}
     names = [one for section in sections for one in section.names]
     for one in names:
         what = f"{one.space}.{one.name}"
@@ -130,7 +117,7 @@ def stale(text, sections):
         elif error_of(one):
             if row != f"*left out*: {one.reason}":
                 yield f"{what} is left out, and the table says {row}"
-        elif not re.search(SPACES[one.space].used(re.escape(one.name)), pieces.get(row.strip("`"), "")):
+        elif row.strip("`") not in tests or not tests[row.strip("`")].uses(SPACES[one.space], one.name):
             yield f"{what} is not used by {row}"
     yield from (f"{what} is in the table, and not in the vocabulary" for what in said)
 

@@ -1,4 +1,4 @@
-"""Where the vocabulary's names are looked up, and how tests write them."""
+"""Where the vocabulary's names are looked up."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,50 +9,44 @@ from lathe.script import ir_builder
 
 @dataclass
 class Space:
-    """A namespace: the object, and a pattern of its uses in which NAME stands for the name."""
+    """A namespace: a module, a class, or one thing of a class."""
 
     thing: Any
-    pattern: str
     helps: bool = True  # whether it names the nearest that is there
 
     def get(self, name):
         """The thing of that name."""
         return getattr(self.thing, name)
 
-    def used(self, name):
-        """The pattern of a use of the name."""
-        return self.pattern.replace("NAME", name)
 
-
-_METHOD = r"\.NAME\b"
 SPACES = {
-    "T": Space(lathe.script.tir, r"\b(T|T_text)\.NAME\b"),
-    "I": Space(lathe.script.ir, r"\b(I|script)\.NAME\b"),
-    "script": Space(lathe.script, r"(\bscript\.NAME\b|from lathe\.script import (\w+ as \w+, )*NAME\b)"),
-    "ir_builder": Space(ir_builder, r"(\bNAME\(|ir_builder import.*\bNAME\b)", False),
-    "builder": Space(ir_builder.tir, r"\b[TB]\.NAME\b"),
-    "tir": Space(lathe.tir, r"(\btir\.NAME\b|from lathe\.tir import .*\bNAME\b)"),
-    "TensorIntrin": Space(lathe.tir.TensorIntrin, r"\bTensorIntrin\.NAME\b", False),
-    "IndexMap": Space(lathe.tir.IndexMap, _METHOD, False),
-    "PrimFunc": Space(lathe.tir.PrimFunc, _METHOD, False),
-    "Buffer": Space(lathe.tir.Buffer, _METHOD, False),
-    "tir.stmt_functor": Space(lathe.tir.stmt_functor, r"\bstmt_functor\.NAME\b"),
-    "tir.functor": Space(lathe.tir.functor, r"(\bfunctor\.NAME\b|\btir\.NAME\b)"),
-    "tir.analysis": Space(lathe.tir.analysis, r"\banalysis\.NAME\b"),
-    "Schedule": Space(lathe.tir.Schedule, r"(\.NAME\b|\"NAME\")", False),
-    "Trace": Space(lathe.tir.Trace, _METHOD, False),
-    "te": Space(lathe.te, r"\bte\.NAME\b"),
-    "Tensor": Space(lathe.te.Tensor, _METHOD, False),
-    "lathe": Space(lathe, r"\b(lathe|tvm)\.NAME\b"),
-    "nd": Space(lathe.nd, r"\b(nd|runtime)\.NAME\b"),
-    "NDArray": Space(lathe.nd.empty((1,)), _METHOD, False),
-    "runtime": Space(lathe.runtime, r"\b(runtime|lathe|tvm)\.NAME\b"),
-    "Module": Space(lathe.runtime.Module, _METHOD, False),
-    "arith": Space(lathe.arith, r"\barith\.NAME\b"),
-    "Analyzer": Space(lathe.arith.Analyzer, _METHOD, False),
-    "transform": Space(lathe.transform, r"\btransform\.NAME\b"),
-    "instrument": Space(lathe.instrument, r"\binstrument\.NAME\b"),
-    "ir": Space(lathe.ir, r"\b(lathe|tvm)\.ir\.NAME\b"),
-    "IRModule": Space(lathe.IRModule, _METHOD, False),
-    "tir.transform": Space(lathe.tir.transform, r"\btransform\.NAME\b"),
+    "T": Space(lathe.script.tir),
+    "I": Space(lathe.script.ir),
+    "script": Space(lathe.script),
+    "ir_builder": Space(ir_builder, False),
+    "builder": Space(ir_builder.tir),
+    "tir": Space(lathe.tir),
+    "TensorIntrin": Space(lathe.tir.TensorIntrin, False),
+    "IndexMap": Space(lathe.tir.IndexMap, False),
+    "PrimFunc": Space(lathe.tir.PrimFunc, False),
+    "Buffer": Space(lathe.tir.Buffer, False),
+    "tir.stmt_functor": Space(lathe.tir.stmt_functor),
+    "tir.functor": Space(lathe.tir.functor),
+    "tir.analysis": Space(lathe.tir.analysis),
+    "Schedule": Space(lathe.tir.Schedule, False),
+    "Trace": Space(lathe.tir.Trace, False),
+    "te": Space(lathe.te),
+    "Tensor": Space(lathe.te.Tensor, False),
+    "lathe": Space(lathe),
+    "nd": Space(lathe.nd),
+    "NDArray": Space(lathe.nd.empty((1,)), False),
+    "runtime": Space(lathe.runtime),
+    "Module": Space(lathe.runtime.Module, False),
+    "arith": Space(lathe.arith),
+    "Analyzer": Space(lathe.arith.Analyzer, False),
+    "transform": Space(lathe.transform),
+    "instrument": Space(lathe.instrument),
+    "ir": Space(lathe.ir),
+    "IRModule": Space(lathe.IRModule, False),
+    "tir.transform": Space(lathe.tir.transform),
 }

@@ -1,7 +1,34 @@
 """docs/names.md is fresh: every name of the vocabulary has a test, or an error that says what to use instead."""
 
+import pytest
+
 from scripts import names
 from scripts.names import signatures
+from scripts.names.spaces import SPACES
+from scripts.names.uses import pieces_of
+
+FILE = '''
+import numpy as np
+import lathe as tvm
+from lathe import tir
+from lathe.script import tir as T
+from lathe.tir.transform import Simplify
+
+TABLE = ["sample_categorical"]
+
+
+def test_one():
+    schedule = tir.Schedule(program)  # and not te.einsum
+    schedule.split(loop, "te.einsum", reason="Trace.insts is not asked for")
+    assert np.Var is schedule.reorder
+    getattr(schedule, TABLE[0])()
+
+
+def test_two():
+    tvm.cpu()
+    run("T.exp(x)", "a text about T.log and others")
+    return Simplify()
+'''
 
 
 def test_every_name_has_a_test_or_a_reason():
@@ -54,3 +81,26 @@ def test_a_signature_that_differs_is_found():
     assert list(signatures.problems(split + " - a reason")) == [
         "tir.Schedule.split is as documented, and the file says why it is not"
     ]
+
+
+@pytest.mark.parametrize(
+    "space, name, test",
+    [
+        ("tir", "Schedule", "test_one"),
+        ("Schedule", "split", "test_one"),
+        ("Schedule", "sample_categorical", "test_one"),  # by getattr
+        ("Schedule", "reorder", None),  # not called
+        ("tir", "Var", None),  # of another module
+        ("te", "einsum", None),  # in a comment, in a message
+        ("Trace", "insts", None),
+        ("lathe", "cpu", "test_two"),
+        ("runtime", "cpu", "test_two"),  # the same function
+        ("T", "exp", "test_two"),  # in a text that is a program
+        ("T", "log", None),
+        ("tir.transform", "Simplify", "test_two"),
+        ("tir.transform", "UnrollLoop", None),
+    ],
+)
+def test_a_use_is_found_by_syntax(space, name, test):
+    users = [piece.place for piece in pieces_of("f", FILE) if piece.uses(SPACES[space], name)]
+    assert ("f::" + test in users) if test else users == []
