@@ -24,6 +24,14 @@ Result<StructInfo> sequence_element(const InferContext& c, size_t i) {
   return element_of<SequenceStructInfo>(c, i, "sequence");
 }
 
+// One of which something is read.
+Result<StructInfo> read_element(const InferContext& c) {
+  StructInfo element = TRY(sequence_element(c, 0));
+  if (!element.is<TensorStructInfo>())
+    return wrong(codes::wrong_arguments, of_operator(c, 0) + " has elements that may be of several ranks");
+  return element;
+}
+
 support::Status check_position(const InferContext& c, size_t i) {
   if (i >= c.args.size() || !c.args[i]) return support::success();
   const TensorStructInfo& info = *TRY(tensor_argument(c, i));
@@ -32,14 +40,16 @@ support::Status check_position(const InferContext& c, size_t i) {
   return support::success();
 }
 
-// The one tensor type that `sinfo_args` gives for elements, which the arguments from `first` on must be.
+// The one type that `sinfo_args` gives for elements, which the arguments from `first` on must be.
 Result<StructInfo> stated_element(const InferContext& c, size_t first) {
-  if (c.struct_info_args.size() != 1 || !c.struct_info_args[0].is<TensorStructInfo>())
+  const bool is_any = c.struct_info_args.size() == 1 && c.struct_info_args[0].is<ObjectStructInfo>();
+  if (!is_any && (c.struct_info_args.size() != 1 || !c.struct_info_args[0].is<TensorStructInfo>()))
     return wrong(codes::wrong_arguments, std::string(c.op.name) + " says in sinfo_args what tensor its elements are");
   const StructInfo& element = c.struct_info_args[0];
   for (size_t i = first; i < c.args.size(); ++i) {
     if (!c.args[i]) continue;
     const TensorStructInfo& given = *TRY(tensor_argument(c, i));
+    if (is_any) continue;
     const StructInfo both = joined(element, element_info(c.args[i]->struct_info));
     if (!both || !ir::structural_equal(both, element))
       return wrong(codes::wrong_arguments, of_operator(c, i) + " is " + text_of(given) + ", but elements are " +
@@ -68,7 +78,7 @@ Result<StructInfo> infer_erase(const InferContext& c) {
 
 Result<StructInfo> infer_at(const InferContext& c) {
   TRY(check_position(c, 1));
-  return sequence_element(c, 0);
+  return read_element(c);
 }
 
 Result<StructInfo> infer_length(const InferContext& c) {
@@ -77,7 +87,7 @@ Result<StructInfo> infer_length(const InferContext& c) {
 }
 
 Result<StructInfo> infer_join(const InferContext& c) {
-  const StructInfo element = TRY(sequence_element(c, 0));
+  const StructInfo element = TRY(read_element(c));
   const auto& info = *element.as<TensorStructInfo>();
   const bool new_axis = c.attrs<JoinSequenceAttributes>().new_axis;
   if (info.ndim < 0) return wrong(codes::wrong_arguments, "an empty sequence is joined");
@@ -166,6 +176,14 @@ const Operator optional_get_operator{.name = "optional_get",
                                      .meaning = RuntimeKernel{"optional_get"},
                                      .reference = "optional"};
 
+StructInfo joined_elements(const StructInfo& a, const StructInfo& b) {
+  if (a.is<ObjectStructInfo>()) return a;
+  if (b.is<ObjectStructInfo>()) return b;
+  if (const auto *x = a.as<TensorStructInfo>(), *y = b.as<TensorStructInfo>(); x && y && x->dtype == y->dtype)
+    if (x->ndim >= 0 && y->ndim >= 0 && x->ndim != y->ndim) return make<ObjectStructInfo>();
+  return joined(a, b);
+}
+
 StructInfo joined(const StructInfo& a, const StructInfo& b) {
   if (const auto *x = a.as<TensorStructInfo>(), *y = b.as<TensorStructInfo>(); x && y) {
     if (x->dtype != y->dtype) return {};
@@ -175,7 +193,7 @@ StructInfo joined(const StructInfo& a, const StructInfo& b) {
     return x->shape && y->shape && same_shape(*x->shape, *y->shape) ? a : tensor_info_of_rank(x->ndim, x->dtype);
   }
   if (const auto *x = a.as<SequenceStructInfo>(), *y = b.as<SequenceStructInfo>(); x && y) {
-    StructInfo element = joined(x->element, y->element);
+    StructInfo element = joined_elements(x->element, y->element);
     return element ? StructInfo(make<SequenceStructInfo>(std::move(element))) : StructInfo();
   }
   if (const auto *x = a.as<OptionalStructInfo>(), *y = b.as<OptionalStructInfo>(); x && y) {

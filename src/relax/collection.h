@@ -9,7 +9,8 @@
 //
 // Positions are scalars of int32 or int64, counted from the end where they are negative; without one an element is
 // inserted or erased at the end. `sinfo_args` says what all elements are. An element of unknown rank is none: such a
-// sequence is empty.
+// sequence is empty. Elements that may be of several ranks are R.Object(): such a sequence is handed on, changed and
+// counted, but nothing of it is read.
 #pragma once
 
 #include "relax/operator.h"
@@ -45,6 +46,8 @@ extern const Operator split_sequence_operator;
 
 // What is known of a value that may be of either type; null where there is no such type.
 StructInfo joined(const StructInfo& a, const StructInfo& b);
+// The same of elements of one sequence, whose ranks may differ.
+StructInfo joined_elements(const StructInfo& a, const StructInfo& b);
 // The type without extents that are no constants: what an element of a sequence is said to be.
 StructInfo element_info(const StructInfo& info);
 

@@ -30,11 +30,16 @@ class InputReader {
 
   // A sequence or optional of tensors; their extents that are no numbers are not known.
   Result<relax::StructInfo> collection(const schema::TypeProto& type, const std::string& name, const std::string& what,
-                                       int depth) {
+                                       int depth, bool in_sequence = false) {
+    // Without a shape, elements of a sequence may have any number of dimensions.
+    if (type.has_tensor_type() && !type.tensor_type().has_shape() && in_sequence) {
+      TRY(element_type(type.tensor_type().elem_type(), what, model_.place()));
+      return relax::StructInfo(ir::make<relax::ObjectStructInfo>());
+    }
     if (type.has_tensor_type()) return relax::element_info(TRY(tensor(type.tensor_type(), name, what)));
     if (depth < 2 && type.has_sequence_type())
       return relax::StructInfo(ir::make<relax::SequenceStructInfo>(
-          TRY(collection(type.sequence_type().elem_type(), name, "an element of " + what, depth + 1))));
+          TRY(collection(type.sequence_type().elem_type(), name, "an element of " + what, depth + 1, true))));
     if (depth == 0 && type.has_optional_type())
       return relax::StructInfo(ir::make<relax::OptionalStructInfo>(
           TRY(collection(type.optional_type().elem_type(), name, "the value of " + what, depth + 1))));

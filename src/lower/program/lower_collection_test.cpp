@@ -102,6 +102,18 @@ TEST(lower_collection, elements_are_inserted_erased_and_read) {
                    {inputs_of(2, 0, {}), inputs_of(5, 1, {}), inputs_of(0, 2, {}), inputs_of(1, -1, {})});
 }
 
+TEST(lower_collection, elements_of_several_ranks_are_counted) {
+  expect_agreement(R"(
+    b = R.reshape(x, R.shape([n * 3]))
+    s = R.make_sequence(x, b, sinfo_args=[R.Object()])
+    t = R.sequence_insert(s, b, i, sinfo_args=[R.Object()])
+    u = R.sequence_erase(t)
+    l = R.sequence_length(u)
+    return (l,)
+)",
+                   {inputs_of(2, 0, {}), inputs_of(0, 1, {})});
+}
+
 TEST(lower_collection, tensors_are_split) {
   const auto lines = [](const std::string& split) {
     return "    s = R.split_sequence(x" + split + R"()

@@ -27,7 +27,7 @@ std::string text_of_info(const StructInfo& info) {
   if (const auto* tensor = info.as<TensorStructInfo>()) return relax::text_of(*tensor);
   if (const auto* sequence = info.as<SequenceStructInfo>()) return "a sequence of " + text_of_info(sequence->element);
   if (const auto* optional = info.as<OptionalStructInfo>()) return "an optional of " + text_of_info(optional->element);
-  return "another value";
+  return info.is<relax::ObjectStructInfo>() ? "tensors of several numbers of dimensions" : "another value";
 }
 
 const StructInfo& element_of(NodeImport& c, size_t i) {
@@ -36,9 +36,14 @@ const StructInfo& element_of(NodeImport& c, size_t i) {
   if (!sequence)
     c.fail(codes::wrong_node,
            "the input " + std::to_string(i) + " is " + text_of_info(x->struct_info) + ", but a sequence is needed");
-  if (!sequence->element.is<TensorStructInfo>())
-    c.fail(codes::unsupported, "sequences of " + text_of_info(sequence->element));
   return sequence->element;
+}
+// The same of a sequence of which elements are read.
+const StructInfo& read_element(NodeImport& c, size_t i) {
+  const StructInfo& element = element_of(c, i);
+  if (!element.is<TensorStructInfo>())
+    c.fail(codes::unsupported, "an element is read of a sequence of " + text_of_info(element));
+  return element;
 }
 
 Expr tensor_input(NodeImport& c, size_t i) {
@@ -60,10 +65,8 @@ Expr position_input(NodeImport& c, size_t i) {
 }
 
 StructInfo join_types(NodeImport& c, const StructInfo& a, const StructInfo& b) {
-  StructInfo both = relax::joined(a, relax::element_info(b));
-  if (!both)
-    c.fail(codes::unsupported, "elements of one sequence are " + text_of_info(a) + " and " + text_of_info(b) +
-                                   "; Lathe compiles sequences of one element type and number of dimensions");
+  StructInfo both = relax::joined_elements(a, relax::element_info(b));
+  if (!both) c.fail(codes::wrong_node, "elements of one sequence are " + text_of_info(a) + " and " + text_of_info(b));
   return both;
 }
 
@@ -139,7 +142,7 @@ void sequence_erase(NodeImport& c) {
 }
 
 void sequence_at(NodeImport& c) {
-  element_of(c, 0);
+  read_element(c, 0);
   c.set(element_at(c, c.input(0), position_input(c, 1)));
 }
 
@@ -149,7 +152,7 @@ void sequence_length(NodeImport& c) {
 }
 
 void concat_from_sequence(NodeImport& c) {
-  const int64_t rank = element_of(c, 0).as<TensorStructInfo>()->ndim;
+  const int64_t rank = read_element(c, 0).as<TensorStructInfo>()->ndim;
   if (rank < 0) c.fail(codes::unsupported, "a sequence is joined that can have no elements");
   const bool new_axis = c.attributes.flag("new_axis", false);
   const int64_t axis = c.axis(c.attributes.integer("axis"), rank + (new_axis ? 1 : 0));
@@ -180,7 +183,8 @@ void split_to_sequence(NodeImport& c) {
 // The body's outputs for the elements at each position of the first input; other inputs may be tensors.
 void sequence_map(NodeImport& c) {
   const schema::GraphProto& body = c.attributes.graph("body");
-  element_of(c, 0);
+  for (size_t i = 0; i < c.input_count(); ++i)
+    if (i == 0 || c.input(i)->struct_info.is<SequenceStructInfo>()) read_element(c, i);
   if (static_cast<size_t>(body.input_size()) != c.input_count() ||
       static_cast<size_t>(body.output_size()) != c.output_count())
     c.fail(codes::wrong_node, "body has " + std::to_string(body.input_size()) + " inputs and " +

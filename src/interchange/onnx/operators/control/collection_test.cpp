@@ -6,6 +6,7 @@ namespace lathe::onnx {
 namespace collection_test {
 
 using namespace testing;  // NOLINT: the fixture is this file's vocabulary
+using relax::StructInfo;
 
 void hold_graph(ModelBuilder& m, const std::string& name, const ModelBuilder& inner) {
   auto& graph = *m.proto.mutable_graph();
@@ -111,6 +112,42 @@ TEST(Collection, inputs_are_sequences_and_optionals) {
   EXPECT_TRUE(main->params[1]->struct_info.is<relax::OptionalStructInfo>());
 }
 
+TEST(Collection, elements_may_be_of_several_ranks_until_one_is_read) {
+  ModelBuilder m;
+  m.input("x", {"n"}).input("y", {2, "k"}).integers("first", {}, {0});
+  m.node("SequenceConstruct", {"x", "y", "x"}, {"s"}).node("SequenceErase", {"s", "first"}, {"t"});
+  m.node("SequenceInsert", {"t", "first_row"}, {"u"}).node("SequenceLength", {"u"}, {"l"}).output("l");
+  m.node("ReduceSum", {"y"}, {"first_row"}, {{"keepdims", 0}});
+  expect_longs(m.run({floats({1}, {1}), floats({2, 1}, {3, 4})}).at(0), {}, {3});
+  EXPECT_TRUE(relax::verify(m.import().value_or_throw()).empty());
+  for (const char* type : {"SequenceAt", "ConcatFromSequence"}) {
+    ModelBuilder reads = m;
+    if (std::string_view(type) == "SequenceAt")
+      reads.node(type, {"u", "first"}, {"z"});
+    else
+      reads.node(type, {"u"}, {"z"}, {{"axis", 0}});
+    EXPECT_NE(reads.output("z").refusal().find("tensors of several numbers of dimensions"), std::string::npos);
+  }
+}
+
+TEST(Collection, a_sequence_without_a_shape_is_handed_on) {
+  ModelBuilder m;
+  sequence_input(m, "s");
+  m.proto.mutable_graph()
+      ->mutable_input(0)
+      ->mutable_type()
+      ->mutable_sequence_type()
+      ->mutable_elem_type()
+      ->mutable_tensor_type()
+      ->clear_shape();
+  m.input("x", {3, "n"}).node("Identity", {"s"}, {"same"}).node("SequenceInsert", {"same", "x"}, {"more"});
+  m.output("same").output("more");
+  const auto module = m.import().value_or_throw();
+  EXPECT_TRUE(relax::verify(module).empty());
+  const StructInfo info = module.find_as<relax::FunctionNode>("main")->params[0]->struct_info;
+  EXPECT_TRUE(info.as<relax::SequenceStructInfo>()->element.is<relax::ObjectStructInfo>());
+}
+
 TEST(Collection, what_is_of_another_kind_is_refused) {
   const auto refused = [](const std::string& type, const std::vector<std::string>& inputs,
                           const std::vector<Attribute>& attributes = {}) {
@@ -127,7 +164,7 @@ TEST(Collection, what_is_of_another_kind_is_refused) {
   expect(refused("SequenceAt", {"x", "i"}), "onnx-wrong-node", "is float32[2], but a sequence is needed");
   expect(refused("SequenceAt", {"s", "x"}), "onnx-wrong-node", "is float32");
   expect(refused("SequenceAt", {"none", "i"}), "onnx-unsupported", "an element is read where there can be none");
-  expect(refused("SequenceInsert", {"s", "y"}), "onnx-unsupported", "elements of one sequence are");
+  expect(refused("SequenceInsert", {"s", "i"}), "onnx-wrong-node", "elements of one sequence are");
   expect(refused("SequenceInsert", {"s", "s"}), "onnx-wrong-node", "but a tensor is needed");
   expect(refused("SequenceConstruct", {"x", "i"}), "onnx-wrong-node", "is int64");
   expect(refused("ConcatFromSequence", {"s"}, {{"axis", 3}}), "onnx-wrong-attribute", "axis 3 is outside");
