@@ -12,7 +12,8 @@ namespace {
 
 struct CompileArguments {
   std::string target;
-  int threads = 0, compile_threads = 0;
+  driver::RunOptions run;
+  int compile_threads = 0;
   std::vector<std::string> disabled_passes;
   std::string dump_folder;
   bool verify = false, use_cache = true;
@@ -62,7 +63,7 @@ std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArg
     driver::CompiledModelRef compiled = driver::compile(module, options).value_or_throw();
     support::Result<driver::ExecutableRef> native = driver::load(compiled);
     if (!native.ok()) return std::make_unique<Executable>(compiled, driver::signature_of(module), native.diagnostics());
-    return std::make_unique<Executable>(*native, std::move(compiled), arguments.threads);
+    return std::make_unique<Executable>(*native, std::move(compiled), arguments.run);
   });
   throw_if_interrupted();
   return made;
@@ -103,26 +104,27 @@ void bind_driver(nb::module_& m) {
         "The program in a serialised ONNX model.");
   m.def(
       "compile_module",
-      [](const ir::IRModule& module, const std::string& target, int threads, int compile_threads,
-         const std::vector<std::string>& disabled_passes, const std::string& dump_folder, bool verify, bool use_cache,
-         const std::string& path, nb::bytes content) {
-        return compile(module, {target, threads, compile_threads, disabled_passes, dump_folder, verify, use_cache},
+      [](const ir::IRModule& module, const std::string& target, int threads, const driver::Limits& limits,
+         int compile_threads, const std::vector<std::string>& disabled_passes, const std::string& dump_folder,
+         bool verify, bool use_cache, const std::string& path, nb::bytes content) {
+        return compile(module,
+                       {target, {threads, limits}, compile_threads, disabled_passes, dump_folder, verify, use_cache},
                        path, std::string(static_cast<const char*>(content.data()), content.size()));
       },
-      nb::arg("module"), nb::arg("target"), nb::arg("threads"), nb::arg("compile_threads"), nb::arg("disabled_passes"),
-      nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"), nb::arg("path"), nb::arg("content"),
-      "Compiles and loads; path or content are the model's, for a reproducer.");
+      nb::arg("module"), nb::arg("target"), nb::arg("threads"), nb::arg("limits"), nb::arg("compile_threads"),
+      nb::arg("disabled_passes"), nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"), nb::arg("path"),
+      nb::arg("content"), "Compiles and loads; path or content are the model's, for a reproducer.");
   m.def(
       "open_artifact",
-      [](const std::string& path, int threads) {
+      [](const std::string& path, int threads, const driver::Limits& limits) {
         driver::ExecutableRef native;
         {
           const nb::gil_scoped_release released;
           native = driver::open(path).value_or_throw();
         }
-        return std::make_unique<Executable>(std::move(native), nullptr, threads);
+        return std::make_unique<Executable>(std::move(native), nullptr, driver::RunOptions{threads, limits});
       },
-      nb::arg("path"), nb::arg("threads"), "A saved artifact.");
+      nb::arg("path"), nb::arg("threads"), nb::arg("limits"), "A saved artifact.");
   m.def(
       "describe_target",
       [](const std::string& target) { return target::parse_target(target).value_or_throw().to_json(); },

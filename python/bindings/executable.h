@@ -16,7 +16,7 @@ struct Port {
 
 class Executable {
  public:
-  Executable(driver::ExecutableRef native, driver::CompiledModelRef compiled, int threads);
+  Executable(driver::ExecutableRef native, driver::CompiledModelRef compiled, driver::RunOptions options);
   Executable(driver::InterpretedRef interpreted);
   // Compiled for another machine: it can be saved, and says `why` it does not run.
   Executable(driver::CompiledModelRef compiled, const driver::Signature& signature, support::Diagnostics why);
@@ -30,12 +30,18 @@ class Executable {
   const driver::CompiledModelRef& compiled() const { return compiled_; }
 
   // The outputs for tensors in the order of the inputs. The interpreter lock is given away while the model runs.
-  nb::list run(const std::vector<nb::handle>& inputs);
-  // As a call f(*args, **kwargs): one result as it is, several as a tuple.
+  nb::list run(const std::vector<nb::handle>& inputs, const std::optional<driver::Limits>& limits = {});
+  // As a call f(*args, **kwargs): one result as it is, several as a tuple. `limits` may be among the named ones.
   nb::object call(nb::args args, nb::kwargs named);
+  // Of runs that give none of their own.
+  const driver::Limits& limits() const { return options_.limits; }
+  void set_limits(const driver::Limits& limits) { options_.limits = limits; }
+  // Ends the runs in progress, of any thread.
+  void cancel();
 
  private:
-  nb::list run_native(const std::vector<nb::handle>& inputs);
+  nb::list run_native(const std::vector<nb::handle>& inputs, const driver::Limits& limits);
+  LatheContext* take_context(const driver::RunOptions& options);
   void take_ports(const driver::Signature& signature);
   nb::list run_interpreted(const std::vector<nb::handle>& inputs);
 
@@ -43,11 +49,11 @@ class Executable {
   driver::InterpretedRef interpreted_;
   driver::CompiledModelRef compiled_;  // null for an opened artifact
   support::Diagnostics why_not_;
-  int threads_ = 0;
+  driver::RunOptions options_;
   std::vector<Port> inputs_, outputs_;
   // Contexts that no caller uses; one is made for each caller at a time. Touched with the interpreter lock only, so a
   // fork never finds it half changed.
-  std::vector<LatheContext*> idle_;
+  std::vector<LatheContext*> idle_, busy_;
 };
 
 }  // namespace lathe::python

@@ -2,6 +2,7 @@
 
 #include "abi/lathe.h"
 #include "driver/codes.h"
+#include "driver/interrupt.h"
 #include "executable.h"
 #include "tensors.h"
 
@@ -39,10 +40,34 @@ std::string describe(const Port& port) {
 
 [[noreturn]] void raise_run_failure() {
   const LatheError* error = lathe_last_error();
-  support::Diagnostic d{.code = {error->code == LATHE_INVALID_ARGUMENT ? "runtime-input" : "runtime-failed"},
-                        .message = error->message};
+  support::Diagnostic d{.code = driver::code_of_status(error->code), .message = error->message};
   if (*error->node) d.place = support::ModelNode{"", error->node, ""};
   raise({std::move(d)});
+}
+
+std::string describe(const driver::Limits& limits) {
+  std::vector<std::string> set;
+  if (limits.max_memory) set.push_back(fmt::format("max_memory={}", limits.max_memory));
+  if (limits.max_steps) set.push_back(fmt::format("max_steps={}", limits.max_steps));
+  if (limits.timeout > 0) set.push_back(fmt::format("timeout={:g}", limits.timeout));
+  return fmt::format("Limits({})", fmt::join(set, ", "));
+}
+
+uint64_t positive(const std::optional<int64_t>& given, const char* name) {
+  if (given && *given < 1) throw nb::value_error(fmt::format("{} must be at least 1, not {}", name, *given).c_str());
+  return static_cast<uint64_t>(given.value_or(0));
+}
+
+driver::Limits make_limits(std::optional<int64_t> max_memory, std::optional<int64_t> max_steps,
+                           std::optional<double> timeout) {
+  if (timeout && !(*timeout > 0))
+    throw nb::value_error(fmt::format("timeout must be more than 0 seconds, not {:g}", *timeout).c_str());
+  return {positive(max_memory, "max_memory"), positive(max_steps, "max_steps"), timeout.value_or(0)};
+}
+
+template <class Number>
+std::optional<Number> unless_none(Number limit) {
+  return limit > 0 ? std::optional(limit) : std::nullopt;
 }
 
 // The runtime checks everything else, and says it as well.
@@ -68,8 +93,8 @@ nb::object shape_of(const Port& port) {
 
 }  // namespace
 
-Executable::Executable(driver::ExecutableRef native, driver::CompiledModelRef compiled, int threads)
-    : native_(std::move(native)), compiled_(std::move(compiled)), threads_(threads) {
+Executable::Executable(driver::ExecutableRef native, driver::CompiledModelRef compiled, driver::RunOptions options)
+    : native_(std::move(native)), compiled_(std::move(compiled)), options_(options) {
   LatheModel* model = native_->model();
   for (int32_t i = 0; i < lathe_input_count(model); ++i) inputs_.push_back(port_of(*lathe_input(model, i)));
   for (int32_t i = 0; i < lathe_output_count(model); ++i) outputs_.push_back(port_of(*lathe_output(model, i)));
@@ -105,14 +130,36 @@ std::map<std::string, std::string> Executable::metadata() const {
   return all;
 }
 
-nb::list Executable::run(const std::vector<nb::handle>& inputs) {
+nb::list Executable::run(const std::vector<nb::handle>& inputs, const std::optional<driver::Limits>& limits) {
   if (inputs.size() != inputs_.size())
     wrong_input(fmt::format("the model takes {} inputs, {} are given", inputs_.size(), inputs.size()));
   if (!native_ && !interpreted_) raise(why_not_);
-  return native_ ? run_native(inputs) : run_interpreted(inputs);
+  const driver::Limits& given = limits ? *limits : options_.limits;
+  if (native_) return run_native(inputs, given);
+  if (given.max_memory || given.max_steps || given.timeout > 0)
+    wrong_input("limits hold for compiled code; this model is run by the interpreters");
+  return run_interpreted(inputs);
 }
 
-nb::list Executable::run_native(const std::vector<nb::handle>& given) {
+LatheContext* Executable::take_context(const driver::RunOptions& options) {
+  const LatheContextOptions wanted = driver::context_options(options);
+  LatheContext* context = nullptr;
+  if (idle_.empty()) {
+    if (lathe_create_context(native_->model(), &wanted, &context) != LATHE_OK) raise_run_failure();
+  } else {
+    context = idle_.back();
+    idle_.pop_back();
+    lathe_set_limits(context, &wanted);
+  }
+  busy_.push_back(context);
+  return context;
+}
+
+void Executable::cancel() {
+  for (LatheContext* context : busy_) lathe_cancel(context);
+}
+
+nb::list Executable::run_native(const std::vector<nb::handle>& given, const driver::Limits& limits) {
   std::deque<InputTensor> tensors;
   std::vector<const DLTensor*> inputs;
   for (size_t i = 0; i < given.size(); ++i) {
@@ -120,24 +167,18 @@ nb::list Executable::run_native(const std::vector<nb::handle>& given) {
     check_rank(inputs_[i], *inputs.back());
   }
 
-  LatheContext* context = nullptr;
-  if (!idle_.empty()) {
-    context = idle_.back();
-    idle_.pop_back();
-  } else {
-    LatheContextOptions options{};
-    options.size = sizeof(options);
-    options.threads = threads_;
-    if (lathe_create_context(native_->model(), &options, &context) != LATHE_OK) raise_run_failure();
-  }
+  LatheContext* context = take_context({options_.threads, limits});
   std::vector<DLManagedTensor*> outputs(outputs_.size(), nullptr);
   int32_t status = LATHE_OK;
   {
+    const driver::CancelOnInterrupt interrupt(context);
     const nb::gil_scoped_release unlocked;
     status = lathe_run(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
                        static_cast<int32_t>(outputs.size()));
   }
+  busy_.erase(std::find(busy_.begin(), busy_.end(), context));
   idle_.push_back(context);
+  if (status == LATHE_CANCELLED && PyErr_CheckSignals() != 0) throw nb::python_error();
   if (status != LATHE_OK) raise_run_failure();
   nb::list results;
   for (DLManagedTensor* output : outputs) results.append(to_numpy(output));
@@ -160,12 +201,17 @@ nb::list Executable::run_interpreted(const std::vector<nb::handle>& given) {
 
 nb::object Executable::call(nb::args args, nb::kwargs named) {
   std::vector<nb::handle> inputs(inputs_.size());
+  std::optional<driver::Limits> limits;
   if (args.size() > inputs_.size())
     wrong_input(fmt::format("the model takes {} inputs, {} are given", inputs_.size(), args.size()));
   for (size_t i = 0; i < args.size(); ++i) inputs[i] = args[i];
   for (const auto& [key, value] : named) {
     const auto name = nb::cast<std::string>(key);
     const auto port = std::find_if(inputs_.begin(), inputs_.end(), [&](const Port& p) { return p.name == name; });
+    if (name == "limits" && nb::isinstance<driver::Limits>(value)) {
+      limits = nb::cast<driver::Limits>(value);
+      continue;
+    }
     if (port == inputs_.end()) wrong_input("the model has no input '" + name + "'");
     nb::handle& input = inputs[static_cast<size_t>(port - inputs_.begin())];
     if (input.is_valid()) wrong_input("the input '" + name + "' is given twice");
@@ -173,7 +219,7 @@ nb::object Executable::call(nb::args args, nb::kwargs named) {
   }
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!inputs[i].is_valid()) wrong_input("the input '" + describe(inputs_[i]) + "' is missing");
-  nb::list results = run(inputs);
+  nb::list results = run(inputs, limits);
   if (results.size() == 1) return results[0];
   return nb::tuple(results);
 }
@@ -185,22 +231,39 @@ void bind_runtime(nb::module_& m) {
       .def_ro("dtype", &Port::dtype, "\"float32\"")
       .def_prop_ro("shape", shape_of, "Sizes, symbols' names, None for a size without a name; None for any rank.")
       .def("__repr__", [](const Port& port) { return "Port(" + describe(port) + ")"; });
+  nb::class_<driver::Limits>(
+      m, "Limits",
+      "What a run may take: max_memory in bytes held at once (scratch, values, results not freed "
+      "yet), max_steps in instructions between kernels, timeout in seconds; None: no limit. A "
+      "run that passes one ends with RunError, which names the node and the limit.")
+      .def(
+          "__init__",
+          [](driver::Limits* self, std::optional<int64_t> max_memory, std::optional<int64_t> max_steps,
+             std::optional<double> timeout) { new (self) driver::Limits(make_limits(max_memory, max_steps, timeout)); },
+          nb::kw_only(), nb::arg("max_memory") = nb::none(), nb::arg("max_steps") = nb::none(),
+          nb::arg("timeout") = nb::none())
+      .def_prop_ro("max_memory", [](const driver::Limits& self) { return unless_none(self.max_memory); })
+      .def_prop_ro("max_steps", [](const driver::Limits& self) { return unless_none(self.max_steps); })
+      .def_prop_ro("timeout", [](const driver::Limits& self) { return unless_none(self.timeout); })
+      .def("__repr__", [](const driver::Limits& self) { return describe(self); });
   nb::class_<Executable>(m, "Executable",
-                         "A model that runs: call it with arrays by position or by name. One output is given as an "
-                         "array, several as a tuple. Safe from several threads.")
+                         "A model that runs: call it with arrays by position or by name, and limits=Limits(...). One "
+                         "output is given as an array, several as a tuple. Safe from several threads.")
+      .def_prop_rw("limits", &Executable::limits, &Executable::set_limits, "Of runs that give none of their own.")
+      .def("cancel", &Executable::cancel, "Ends the runs in progress, of any thread, with RunError.")
       .def_prop_ro("inputs", &Executable::inputs, "Ports in order.")
       .def_prop_ro("outputs", &Executable::outputs, "Ports in order.")
       .def_prop_ro("metadata", &Executable::metadata, "What the compiler wrote down: target, version, …")
       .def(
           "run",
-          [](Executable& self, nb::sequence inputs) {
+          [](Executable& self, nb::sequence inputs, const std::optional<driver::Limits>& limits) {
             std::vector<nb::object> held;
             std::vector<nb::handle> handles;
             for (nb::handle input : inputs) held.push_back(nb::borrow(input));
             for (const nb::object& input : held) handles.push_back(input);
-            return self.run(handles);
+            return self.run(handles, limits);
           },
-          nb::arg("inputs"), "The outputs as a list, for inputs in order.")
+          nb::arg("inputs"), nb::arg("limits") = nb::none(), "The outputs as a list, for inputs in order.")
       .def("__call__", &Executable::call)
       .def("__repr__", [](const Executable& self) {
         std::string text;

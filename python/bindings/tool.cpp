@@ -15,6 +15,7 @@ void bind_tool(nb::module_& m) {
           code = tool::run_command(static_cast<int>(argv.size()), argv.data(), is_interrupted);
         }
         std::fflush(stdout);
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();  // a run was cancelled by it
         throw_if_interrupted();
         return code;
       },

@@ -8,7 +8,7 @@
 
 from . import arith, instrument, ir, s_tir, script, target, te, testing, tir, topi, transform
 from . import runtime, runtime as nd
-from ._lathe import Diagnostic, Executable, IRModule, __version__
+from ._lathe import Diagnostic, Executable, IRModule, Limits, __version__
 from .compiler import compile, import_onnx, load
 from .errors import (
     CompileError, Error, InputError, InternalError, ModelError, NodeError, RunError, ScheduleError, ScriptError,
@@ -22,10 +22,10 @@ TVMError = Error
 
 __all__ = [
     "CompileError", "Diagnostic", "Error", "Executable", "IRModule", "InferenceSession", "InputError", "InternalError",
-    "ModelError", "NodeError", "RunError", "ScheduleError", "ScriptError", "SessionOptions", "TVMError", "__version__",
-    "arith", "build", "compile", "cpu", "device", "get_global_func", "import_onnx", "instrument", "ir", "load", "nd",
-    "register_func", "register_global_func", "runtime", "s_tir", "script", "target", "te", "testing", "tir", "topi",
-    "transform",
+    "Limits", "ModelError", "NodeError", "RunError", "ScheduleError", "ScriptError", "SessionOptions", "TVMError",
+    "__version__", "arith", "build", "compile", "cpu", "device", "get_global_func", "import_onnx", "instrument", "ir",
+    "load", "nd", "register_func", "register_global_func", "runtime", "s_tir", "script", "target", "te",
+    "testing", "tir", "topi", "transform",
 ]  # fmt: skip
 
 

@@ -3,30 +3,32 @@
 import os
 
 from . import _lathe
-from ._lathe import Executable, IRModule
+from ._lathe import Executable, IRModule, Limits
 
 
-def compile(model, target="native", *, threads=None, dims=None, compile_threads=None, disabled_passes=(),
-            dump_ir="", verify=False, cache=True):  # fmt: skip
+def compile(model, target="native", *, threads=None, limits=None, dims=None, compile_threads=None,
+            disabled_passes=(), dump_ir="", verify=False, cache=True):  # fmt: skip
     """Compiles a model for a target and loads it: the result is called with arrays.
 
     model: a path (.onnx, or a script: .relax, .tir, .py), the bytes of an ONNX model, an onnx.ModelProto, an IRModule.
     target: as `lathe compile --target` takes it; "interp" runs the interpreters instead of compiled code.
     threads: of a run; None leaves it to LATHE_NUM_THREADS, OMP_NUM_THREADS, or what this process may use.
+    limits: of a run that gives none of its own (lathe.Limits).
     dims: symbolic dimensions to fix, by name.
     compile_threads: of code generation; the result does not depend on it.
     disabled_passes, dump_ir (a folder), verify: as the options of `lathe compile`.
     """
     module, path, content = _read(model, dims)
     return _lathe.compile_module(
-        module, str(target), _count(threads, "threads"), _count(compile_threads, "compile_threads"),
-        list(disabled_passes), os.fspath(dump_ir), bool(verify), bool(cache), path, content,
+        module, str(target), _count(threads, "threads"), limits or Limits(),
+        _count(compile_threads, "compile_threads"), list(disabled_passes), os.fspath(dump_ir),
+        bool(verify), bool(cache), path, content,
     )  # fmt: skip
 
 
-def load(path, *, threads=None):
-    """Opens a saved artifact (.so)."""
-    return _lathe.open_artifact(os.fspath(path), _count(threads, "threads"))
+def load(path, *, threads=None, limits=None):
+    """Opens a saved artifact (.so). limits: of a run that gives none of its own (lathe.Limits)."""
+    return _lathe.open_artifact(os.fspath(path), _count(threads, "threads"), limits or Limits())
 
 
 def import_onnx(model, dims=None):

@@ -73,8 +73,9 @@ class ContextOptions(Structure):
         ("size", c_uint64),
         ("threads", c_int32),
         ("flush_denormals", c_int32),
-        ("memory_limit", c_uint64),
-        ("instruction_limit", c_uint64),
+        ("max_memory", c_uint64),
+        ("max_steps", c_uint64),
+        ("timeout", c_uint64),
     ]
 
 
@@ -333,14 +334,16 @@ class Port:
 
 
 class Artifact:
-    """A saved artifact, opened. `threads` of a run, 0: the runtime's rule; limits in bytes and in instructions."""
+    """A saved artifact, opened. `threads` of a run, 0: the runtime's rule. Limits of a run, 0 for none: max_memory in
+    bytes, max_steps in instructions, timeout in seconds."""
 
-    def __init__(self, path, threads=0, memory_limit=0, instruction_limit=0):
+    def __init__(self, path, threads=0, max_memory=0, max_steps=0, timeout=0):
         model = c_void_p()
         _check(_library.lathe_open(os.fsencode(path), None, byref(model)))
         self._model = model
         self._finalizer = weakref.finalize(self, _library.lathe_close, model)
-        self._options = ContextOptions(ctypes.sizeof(ContextOptions), threads, 0, memory_limit, instruction_limit)
+        size, nanoseconds = ctypes.sizeof(ContextOptions), int(timeout * 1e9)
+        self._options = ContextOptions(size, threads, 0, max_memory, max_steps, nanoseconds)
         self._local = threading.local()
         self.inputs = [Port(_library.lathe_input(model, i).contents) for i in range(_library.lathe_input_count(model))]
         output_count = _library.lathe_output_count(model)

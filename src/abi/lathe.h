@@ -38,7 +38,8 @@ typedef enum LatheStatus {
   LATHE_KERNEL_FAILED = 6,
   LATHE_MISSING_KERNEL = 7,  // a runtime kernel the artifact needs is not there
   LATHE_IO_ERROR = 8,
-  LATHE_LIMIT_REACHED = 9  // the context's memory or instruction limit
+  LATHE_LIMIT_REACHED = 9,  // the context's limit of memory, steps or time
+  LATHE_CANCELLED = 10      // by lathe_cancel
 } LatheStatus;
 
 typedef struct LatheModel LatheModel;
@@ -115,17 +116,25 @@ LATHE_EXPORT const void* lathe_program(const LatheModel* model, uint64_t* bytes)
 
 // ---- contexts ----
 
+// Read as far as `size` says, as LatheOpenOptions. A limit of 0 is none. A run that passes a limit ends with
+// LATHE_LIMIT_REACHED and the node it was at; the context can run again.
 typedef struct LatheContextOptions {
-  uint64_t size;               // sizeof(LatheContextOptions)
-  int32_t threads;             // 0: LATHE_NUM_THREADS, OMP_NUM_THREADS, else what this process may use
-  int32_t flush_denormals;     // 1: denormals count as zero during a run; 0: IEEE
-  uint64_t memory_limit;       // bytes of scratch and results; 0: none
-  uint64_t instruction_limit;  // instructions of one run; 0: none
+  uint64_t size;            // sizeof(LatheContextOptions)
+  int32_t threads;          // 0: LATHE_NUM_THREADS, OMP_NUM_THREADS, else what this process may use
+  int32_t flush_denormals;  // 1: denormals count as zero during a run; 0: IEEE
+  uint64_t max_memory;      // bytes held at once: scratch, values, and results that were not freed yet
+  uint64_t max_steps;       // instructions of the register program in one run
+  uint64_t timeout;         // nanoseconds of one run; kernels ask too, every few milliseconds
 } LatheContextOptions;
 
 LATHE_EXPORT int32_t lathe_create_context(LatheModel* model, const LatheContextOptions* options,
                                           LatheContext** context);
 LATHE_EXPORT void lathe_destroy_context(LatheContext* context);
+// Other limits for the runs that follow; everything else in the options stays as it is. Not during a run.
+LATHE_EXPORT int32_t lathe_set_limits(LatheContext* context, const LatheContextOptions* limits);
+// Ends the run in progress, if there is one, with LATHE_CANCELLED: within milliseconds, where its kernels were compiled
+// to ask. From any thread or signal handler, as long as the context lives.
+LATHE_EXPORT void lathe_cancel(LatheContext* context);
 // Bytes of planned scratch memory (the arenas) and the most that was held beside them.
 LATHE_EXPORT uint64_t lathe_arena_bytes(const LatheContext* context);
 LATHE_EXPORT uint64_t lathe_peak_heap_bytes(const LatheContext* context);

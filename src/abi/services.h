@@ -33,6 +33,12 @@ typedef struct LathePassed {
   } of;
 } LathePassed;
 
+// What every call_state begins with: other than 0 when the call is to end. Code that runs long reads it now and then,
+// as a plain load, and leaves by services->stop.
+typedef struct LatheCallState {
+  volatile uint32_t stop;
+} LatheCallState;
+
 typedef struct LatheServices {
   uint32_t version;  // LATHE_SERVICES_VERSION
   uint32_t size;     // sizeof(LatheServices)
@@ -62,6 +68,9 @@ typedef struct LatheServices {
   // code of the error that was raised. May be null in a table whose owner has no such functions.
   int32_t (*call_registered)(void* call_state, const char* name, const LathePassed* arguments, int32_t count,
                              LathePassed* result);
+
+  // Records why the call is to end (LatheCallState) and returns the code to leave with.
+  int32_t (*stop)(void* call_state);
 } LatheServices;
 
 #ifdef __cplusplus

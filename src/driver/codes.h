@@ -10,6 +10,8 @@ using support::Code;
 inline constexpr Code script_file{"driver-script-file"};    // a script that cannot be read or written
 inline constexpr Code unknown_pass{"driver-unknown-pass"};  // an option names a pass that the pipeline has not
 inline constexpr Code runtime{"runtime-failed"};            // the runtime refused, with what it says
+inline constexpr Code limit{"runtime-limit"};               // of a run: memory, steps, time
+inline constexpr Code cancelled{"runtime-cancelled"};       // a run that somebody ended
 inline constexpr Code cannot_write{"driver-cannot-write"};  // an output that cannot be written
 inline constexpr Code no_code{"driver-no-code"};            // the target gives no code of that form
 inline constexpr Code unknown_form{"driver-unknown-form"};  // no form of output has this name or extension

@@ -10,9 +10,23 @@ namespace lathe::driver {
 
 using support::Result;
 
+support::Code code_of_status(int32_t status) {
+  switch (status) {
+    case LATHE_INVALID_ARGUMENT:
+      return codes::input;
+    case LATHE_LIMIT_REACHED:
+      return codes::limit;
+    case LATHE_CANCELLED:
+      return codes::cancelled;
+    default:
+      return codes::runtime;
+  }
+}
+
 support::Diagnostic runtime_failure(const std::string& what) {
   const LatheError* error = lathe_last_error();
-  support::Diagnostic d{.code = codes::runtime, .message = what + ": " + (error ? error->message : "unknown failure")};
+  support::Diagnostic d{.code = code_of_status(error ? error->code : 0),
+                        .message = what + ": " + (error ? error->message : "unknown failure")};
   if (error && error->node && *error->node) d.place = support::ModelNode{"", error->node, ""};
   return d;
 }
@@ -101,12 +115,10 @@ Executable::~Executable() {
 
 namespace {
 
-Result<LatheContext*> new_context(LatheModel* model, int threads) {
-  LatheContextOptions options{};
-  options.size = sizeof(options);
-  options.threads = threads;
+Result<LatheContext*> new_context(LatheModel* model, const RunOptions& options) {
+  const LatheContextOptions given = context_options(options);
   LatheContext* created = nullptr;
-  if (lathe_create_context(model, &options, &created) != LATHE_OK) return runtime_failure("no context");
+  if (lathe_create_context(model, &given, &created) != LATHE_OK) return runtime_failure("the model cannot run");
   return created;
 }
 
@@ -144,14 +156,26 @@ Result<std::vector<ir::TensorData>> run_in(LatheContext* context, LatheModel* mo
 
 }  // namespace
 
-Result<std::vector<ir::TensorData>> Executable::run(const std::vector<ir::TensorData>& inputs, int threads) const {
-  const std::unique_ptr<LatheContext, void (*)(LatheContext*)> context(TRY(new_context(model_, threads)),
+LatheContextOptions context_options(const RunOptions& options) {
+  const double nanoseconds = options.limits.timeout * 1e9;
+  LatheContextOptions out{};
+  out.size = sizeof(out);
+  out.threads = options.threads;
+  out.max_memory = options.limits.max_memory;
+  out.max_steps = options.limits.max_steps;
+  if (nanoseconds > 0) out.timeout = nanoseconds < 1e18 ? static_cast<uint64_t>(std::max(1.0, nanoseconds)) : 0;
+  return out;
+}
+
+Result<std::vector<ir::TensorData>> Executable::run(const std::vector<ir::TensorData>& inputs,
+                                                    const RunOptions& options) const {
+  const std::unique_ptr<LatheContext, void (*)(LatheContext*)> context(TRY(new_context(model_, options)),
                                                                        lathe_destroy_context);
   return run_in(context.get(), model_, inputs);
 }
 
-Result<Session> Session::create(ExecutableRef executable, int threads) {
-  LatheContext* context = TRY(new_context(executable->model(), threads));
+Result<Session> Session::create(ExecutableRef executable, const RunOptions& options) {
+  LatheContext* context = TRY(new_context(executable->model(), options));
   return Session(std::move(executable), context);
 }
 

@@ -6,18 +6,30 @@
 
 namespace lathe::driver {
 
+// What a run may take; 0: without a limit. A run that passes one ends with an error that names the node and the limit.
+struct Limits {
+  uint64_t max_memory = 0;  // bytes held at once: scratch, values and results
+  uint64_t max_steps = 0;   // instructions of the register program
+  double timeout = 0;       // seconds
+};
+struct RunOptions {
+  int threads = 0;  // 0: as the environment says
+  Limits limits = {};
+};
+// As the runtime takes them. A timeout above 0 is at least a nanosecond.
+LatheContextOptions context_options(const RunOptions& options);
+
 class Executable {
  public:
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
   ~Executable();
 
-  // The seconds that each of so many runs takes, from the call to results in memory.
-  support::Result<std::vector<double>> time(const std::vector<ir::TensorData>& inputs, int runs);
   // The runtime's handle, for the C interface.
   LatheModel* model() const { return model_; }
-  // Runs once in a context of its own. Inputs in the order of the signature; threads 0: as the environment says.
-  support::Result<std::vector<ir::TensorData>> run(const std::vector<ir::TensorData>& inputs, int threads = 0) const;
+  // Runs once in a context of its own. Inputs in the order of the signature.
+  support::Result<std::vector<ir::TensorData>> run(const std::vector<ir::TensorData>& inputs,
+                                                   const RunOptions& options = {}) const;
 
  private:
   friend support::Result<std::shared_ptr<const Executable>> load(const CompiledModelRef&);
@@ -31,8 +43,7 @@ using ExecutableRef = std::shared_ptr<const Executable>;
 // A context in which a model runs again and again; its memory is allocated once.
 class Session {
  public:
-  // Threads 0: as the environment says.
-  static support::Result<Session> create(ExecutableRef executable, int threads = 0);
+  static support::Result<Session> create(ExecutableRef executable, const RunOptions& options = {});
   support::Result<std::vector<ir::TensorData>> run(const std::vector<ir::TensorData>& inputs);
   // The seconds that each of so many runs takes, from the call to results in memory.
   support::Result<std::vector<double>> time(const std::vector<ir::TensorData>& inputs, int runs);
@@ -53,6 +64,8 @@ support::Result<ExecutableRef> open(const std::string& path);
 
 // "float32", as DLPack encodes it.
 std::string dtype_name(DLDataType type);
+// The code of a LatheStatus that is a failure.
+support::Code code_of_status(int32_t status);
 // What the runtime says of the last failure on this thread, as a diagnostic.
 support::Diagnostic runtime_failure(const std::string& what);
 

@@ -32,7 +32,9 @@ def test_inputs_of_run(lathe_cli, digits_artifact, tmp_path):
     (tmp_path / "bad.npy").write_bytes(b"text")
     assert code_of(lathe_cli, "run", digits_artifact, "--input", f"image={tmp_path / 'bad.npy'}") == "tool-npy"
     np.save(tmp_path / "small.npy", np.zeros((1, 1, 8, 7), np.float32))
-    assert code_of(lathe_cli, "run", digits_artifact, "--input", f"image={tmp_path / 'small.npy'}") == "runtime-failed"
+    assert code_of(lathe_cli, "run", digits_artifact, "--input", f"image={tmp_path / 'small.npy'}") == "runtime-input"
+    (tmp_path / "text.so").write_bytes(b"text")
+    assert code_of(lathe_cli, "run", tmp_path / "text.so") == "runtime-failed"
 
 
 def test_scripts(lathe_cli, tmp_path):

@@ -179,6 +179,6 @@ ENDLESS = """<ir_version: 9, opset_import: ["" : 18]> g (float[2] x) => (float[2
 def test_an_endless_loop_ends_at_the_limit(lathe_cli, tmp_path):
     onnx.save(onnx.parser.parse_model(ENDLESS), tmp_path / "m.onnx")
     lathe_cli("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.so")
-    artifact = load_runtime().Artifact(tmp_path / "m.so", instruction_limit=100_000)
-    with pytest.raises(RuntimeError, match="limit of 100000 instructions"):
+    artifact = load_runtime().Artifact(tmp_path / "m.so", max_steps=100_000)
+    with pytest.raises(RuntimeError, match="limit of 100000 steps"):
         artifact.run([np.ones(2, np.float32)])

@@ -4,11 +4,13 @@
 #include "codes.h"
 #include "command.h"
 #include "driver/executable.h"
+#include "driver/interrupt.h"
 #include "driver/model_file.h"
 #include "driver/report/reproducer.h"
 #include "driver/report/work.h"
 #include "inputs.h"
 #include "profile.h"
+#include "run_limits.h"
 #include "runtime/cpu/thread_count.h"
 #include "support/environment.h"
 
@@ -20,6 +22,7 @@ struct Options {
   std::vector<std::string> decisions, dims, inputs, disabled;
   int threads = 0, compile_threads = 0, runs = 0;
   double seconds = 2;
+  driver::Limits limits;
   bool profile = false, quiet = false, no_cache = false;
 };
 
@@ -38,6 +41,7 @@ std::vector<std::string> arguments_of(const Options& o) {
   for (const std::string& dim : o.dims) words.insert(words.end(), {"--dim", dim});
   for (const std::string& pass : o.disabled) words.insert(words.end(), {"--disable-pass", pass});
   for (const std::string& decision : o.decisions) words.insert(words.end(), {"--decide", decision});
+  append_limits(o.limits, words);
   if (o.profile) words.push_back("--profile");
   if (o.no_cache) words.push_back("--no-cache");
   return words;
@@ -187,7 +191,8 @@ void run(const Options& o) {
   const driver::ExecutableRef executable = driver::load(compiled).value_or_throw();
   row("load", fmt::format("{:.2f} ms", milliseconds_since(start)));
   const std::vector<ir::TensorData> inputs = read_inputs(o.inputs, executable->model(), true);
-  driver::Session session = driver::Session::create(executable, o.threads).value_or_throw();
+  driver::Session session = driver::Session::create(executable, {o.threads, o.limits}).value_or_throw();
+  const driver::CancelOnInterrupt interrupt(session.context());  // where Python has the signal
   row("first run", fmt::format("{:.3f} ms", 1e3 * session.time(inputs, 1).value_or_throw().front()));
   for (int i = 0; i < 3; ++i) session.time(inputs, 1).value_or_throw();
   const std::vector<double> times = time_runs({o, session, inputs});
@@ -229,6 +234,7 @@ void add_bench(CLI::App& app) {
   sub->add_option("--seconds", o->seconds, "Run for so long, at least five times")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  add_limits(*sub, o->limits);
   sub->add_option("--compile-threads", o->compile_threads, "Threads that generate code (0: all)");
   sub->add_option("--disable-pass", o->disabled, "Leave a pass out")->take_all();
   sub->add_option("--decide", o->decisions, decide_help)->take_all();

@@ -4,7 +4,6 @@
 
 #include "abi/artifact.h"
 #include "codegen/llvm/compile.h"
-#include "codegen/llvm/version.h"
 #include "command.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/thread_count.h"

@@ -4,8 +4,10 @@
 #include "codes.h"
 #include "command.h"
 #include "driver/executable.h"
+#include "driver/interrupt.h"
 #include "inputs.h"
 #include "profile.h"
+#include "run_limits.h"
 
 namespace lathe::tool {
 namespace {
@@ -14,6 +16,7 @@ struct Options {
   std::string artifact, output;
   std::vector<std::string> inputs;
   int threads = 0, repeat = 1;
+  driver::Limits limits;
   bool profile = false;
 };
 
@@ -33,7 +36,8 @@ void run(const Options& o) {
   const driver::ExecutableRef executable = driver::open(o.artifact).value_or_throw();
   LatheModel* model = executable->model();
   const std::vector<ir::TensorData> inputs = read_inputs(o.inputs, model);
-  driver::Session session = driver::Session::create(executable, o.threads).value_or_throw();
+  driver::Session session = driver::Session::create(executable, {o.threads, o.limits}).value_or_throw();
+  const driver::CancelOnInterrupt interrupt(session.context());  // where Python has the signal
   const std::vector<ir::TensorData> outputs = session.run(inputs).value_or_throw();
   // That run touched memory for the first time; times and profile are of others.
   if (o.profile) lathe_profile(session.context(), 1);
@@ -66,6 +70,7 @@ void add_run(CLI::App& app) {
   sub->add_option("--input", o->inputs, "An input: name=file.npy")->take_all();
   sub->add_option("-o,--output", o->output, "Where the outputs go: .npz, or .npy for a single one");
   sub->add_option("--threads", o->threads, "Threads (0: LATHE_NUM_THREADS, else what this process may use)");
+  add_limits(*sub, o->limits);
   sub->add_option("--repeat", o->repeat, "Run this often and print times");
   sub->add_flag("--profile", o->profile, "Print where the time of the runs goes, kernel by kernel");
   sub->footer("Example:\n  lathe run model.so --input x=image.npy -o out.npz");

@@ -4,6 +4,7 @@
 #include "driver/report/reproducer.h"
 #include "driver/verify/verify_model.h"
 #include "onnxruntime.h"
+#include "run_limits.h"
 #include "support/environment.h"
 
 namespace lathe::tool {
@@ -14,6 +15,7 @@ struct Options {
   std::vector<std::string> dims;
   int64_t seed = 1, samples = 256;
   double whole_limit = 1e7;
+  driver::Limits limits;
   bool quiet = false, all = false, without_onnxruntime = false, bisect = false;
 };
 
@@ -88,6 +90,7 @@ std::vector<std::string> arguments_of(const Options& o) {
   for (const std::string& dim : o.dims) words.insert(words.end(), {"--dim", dim});
   words.insert(words.end(),
                {"--samples", std::to_string(o.samples), "--whole-limit", fmt::format("{}", o.whole_limit)});
+  append_limits(o.limits, words);
   if (o.bisect) words.push_back("--bisect");
   if (o.without_onnxruntime) words.push_back("--without-onnxruntime");
   return words;
@@ -106,6 +109,7 @@ int run(const Options& o) {
   options.samples = o.samples;
   options.whole_limit = o.whole_limit;
   options.bisect = o.bisect;
+  options.limits = o.limits;
   driver::Reproducer reproducer{.model = o.model, .arguments = arguments_of(o), .stage = "reading the model"};
   driver::Verification verified;
   {
@@ -150,6 +154,7 @@ void add_verify(CLI::App& app) {
   sub->add_option("--target", o->target, "A target that this machine runs")->capture_default_str();
   sub->add_option("--dim", o->dims, "Fix a symbolic dimension: name=size; others are tried at 1, 3 and 17")->take_all();
   sub->add_option("--seed", o->seed, "Of the random inputs")->capture_default_str();
+  add_limits(*sub, o->limits);
   sub->add_option("--whole-limit", o->whole_limit,
                   "Operations up to which the interpreter runs the whole model; beyond, each operator is built "
                   "unscheduled and interpreted at random elements")

@@ -41,7 +41,7 @@ constexpr const char* program = R"(
 static int32_t all(void* s, LatheParallelBody body, void* c, int64_t n, int64_t g) { (void)s; (void)g; body(c, 0, n / 2); body(c, n / 2, n); return 0; }
 int main(int argc, char** argv) {
   static float a[1000], b[1000];
-  LatheServices services = {LATHE_SERVICES_VERSION, sizeof(LatheServices), all, 0, 0, 0, 0, 0, 0};
+  LatheServices services = {LATHE_SERVICES_VERSION, sizeof(LatheServices), all, 0, 0, 0, 0, 0, 0, 0};
   void* buffers[] = {a, b};
   void* library = dlopen(argv[argc - 1], RTLD_NOW);
   if (!library) return puts(dlerror()), 2;
@@ -99,7 +99,7 @@ constexpr const char* dot_program = R"(
 int main(int argc, char** argv) {
   static unsigned char a[4], b[16];
   static int c[4];
-  LatheServices services = {LATHE_SERVICES_VERSION, sizeof(LatheServices), 0, 0, 0, 0, 0, 0, 0};
+  LatheServices services = {LATHE_SERVICES_VERSION, sizeof(LatheServices), 0, 0, 0, 0, 0, 0, 0, 0};
   void* buffers[] = {a, b, c};
   void* library = dlopen(argv[argc - 1], RTLD_NOW);
   if (!library) return puts(dlerror()), 2;

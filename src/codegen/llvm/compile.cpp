@@ -13,7 +13,7 @@ namespace lathe::codegen {
 namespace {
 
 // Rises when the same kernel would give other code: entries of older compilers are then not found.
-constexpr std::string_view compiler_build = "lathe-llvm-1 LLVM " LLVM_VERSION_STRING;
+constexpr std::string_view compiler_build = "lathe-llvm-2 LLVM " LLVM_VERSION_STRING;
 
 support::Hash128 cache_key(const support::Hash128& content, const target::Target& target) {
   support::Hasher hasher;
@@ -163,5 +163,7 @@ support::Result<std::string> emit_llvm(const std::vector<Kernel>& kernels, const
   }
   return write_module(all, *machine, options.kind);
 }
+
+std::string llvm_version() { return LLVM_VERSION_STRING; }
 
 }  // namespace lathe::codegen

@@ -33,4 +33,7 @@ support::Result<CompiledKernels> compile_kernels(const std::vector<Kernel>& kern
 support::Result<std::string> emit_llvm(const std::vector<Kernel>& kernels, const target::Target& target,
                                        const EmitOptions& options);
 
+// Which LLVM generates the code: "19.1.7".
+std::string llvm_version();
+
 }  // namespace lathe::codegen

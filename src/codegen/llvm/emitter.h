@@ -11,6 +11,7 @@
 #include <llvm/TargetParser/Triple.h>
 
 #include "codegen/emit/kernel.h"
+#include "codegen/emit/polls.h"
 
 namespace lathe::codegen {
 
@@ -120,17 +121,20 @@ class KernelEmitter {
 
   // statements.cpp
   void statement(const tir::Stmt& s);
-  void sequential_loop(const tir::For& n, V begin, V end);
   void allocate(const tir::Allocate& n);
   void allocate_registers(const tir::Allocate& n, Storage& storage);
   void allocate_constant(const tir::AllocateConst& n);
   void conditional(const tir::IfThenElse& n);
   void while_loop(const tir::While& n);
+
+  // loops.cpp
+  void parallel_loop(const tir::For& n);
+  void iterate(const tir::For& n, V begin, V end, bool is_entered, llvm::BasicBlock* after);
+  void iterate_in_runs(const tir::For& n, V begin, V end, int64_t every, llvm::BasicBlock* after);
+  llvm::BasicBlock* run_of(const tir::For& n, V begin, V end, bool asks, llvm::BasicBlock* after);
+  void ask(llvm::BasicBlock* go_on);
   void check(const tir::AssertStmt& n, const ir::NodeRef& at);
   bool terminated() const { return builder_.GetInsertBlock()->getTerminator() != nullptr; }
-
-  // parallel.cpp
-  void parallel_loop(const tir::For& n);
 
   // services.cpp: calls through the table of abi/services.h.
   V service(size_t offset, llvm::FunctionType* type, llvm::ArrayRef<V> args);
@@ -186,6 +190,7 @@ class KernelEmitter {
   V live_ = nullptr;                                          // lanes that an enclosing if_then_else evaluates
   std::map<llvm::Function*, llvm::BasicBlock*> tile_blocks_;  // of functions that use tiles: where they are set up
   std::unordered_map<const VarNode*, int> alias_scopes_;
+  PollPlan polls_;
   std::unordered_set<const VarNode*> stored_;  // data of the buffers that the kernel stores to
   std::vector<llvm::MDNode*> alias_scope_, alias_others_;
   std::unordered_map<const VarNode*, std::vector<std::pair<int64_t, int64_t>>> register_accesses_;

@@ -109,6 +109,7 @@ llvm::Function* KernelEmitter::emit() {
   for (unsigned a = 0; a < 4; ++a) f->addParamAttr(a, llvm::Attribute::NoAlias);
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
   collect_scopes();
+  polls_ = plan_polls(kernel_.function->body);
   bind_parameters();
   begin_tiles(kernel_.function->body);
   statement(kernel_.function->body);

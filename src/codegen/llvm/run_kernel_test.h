@@ -18,6 +18,7 @@ inline Loaded load(const std::vector<Kernel>& kernels, const target::Target& tar
 
 // What one call saw: errors raised, memory given out.
 struct CallState {
+  LatheCallState shared = {};
   int threads = 1;
   std::mutex mutex;
   int32_t code = 0;
@@ -72,6 +73,7 @@ inline const LatheServices& services() {
       .profile_begin = nullptr,
       .profile_end = nullptr,
       .call_registered = nullptr,
+      .stop = [](void* state) -> int32_t { return services().raise_error(state, 99, "stopped", nullptr); },
   };
   return table;
 }

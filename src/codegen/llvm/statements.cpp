@@ -17,29 +17,6 @@ constexpr int64_t largest_stack_slot = 256 * 1024;
 constexpr uint64_t memory_alignment = 64;
 }  // namespace
 
-// Loops are written bottom-tested behind one guard: invariants can be hoisted without a further rotation.
-void KernelEmitter::sequential_loop(const For& n, V begin, V end) {
-  const std::optional<int64_t> extent = as_int(n.extent);
-  if (extent && *extent <= 0) return;
-  llvm::BasicBlock *before = builder_.GetInsertBlock(), *body = block(n.loop_var->name.c_str()),
-                   *after = block("after");
-  if (extent)
-    builder_.CreateBr(body);
-  else
-    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), body, after);
-  builder_.SetInsertPoint(body);
-  llvm::PHINode* counter = builder_.CreatePHI(begin->getType(), 2, n.loop_var->name);
-  counter->addIncoming(begin, before);
-  frame_.values[n.loop_var.get()] = counter;
-  statement(n.body);
-  if (!terminated()) {
-    const V next = builder_.CreateAdd(counter, llvm::ConstantInt::get(begin->getType(), 1), "", false, true);
-    counter->addIncoming(next, builder_.GetInsertBlock());
-    builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, after);
-  }
-  builder_.SetInsertPoint(after);
-}
-
 void KernelEmitter::allocate_registers(const Allocate& n, Storage& storage) {
   // The accesses decide where the buffer is cut: overlapping ranges stay together.
   std::vector<std::pair<int64_t, int64_t>> ranges;
@@ -138,7 +115,7 @@ void KernelEmitter::while_loop(const While& n) {
   builder_.CreateCondBr(value(n.condition), body, after);
   builder_.SetInsertPoint(body);
   statement(n.body);
-  if (!terminated()) builder_.CreateBr(head);
+  if (!terminated()) ask(head);
   builder_.SetInsertPoint(after);
 }
 
@@ -164,7 +141,11 @@ void KernelEmitter::statement(const Stmt& s) {
         const V begin = index_value(n.min);
         V end = builder_.CreateAdd(begin, index_value(n.extent), "", false, true);
         if (support::flip(llvm_loop_end)) end = builder_.CreateSub(end, llvm::ConstantInt::get(end->getType(), 1));
-        sequential_loop(n, begin, end);
+        const std::optional<int64_t> extent = as_int(n.extent);
+        if (extent && *extent <= 0) return;
+        llvm::BasicBlock* after = block("after");
+        iterate(n, begin, end, extent.has_value(), after);
+        builder_.SetInsertPoint(after);
       },
       [&](const While& n) { while_loop(n); },
       [&](const Block&) { support::unreachable("a block is left in a kernel"); },

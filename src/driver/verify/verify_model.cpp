@@ -180,7 +180,8 @@ class Verify {
       const bool small = operations <= options_.whole_limit;
       report("what the model means " + words(dims));
       const std::vector<TensorData> expected =
-          small ? TRY(relax::evaluate(*reference, "main", inputs)) : TRY(TRY(unscheduled(*reference))->run(inputs));
+          small ? TRY(relax::evaluate(*reference, "main", inputs))
+                : TRY(TRY(unscheduled(*reference))->run(inputs, {.limits = options_.limits}));
       if (!small && t == 0)
         made_.report.remarks.push_back(
             "too large for the interpreter: compared with an unscheduled build, and no "
@@ -207,7 +208,7 @@ class Verify {
     report("reading " + words(dims));
     const ir::IRModule reference = TRY(one_program_an_operator(TRY(read_(fixed))));
     const std::vector<TensorData> inputs = TRY(random_inputs(signature, dims, seed));
-    const std::vector<TensorData> outputs = TRY(compiled_->run(inputs));
+    const std::vector<TensorData> outputs = TRY(compiled_->run(inputs, {.limits = options_.limits}));
     VerifyTrial made{words(dims), {}, {}};
     for (size_t i = 0; i < inputs.size(); ++i) made.inputs.emplace_back(signature.inputs[i]->name, inputs[i]);
     for (size_t i = 0; i < outputs.size(); ++i) made.outputs.emplace_back(signature.output_names[i], outputs[i]);
@@ -236,7 +237,7 @@ class Verify {
     report("the unscheduled build " + made.dims);
     const EveryTensor every = with_every_tensor(reference, calls);
     const ExecutableRef build = TRY(unscheduled(every.module));
-    const std::vector<TensorData> results = TRY(build->run(inputs));
+    const std::vector<TensorData> results = TRY(build->run(inputs, {.limits = options_.limits}));
     for (size_t i = 0; i < made.outputs.size(); ++i)
       add(made.dims, made.outputs[i].first, "unscheduled build", *made.outputs[i].second, *results.at(i));
 

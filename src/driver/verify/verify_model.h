@@ -20,6 +20,7 @@ struct VerifyOptions {
   double whole_limit = 1e7;  // operations up to which the interpreter runs the whole model
   int64_t samples = 256;     // random elements of each operator beyond it
   bool bisect = false;       // find the pass that is to blame
+  Limits limits = {};        // of each run of compiled code
 };
 
 // One comparison.

@@ -56,9 +56,12 @@ void* allocate(void* call_state, int64_t bytes, int64_t alignment) {
   const bool is_charged = wanted < uint64_t{1} << 56 && charge(state.account, wanted);
   if (!is_charged || posix_memalign(&base, align, wanted + align) != 0) {
     if (is_charged) discharge(state.account, wanted);
-    char message[96];
-    std::snprintf(message, sizeof(message), "there is no memory for %lld bytes of scratch",
-                  static_cast<long long>(bytes));
+    char message[192];
+    if (is_charged || wanted >= uint64_t{1} << 56)
+      std::snprintf(message, sizeof(message), "there is no memory for %lld bytes of scratch",
+                    static_cast<long long>(bytes));
+    else
+      std::snprintf(message, sizeof(message), "scratch memory: %.160s", last_error().message);
     raise_error(call_state, is_charged || bytes < 0 ? LATHE_OUT_OF_MEMORY : LATHE_LIMIT_REACHED, message, nullptr);
     return nullptr;
   }
@@ -119,14 +122,40 @@ int32_t call_registered(void* call_state, const char* name, const LathePassed* a
   return raise_error(call_state, LATHE_KERNEL_FAILED, error, nullptr);
 }
 
+int32_t stop(void* call_state) {
+  const CallState& state = state_of(call_state);
+  if (state.shared.stop == stop_cancelled)
+    return raise_error(call_state, LATHE_CANCELLED, "the run was cancelled", nullptr);
+  char message[96];
+  std::snprintf(message, sizeof(message), "the run passed its time limit of %g s",
+                static_cast<double>(state.timeout) / 1e9);
+  return raise_error(call_state, LATHE_LIMIT_REACHED, message, nullptr);
+}
+
+int64_t deadline_from(int64_t now, uint64_t timeout) {
+  return timeout < static_cast<uint64_t>(INT64_MAX - now) ? now + static_cast<int64_t>(timeout) : INT64_MAX;
+}
+
 }  // namespace
 
-void CallState::begin_run() {
+int32_t CallState::begin_run() {
   error_claimed.store(0, std::memory_order_relaxed);
   error_code.store(0, std::memory_order_relaxed);
+  __atomic_store_n(&shared.stop, static_cast<uint32_t>(keep_going), __ATOMIC_RELAXED);
+  if (timeout == 0) return 0;
+  const auto late = [](void* state) { state_of(state).end(stop_timeout); };
+  deadline = {deadline_from(monotonic_nanoseconds(), timeout), late, this, nullptr};
+  return arm(deadline) ? 0 : fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no thread to watch over the time limit");
+}
+
+void CallState::end(StopReason reason) {
+  uint32_t none = keep_going;
+  __atomic_compare_exchange_n(&shared.stop, &none, static_cast<uint32_t>(reason), false, __ATOMIC_RELEASE,
+                              __ATOMIC_RELAXED);
 }
 
 void CallState::end_run() {
+  if (timeout != 0) disarm(deadline);
   while (scratch != nullptr) {
     Scratch* record = scratch;
     scratch = record->next;
@@ -151,6 +180,7 @@ const LatheServices services = {
     .profile_begin = profile_begin,
     .profile_end = profile_end,
     .call_registered = call_registered,
+    .stop = stop,
 };
 
 }  // namespace lathe::runtime

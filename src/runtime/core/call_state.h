@@ -7,18 +7,24 @@
 #include "abi/services.h"
 #include "runtime/core/profiler.h"
 #include "runtime/core/value.h"
+#include "runtime/cpu/deadline.h"
 #include "runtime/cpu/float_mode.h"
 
 struct LatheModel;
 
 namespace lathe::runtime {
 
+enum StopReason : uint32_t { keep_going, stop_timeout, stop_cancelled };
+
 struct CallState {
+  LatheCallState shared;  // with compiled code; its `stop` is a StopReason
   LatheModel* model;
   Account* account;
   Profiler* profiler;
   int32_t threads;
   FloatControl float_control;
+  uint64_t timeout;  // nanoseconds of a run; 0: none
+  Deadline deadline;
   // Functions that the owner of this run has registered; null: none.
   int32_t (*registered)(void* owner, const char* name, const LathePassed* arguments, int32_t count, LathePassed* result,
                         const char** error);
@@ -33,8 +39,10 @@ struct CallState {
   Scratch* scratch;
   std::atomic<uint32_t> scratch_lock;
 
-  void begin_run();
-  void end_run();  // frees what is left of the scratch memory
+  int32_t begin_run();  // 0, or the error said
+  void end_run();       // frees what is left of the scratch memory
+  bool is_stopped() const { return shared.stop != keep_going; }
+  void end(StopReason reason);  // from any thread; the first reason stays
   // What a kernel raised, or `status` itself; said for this thread. `node` and `kernel` help where it gave no texts.
   int32_t report(int32_t status, const char* node, const char* kernel) const;
 };

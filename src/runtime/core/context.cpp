@@ -9,6 +9,20 @@
 namespace lathe::runtime {
 namespace {
 
+// The tensor that needs most of an arena: its node is what the memory is for.
+const char* node_of_largest(const abi::ProgramView& program, uint64_t arena) {
+  const abi::InstructionRecord* found = nullptr;
+  uint64_t most = 0;
+  for (const abi::InstructionRecord& at : program.instructions) {
+    if (at.opcode != abi::Opcode::alloc_tensor || program.operands[at.first_operand + 1] == abi::absent) continue;
+    const abi::StorageRecord& storage = program.storages[program.operands[at.first_operand + 1]];
+    if (storage.kind != abi::StorageKind::planned || storage.index != arena || storage.bytes <= most) continue;
+    most = storage.bytes;
+    found = &at;
+  }
+  return found == nullptr ? "" : program.text(found->node);
+}
+
 template <typename Field>
 Field option(const LatheContextOptions* options, Field LatheContextOptions::* field) {
   if (options == nullptr) return {};
@@ -23,20 +37,29 @@ int32_t allocate_arenas(LatheContext& context) {
   for (uint64_t i = 0; i < program.arenas.count; ++i) {
     const abi::ArenaRecord& arena = program.arenas[i];
     Queue* queue = queue_of(context, arena.device);
-    if (queue == nullptr || !charge(context.account, arena.bytes)) return last_error().code;
+    if (queue == nullptr) return last_error().code;
+    if (!charge(context.account, arena.bytes)) return at_node(node_of_largest(program, i));
     context.arena_bytes += arena.bytes;
     context.arenas[i] = queue->device->allocate(queue, arena.scope, arena.bytes, arena.alignment);
     if (context.arenas[i] == nullptr)
-      return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for an arena of %llu bytes on %s",
-                  static_cast<unsigned long long>(arena.bytes), queue->device->name);
+      return fail(LATHE_OUT_OF_MEMORY, node_of_largest(program, i),
+                  "there is no memory for an arena of %llu bytes on %s", static_cast<unsigned long long>(arena.bytes),
+                  queue->device->name);
   }
   return 0;
 }
 
+void take_limits(LatheContext& context, const LatheContextOptions* options) {
+  context.account->limit = option(options, &LatheContextOptions::max_memory);
+  context.max_steps = option(options, &LatheContextOptions::max_steps);
+  context.call.timeout = option(options, &LatheContextOptions::timeout);
+}
+
 int32_t fill(LatheContext& context, const LatheContextOptions* options) {
   const abi::ProgramView& program = context.model->program;
-  context.account = make_account(option(options, &LatheContextOptions::memory_limit));
-  context.instruction_limit = option(options, &LatheContextOptions::instruction_limit);
+  context.account = make_account();
+  if (context.account == nullptr) return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a context");
+  take_limits(context, options);
   context.call.model = context.model;
   context.call.account = context.account;
   context.call.profiler = &context.profiler;
@@ -50,10 +73,9 @@ int32_t fill(LatheContext& context, const LatheContextOptions* options) {
   // Kernels that nothing calls may state any counts; a call has as many operands as it states.
   if (buffers > program.operands.count) buffers = program.operands.count;
   if (scalars > program.operands.count) scalars = program.operands.count;
-  if (context.account == nullptr || !context.dynamic_storages.resize(program.storages.count) ||
-      !context.slots.resize(program.registers.count) || !context.outputs.resize(program.outputs.count) ||
-      !context.results.reserve(program.outputs.count) || !context.buffers.resize(buffers + 1) ||
-      !context.scalars.resize(scalars + 1))
+  if (!context.dynamic_storages.resize(program.storages.count) || !context.slots.resize(program.registers.count) ||
+      !context.outputs.resize(program.outputs.count) || !context.results.reserve(program.outputs.count) ||
+      !context.buffers.resize(buffers + 1) || !context.scalars.resize(scalars + 1))
     return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a context");
   return allocate_arenas(context);
 }
@@ -81,6 +103,14 @@ int32_t create_context(LatheModel* model, const LatheContextOptions* options, La
   else
     destroy_context(made);
   return status;
+}
+
+int32_t set_limits(LatheContext& context, const LatheContextOptions* options) {
+  if (context.is_busy.exchange(1, std::memory_order_acquire) != 0)
+    return fail(LATHE_INVALID_ARGUMENT, nullptr, "the limits of a context cannot change during a run");
+  take_limits(context, options);
+  context.is_busy.store(0, std::memory_order_release);
+  return 0;
 }
 
 void destroy_context(LatheContext* context) {

@@ -37,8 +37,8 @@ struct LatheContext {
   LatheModel* model = nullptr;
   lathe::runtime::Account* account = nullptr;
   std::atomic<uint32_t> is_busy = 0;
-  uint64_t instruction_limit = 0;  // 0: none
-  uint64_t instructions_left = 0;
+  uint64_t max_steps = 0;  // 0: none
+  uint64_t steps_left = 0;
   uint64_t arena_bytes = 0;
 
   lathe::runtime::CallState call = {};
@@ -58,6 +58,7 @@ namespace lathe::runtime {
 
 int32_t create_context(LatheModel* model, const LatheContextOptions* options, LatheContext** context);
 void destroy_context(LatheContext* context);
+int32_t set_limits(LatheContext& context, const LatheContextOptions* options);
 
 // The queue of a device, made when first asked for; null, with the error said, where there is none.
 Queue* queue_of(LatheContext& context, abi::Backend backend);

@@ -35,6 +35,11 @@ const LatheError& last_error() {
   return slot.error;
 }
 
+int32_t at_node(const char* node) {
+  if (slot.node[0] == 0) std::snprintf(slot.node, sizeof(slot.node), "%s", node);
+  return slot.error.code;
+}
+
 ShapeText shape_text(const int64_t* shape, int32_t rank) {
   ShapeText out;
   size_t used = static_cast<size_t>(std::snprintf(out.text, sizeof(out.text), "["));

@@ -11,6 +11,8 @@ namespace lathe::runtime {
 [[gnu::format(printf, 3, 4), gnu::cold]] int32_t fail(int32_t code, const char* node, const char* format, ...);
 
 const LatheError& last_error();
+// Says which node the last failure is of, where it does not say one; gives its code.
+[[gnu::cold]] int32_t at_node(const char* node);
 
 // "[2, 3]", cut short when it does not fit.
 struct ShapeText {

@@ -113,7 +113,7 @@ inline void write_everything(TestArtifact& made) {
 inline bool try_to_run(TestArtifact& artifact) {
   const Model model = open(artifact);
   if (model == nullptr) return false;
-  const Context context = context_of(model, {.threads = 1, .memory_limit = 16 << 20, .instruction_limit = 2000});
+  const Context context = context_of(model, {.threads = 1, .max_memory = 16 << 20, .max_steps = 2000});
   if (context == nullptr) return false;
   HostTensor<int64_t> x(i64, {2, 3}, {1, 2, 3, 4, 5, 6});
   const Value value(lathe_value_from_tensor(&x.view));

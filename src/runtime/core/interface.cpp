@@ -81,6 +81,12 @@ int32_t lathe_create_context(LatheModel* model, const LatheContextOptions* optio
   return create_context(model, options, context);
 }
 void lathe_destroy_context(LatheContext* context) { destroy_context(context); }
+int32_t lathe_set_limits(LatheContext* context, const LatheContextOptions* limits) {
+  return context == nullptr ? missing("the context") : set_limits(*context, limits);
+}
+void lathe_cancel(LatheContext* context) {
+  if (context != nullptr) context->call.end(stop_cancelled);
+}
 uint64_t lathe_arena_bytes(const LatheContext* context) { return context->arena_bytes; }
 uint64_t lathe_peak_heap_bytes(const LatheContext* context) {
   const uint64_t peak = context->account->peak.load(std::memory_order_relaxed);

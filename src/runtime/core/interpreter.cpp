@@ -376,9 +376,13 @@ int32_t run_function(LatheContext& context, uint32_t index) {
   for (uint32_t next = 0;;) {
     frame.at = instructions + next++;
     const uint32_t* words = program.operands.records + frame.at->first_operand;
-    if (context.instruction_limit != 0 && context.instructions_left-- == 0) {
-      status = failed(frame, LATHE_LIMIT_REACHED, "the run passed the context's limit of %llu instructions",
-                      static_cast<unsigned long long>(context.instruction_limit));
+    if (context.max_steps != 0 && context.steps_left-- == 0) {
+      status = failed(frame, LATHE_LIMIT_REACHED, "the run passed its limit of %llu steps",
+                      static_cast<unsigned long long>(context.max_steps));
+      break;
+    }
+    if (context.call.is_stopped()) [[unlikely]] {
+      status = context.call.report(services.stop(&context.call), frame.node(), "");
       break;
     }
     if (chooses_next(frame.at->opcode)) {
@@ -393,6 +397,7 @@ int32_t run_function(LatheContext& context, uint32_t index) {
     }
     if (status != 0 || frame.at->opcode == Opcode::return_values) break;
   }
+  if (status != 0) at_node(frame.node());
   kill_all(slots, function.register_count);
   return status;
 }

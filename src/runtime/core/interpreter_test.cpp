@@ -204,7 +204,7 @@ TEST(interpreter, stops_at_the_limit_of_instructions) {
   program.main.bind(forever);
   program.main.emit(Opcode::jump, {forever});
   const Model model = program.finish(program.in[0]);
-  const Context context = context_of(model, {.instruction_limit = 1000});
+  const Context context = context_of(model, {.max_steps = 1000});
   const Value one = number(1);
   EXPECT_TRUE(run_values(context, {one.get()}, 1).empty());
   EXPECT_EQ(lathe_last_error()->code, LATHE_LIMIT_REACHED);

@@ -57,12 +57,18 @@ bool position_of(const Frame& frame, uint32_t word, int64_t count, int64_t last,
   return false;
 }
 
-bool grow(LatheValue* sequence) {
+// Room for one more; what is said where there is none.
+bool grow(const Frame& frame, LatheValue* sequence) {
   if (sequence->count < sequence->capacity) return true;
   const int64_t capacity = sequence->capacity < 4 ? 8 : sequence->capacity * 2;
+  if (!hold(sequence, static_cast<uint64_t>(capacity - sequence->capacity) * sizeof(LatheValue*))) return false;
   void* moved =
       std::realloc(static_cast<void*>(sequence->members), static_cast<uint64_t>(capacity) * sizeof(LatheValue*));
-  if (moved == nullptr) return false;
+  if (moved == nullptr) {
+    failed(frame, LATHE_OUT_OF_MEMORY, "there is no memory for a sequence of %lld elements",
+           static_cast<long long>(sequence->count) + 1);
+    return false;
+  }
   sequence->members = static_cast<LatheValue**>(moved);
   sequence->capacity = capacity;
   return true;
@@ -174,10 +180,9 @@ int32_t sequence_insert(const Frame& frame, const uint32_t* words) {
     return failed(frame, LATHE_LIMIT_REACHED, "tuples, sequences and optionals nest deeper than %d", max_depth);
   LatheValue* sequence = writable_sequence(frame, words[0], words[1]);
   if (sequence == nullptr) return last_error().code;
-  if (!grow(sequence)) {
+  if (!grow(frame, sequence)) {
     release(sequence);
-    return failed(frame, LATHE_OUT_OF_MEMORY, "there is no memory for a sequence of %lld elements",
-                  static_cast<long long>(sequence->count) + 1);
+    return last_error().code;
   }
   for (int64_t i = sequence->count++; i > position; --i) sequence->members[i] = sequence->members[i - 1];
   sequence->members[position] = retain(element);

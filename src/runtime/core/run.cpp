@@ -317,16 +317,32 @@ int32_t hand_over(LatheContext& context, const RunOutputs& outputs) {
   return 0;
 }
 
+// What earlier runs needed more of goes before a limit that is lower now refuses.
+int32_t check_memory_limit(LatheContext& context) {
+  if (within_limit(*context.account)) [[likely]]
+    return 0;
+  for (Block*& block : context.dynamic_storages) {
+    release(block);
+    block = nullptr;
+  }
+  free_kept(context.account);
+  if (within_limit(*context.account)) return 0;
+  return fail(LATHE_LIMIT_REACHED, nullptr, "the context holds %llu bytes, more than its memory limit of %llu bytes",
+              static_cast<unsigned long long>(context.account->bytes.load(std::memory_order_relaxed)),
+              static_cast<unsigned long long>(context.account->limit));
+}
+
 int32_t run_alone(LatheContext& context, const RunInputs& inputs, const RunOutputs& outputs) {
   const abi::ProgramView& program = context.model->program;
-  int32_t status = set_inputs(context, inputs);
+  int32_t status = check_memory_limit(context);
+  if (status == 0) status = set_inputs(context, inputs);
   if (status == 0) status = set_outputs(context, outputs);
   context.results.count = 0;
   if (status == 0) {
     const FloatModeScope mode(context.call.float_control);
-    context.call.begin_run();
-    context.instructions_left = context.instruction_limit;
-    status = wait_for_devices(context, run_function(context, program.main));
+    context.steps_left = context.max_steps;
+    status = context.call.begin_run();
+    if (status == 0) status = wait_for_devices(context, run_function(context, program.main));
     if (status == 0) status = hand_over(context, outputs);
     context.call.end_run();
   }

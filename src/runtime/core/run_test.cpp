@@ -209,7 +209,7 @@ TEST_F(run, keeps_the_first_failure_of_a_queue_for_the_wait) {
 }
 
 TEST_F(run, stays_within_its_memory_limit) {
-  const Context small = context_of(model, {.memory_limit = 4096});
+  const Context small = context_of(model, {.max_memory = 4096});
   HostTensor<float> x(f32, {10, 3}), large(f32, {1000, 3});
   const DLTensor* inputs[] = {&x.view};
   DLManagedTensor* output = nullptr;
@@ -245,7 +245,7 @@ TEST_F(run, uses_the_memory_of_a_large_result_again) {
 
 TEST_F(run, gives_up_kept_memory_before_the_limit_refuses) {
   HostTensor<float> x(f32, {10000, 3}), longer(f32, {20000, 3});
-  const Context limited = context_of(model, {.memory_limit = 600'000});  // either result fits, not both
+  const Context limited = context_of(model, {.max_memory = 600'000});  // either result fits, not both
   const DLTensor* inputs[] = {&x.view};
   DLManagedTensor* output = nullptr;
   for (int round = 0; round < 4; ++round) {
@@ -279,7 +279,7 @@ TEST_F(run, gives_kernels_scratch_memory_and_takes_it_back) {
   made.program = program.finish();
   const Model scratch = open(made);
   ASSERT_NE(scratch, nullptr) << last_message();
-  const Context limited = context_of(scratch, {.memory_limit = 10000});
+  const Context limited = context_of(scratch, {.max_memory = 10000});
   for (int round = 0; round < 30; ++round) {
     const Value little = number(5000), much = number(9500);
     EXPECT_EQ(run_values(limited, {little.get()}, 1).size(), 1u) << last_message();

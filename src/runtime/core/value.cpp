@@ -11,15 +11,20 @@ alignas(64) char empty_memory[64];
 
 // ---- accounts and blocks ----
 
-Account* make_account(uint64_t limit) {
+Account* make_account() {
   auto* account = static_cast<Account*>(std::calloc(1, sizeof(Account)));
-  if (account == nullptr) return nullptr;
-  account->references = 1;
-  account->limit = limit;
+  if (account != nullptr) account->references = 1;
   return account;
 }
 
+bool within_limit(const Account& account) {
+  return account.limit == 0 || account.bytes.load(std::memory_order_relaxed) <= account.limit;
+}
+
 namespace {
+
+// What a tensor takes beside its elements: a sequence of small ones is bounded by the limit too.
+constexpr uint64_t bytes_beside_elements = sizeof(Block) + sizeof(LatheValue) + 64;
 
 // A result may be given back on any thread. Held for some instructions.
 struct AccountLock {
@@ -61,17 +66,6 @@ void* take_kept(Account* account, uint64_t bytes, uint64_t alignment) {
   return nullptr;
 }
 
-void free_kept(Account* account) {
-  const AccountLock lock(*account);
-  for (Kept& place : account->kept) {
-    if (place.memory == nullptr) continue;
-    free_memory(place.memory);
-    account->bytes.fetch_sub(place.bytes, std::memory_order_relaxed);
-    place = {};
-  }
-  account->kept_bytes = 0;
-}
-
 // False past the limit.
 bool add_bytes(Account* account, uint64_t bytes, uint64_t* now) {
   const uint64_t before = account->bytes.fetch_add(bytes, std::memory_order_relaxed);
@@ -82,6 +76,17 @@ bool add_bytes(Account* account, uint64_t bytes, uint64_t* now) {
 }
 
 }  // namespace
+
+void free_kept(Account* account) {
+  const AccountLock lock(*account);
+  for (Kept& place : account->kept) {
+    if (place.memory == nullptr) continue;
+    free_memory(place.memory);
+    account->bytes.fetch_sub(place.bytes, std::memory_order_relaxed);
+    place = {};
+  }
+  account->kept_bytes = 0;
+}
 
 void release(Account* account) {
   if (account == nullptr || account->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -117,12 +122,19 @@ Account*& current_account() {
 
 Block* make_block(Account* account, uint64_t bytes, uint64_t alignment) {
   void* memory = take_kept(account, bytes, alignment);
-  if (memory == nullptr && !charge(account, bytes)) return nullptr;
+  // What was kept is counted already.
+  if (!charge(account, (memory == nullptr ? bytes : 0) + bytes_beside_elements)) {
+    if (memory != nullptr && !keep(account, memory, bytes)) {
+      free_memory(memory);
+      discharge(account, bytes);
+    }
+    return nullptr;
+  }
   if (memory == nullptr) memory = cpu_device().allocate(nullptr, abi::Scope::global, bytes, alignment);
   auto* block = memory == nullptr ? nullptr : static_cast<Block*>(std::calloc(1, sizeof(Block)));
   if (block == nullptr) {
     if (memory != nullptr) free_memory(memory);
-    discharge(account, bytes);
+    discharge(account, bytes + bytes_beside_elements);
     fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a tensor of %llu bytes",
          static_cast<unsigned long long>(bytes));
     return nullptr;
@@ -141,10 +153,9 @@ void retain(Block* block) {
 
 void release(Block* block) {
   if (block == nullptr || block->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (!keep(block->account, block->memory, block->bytes)) {
-    free_memory(block->memory);
-    discharge(block->account, block->bytes);
-  }
+  const bool is_kept = keep(block->account, block->memory, block->bytes);
+  if (!is_kept) free_memory(block->memory);
+  discharge(block->account, (is_kept ? 0 : block->bytes) + bytes_beside_elements);
   release(block->account);
   std::free(block);
 }
@@ -185,6 +196,28 @@ LatheValue* make_value(abi::ValueKind kind, uint16_t rank_capacity) {
   return value;
 }
 
+bool hold(LatheValue* value, uint64_t bytes) {
+  if (value->account == nullptr) {
+    value->account = current_account();
+    if (value->account == nullptr) return true;
+    value->account->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (!charge(value->account, bytes)) return false;
+  value->held += bytes;
+  return true;
+}
+
+namespace {
+
+void let_go(LatheValue* value, uint64_t bytes) {
+  if (value->account == nullptr) return;
+  if (bytes > value->held) bytes = value->held;  // the rest was there before the account
+  discharge(value->account, bytes);
+  value->held -= bytes;
+}
+
+}  // namespace
+
 LatheValue* make_owned_tensor(Account* account, DLDataType dtype, int32_t rank, const int64_t* shape) {
   int64_t count = 0;
   uint64_t bytes = 0;
@@ -216,14 +249,16 @@ LatheValue* make_string_tensor(int32_t rank, const int64_t* shape) {
     fail(LATHE_INVALID_ARGUMENT, nullptr, "a tensor of strings cannot have the shape %s", shape_text(shape, rank).text);
     return nullptr;
   }
-  if (!charge(current_account(), bytes)) return nullptr;
-  discharge(current_account(), bytes);  // strings are bounded by the limit one by one; they are not held against it
   LatheValue* value = make_value(abi::ValueKind::strings, static_cast<uint16_t>(rank));
   if (value == nullptr) return nullptr;
+  if (!hold(value, bytes + sizeof(LatheValue))) {
+    release(value);
+    return nullptr;
+  }
   value->strings =
       static_cast<StringSlot*>(std::calloc(count == 0 ? 1 : static_cast<uint64_t>(count), sizeof(StringSlot)));
   if (value->strings == nullptr) {
-    std::free(value);
+    release(value);
     fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for %lld strings", static_cast<long long>(count));
     return nullptr;
   }
@@ -235,9 +270,11 @@ LatheValue* make_string_tensor(int32_t rank, const int64_t* shape) {
 
 bool set_string(LatheValue* value, int64_t index, const char* text, uint64_t bytes) {
   char* copy = nullptr;
+  if (!hold(value, bytes)) return false;
   if (bytes > 0) {
     copy = static_cast<char*>(std::malloc(bytes));
     if (copy == nullptr) {
+      let_go(value, bytes);
       fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a string of %llu bytes",
            static_cast<unsigned long long>(bytes));
       return false;
@@ -245,6 +282,7 @@ bool set_string(LatheValue* value, int64_t index, const char* text, uint64_t byt
     std::memcpy(copy, text, bytes);
   }
   std::free(value->strings[index].text);
+  let_go(value, value->strings[index].bytes);
   value->strings[index] = {copy, bytes};
   return true;
 }
@@ -252,10 +290,14 @@ bool set_string(LatheValue* value, int64_t index, const char* text, uint64_t byt
 LatheValue* make_members(abi::ValueKind kind, LatheValue* const* members, int64_t count) {
   LatheValue* value = make_value(kind);
   if (value == nullptr) return nullptr;
+  if (!hold(value, static_cast<uint64_t>(count) * sizeof(LatheValue*) + sizeof(LatheValue))) {
+    release(value);
+    return nullptr;
+  }
   value->members =
       static_cast<LatheValue**>(std::calloc(count == 0 ? 1 : static_cast<uint64_t>(count), sizeof(LatheValue*)));
   if (value->members == nullptr) {
-    std::free(value);
+    release(value);
     fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for %lld elements", static_cast<long long>(count));
     return nullptr;
   }
@@ -291,6 +333,8 @@ void release(LatheValue* value) {
     case abi::ValueKind::scalar:
       break;
   }
+  discharge(value->account, value->held);
+  release(value->account);
   std::free(value);
 }
 

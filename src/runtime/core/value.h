@@ -28,8 +28,10 @@ struct Account {
   Kept kept[8];
   uint64_t kept_bytes;
 };
-Account* make_account(uint64_t limit);
+Account* make_account();
 void release(Account* account);
+bool within_limit(const Account& account);
+void free_kept(Account* account);
 bool charge(Account* account, uint64_t bytes);  // false, with the error said, past the limit
 void discharge(Account* account, uint64_t bytes);
 
@@ -80,6 +82,9 @@ struct LatheValue {
   lathe::runtime::Block* block;
   // Of a register's object: the instruction whose operands alone decide what it is, if that was the last to fill it.
   const void* filled_by;
+  // Of strings and of what has members: who these count against, and for how many bytes.
+  lathe::runtime::Account* account;
+  uint64_t held;
   union {
     lathe::runtime::StringSlot* strings;
     LatheValue** members;
@@ -93,6 +98,8 @@ namespace lathe::runtime {
 LatheValue* make_value(abi::ValueKind kind, uint16_t rank_capacity = 0);
 LatheValue* make_owned_tensor(Account* account, DLDataType dtype, int32_t rank, const int64_t* shape);
 LatheValue* make_string_tensor(int32_t rank, const int64_t* shape);
+// Counts bytes more, which go with the value. False, with the error said, past the limit.
+bool hold(LatheValue* value, uint64_t bytes);
 // Retains the members.
 LatheValue* make_members(abi::ValueKind kind, LatheValue* const* members, int64_t count);
 

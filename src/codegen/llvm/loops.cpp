@@ -1,12 +1,100 @@
-// Parallel loops: the body becomes `void body(void* closure, int64 begin, int64 end)`, run by services->parallel_for.
+// Loops: serial ones, the questions that long ones ask (whether the call is to end: codegen/emit/polls.h), and parallel
+// ones, whose body becomes `void body(void* closure, int64 begin, int64 end)`, run by services->parallel_for.
+#include <llvm/IR/MDBuilder.h>
+
 #include "abi/services.h"
 #include "codegen/llvm/emitter.h"
 #include "ir/visit.h"
+#include "support/mutation.h"
 
 namespace lathe::codegen {
 
+LATHE_FAULT(llvm_run_overlaps, "codegen_llvm_test", "a loop that is cut into runs repeats an iteration");
+
 using namespace ir;   // NOLINT
 using namespace tir;  // NOLINT
+
+// Reads the word that the call's state begins with: leaves when it is set, else goes on. Ends the block.
+void KernelEmitter::ask(llvm::BasicBlock* go_on) {
+  // Volatile: every question is asked anew, but stores to buffers need no order with it.
+  llvm::LoadInst* word = builder_.CreateLoad(builder_.getInt32Ty(), frame_.call_state, /*isVolatile=*/true, "stop");
+  llvm::BasicBlock* stops = block("stops");
+  builder_.CreateCondBr(builder_.CreateIsNull(word), go_on, stops,
+                        llvm::MDBuilder(context_).createBranchWeights(1 << 20, 1));
+  builder_.SetInsertPoint(stops);
+  auto* type = llvm::FunctionType::get(builder_.getInt32Ty(), {builder_.getPtrTy()}, false);
+  leave(service(offsetof(LatheServices, stop), type, {frame_.call_state}));
+}
+
+// The iterations from begin, which is below end, bottom-tested: invariants can be hoisted without a further rotation.
+// Gives the first block; the insertion point is lost.
+llvm::BasicBlock* KernelEmitter::run_of(const For& n, V begin, V end, bool asks, llvm::BasicBlock* after) {
+  llvm::BasicBlock *before = builder_.GetInsertBlock(), *body = block(n.loop_var->name.c_str());
+  builder_.SetInsertPoint(body);
+  llvm::PHINode* counter = builder_.CreatePHI(begin->getType(), 2, n.loop_var->name);
+  counter->addIncoming(begin, before);
+  frame_.values[n.loop_var.get()] = counter;
+  statement(n.body);
+  if (terminated()) return body;
+  const V next = builder_.CreateAdd(counter, llvm::ConstantInt::get(begin->getType(), 1), "", false, true);
+  const V more = builder_.CreateICmpSLT(next, end);
+  if (asks) {
+    llvm::BasicBlock *question = block("question"), *again = block("again");
+    builder_.CreateCondBr(more, question, after);
+    builder_.SetInsertPoint(question);
+    ask(again);
+    builder_.SetInsertPoint(again);
+    builder_.CreateBr(body);
+    counter->addIncoming(next, again);
+  } else {
+    counter->addIncoming(next, builder_.GetInsertBlock());
+    builder_.CreateCondBr(more, body, after);
+  }
+  return body;
+}
+
+// A loop around runs of `every` iterations. What a run needs beside the loop itself does not change in it.
+void KernelEmitter::iterate_in_runs(const For& n, V begin, V end, int64_t every, llvm::BasicBlock* after) {
+  llvm::BasicBlock *before = builder_.GetInsertBlock(), *run = block("run"), *done = block("run_done"),
+                   *question = block("question"), *again = block("again");
+  builder_.CreateBr(run);
+  builder_.SetInsertPoint(run);
+  llvm::PHINode* first = builder_.CreatePHI(begin->getType(), 2, "first");
+  first->addIncoming(begin, before);
+  const V length = llvm::ConstantInt::get(begin->getType(), static_cast<uint64_t>(every));
+  const V left = builder_.CreateSub(end, first, "", false, true);
+  const V stop =
+      builder_.CreateAdd(first, builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, length), "", false, true);
+  llvm::BasicBlock* body = run_of(n, first, stop, false, done);
+  builder_.SetInsertPoint(run);
+  builder_.CreateBr(body);
+  builder_.SetInsertPoint(done);
+  builder_.CreateCondBr(builder_.CreateICmpSLT(stop, end), question, after);
+  builder_.SetInsertPoint(question);
+  ask(again);
+  builder_.SetInsertPoint(again);
+  V next = stop;
+  if (support::flip(llvm_run_overlaps)) next = builder_.CreateSub(stop, llvm::ConstantInt::get(stop->getType(), 1));
+  first->addIncoming(next, again);
+  builder_.CreateBr(run);
+}
+
+// Goes to `after` when all is done. `is_entered`: there is at least one iteration.
+void KernelEmitter::iterate(const For& n, V begin, V end, bool is_entered, llvm::BasicBlock* after) {
+  const auto poll = polls_.find(&n);
+  if (!is_entered) {
+    llvm::BasicBlock* enter = block("enter");
+    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), enter, after);
+    builder_.SetInsertPoint(enter);
+  }
+  if (poll != polls_.end() && poll->second.every > 1) return iterate_in_runs(n, begin, end, poll->second.every, after);
+  llvm::BasicBlock* before = builder_.GetInsertBlock();
+  llvm::BasicBlock* body = run_of(n, begin, end, poll != polls_.end(), after);
+  builder_.SetInsertPoint(before);
+  builder_.CreateBr(body);
+}
+
+// ---- parallel loops ----
 
 namespace {
 
@@ -91,18 +179,8 @@ void KernelEmitter::parallel_loop(const For& n) {
       builder_.CreateAdd(first, builder_.CreateIntCast(body->getArg(2), first->getType(), true), "", false, true);
   begin_tiles(n.body);
   // A loop of one iteration a call would not be recognised from a constant extent: ranges vary.
-  llvm::BasicBlock *entry = builder_.GetInsertBlock(), *head = block("iteration"), *after = block("after");
-  builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), head, after);
-  builder_.SetInsertPoint(head);
-  llvm::PHINode* counter = builder_.CreatePHI(begin->getType(), 2, n.loop_var->name);
-  counter->addIncoming(begin, entry);
-  frame_.values[n.loop_var.get()] = counter;
-  statement(n.body);
-  if (!terminated()) {
-    const V next = builder_.CreateAdd(counter, llvm::ConstantInt::get(begin->getType(), 1), "", false, true);
-    counter->addIncoming(next, builder_.GetInsertBlock());
-    builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), head, after);
-  }
+  llvm::BasicBlock* after = block("after");
+  iterate(n, begin, end, false, after);
   builder_.SetInsertPoint(after);
   builder_.CreateRetVoid();
   frame_ = std::move(outer);
