@@ -15,8 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 VOCABULARY = Path(__file__).with_name("vocabulary.txt")
 TABLE = ROOT / "docs" / "names.md"
 INTRODUCTION = (
-    "Every name of the vocabulary of TensorIR: the test that uses it, or why it is left out; such a name raises",
-    "AttributeError with the nearest that is there. Made by `python -m scripts.names`.",
+    "Every name of the vocabulary of TensorIR, and of the texts of graph functions: the test that uses it (imports",
+    "it, or calls it where it is a method), or why it is left out; such a name raises AttributeError, in the text of",
+    "a graph function ScriptError, with the nearest that is there. Made by `python -m scripts.names`.",
 )
 TESTS = ("tests/python", "tests/cli")
 

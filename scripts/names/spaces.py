@@ -19,7 +19,37 @@ class Space:
         return getattr(self.thing, name)
 
 
+@dataclass
+class GraphSpace(Space):
+    """R, most of whose names the reader of a graph function's text knows, and Python never looks up."""
+
+    # Ways to write a name that are right as they stand, where the first is told of as no operator.
+    forms: tuple = (
+        "    with R.{}():\n        y = R.exp(x)\n        R.output(y)\n", '    R.{}({{"a": 1}})\n',
+        "    with R.dataflow():\n        y = R.exp(x)\n        R.{}(y)\n",
+    )  # fmt: skip
+
+    def get(self, name):
+        """The thing of that name, or the name where a text may use it."""
+        if name in vars(self.thing):
+            return vars(self.thing)[name]
+        error = self._error(f"    y = R.{name}()\n")
+        if error.startswith("there is no operator") and all(self._error(form.format(name)) for form in self.forms):
+            raise AttributeError(error)
+        return name
+
+    @staticmethod
+    def _error(line):
+        try:
+            lathe.script.from_source("@R.function\ndef f(x: R.Tensor):\n" + line + "    return x\n")
+        except lathe.Error as error:
+            first = error.diagnostics[0]
+            return " ".join([first.message, *filter(None, [first.help])])
+        return ""
+
+
 SPACES = {
+    "R": GraphSpace(lathe.script.relax),
     "T": Space(lathe.script.tir),
     "I": Space(lathe.script.ir),
     "script": Space(lathe.script),

@@ -36,7 +36,7 @@ class Piece:
         if (id(space.thing), name) in self.of_modules:
             return True
         # Another module may give the same thing: lathe.cpu, lathe.runtime.cpu.
-        there = getattr(space.thing, name)
+        there = getattr(space.thing, name, self)
         others = [module for key, module in self.modules.items() if (key, name) in self.of_modules]
         return any(getattr(module, name, None) is there for module in others)
 
@@ -131,6 +131,9 @@ def _read(tree, names, piece, words):
                 piece.of_things[node.attr] = piece.of_things.get(node.attr, False) or id(node) in called
             elif module is not FOREIGN:
                 piece.take(module, node.attr)
+            owner = node.value
+            if module is None and isinstance(owner, ast.Attribute) and _thing(owner.value, names) is relax:
+                piece.take(relax, f"{owner.attr}.{node.attr}")  # R.nn.relu: R.nn is there for texts alone
         elif isinstance(node, ast.Name) and node.id in names:
             module, name = names[node.id]
             if name and module is not FOREIGN:

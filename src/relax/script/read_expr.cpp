@@ -4,6 +4,7 @@
 #include "relax/call_tir.h"
 #include "relax/infer.h"
 #include "relax/script/read_function.h"
+#include "support/nearest.h"
 
 namespace lathe::relax {
 
@@ -179,7 +180,7 @@ Expr FunctionReader::relax_call(const std::string& name, const Syntax& e) {
   if (name == "op") {
     const std::string known = string(arguments.need(0, "name"), "R.op");
     const Operator* op = operators_.find(known);
-    if (!op) fail(errors::unknown_function, e, "there is no operator '" + known + "'");
+    if (!op) unknown_operator(known, e);
     return with_info(op_ref(*op), e);
   }
   if (name == "tuple") {
@@ -201,7 +202,16 @@ Expr FunctionReader::relax_call(const std::string& name, const Syntax& e) {
   if (name == "match_cast") fail(errors::misplaced, e, "R.match_cast is bound to a name of its own");
   if (name == "emit") return graph(arguments.need(0, "value"));
   if (const Operator* op = operators_.find(name)) return operator_call(*op, arguments);
-  fail(errors::unknown_function, *e.items[0], "there is no operator '" + name + "'");
+  unknown_operator(name, *e.items[0]);
+}
+
+void FunctionReader::unknown_operator(const std::string& name, const Syntax& at) const {
+  std::vector<std::string_view> known = {
+      "call_dps_packed", "call_packed", "call_tir",   "const", "dtype",     "emit", "ExternFunc",
+      "match_cast",      "op",          "prim_value", "shape", "ShapeExpr", "str",  "tuple"};
+  for (const Operator* op : operators_.all()) known.push_back(op->name);
+  fail(errors::unknown_function, at, "there is no operator '" + name + "'",
+       "the nearest name is R." + std::string(support::nearest(name, known)));
 }
 
 // R.call_tir(cls.f, (x, y), out_sinfo=R.Tensor(…), tir_vars=R.shape([n])); in 2022 a shape and `dtype=` for out_sinfo.

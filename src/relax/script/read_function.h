@@ -65,6 +65,7 @@ class FunctionReader : public script::ExprReader {
   Expr to_leaf(Expr e, const Syntax& at);
   Expr graph_call(const Syntax& e);
   Expr relax_call(const std::string& name, const Syntax& e);
+  [[noreturn]] void unknown_operator(const std::string& name, const Syntax& at) const;
   Expr operator_call(const Operator& op, const script::Arguments& arguments);
   Expr call_tir(const script::Arguments& arguments);
   Expr callee_call(Expr callee, const script::Arguments& arguments);
