@@ -46,6 +46,7 @@ class Compilation {
     context_.verify = options.verify || debug_.verifies();
     context_.stop_after = options.stop_after;
     context_.cancelled = options.cancelled;
+    context_.threads = thread_count(options.compile_threads);
     const auto dump = dump_into(options.dump_folder);
     if (dump || options.on_change || debug_.shows_programs())
       context_.on_change = [this, dump](int number, const std::string& row, const ir::IRModule& module) {

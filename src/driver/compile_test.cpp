@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/executable.h"
+#include "driver/print.h"
 #include "ops/operators.h"
 #include "relax/block_builder.h"
 
@@ -92,6 +93,44 @@ TEST(compile, takes_two_inputs_that_share_a_symbol) {
   EXPECT_EQ(ir::float_at(*result[0], 0), 4);
   EXPECT_EQ(ir::float_at(*result[0], 2), -21);
   EXPECT_FALSE(executable->run({floats({3}, {5, 7, 9}), floats({2}, {1, 2})}).ok());
+}
+
+// Products of several sizes behind one another: each a function of its own.
+ir::IRModule chain_of_products(const std::vector<int64_t>& widths) {
+  const relax::Var x =
+      relax::relax_var("x", relax::tensor_info({ir::int64(6), ir::int64(widths[0])}, ir::DType::float32()));
+  BlockBuilder builder;
+  builder.begin_function("main", {x});
+  builder.begin_dataflow();
+  Expr y = x;
+  for (size_t i = 0; i + 1 < widths.size(); ++i) {
+    const Dense layer(widths[i], widths[i + 1]);
+    y = builder.call(ops::matmul, {y, relax::constant(floats({layer.k, layer.n}, layer.w))}).value_or_throw();
+    y = builder.call(i % 2 ? ops::relu : ops::tanh, {y}).value_or_throw();
+  }
+  y = builder.emit_output(y);
+  builder.end_block();
+  builder.end_function(y);
+  return builder.finish();
+}
+
+TEST(compile, does_the_same_on_any_number_of_threads) {
+  const auto compiled = [](int threads) {
+    CompileOptions options = native();
+    options.compile_threads = threads;
+    return compile(chain_of_products({8, 24, 16, 40, 33, 7, 64}), options).value_or_throw();
+  };
+  const CompiledModelRef one = compiled(1);
+  EXPECT_GT(one->module.functions().size(), 5u);
+  for (const int threads : {2, 3, 8}) {
+    const CompiledModelRef many = compiled(threads);
+    EXPECT_EQ(print(one->module), print(many->module));
+    ASSERT_EQ(one->remarks.size(), many->remarks.size());
+    for (size_t i = 0; i < one->remarks.size(); ++i) {
+      EXPECT_EQ(one->remarks[i].subject, many->remarks[i].subject);
+      EXPECT_EQ(one->remarks[i].text, many->remarks[i].text);
+    }
+  }
 }
 
 }  // namespace

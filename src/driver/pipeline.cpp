@@ -3,6 +3,7 @@
 #include "graph/passes.h"
 #include "lower/legalize/legalize.h"
 #include "schedule/rules/rules.h"
+#include "support/parallel.h"
 #include "tir/passes/passes.h"
 
 namespace lathe::driver {
@@ -16,13 +17,24 @@ ir::Pass default_schedule(const target::Target& target, const Decisions& decisio
     schedule::TableDecider decider(decisions, model);
     const ir::IRModule before = module;
     module = TRY(schedule::schedule_functions(std::move(module), target, decider, context));
+    struct Piece {
+      std::string name;
+      tir::Function original, scheduled;
+      std::string problem;
+    };
+    std::vector<Piece> pieces;
     for (const auto& [name, original] : before) {
-      const auto scheduled = module.find_as<tir::PrimFunc>(name);
-      if (!scheduled || scheduled.same_as(before.find_as<tir::PrimFunc>(name))) continue;
-      const support::Result<tir::Function> kernel = lower_to_kernel(scheduled);
-      if (kernel.ok()) continue;
-      context.remark("schedule_functions", name, "the schedule does not lower: " + kernel.diagnostics()[0].message);
-      module.set(name, original);
+      Piece piece{name, before.find_as<tir::PrimFunc>(name), module.find_as<tir::PrimFunc>(name), ""};
+      if (piece.scheduled && !piece.scheduled.same_as(piece.original)) pieces.push_back(std::move(piece));
+    }
+    support::parallel_for(pieces.size(), context.threads, [&](size_t i) {
+      const support::Result<tir::Function> kernel = lower_to_kernel(pieces[i].scheduled);
+      if (!kernel.ok()) pieces[i].problem = kernel.diagnostics()[0].message;
+    });
+    for (const Piece& piece : pieces) {
+      if (piece.problem.empty()) continue;
+      context.remark("schedule_functions", piece.name, "the schedule does not lower: " + piece.problem);
+      module.set(piece.name, piece.original);
     }
     return module;
   };

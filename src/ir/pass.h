@@ -35,6 +35,7 @@ struct PassContext {
   std::function<void(Remark)> on_remark;
   // Returns true when the user wants to stop (Ctrl-C); polled between rows and in long loops.
   std::function<bool()> cancelled;
+  int threads = 1;  // that a pass may use; what it does is the same on any number
   Evaluator evaluate;
   Attributes config;  // pass options by name, declared by the pass that reads them
 

@@ -22,12 +22,15 @@ class Decider {
   virtual ~Decider() = default;
   // One of the point's candidates.
   virtual int64_t decide(const DecisionPoint& point) = 0;
+  // Whether answers do not depend on the order of the questions, which several threads may then ask at once.
+  virtual bool takes_any_order() const { return false; }
 };
 
 // Answers as the model does.
 class AnalyticDecider : public Decider {
  public:
   int64_t decide(const DecisionPoint& point) override { return point.preferred; }
+  bool takes_any_order() const override { return true; }
 };
 
 // Answers at random, the same for the same seed.
@@ -46,6 +49,7 @@ class TableDecider : public Decider {
   TableDecider(std::map<std::string, int64_t> answers, Decider& otherwise)
       : answers_(std::move(answers)), otherwise_(otherwise) {}
   int64_t decide(const DecisionPoint& point) override;
+  bool takes_any_order() const override { return otherwise_.takes_any_order(); }
 
  private:
   std::map<std::string, int64_t> answers_;

@@ -1,5 +1,7 @@
 #include "tir/rewrite.h"
 
+#include "support/parallel.h"
+
 namespace lathe::tir {
 
 support::Result<IRModule> on_each_function(IRModule module, support::function_ref<Function(const Function&)> change) {
@@ -11,10 +13,48 @@ support::Result<IRModule> on_each_function(IRModule module, support::function_re
   });
 }
 
+namespace {
+
+Function with_body(const Function& f, Stmt body) {
+  return body.same_as(f->body) ? f : with(*f, [&](PrimFunc& copy) { copy.body = std::move(body); });
+}
+
+}  // namespace
+
 support::Result<IRModule> on_each_body(IRModule module, support::function_ref<Stmt(const Stmt&)> change) {
-  return on_each_function(std::move(module), [&](const Function& f) {
-    Stmt body = change(f->body);
-    return body.same_as(f->body) ? f : with(*f, [&](PrimFunc& copy) { copy.body = std::move(body); });
+  return on_each_function(std::move(module), [&](const Function& f) { return with_body(f, change(f->body)); });
+}
+
+support::Result<IRModule> on_each_function(
+    IRModule module, const PassContext& context,
+    support::function_ref<Function(const Function&, const PassContext&)> change) {
+  struct Piece {
+    std::string name;
+    Function function;
+    std::vector<ir::Remark> remarks;
+  };
+  std::vector<Piece> pieces;
+  for (const auto& [name, function] : module.functions())
+    if (const auto* f = function.as<PrimFunc>()) pieces.push_back({name, Function(f), {}});
+  return support::catch_diagnostics([&]() -> support::Result<IRModule> {
+    support::parallel_for(pieces.size(), context.threads, [&](size_t i) {
+      PassContext own = context;
+      own.threads = 1;
+      if (own.on_remark) own.on_remark = [&](ir::Remark remark) { pieces[i].remarks.push_back(std::move(remark)); };
+      pieces[i].function = change(pieces[i].function, own);
+    });
+    for (Piece& piece : pieces) {
+      for (ir::Remark& remark : piece.remarks) context.on_remark(std::move(remark));
+      module.set(piece.name, std::move(piece.function));
+    }
+    return std::move(module);
+  });
+}
+
+support::Result<IRModule> on_each_body(IRModule module, const PassContext& context,
+                                       support::function_ref<Stmt(const Stmt&, const PassContext&)> change) {
+  return on_each_function(std::move(module), context, [&](const Function& f, const PassContext& own) {
+    return with_body(f, change(f->body, own));
   });
 }
 

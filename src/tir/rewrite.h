@@ -34,6 +34,13 @@ support::Result<IRModule> on_each_function(IRModule module, support::function_re
 // As above, where only the body changes.
 support::Result<IRModule> on_each_body(IRModule module, support::function_ref<Stmt(const Stmt&)> change);
 
+// On the context's threads: each call has a context of its own, whose remarks are made in the order of the functions
+// when all are done.
+support::Result<IRModule> on_each_function(IRModule module, const PassContext& context,
+                                           support::function_ref<Function(const Function&, const PassContext&)> change);
+support::Result<IRModule> on_each_body(IRModule module, const PassContext& context,
+                                       support::function_ref<Stmt(const Stmt&, const PassContext&)> change);
+
 // Every variable that `s` defines: loop, block and let variables, allocated addresses.
 std::vector<Var> defined_vars(const Stmt& s);
 // `s` with `map` applied and every variable that it defines replaced by a new one, so that it can stand beside `s`.

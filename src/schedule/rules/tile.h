@@ -8,22 +8,22 @@ namespace lathe::schedule {
 
 // Which loops of a reduction block play which part, by position among the block's loops.
 struct TilePlan {
-  std::string block;             // its name
-  std::vector<size_t> batch;     // outermost
-  size_t lane = 0;               // cut into vectors
-  std::vector<size_t> between;   // run inside the lane loop, outside the rows
-  std::optional<size_t> row;     // cut into rows of the tile
-  std::vector<size_t> reduce;    // outermost first
-  int64_t lanes = 1;             // of a vector
-  int64_t vectors = 1;           // a row
-  int64_t rows = 1;              // a tile
-  int64_t tall = 1;              // rows of rows: so many of the innermost loop of `between` share a tile
-  bool rows_first = false;       // the loops of rows are outside the lane loop
-  std::optional<size_t> shared;  // the loop of rows or of `between` that can be cut into pieces for threads
-  int64_t share = 1;             // so many pieces, outside the lanes
-  int64_t steps = 1;             // of the innermost sum that are written out
-  bool window = false;           // all of the sum is written out, so that the rows of a tile share what they read
-  Buffer weights = {};           // what the lanes walk; null: nothing in particular
+  std::string block;                  // its name
+  std::vector<size_t> batch;          // outermost
+  size_t lane = 0;                    // cut into vectors
+  std::vector<size_t> between;        // run inside the lane loop, outside the rows
+  std::optional<size_t> row;          // cut into rows of the tile
+  std::vector<size_t> reduce;         // outermost first
+  int64_t lanes = 1;                  // of a vector
+  int64_t vectors = 1;                // a row
+  int64_t rows = 1;                   // a tile
+  int64_t tall = 1;                   // rows of rows: so many of the innermost loop of `between` share a tile
+  bool rows_first = false;            // the loops of rows are outside the lane loop
+  std::optional<size_t> shared = {};  // the loop of rows or of `between` that can be cut into pieces for threads
+  int64_t share = 1;                  // so many pieces, outside the lanes
+  int64_t steps = 1;                  // of the innermost sum that are written out
+  bool window = false;                // all of the sum is written out, so that the rows of a tile share what they read
+  Buffer weights = {};                // what the lanes walk; null: nothing in particular
   int64_t prefetch = 0;  // 1: the weights of the next cut of the lanes are asked for ahead; 2: the next step's too
   int64_t chain = 256;   // the most terms summed one after the other; longer sums are summed in parts
   size_t outer = 0;      // so many loops around all of these stay as they are

@@ -345,8 +345,9 @@ class PlainViews : public TirRewriter {
 }  // namespace
 
 Result<IRModule> compact_buffers(IRModule module, const PassContext& context) {
-  return on_each_body(std::move(module),
-                      [&](const Stmt& body) { return BufferCompaction(context)(PlainViews()(body)); });
+  return on_each_body(std::move(module), context, [](const Stmt& body, const PassContext& own) {
+    return BufferCompaction(own)(PlainViews()(body));
+  });
 }
 
 }  // namespace lathe::tir

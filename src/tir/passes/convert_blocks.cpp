@@ -63,8 +63,8 @@ class BlockConversion : public TirRewriter {
 
 }  // namespace
 
-Result<IRModule> convert_blocks(IRModule module, const PassContext&) {
-  return on_each_function(std::move(module), [](const Function& f) {
+Result<IRModule> convert_blocks(IRModule module, const PassContext& context) {
+  return on_each_function(std::move(module), context, [](const Function& f, const PassContext&) {
     Stmt body = BlockConversion(f)(f->body);
     return with(*f, [&](PrimFunc& copy) { copy.body = std::move(body); });
   });

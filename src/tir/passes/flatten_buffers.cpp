@@ -147,8 +147,8 @@ std::vector<Var> shape_scalars(const Function& function) {
   return symbols;
 }
 
-Result<IRModule> flatten_buffers(IRModule module, const PassContext&) {
-  return on_each_function(std::move(module), [](const Function& f) {
+Result<IRModule> flatten_buffers(IRModule module, const PassContext& context) {
+  return on_each_function(std::move(module), context, [](const Function& f, const PassContext&) {
     BufferFlattening flattening;
     Stmt body = flattening(f->body);
     const std::vector<Var> symbols = shape_scalars(f);

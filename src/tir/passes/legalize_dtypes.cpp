@@ -83,8 +83,9 @@ class NarrowArithmetic : public TirRewriter {
 
 }  // namespace
 
-Result<IRModule> legalize_dtypes(IRModule module, const PassContext&) {
-  return on_each_body(std::move(module), [](const Stmt& body) { return NarrowArithmetic()(body); });
+Result<IRModule> legalize_dtypes(IRModule module, const PassContext& context) {
+  return on_each_body(std::move(module), context,
+                      [](const Stmt& body, const PassContext&) { return NarrowArithmetic()(body); });
 }
 
 }  // namespace lathe::tir

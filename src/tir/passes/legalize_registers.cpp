@@ -100,9 +100,10 @@ class RegisterPromotion : public TirRewriter {
 
 }  // namespace
 
-Result<IRModule> legalize_registers(IRModule module, const PassContext&) {
-  return on_each_body(std::move(module),
-                      [](const Stmt& body) { return RegisterPromotion(uses_of_memory(body))(body); });
+Result<IRModule> legalize_registers(IRModule module, const PassContext& context) {
+  return on_each_body(std::move(module), context, [](const Stmt& body, const PassContext&) {
+    return RegisterPromotion(uses_of_memory(body))(body);
+  });
 }
 
 }  // namespace lathe::tir

@@ -53,8 +53,9 @@ class InitLowering : public TirRewriter {
 
 }  // namespace
 
-Result<IRModule> lower_init(IRModule module, const PassContext&) {
-  return on_each_body(std::move(module), [](const Stmt& body) { return InitLowering()(body); });
+Result<IRModule> lower_init(IRModule module, const PassContext& context) {
+  return on_each_body(std::move(module), context,
+                      [](const Stmt& body, const PassContext&) { return InitLowering()(body); });
 }
 
 }  // namespace lathe::tir

@@ -37,8 +37,9 @@ class IntrinsicLowering : public TirRewriter {
 
 }  // namespace
 
-Result<IRModule> lower_intrinsics(IRModule module, const PassContext&) {
-  return on_each_body(std::move(module), [](const Stmt& body) { return IntrinsicLowering()(body); });
+Result<IRModule> lower_intrinsics(IRModule module, const PassContext& context) {
+  return on_each_body(std::move(module), context,
+                      [](const Stmt& body, const PassContext&) { return IntrinsicLowering()(body); });
 }
 
 }  // namespace lathe::tir

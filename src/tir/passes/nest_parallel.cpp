@@ -32,8 +32,9 @@ class ParallelNesting : public TirRewriter {
 
 }  // namespace
 
-Result<IRModule> nest_parallel(IRModule module, const PassContext&) {
-  return on_each_body(std::move(module), [](const Stmt& body) { return ParallelNesting()(body); });
+Result<IRModule> nest_parallel(IRModule module, const PassContext& context) {
+  return on_each_body(std::move(module), context,
+                      [](const Stmt& body, const PassContext&) { return ParallelNesting()(body); });
 }
 
 }  // namespace lathe::tir

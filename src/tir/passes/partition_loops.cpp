@@ -230,8 +230,9 @@ class LoopPartition : public TirRewriter {
 
 }  // namespace
 
-Result<IRModule> partition_loops(IRModule module, const PassContext&) {
-  return on_each_body(std::move(module), [](const Stmt& body) { return LoopPartition()(body); });
+Result<IRModule> partition_loops(IRModule module, const PassContext& context) {
+  return on_each_body(std::move(module), context,
+                      [](const Stmt& body, const PassContext&) { return LoopPartition()(body); });
 }
 
 }  // namespace lathe::tir

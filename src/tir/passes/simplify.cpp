@@ -146,8 +146,9 @@ class Simplification : public TirRewriter {
 
 }  // namespace
 
-Result<IRModule> simplify(IRModule module, const PassContext&) {
-  return on_each_body(std::move(module), [](const Stmt& body) { return Simplification()(body); });
+Result<IRModule> simplify(IRModule module, const PassContext& context) {
+  return on_each_body(std::move(module), context,
+                      [](const Stmt& body, const PassContext&) { return Simplification()(body); });
 }
 
 }  // namespace lathe::tir

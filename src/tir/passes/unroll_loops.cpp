@@ -56,7 +56,8 @@ class LoopUnrolling : public TirRewriter {
 }  // namespace
 
 Result<IRModule> unroll_loops(IRModule module, const PassContext& context) {
-  return on_each_body(std::move(module), [&](const Stmt& body) { return LoopUnrolling(context)(body); });
+  return on_each_body(std::move(module), context,
+                      [](const Stmt& body, const PassContext& own) { return LoopUnrolling(own)(body); });
 }
 
 }  // namespace lathe::tir

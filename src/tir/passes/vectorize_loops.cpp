@@ -229,7 +229,8 @@ class LoopVectorization : public TirRewriter {
 }  // namespace
 
 Result<IRModule> vectorize_loops(IRModule module, const PassContext& context) {
-  return on_each_body(std::move(module), [&](const Stmt& body) { return LoopVectorization(context)(body); });
+  return on_each_body(std::move(module), context,
+                      [](const Stmt& body, const PassContext& own) { return LoopVectorization(own)(body); });
 }
 
 }  // namespace lathe::tir
