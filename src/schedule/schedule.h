@@ -148,7 +148,7 @@ class Schedule {
   Status annotate_buffer_access(BlockRV block, int64_t buffer_index, const std::string& buf_type,
                                 const IndexMap& gen_new_ranges);
   // Marks where in the trace what comes after the search begins.
-  void enter_postproc() { record("enter_postproc", {}, {}, {}); }
+  void enter_postproc();
 
   // The block no longer declares that it reads (or writes) these of its buffers, and no proof counts it from now on:
   // that nothing depends on it is the caller's word.

@@ -6,8 +6,15 @@
 #include "schedule/codes.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/schedule.h"
+#include "support/mutation.h"
 
 namespace lathe::schedule {
+
+LATHE_FAULT(enter_postproc_forgets, "schedule_test", "enter_postproc: the trace does not say where the search ends");
+
+void Schedule::enter_postproc() {
+  if (!support::flip(enter_postproc_forgets)) record("enter_postproc", {}, {}, {});
+}
 
 Result<ExprRV> Schedule::decide(Decider& decider, const DecisionPoint& point) {
   const std::string name = point.rule + "." + point.name;

@@ -2,6 +2,7 @@
 // formed and is printed as it is.
 #include <gtest/gtest.h>
 
+#include "schedule/analysis/access.h"
 #include "schedule/schedule.h"
 #include "script/parse.h"
 #include "tir/script/dialect.h"
@@ -205,6 +206,37 @@ def main(X: T.Buffer((7,), "int32"), Y: T.Buffer((7,), "int32")):
   EXPECT_EQ(w.problem(), "");
   EXPECT_EQ(told(w.sch.split(w.loop("double", 0), {Factor(), int64_t{2}})), "");
   EXPECT_EQ(w.problem(), "");
+}
+
+// What finds an element must have its value where the copy is made.
+TEST(found_by_walks, reindexing_what_is_found_by_memory_of_the_same_loop) {
+  Walked w(R"(
+@T.prim_func
+def main(P: T.Buffer((5,), "int32"), X: T.Buffer((4,), "int32"), Y: T.Buffer((5,), "int32")):
+    Q = T.alloc_buffer((5,), "int32")
+    for i in range(5):
+        with T.block("copy"):
+            vi = T.axis.spatial(5, i)
+            Q[vi] = P[vi]
+        with T.block("find"):
+            vi = T.axis.spatial(5, i)
+            Y[vi] = X[T.int64(Q[vi]) % 4]
+)");
+  const auto which = [](Walked& walked) -> int64_t {
+    return buffers_read(walked.sch.get(walked.block("find")).value_or_throw()->body)[0]->name == "X" ? 0 : 1;
+  };
+  EXPECT_EQ(told(w.sch.reindex(w.block("find"), {.number = which(w)})),
+            "cannot reindex 'X' of block 'find': its indices read 'Q', which is written in the same loops");
+  Walked apart(R"(
+@T.prim_func
+def main(Q: T.Buffer((5,), "int32"), X: T.Buffer((4,), "int32"), Y: T.Buffer((5,), "int32")):
+    for i in range(5):
+        with T.block("find"):
+            vi = T.axis.spatial(5, i)
+            Y[vi] = X[T.int64(Q[vi]) % 4]
+)");
+  EXPECT_EQ(told(apart.sch.reindex(apart.block("find"), {.number = which(apart)})), "");
+  EXPECT_EQ(apart.problem(), "");
 }
 
 // Where the predicate does not hold, a block's variables need no values.

@@ -222,8 +222,10 @@ class Walk {
     if (name == "split") {
       std::vector<Factor> factors{Factor(), factor};
       if (pick(2)) factors = {factor, Factor(), int64_t{2}};
-      // Without a predicate only where the extent is a number: of a symbolic one that it divides would be our word.
-      const bool bare = pick(4) == 0 && as_int(c.schedule.get(loop).value_or_throw()->extent);
+      // Without a predicate only where the factors divide: else that it does no harm would be our word.
+      const int64_t product = factor * (factors.size() == 3 ? 2 : 1);
+      const bool bare =
+          pick(4) == 0 && as_int(c.schedule.get(loop).value_or_throw()->extent).value_or(1) % product == 0;
       return made([=](Schedule& s) { return s.split(loop, factors, bare); });
     }
     if (name == "fuse") {

@@ -132,7 +132,14 @@ Result<Edit> through(const Program& program, Id id, BufferIndex which, const Thr
   while (top > 0 && !path[top - 1].is<Block>()) --top;
   if (path[top].is<SeqStmt>()) ++top;
   const Stmt around = path[top];
+  // The copy runs before (or after) all of the loops, and finds its elements by what memory holds there.
+  std::vector<Buffer> finding;
+  for (const Expr& index : *indices)
+    for (const Buffer& found : buffers_read(make<Evaluate>(index))) finding.push_back(found);
   for (const Access& access : accesses(around)) {
+    if (access.writes && std::find(finding.begin(), finding.end(), access.buffer) != finding.end())
+      return problem(codes::dependence,
+                     fmt::format("its indices read '{}', which is written in the same loops", access.buffer->name));
     if (access.buffer != buffer) continue;
     if (access.opaque) return problem(codes::region, "its address is taken");
     if (access.block != &block && (which.writes || access.writes))

@@ -2,8 +2,11 @@
 // (flatten_buffers): images, banks.
 #include "schedule/primitives/cache/buffers.h"
 #include "schedule/primitives/compute/inline.h"
+#include "support/mutation.h"
 
 namespace lathe::schedule::primitives {
+
+LATHE_FAULT(set_axis_separator_drops_last, "schedule_test", "set_axis_separator: the last group joins the one before");
 
 namespace {
 
@@ -41,7 +44,10 @@ Result<Edit> set_axis_separator(const Program& program, Id id, BufferIndex which
     view = view || (match && match->buffer == buffer);
   });
   if (view) return problem("it is seen through a view, or is one");
-  const Buffer moved = with(*buffer, [&](BufferNode& copy) { copy.axis_separators = separators; });
+  const Buffer moved = with(*buffer, [&](BufferNode& copy) {
+    copy.axis_separators = separators;
+    if (!separators.empty() && support::flip(set_axis_separator_drops_last)) copy.axis_separators.pop_back();
+  });
   return edited(program, with_buffer_everywhere(program.function, buffer, moved), program.next);
 }
 
