@@ -10,6 +10,7 @@ namespace lathe::python {
 // An input or output: sizes are numbers; what is not fixed has a symbol, or "" where it has no name.
 struct Port {
   std::string name, dtype;
+  int32_t kind = LATHE_TENSOR;  // LatheValueKind
   bool known_rank = true;
   std::vector<std::pair<int64_t, std::string>> dims;  // -1 where the size is not fixed
 };
@@ -41,6 +42,9 @@ class Executable {
 
  private:
   nb::list run_native(const std::vector<nb::handle>& inputs, const driver::Limits& limits);
+  nb::list run_native_values(const std::vector<nb::handle>& inputs, const driver::Limits& limits);
+  // Runs in a context that is free, without the interpreter lock; raises what it fails with.
+  void in_context(const driver::Limits& limits, const std::function<int32_t(LatheContext*)>& run);
   LatheContext* take_context(const driver::RunOptions& options);
   void take_ports(const driver::Signature& signature);
   nb::list run_interpreted(const std::vector<nb::handle>& inputs);

@@ -5,19 +5,22 @@
 #include "driver/interrupt.h"
 #include "executable.h"
 #include "tensors.h"
+#include "values.h"
 
 namespace lathe::python {
 namespace {
 
 Port port_of(const LatheValueInfo& info) {
-  Port port{info.name, info.kind == LATHE_TENSOR ? dtype_name(info.dtype) : "object", info.rank >= 0, {}};
+  static constexpr const char* kinds[] = {"?", "?", "int", "tuple", "strings", "sequence", "optional"};
+  const bool is_tensor = info.kind == LATHE_TENSOR;
+  Port port{info.name, is_tensor ? dtype_name(info.dtype) : kinds[info.kind], info.kind, info.rank >= 0, {}};
   for (int32_t d = 0; d < info.rank; ++d) port.dims.emplace_back(info.dims[d], info.symbols[d]);
   return port;
 }
 
 Port port_of(const std::string& name, const relax::StructInfo& info) {
   const auto* tensor = info ? info.as<relax::TensorStructInfo>() : nullptr;
-  Port port{name, tensor ? tensor->dtype.str() : "object", tensor && tensor->shape, {}};
+  Port port{name, tensor ? tensor->dtype.str() : "object", LATHE_TENSOR, tensor && tensor->shape, {}};
   if (!port.known_rank) return port;
   for (const ir::Expr& dim : *tensor->shape) {
     const auto size = ir::as_int(dim);
@@ -31,6 +34,7 @@ std::string describe(const Port& port) {
   std::string dims;
   for (const auto& [size, symbol] : port.dims)
     dims += (dims.empty() ? "" : ", ") + (size >= 0 ? std::to_string(size) : symbol.empty() ? "?" : symbol);
+  if (port.kind != LATHE_TENSOR) return fmt::format("{}: {}", port.name, port.dtype);
   return fmt::format("{}: {} [{}]", port.name, port.dtype, port.known_rank ? dims : "...");
 }
 
@@ -135,7 +139,12 @@ nb::list Executable::run(const std::vector<nb::handle>& inputs, const std::optio
     wrong_input(fmt::format("the model takes {} inputs, {} are given", inputs_.size(), inputs.size()));
   if (!native_ && !interpreted_) raise(why_not_);
   const driver::Limits& given = limits ? *limits : options_.limits;
-  if (native_) return run_native(inputs, given);
+  if (native_) {
+    const auto is_tensor = [](const Port& port) { return port.kind == LATHE_TENSOR; };
+    const bool plain = std::all_of(inputs_.begin(), inputs_.end(), is_tensor) &&
+                       std::all_of(outputs_.begin(), outputs_.end(), is_tensor);
+    return plain ? run_native(inputs, given) : run_native_values(inputs, given);
+  }
   if (given.max_memory || given.max_steps || given.timeout > 0)
     wrong_input("limits hold for compiled code; this model is run by the interpreters");
   return run_interpreted(inputs);
@@ -155,6 +164,20 @@ LatheContext* Executable::take_context(const driver::RunOptions& options) {
   return context;
 }
 
+void Executable::in_context(const driver::Limits& limits, const std::function<int32_t(LatheContext*)>& run) {
+  LatheContext* context = take_context({options_.threads, limits});
+  int32_t status = LATHE_OK;
+  {
+    const driver::CancelOnInterrupt interrupt(context);
+    const nb::gil_scoped_release unlocked;
+    status = run(context);
+  }
+  busy_.erase(std::find(busy_.begin(), busy_.end(), context));
+  idle_.push_back(context);
+  if (status == LATHE_CANCELLED && PyErr_CheckSignals() != 0) throw nb::python_error();
+  if (status != LATHE_OK) raise_run_failure();
+}
+
 void Executable::cancel() {
   for (LatheContext* context : busy_) lathe_cancel(context);
 }
@@ -167,21 +190,33 @@ nb::list Executable::run_native(const std::vector<nb::handle>& given, const driv
     check_rank(inputs_[i], *inputs.back());
   }
 
-  LatheContext* context = take_context({options_.threads, limits});
   std::vector<DLManagedTensor*> outputs(outputs_.size(), nullptr);
-  int32_t status = LATHE_OK;
-  {
-    const driver::CancelOnInterrupt interrupt(context);
-    const nb::gil_scoped_release unlocked;
-    status = lathe_run(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
-                       static_cast<int32_t>(outputs.size()));
-  }
-  busy_.erase(std::find(busy_.begin(), busy_.end(), context));
-  idle_.push_back(context);
-  if (status == LATHE_CANCELLED && PyErr_CheckSignals() != 0) throw nb::python_error();
-  if (status != LATHE_OK) raise_run_failure();
+  in_context(limits, [&](LatheContext* context) {
+    return lathe_run(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
+                     static_cast<int32_t>(outputs.size()));
+  });
   nb::list results;
   for (DLManagedTensor* output : outputs) results.append(to_numpy(output));
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  return results;
+}
+
+nb::list Executable::run_native_values(const std::vector<nb::handle>& given, const driver::Limits& limits) {
+  std::vector<Value> values;
+  std::vector<LatheValue*> inputs, outputs(outputs_.size(), nullptr);
+  for (size_t i = 0; i < given.size(); ++i) {
+    values.push_back(to_value(given[i], inputs_[i].kind, inputs_[i].name, raise_run_failure));
+    inputs.push_back(values.back().get());
+    if (inputs_[i].kind == LATHE_TENSOR) check_rank(inputs_[i], *lathe_value_tensor(inputs.back()));
+  }
+  in_context(limits, [&](LatheContext* context) {
+    return lathe_run_values(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
+                            static_cast<int32_t>(outputs.size()));
+  });
+  std::vector<Value> owned;
+  for (LatheValue* output : outputs) owned.emplace_back(output);
+  nb::list results;
+  for (Value& output : owned) results.append(from_value(std::move(output)));
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
   return results;
 }

@@ -87,7 +87,10 @@ Queue* queue_of(LatheContext& context, abi::Backend backend) {
   if (queue != nullptr) [[likely]]
     return queue;
   queue = device_of(backend).create_queue(0);
-  if (queue == nullptr) fail(LATHE_WRONG_TARGET, nullptr, "there is no device '%s' here", device_of(backend).name);
+  if (queue == nullptr && backend == abi::Backend::cpu)
+    fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a queue on the CPU");
+  else if (queue == nullptr)
+    fail(LATHE_WRONG_TARGET, nullptr, "there is no device '%s' here", device_of(backend).name);
   return queue;
 }
 

@@ -203,8 +203,12 @@ int32_t call_function(const Frame& frame, const uint32_t* words) {
   const uint32_t* arguments = words + 2;
   const uint32_t* targets = arguments + words[1] + 1;
   const Frame inner = {frame.context, frame.program, callee, slots, frame.at};
-  for (uint32_t i = 0; i < callee.parameter_count; ++i)
-    if (const int32_t status = unbox(inner, i, box(frame, arguments[i]))) return status;
+  for (uint32_t i = 0; i < callee.parameter_count; ++i) {
+    const int32_t status = unbox(inner, i, box(frame, arguments[i]));
+    if (status == 0) continue;
+    kill_all(slots, i);  // what was handed over already
+    return status;
+  }
   const uint64_t base = frame.context.results.count;
   if (const int32_t status = run_function(frame.context, words[0])) return status;
   Vector<LatheValue*>& results = frame.context.results;

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "abi/seal.h"
+#include "runtime/core/allocation_sweep.h"
 #include "runtime/core/program_fixture.h"
 
 namespace lathe::runtime::testing {
@@ -136,6 +137,33 @@ TEST_F(model, finds_weights_beside_the_artifact_only) {
   EXPECT_EQ(open_file(absent), nullptr);
   EXPECT_NE(last_message().find("has 5 bytes, but the artifact's weights have 12"), std::string::npos)
       << last_message();
+}
+
+TEST_F(model, opens_nothing_by_halves_without_memory) {
+  const std::vector<char> bytes = read_file(build("swept", {.weights_file = "weights.bin"}));
+  const std::string weights = (folder / "weights.bin").string();
+  const LatheOpenOptions options = {.size = sizeof(options),
+                                    .symbol = nullptr,
+                                    .weights_path = weights.c_str(),
+                                    .runtime_kernels = nullptr,
+                                    .runtime_kernel_tables = 0};
+  const auto status_of = [](int32_t status, LatheModel* opened) {
+    EXPECT_EQ(status == LATHE_OK, opened != nullptr);
+    lathe_close(opened);
+    return status;
+  };
+  const Swept file = sweep([&] {
+    LatheModel* opened = nullptr;
+    const int32_t status = lathe_open((folder / "swept.so").c_str(), &options, &opened);
+    return status_of(status, opened);
+  });
+  const Swept memory = sweep([&] {
+    LatheModel* opened = nullptr;
+    const int32_t status = lathe_open_memory(bytes.data(), bytes.size(), &options, &opened);
+    return status_of(status, opened);
+  });
+  EXPECT_GE(file.refused, 8);
+  EXPECT_GE(memory.refused, 8);
 }
 
 #if !defined(__has_feature) || (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
