@@ -2,6 +2,7 @@
 
 #include "ir/match.h"
 #include "ir/visit.h"
+#include "tir/analysis/buffer_accesses.h"
 
 namespace lathe::tir {
 namespace {
@@ -86,31 +87,23 @@ bool holds_blocks(const Stmt& s) {
 }
 
 // How many elements the loads and stores of each buffer touch, those of the same element counted each time.
-class AccessCount {
- public:
-  bool symbolic = false;
+std::map<const BufferNode*, double> touched_elements(const Stmt& body, bool& symbolic) {
   std::map<const BufferNode*, double> elements;
-
-  void visit(const NodeRef& node) {
-    if (!node || node->node_class().has_identity || node.is<BufferRegionNode>()) return;
-    if (const auto* load = node.as<BufferLoad>()) elements[load->buffer.get()] += repeats_ * load->dtype.lanes;
-    if (const auto* store = node.as<BufferStore>())
-      elements[store->buffer.get()] += repeats_ * store->value->dtype.lanes;
-    const auto* loop = node.as<For>();
-    const double outside = repeats_;
-    if (loop) {
+  for (const BufferAccess& access : buffer_accesses(body)) {
+    double count = access.buffer->dtype.lanes * (access.indices.empty() ? 1 : access.indices.back()->dtype.lanes);
+    for (const Ref<For>& loop : access.loops) {
       const auto extent = as_int(loop->extent);
       symbolic = symbolic || !extent;
-      repeats_ *= static_cast<double>(std::max<int64_t>(extent.value_or(1), 0));
+      count *= static_cast<double>(std::max<int64_t>(extent.value_or(1), 0));
     }
-    symbolic = symbolic || node.is<While>();
-    node->node_class().for_each_child(*node, [&](const NodeRef& child) { visit(child); });
-    repeats_ = outside;
+    elements[access.buffer.get()] += count;
   }
-
- private:
-  double repeats_ = 1;
-};
+  pre_order(body, [&](const NodeRef& n) {
+    symbolic = symbolic || n.is<While>();
+    return n->node_class().family != ExprNode::family;
+  });
+  return elements;
+}
 
 // The statements around each access, outermost first.
 class AccessPlaces {
@@ -168,18 +161,18 @@ double estimate_flops(const Stmt& s, bool* symbolic) {
 }
 
 double estimate_traffic(const PrimFunc& function, bool* symbolic) {
-  AccessCount count;
-  count.visit(function.body);
+  bool unknown = false;
+  std::map<const BufferNode*, double> touched = touched_elements(function.body, unknown);
   double bytes = 0;
-  if (symbolic) *symbolic = count.symbolic;
+  if (symbolic) *symbolic = unknown;
   for (const auto& [param, buffer] : function.buffer_map) {
     double elements = 1;
     for (const Expr& extent : buffer->shape) {
       const auto n = as_int(extent);
       if (!n && symbolic) *symbolic = true;
-      elements *= n ? static_cast<double>(*n) : count.elements[buffer.get()];
+      elements *= n ? static_cast<double>(*n) : touched[buffer.get()];
     }
-    bytes += std::min(elements, count.elements[buffer.get()]) * buffer->dtype.storage_bits() / 8;
+    bytes += std::min(elements, touched[buffer.get()]) * buffer->dtype.storage_bits() / 8;
   }
   return bytes;
 }
