@@ -403,10 +403,16 @@ support::Status FunctionLowering::check_extents(const MatchCast& cast, const Sha
     const auto* inner = other.as<ir::Select>();
     std::string left = text_of(actual), right = text_of(inner ? inner->false_value : other);
     if (ir::as_int(actual)) std::swap(left, right);
-    const std::string text = "the shapes do not fit: " + left + " must be " + (choice ? "1 or " : "") + right;
     const uint32_t same = function_.reg(ValueKind::scalar);
-    function_.emit(Opcode::scalar_equal, {same, TRY(scalars_.operand(actual)), TRY(scalars_.operand(expected))}, node);
-    function_.emit(Opcode::assert_true, {same, parts_.writer.text(text)}, node);
+    uint32_t met = TRY(scalars_.operand(actual)), named = TRY(scalars_.operand(inner ? inner->false_value : other));
+    function_.emit(Opcode::scalar_equal, {same, met, TRY(scalars_.operand(expected))}, node);
+    if (ir::as_int(actual)) std::swap(met, named);
+    const bool is_number = ir::as_int(actual) || ir::as_int(inner ? inner->false_value : other);
+    const std::string text = "the shapes do not fit: " + left + " is %, it must be " + (choice ? "1 or " : "") + right +
+                             (is_number ? "" : ", which is %");
+    std::vector<uint32_t> operands = {same, parts_.writer.text(text), is_number ? 1u : 2u, met};
+    if (!is_number) operands.push_back(named);
+    function_.emit(Opcode::assert_numbers, operands, node);
   }
   return support::success();
 }

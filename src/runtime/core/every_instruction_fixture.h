@@ -58,6 +58,7 @@ inline void write_everything(TestArtifact& made) {
   f.emit(Opcode::read_dim, {n, x, imm(0)});
   f.emit(Opcode::read_rank, {s, x});
   f.emit(Opcode::assert_true, {s, p.text("rank")});
+  f.emit(Opcode::assert_numbers, {s, p.text("rank % of %"), 2, s, n});
   for (const Opcode opcode : {Opcode::scalar_add, Opcode::scalar_subtract, Opcode::scalar_multiply,
                               Opcode::scalar_floor_divide, Opcode::scalar_floor_modulo, Opcode::scalar_minimum,
                               Opcode::scalar_maximum, Opcode::scalar_equal, Opcode::scalar_not_equal,

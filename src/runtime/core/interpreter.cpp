@@ -196,6 +196,26 @@ int32_t assert_true(const Frame& frame, const uint32_t* words) {
   return condition != 0 ? 0 : failed(frame, LATHE_CHECK_FAILED, "%s", frame.program.text(words[1]));
 }
 
+int32_t assert_numbers(const Frame& frame, const uint32_t* words) {
+  int64_t condition = 0;
+  if (!read_scalar(frame, words[0], &condition)) return last_error().code;
+  if (condition != 0) return 0;
+  char message[1024];
+  size_t used = 0;
+  uint32_t number = 0;
+  for (const char* at = frame.program.text(words[1]); *at != 0 && used + 24 < sizeof(message); ++at) {
+    int64_t value = 0;
+    if (*at != '%' || number == words[2])
+      message[used++] = *at;
+    else if (read_scalar(frame, words[3 + number++], &value))
+      used += static_cast<size_t>(std::snprintf(message + used, 24, "%lld", static_cast<long long>(value)));
+    else
+      return last_error().code;
+  }
+  message[used] = 0;
+  return failed(frame, LATHE_CHECK_FAILED, "%s", message);
+}
+
 // The results of a callee are on top of context.results.
 int32_t call_function(const Frame& frame, const uint32_t* words) {
   const abi::FunctionRecord& callee = frame.program.functions[words[0]];
@@ -259,6 +279,8 @@ int32_t execute(const Frame& frame, const uint32_t* words) {
       return match_shape(frame, words);
     case Opcode::assert_true:
       return assert_true(frame, words);
+    case Opcode::assert_numbers:
+      return assert_numbers(frame, words);
     case Opcode::call_kernel:
       return call_kernel(frame, words);
     case Opcode::call_runtime_kernel:

@@ -198,6 +198,21 @@ TEST(interpreter, asserts_with_text_and_node) {
   EXPECT_STREQ(lathe_last_error()->node, "Squeeze_2");
 }
 
+TEST(interpreter, asserts_with_the_numbers_that_were_met) {
+  ScalarProgram program(2);
+  const uint32_t same = program.main.reg(ValueKind::scalar);
+  program.main.emit(Opcode::scalar_equal, {same, program.in[0], program.in[1]});
+  program.main.emit(Opcode::assert_numbers,
+                    {same, program.program.text("100%: a is %, it must be b, which is %"), 3,
+                     program.program.immediate(7), program.in[0], program.in[1]},
+                    "Add_2");
+  const Model model = program.finish(program.in[0]);
+  EXPECT_EQ(run_scalars(model, {4, 4}), 4);
+  EXPECT_EQ(run_scalars(model, {3, -5}), std::nullopt);
+  EXPECT_EQ(last_message(), "1007: a is 3, it must be b, which is -5");
+  EXPECT_STREQ(lathe_last_error()->node, "Add_2");
+}
+
 TEST(interpreter, stops_at_the_limit_of_instructions) {
   ScalarProgram program(1);
   const uint32_t forever = program.main.label();
