@@ -41,6 +41,38 @@ FUNCTION = '''
 '''
 
 
+# How packages that renamed them write what differs in the programs here.
+RENAMED = {
+    "T.block(": "T.sblock(", "T.alloc_buffer(": "T.sblock_alloc_buffer(",
+    "@T.prim_func\n": "@T.prim_func(s_tir=True)\n",
+}  # fmt: skip
+
+
+def spelled(tvm, text):
+    """A program in the words of the package that is measured."""
+    if hasattr(script_of(tvm), "block"):
+        return text
+    for ours, theirs in RENAMED.items():
+        text = text.replace(ours, theirs)
+    return text
+
+
+def script_of(tvm):
+    """The namespace T of the package."""
+    script = importlib.import_module(tvm.__name__ + ".script")
+    return script.tir if hasattr(script, "tir") else script.tirx
+
+
+def schedule_of(tvm, program):
+    """A schedule of the program."""
+    return (tvm.tir if hasattr(tvm, "tir") else tvm.s_tir).Schedule(program)
+
+
+def block_of(schedule, name):
+    """A block of that name."""
+    return (schedule.get_block if hasattr(schedule, "get_block") else schedule.get_sblock)(name)
+
+
 def spent(step, rounds):
     """The least processor time of some rounds, in seconds: what others do on the machine only adds to it."""
     best = float("inf")
@@ -55,17 +87,17 @@ def spent(step, rounds):
 
 def lines_from_text(tvm, functions, rounds):
     """Lines a second of a text that is parsed and checked."""
-    text = "@I.ir_module\nclass Module:" + "".join(FUNCTION.format(n=n) for n in range(functions))
+    text = spelled(tvm, "@I.ir_module\nclass Module:" + "".join(FUNCTION.format(n=n) for n in range(functions)))
     return text.count("\n") / spent(lambda: tvm.script.from_source(text), rounds)
 
 
 def lines_through_decorators(tvm, functions, rounds):
     """Lines a second of functions that Python runs the decorator of, one by one."""
-    text = "".join(FUNCTION.format(n=n).replace("\n    ", "\n") for n in range(functions))
+    text = spelled(tvm, "".join(FUNCTION.format(n=n).replace("\n    ", "\n") for n in range(functions)))
     file = "<programs of bench.language>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     code = compile(text, file, "exec")
-    return text.count("\n") / spent(lambda: exec(code, {"T": tvm.script.tir}), rounds)  # noqa: S102
+    return text.count("\n") / spent(lambda: exec(code, {"T": script_of(tvm)}), rounds)  # noqa: S102
 
 
 def twenty_blocks():
@@ -89,7 +121,7 @@ def twenty_blocks():
 
 def primitive_times(tvm, rounds):
     """Seconds of each step of a schedule that takes the twenty blocks apart."""
-    program = tvm.script.from_source(twenty_blocks())
+    program = tvm.script.from_source(spelled(tvm, twenty_blocks()))
     times = []
 
     def timed(step, *arguments, **options):
@@ -99,27 +131,26 @@ def primitive_times(tvm, rounds):
         return made
 
     for _ in range(rounds):
-        schedule = tvm.tir.Schedule(program)
+        schedule = schedule_of(tvm, program)
         for n in range(19):
-            i, j = timed(schedule.get_loops, schedule.get_block(f"stage{n}"))
+            i, j = timed(schedule.get_loops, block_of(schedule, f"stage{n}"))
             outer, inner = timed(schedule.split, i, factors=[None, 8])
             timed(schedule.reorder, inner, outer)
             timed(schedule.parallel, inner)
             left, right = timed(schedule.split, j, factors=[16, 4])
             timed(schedule.vectorize, right)
-        block = schedule.get_block("total")
+        block = block_of(schedule, "total")
         i, j = schedule.get_loops(block)
         timed(schedule.decompose_reduction, block, j)
         for n in range(0, 18, 3):
-            timed(schedule.compute_inline, schedule.get_block(f"stage{n}"))
-        timed(schedule.cache_read, schedule.get_block("stage17"), 0, "global")
-        timed(schedule.cache_write, schedule.get_block("stage14"), 0, "global")
+            timed(schedule.compute_inline, block_of(schedule, f"stage{n}"))
+        timed(schedule.cache_read, block_of(schedule, "stage17"), 0, "global")
+        timed(schedule.cache_write, block_of(schedule, "stage14"), 0, "global")
     return times
 
 
 def product_to_callable(tvm, rounds):
     """Seconds from the text of a product of 128-cubed to a module that can be called, its schedule between."""
-    script = tvm.script
     text = '''
 @T.prim_func
 def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"), C: T.Buffer((128, 128), "float32")):
@@ -132,8 +163,8 @@ def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"),
 '''
 
     def made():
-        schedule = tvm.tir.Schedule(script.from_source(text))
-        block = schedule.get_block("product")
+        schedule = schedule_of(tvm, tvm.script.from_source(spelled(tvm, text)))
+        block = block_of(schedule, "product")
         i, j, k = schedule.get_loops(block)
         i0, i1 = schedule.split(i, factors=[None, 8])
         j0, j1 = schedule.split(j, factors=[None, 16])
@@ -142,7 +173,7 @@ def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"),
         schedule.vectorize(j1)
         schedule.unroll(i1)
         schedule.decompose_reduction(block, k0)
-        return tvm.build(schedule.mod, target="llvm")
+        return (tvm.build if hasattr(tvm, "build") else tvm.compile)(schedule.mod, target="llvm")
 
     return spent(made, rounds)
 
