@@ -61,6 +61,9 @@ std::optional<Diagnostic> refuse_consumer(const Program& program, const Path& pa
   if (std::find(names.begin(), names.end(), buffer) == names.end())
     return problem(codes::bad_argument, "it does not read it");
   if (!program.proves) return std::nullopt;
+  // More than all of the buffer nobody reads, whatever an index alone says.
+  const Region everything{whole(buffer)};
+  if (holds(region, everything) && holds(bounds, everything)) return std::nullopt;
   if (!read || !holds(region, *read) || !holds(bounds, *read))
     return problem(codes::region, "could not show that all that it reads was written there");
   return std::nullopt;

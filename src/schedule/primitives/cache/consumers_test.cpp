@@ -86,6 +86,21 @@ TEST(cache_write, keeps_for_its_consumers_what_it_wrote) {
   EXPECT_EQ(ir::first_difference(again.mod(), u.sch.mod()).value_or(""), "");
 }
 
+// P[i] = T[i - 1] inside, and 0 around: an index alone says that more is read than there is.
+TEST(cache_write, keeps_all_that_a_padded_consumer_can_read) {
+  Builder b;
+  const Buffer x = b.input("X", {int64(6)}), t = b.inner("T", {int64(6)}), p = b.output("P", {int64(8)});
+  b.compute("double", t, [&](const std::vector<Expr>& i) { return load(x, i) * f32(2); });
+  b.compute("pad", p, [&](const std::vector<Expr>& i) {
+    return if_then_else(logical_and(i[0] >= 1, i[0] < 7), load(t, {i[0] - 1}), f32(0));
+  });
+  const Function original = b.build();
+  Schedule sch = Schedule::create(original).value_or_throw();
+  const BlockRV pad = sch.get_block("pad").value_or_throw();
+  ASSERT_EQ(outcome(sch.cache_write(sch.get_block("double").value_or_throw(), 0, "local", {pad})), "accepted");
+  EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 7), "");
+}
+
 TEST(cache_write, refuses_consumers_that_would_read_something_else) {
   Uses u;
   const auto with = [&](const char* consumer) {
