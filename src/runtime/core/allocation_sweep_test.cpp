@@ -31,6 +31,7 @@ void* held(void* memory) {
 
 extern "C" {
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
 void* __real_malloc(size_t bytes);
 void* __real_calloc(size_t count, size_t bytes);
 void* __real_realloc(void* memory, size_t bytes);
@@ -60,6 +61,7 @@ void* __wrap_mmap(void* at, size_t bytes, int protection, int flags, int file, o
   return fails() ? MAP_FAILED : __real_mmap(at, bytes, protection, flags, file, offset);
 }
 int __wrap_memfd_create(const char* name, unsigned flags) { return fails() ? -1 : __real_memfd_create(name, flags); }
+// NOLINTEND(bugprone-reserved-identifier)
 
 }  // extern "C"
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
+#include <functional>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -30,8 +31,7 @@ struct Endless {
   TestArtifact artifact;
   Model model;
 
-  template <typename Body>
-  explicit Endless(Body&& body) {
+  explicit Endless(const std::function<void(abi::ProgramWriter&, abi::FunctionWriter&)>& body) {
     abi::ProgramWriter program;
     program.input({.name = "n", .kind = ValueKind::scalar});
     program.output({.name = "m", .kind = ValueKind::scalar});
