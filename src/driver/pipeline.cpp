@@ -3,8 +3,8 @@
 #include "graph/passes.h"
 #include "lower/legalize/legalize.h"
 #include "schedule/rules/rules.h"
-#include "support/parallel.h"
 #include "tir/passes/passes.h"
+#include "tir/rewrite.h"
 
 namespace lathe::driver {
 namespace {
@@ -17,26 +17,16 @@ ir::Pass default_schedule(const target::Target& target, const Decisions& decisio
     schedule::TableDecider decider(decisions, model);
     const ir::IRModule before = module;
     module = TRY(schedule::schedule_functions(std::move(module), target, decider, context));
-    struct Piece {
-      std::string name;
-      tir::Function original, scheduled;
-      std::string problem;
-    };
-    std::vector<Piece> pieces;
-    for (const auto& [name, original] : before) {
-      Piece piece{name, before.find_as<tir::PrimFunc>(name), module.find_as<tir::PrimFunc>(name), ""};
-      if (piece.scheduled && !piece.scheduled.same_as(piece.original)) pieces.push_back(std::move(piece));
-    }
-    support::parallel_for(pieces.size(), context.threads, [&](size_t i) {
-      const support::Result<tir::Function> kernel = lower_to_kernel(pieces[i].scheduled);
-      if (!kernel.ok()) pieces[i].problem = kernel.diagnostics()[0].message;
-    });
-    for (const Piece& piece : pieces) {
-      if (piece.problem.empty()) continue;
-      context.remark("schedule_functions", piece.name, "the schedule does not lower: " + piece.problem);
-      module.set(piece.name, piece.original);
-    }
-    return module;
+    return tir::on_each_function(
+        std::move(module), context,
+        [&](const std::string& name, const tir::Function& scheduled, const ir::PassContext& own) {
+          const auto original = before.find_as<tir::PrimFunc>(name);
+          if (scheduled.same_as(original)) return scheduled;
+          const support::Result<tir::Function> kernel = lower_to_kernel(scheduled);
+          if (kernel.ok()) return scheduled;
+          own.remark("schedule_functions", name, "the schedule does not lower: " + kernel.diagnostics()[0].message);
+          return original;
+        });
   };
 }
 

@@ -25,9 +25,7 @@ support::Result<IRModule> on_each_body(IRModule module, support::function_ref<St
   return on_each_function(std::move(module), [&](const Function& f) { return with_body(f, change(f->body)); });
 }
 
-support::Result<IRModule> on_each_function(
-    IRModule module, const PassContext& context,
-    support::function_ref<Function(const Function&, const PassContext&)> change) {
+support::Result<IRModule> on_each_function(IRModule module, const PassContext& context, FunctionChange change) {
   struct Piece {
     std::string name;
     Function function;
@@ -36,12 +34,14 @@ support::Result<IRModule> on_each_function(
   std::vector<Piece> pieces;
   for (const auto& [name, function] : module.functions())
     if (const auto* f = function.as<PrimFunc>()) pieces.push_back({name, Function(f), {}});
+  const auto caller = std::this_thread::get_id();
   return support::catch_diagnostics([&]() -> support::Result<IRModule> {
     support::parallel_for(pieces.size(), context.threads, [&](size_t i) {
       PassContext own = context;
       own.threads = 1;
       if (own.on_remark) own.on_remark = [&](ir::Remark remark) { pieces[i].remarks.push_back(std::move(remark)); };
-      pieces[i].function = change(pieces[i].function, own);
+      if (std::this_thread::get_id() != caller) own.cancelled = {};
+      pieces[i].function = change(pieces[i].name, pieces[i].function, own);
     });
     for (Piece& piece : pieces) {
       for (ir::Remark& remark : piece.remarks) context.on_remark(std::move(remark));
@@ -53,9 +53,10 @@ support::Result<IRModule> on_each_function(
 
 support::Result<IRModule> on_each_body(IRModule module, const PassContext& context,
                                        support::function_ref<Stmt(const Stmt&, const PassContext&)> change) {
-  return on_each_function(std::move(module), context, [&](const Function& f, const PassContext& own) {
-    return with_body(f, change(f->body, own));
-  });
+  return on_each_function(std::move(module), context,
+                          [&](const std::string&, const Function& f, const PassContext& own) {
+                            return with_body(f, change(f->body, own));
+                          });
 }
 
 std::vector<Var> defined_vars(const Stmt& s) {

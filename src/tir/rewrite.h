@@ -34,10 +34,11 @@ support::Result<IRModule> on_each_function(IRModule module, support::function_re
 // As above, where only the body changes.
 support::Result<IRModule> on_each_body(IRModule module, support::function_ref<Stmt(const Stmt&)> change);
 
-// On the context's threads: each call has a context of its own, whose remarks are made in the order of the functions
-// when all are done.
-support::Result<IRModule> on_each_function(IRModule module, const PassContext& context,
-                                           support::function_ref<Function(const Function&, const PassContext&)> change);
+// On the context's threads: each call gets the function's name and a context of its own, whose remarks are made in the
+// order of the functions when all are done, and which asks about cancelling on the caller's thread alone (the answer
+// may come from Python).
+using FunctionChange = support::function_ref<Function(const std::string&, const Function&, const PassContext&)>;
+support::Result<IRModule> on_each_function(IRModule module, const PassContext& context, FunctionChange change);
 support::Result<IRModule> on_each_body(IRModule module, const PassContext& context,
                                        support::function_ref<Stmt(const Stmt&, const PassContext&)> change);
 

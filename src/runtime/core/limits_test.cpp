@@ -26,11 +26,19 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// A scalar in; 0 gives it back, everything else loops for ever over what `body` writes.
-struct Endless {
+// A model of one scalar in and out.
+struct OneNumber {
   TestArtifact artifact;
   Model model;
 
+  int32_t run(const Context& context, int64_t n) const {
+    const Value input = number(n);
+    return run_values(context, {input.get()}, 1).empty() ? lathe_last_error()->code : LATHE_OK;
+  }
+};
+
+// 0 comes back, everything else loops for ever over what `body` writes.
+struct Endless : OneNumber {
   explicit Endless(const std::function<void(abi::ProgramWriter&, abi::FunctionWriter&)>& body) {
     abi::ProgramWriter program;
     program.input({.name = "n", .kind = ValueKind::scalar});
@@ -47,11 +55,6 @@ struct Endless {
     program.finish_function(std::move(main));
     artifact.program = program.finish();
     model = open(artifact);
-  }
-
-  int32_t run(const Context& context, int64_t n) const {
-    const Value input = number(n);
-    return run_values(context, {input.get()}, 1).empty() ? lathe_last_error()->code : LATHE_OK;
   }
 };
 
@@ -117,9 +120,7 @@ int32_t polling_kernel(const LatheServices* services, void* state, void* const*,
   return services->parallel_for(state, body, &closure, 4, 1);
 }
 
-struct LongKernel {
-  TestArtifact artifact;
-  Model model;
+struct LongKernel : OneNumber {
   LongKernel() {
     artifact.kernels = {polling_kernel};
     abi::ProgramWriter program;
@@ -133,10 +134,6 @@ struct LongKernel {
     program.finish_function(std::move(main));
     artifact.program = program.finish();
     model = open(artifact);
-  }
-  int32_t run(const Context& context, int64_t n) const {
-    const Value input = number(n);
-    return run_values(context, {input.get()}, 1).empty() ? lathe_last_error()->code : LATHE_OK;
   }
 };
 

@@ -64,7 +64,7 @@ class BlockConversion : public TirRewriter {
 }  // namespace
 
 Result<IRModule> convert_blocks(IRModule module, const PassContext& context) {
-  return on_each_function(std::move(module), context, [](const Function& f, const PassContext&) {
+  return on_each_function(std::move(module), context, [](const std::string&, const Function& f, const PassContext&) {
     Stmt body = BlockConversion(f)(f->body);
     return with(*f, [&](PrimFunc& copy) { copy.body = std::move(body); });
   });

@@ -148,7 +148,7 @@ std::vector<Var> shape_scalars(const Function& function) {
 }
 
 Result<IRModule> flatten_buffers(IRModule module, const PassContext& context) {
-  return on_each_function(std::move(module), context, [](const Function& f, const PassContext&) {
+  return on_each_function(std::move(module), context, [](const std::string&, const Function& f, const PassContext&) {
     BufferFlattening flattening;
     Stmt body = flattening(f->body);
     const std::vector<Var> symbols = shape_scalars(f);

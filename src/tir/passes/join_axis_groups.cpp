@@ -56,7 +56,7 @@ class GroupJoining : public TirRewriter {
 }  // namespace
 
 Result<IRModule> join_axis_groups(IRModule module, const PassContext& context) {
-  return on_each_function(std::move(module), context, [](const Function& f, const PassContext&) {
+  return on_each_function(std::move(module), context, [](const std::string&, const Function& f, const PassContext&) {
     GroupJoining joining;
     Stmt body = joining(f->body);
     return with(*f, [&](PrimFunc& copy) {
