@@ -70,6 +70,22 @@ Function in_place() {
       "            A[v] = A[v] + T.float32(1)\n");
 }
 
+// B[i] = A[i], B[i + 4] = 2 A[i], C[i] = B[i + from], each for four i.
+Function halves(int from) {
+  return read(
+      fmt::format("@T.prim_func\ndef main(A: T.Buffer((4,), \"float32\"), C: T.Buffer((4,), \"float32\")):\n"
+                  "    B = T.alloc_buffer((8,), \"float32\")\n"
+                  "    for i in range(4):\n        with T.block(\"first\"):\n"
+                  "            v = T.axis.spatial(4, i)\n            B[v] = A[v]\n"
+                  "    for j in range(4):\n        with T.block(\"second\"):\n"
+                  "            v = T.axis.spatial(4, j)\n            B[v + 4] = A[v] * T.float32(2)\n"
+                  "    for k in range(4):\n        with T.block(\"use\"):\n"
+                  "            v = T.axis.spatial(4, k)\n            C[v] = B[v + {}]\n",
+                  from));
+}
+Function first_half_used() { return halves(0); }
+Function both_halves_used() { return halves(1); }
+
 Function product() { return testing::matmul(int64(8), int64(6), int64(4)); }
 
 // Beginnings of traces: handles of a product, and of the blocks of the chain.
@@ -81,6 +97,9 @@ constexpr const char* windows = "b0 = sch.get_block(\"B\")\nb1 = sch.get_block(\
 constexpr const char* padding =
     "b0 = sch.get_block(\"P\")\nl1, = sch.get_loops(b0)\nb2 = sch.get_block(\"D\")\nl3, = sch.get_loops(b2)\n";
 constexpr const char* update = "b0 = sch.get_block(\"step\")\nl1, = sch.get_loops(b0)\n";
+
+constexpr const char* two_halves =
+    "b0 = sch.get_block(\"first\")\nl1, = sch.get_loops(b0)\nb2 = sch.get_block(\"use\")\nl3, = sch.get_loops(b2)\n";
 
 struct Row {
   Function (*program)();
@@ -126,6 +145,8 @@ std::vector<Row> rows() {
       {product, matmul, "sch.reorder(l1, l1)", &bad_argument},
       {elementwise_chain, chain, "l9 = sch.merge(l1, l4)"},
       {elementwise_chain, chain, "l9 = sch.merge(l1, l5)", &not_nested},
+      {first_half_used, two_halves, "l4 = sch.merge(l1, l3)"},
+      {both_halves_used, two_halves, "l4 = sch.merge(l1, l3)", &dependence},
       {product, matmul, "l4, l5 = sch.loop_partition(l1, factors=[3, None])"},
       {product, matmul, "l4, l5 = sch.loop_partition(l1, factors=[9, None])", &bad_argument},
       {product, matmul, "l4, l5 = sch.peel(l1, 3)"},

@@ -303,8 +303,10 @@ TEST(refusals, of_merging) {
             "cannot merge loop 'j' with loop 's0': they are not in equally many loops of their own");
   EXPECT_EQ(reason(s.schedule.merge({s.loops[2], bias[0]})),
             "cannot merge loop 'i' with loop 'k': they are not in equally many loops of their own");
-  EXPECT_EQ(reason(s.schedule.merge({s.loops[0], relu[0]})),
-            "cannot merge loop 'i': what it touches is touched between the loops");
+  EXPECT_EQ(refusal(s.schedule.merge({s.loops[0], relu[0]})),
+            "cannot merge loop 'i': what it touches is touched between the loops\n"
+            "block 'bias_add' writes E[0, 0] where i = 0, j = 0\n"
+            "block 'relu' reads E[0, 0] where i = 0, j = 0\n");
   EXPECT_EQ(reason(s.schedule.merge({bias[1], relu[1]})), "accepted");
 
   // What a row of the second needs is written by a later row of the first.

@@ -62,6 +62,34 @@ std::vector<Buffer> shared_buffers(const std::vector<Stmt>& parts) {
   return found;
 }
 
+AccessList touching(const std::vector<Access>& all, const Buffer& buffer) {
+  AccessList list;
+  for (const Access& access : all)
+    if (access.buffer == buffer) list.push_back(&access);
+  return list;
+}
+
+// All of `later`, a loop that is merged, now runs before what stands between: they must touch different elements.
+std::optional<Diagnostic> refuse_between(const Program& program, const Stmt& between, const Stmt& later,
+                                         const For& merged) {
+  const auto problem = [&] {
+    return refuse(codes::dependence,
+                  fmt::format("cannot merge {}: what it touches is touched between the loops", name_of(merged)));
+  };
+  if (effect_in(between)) return problem();
+  if (!conflict(between, later)) return std::nullopt;
+  const std::vector<Access> before = accesses(between), after = accesses(later);
+  for (const Buffer& buffer : shared_buffers({between, later})) {
+    const Conflict meeting = find_conflict(touching(before, buffer), touching(after, buffer), {},
+                                           ranges_around(*program.function, later.as<For>()->id), any_pair);
+    if (!meeting) continue;
+    Diagnostic refused = problem();
+    meeting.explain(refused);
+    return refused;
+  }
+  return std::nullopt;
+}
+
 // Iteration i of a later loop now runs before iteration i + 1 of an earlier one. `bodies` are those of the parts in the
 // variables of the merged nest.
 std::optional<Diagnostic> refuse_order(const Program& program, const std::vector<Stmt>& bodies,
@@ -71,23 +99,18 @@ std::optional<Diagnostic> refuse_order(const Program& program, const std::vector
   for (const For* loop = merged.as<For>(); nest.size() < last.size(); loop = loop->body.as<For>()) nest.push_back(loop);
   std::vector<std::vector<Access>> touched;
   for (const Stmt& body : bodies) touched.push_back(accesses(body));
-  const auto of_buffer = [&](size_t part, const Buffer& buffer) {
-    AccessList list;
-    for (const Access& access : touched[part])
-      if (access.buffer == buffer) list.push_back(&access);
-    return list;
-  };
   for (const Buffer& buffer : shared_buffers(alone)) {
     if (std::all_of(nest.begin(), nest.end(),
                     [&](const For* level) { return disjoint_across(*level, buffer, program.proofs); }))
       continue;
     for (size_t earlier = 0; earlier < bodies.size(); ++earlier)
       for (size_t later = earlier + 1; later < bodies.size(); ++later) {
-        const Conflict conflict = find_conflict(
-            of_buffer(earlier, buffer), of_buffer(later, buffer), nest, ranges_around(*program.function, nest[0]->id),
-            [&](const Access&, const VarMap& first, const Access&, const VarMap& second) {
-              return comes_before(nest, second, first);
-            });
+        const Conflict conflict =
+            find_conflict(touching(touched[earlier], buffer), touching(touched[later], buffer), nest,
+                          ranges_around(*program.function, nest[0]->id),
+                          [&](const Access&, const VarMap& first, const Access&, const VarMap& second) {
+                            return comes_before(nest, second, first);
+                          });
         if (!conflict) continue;
         Diagnostic problem = refuse(
             codes::dependence,
@@ -152,10 +175,10 @@ Result<Edit> merge(const Program& program, const std::vector<Id>& ids) {
   for (size_t i = parts[0].position; program.proves && i < parts.back().position; ++i) {
     const Stmt& between = sequence->seq[i];
     if (std::find(alone.begin(), alone.end(), between) != alone.end()) continue;
-    for (size_t p = 1; p < parts.size(); ++p)
-      if (parts[p].position > i && (conflict(between, alone[p]) || effect_in(between)))
-        return refuse(codes::dependence, fmt::format("cannot merge {}: what it touches is touched between the loops",
-                                                     name_of(*parts[p].nest.back())));
+    for (size_t p = 1; p < parts.size(); ++p) {
+      if (parts[p].position < i) continue;
+      if (auto refused = refuse_between(program, between, alone[p], *parts[p].nest.back())) return *std::move(refused);
+    }
   }
 
   Id next = program.next;
