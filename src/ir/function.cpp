@@ -25,9 +25,20 @@ bool IRModule::erase(const std::string& name) {
 }
 
 std::string IRModule::unique_name(const std::string& hint) const {
-  std::string name = hint;
-  for (int i = 1; index_.count(name); ++i) name = hint + "_" + std::to_string(i);
-  return name;
+  if (!index_.count(hint)) return hint;
+  const auto numbered = [&](size_t i) { return hint + "_" + std::to_string(i); };
+  // Numbers are mostly taken in order: the end of the first run of taken ones is found by doubling, then by halving, and
+  // thousands of functions with one hint cost a few questions each.
+  size_t taken = 0, is_free = 1;
+  while (index_.count(numbered(is_free))) {
+    taken = is_free;
+    is_free *= 2;
+  }
+  while (is_free - taken > 1) {
+    const size_t middle = taken + (is_free - taken) / 2;
+    (index_.count(numbered(middle)) ? taken : is_free) = middle;
+  }
+  return numbered(is_free);
 }
 
 std::optional<std::string> first_difference(const IRModule& a, const IRModule& b) {

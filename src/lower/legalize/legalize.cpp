@@ -24,13 +24,20 @@ class Legalize {
       if (!function.is<relax::FunctionNode>() || function->attrs.get_or("primitive", false)) continue;
       module_.set(name, TRY(rewrite(ir::cast<relax::FunctionNode>(function))));
     }
-    for (const auto& [name, function] : functions)
-      if (function->attrs.get_or("primitive", false) && module_.find(name).is<relax::FunctionNode>())
-        module_.erase(name);  // its PrimFunc may have taken the name
-    return std::move(module_);
+    return without_groups();
   }
 
  private:
+  // The module without the groups that are lowered now; a PrimFunc may have taken the name of one.
+  ir::IRModule without_groups() const {
+    ir::IRModule lowered;
+    lowered.attrs = module_.attrs;
+    for (const auto& [name, function] : module_)
+      if (!function.is<relax::FunctionNode>() || !function->attrs.get_or("primitive", false))
+        lowered.set(name, function);
+    return lowered;
+  }
+
   Result<relax::Function> rewrite(const relax::Function& function) {
     const auto* body = function->body.as<SeqExpr>();
     std::vector<BindingBlock> blocks;
