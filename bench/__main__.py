@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import language, report
+from bench import compile_time, language, report
 from bench.lines import all_lines, chosen_lines
 from bench.measure import QUICK, PeerFailed, Protocol, ask, measure, prepare
 from bench.peers import LATHE, PEERS
@@ -104,6 +104,9 @@ def run(options):
 def main(words):
     if words[:1] == ["language"]:
         language.main(words[1:])
+        return
+    if words[:1] == ["compile"]:
+        compile_time.main(words[1:])
         return
     if words[:1] == ["onnx-suite"]:
         onnx_suite.main(words[1:])

@@ -196,6 +196,11 @@ def table(columns):
     rows = [["", "aim", *(title for title, _ in columns)]]
     for name, aim in AIMS.items():
         rows.append([name, f"{aim:,.4g}", *(f"{found[name]:,.4g}" if name in found else "" for _, found in columns)])
+    return text_table(rows)
+
+
+def text_table(rows):
+    """Rows of cells as lines: the first column to the left, the others to the right."""
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     return "\n".join(
         "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
