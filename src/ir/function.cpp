@@ -27,8 +27,8 @@ bool IRModule::erase(const std::string& name) {
 std::string IRModule::unique_name(const std::string& hint) const {
   if (!index_.count(hint)) return hint;
   const auto numbered = [&](size_t i) { return hint + "_" + std::to_string(i); };
-  // Numbers are mostly taken in order: the end of the first run of taken ones is found by doubling, then by halving, and
-  // thousands of functions with one hint cost a few questions each.
+  // Numbers are mostly taken in order: the end of the first run of taken ones is found by doubling, then by halving,
+  // and thousands of functions with one hint cost a few questions each.
   size_t taken = 0, is_free = 1;
   while (index_.count(numbered(is_free))) {
     taken = is_free;

@@ -90,6 +90,23 @@ TEST(module, keeps_functions_in_order_of_insertion) {
   EXPECT_EQ(module.unique_name("d"), "d");
 }
 
+TEST(module, unique_names_of_one_hint_are_free_and_numbered_in_order) {
+  IRModule module;
+  std::string last;
+  for (int64_t i = 0; i < 100; ++i) {
+    last = module.unique_name("f");
+    ASSERT_FALSE(module.find(last));
+    module.set(last, thing(int64(i)));
+  }
+  EXPECT_EQ(last, "f_99");
+  for (const char* name : {"f_3", "f_40", "f_41"}) module.erase(name);
+  for (int64_t i = 0; i < 5; ++i) {
+    const std::string name = module.unique_name("f");
+    ASSERT_FALSE(module.find(name)) << name;
+    module.set(name, thing(int64(i)));
+  }
+}
+
 TEST(module, equality_goes_by_name_not_by_order) {
   IRModule one, two;
   one.set("f", thing(int64(1)));

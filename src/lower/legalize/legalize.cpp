@@ -123,11 +123,25 @@ class Legalize {
   }
 
   Result<std::optional<Expr>> emit(const Group& group, const std::vector<Expr>& args, const VarBinding& binding) {
-    LoweredGroup lowered = TRY(lower_group(group));
     std::vector<StructInfo> outputs{binding.var->struct_info};
     if (const auto* tuple = binding.var->struct_info.as<TupleStructInfo>()) outputs = tuple->items;
+    const relax::Function whole = as_function(group);
+    const support::Hash128 key = ir::structural_hash(whole);
+    for (const auto& [met, name] : met_[key])
+      if (ir::structural_equal(met, whole)) return std::optional(TRY(call_tir(name, args, std::move(outputs), {})));
+    LoweredGroup lowered = TRY(lower_group(group));
     const std::string name = share(group.name, lowered.function);
+    if (lowered.scalars.empty()) met_[key].emplace_back(whole, name);
     return std::optional(TRY(call_tir(name, args, std::move(outputs), lowered.scalars)));
+  }
+
+  // The group as a function, to compare with others.
+  static relax::Function as_function(const Group& group) {
+    std::vector<Binding> bindings(group.bindings.begin(), group.bindings.end());
+    Expr result = group.results.size() == 1 ? group.results[0] : Expr(make<Tuple>(group.results));
+    const StructInfo info = group.bindings.back()->var->struct_info;
+    std::vector<BindingBlock> blocks{make<BindingBlockNode>(std::move(bindings), true)};
+    return make<relax::FunctionNode>(group.params, Expr(make<SeqExpr>(std::move(blocks), std::move(result))), info);
   }
 
   // The name of an equal function that is there already, or of this one, added. The name does not count.
@@ -146,6 +160,9 @@ class Legalize {
 
   const ir::IRModule groups_;  // as given: a PrimFunc may take a group's name before the group's last call is met
   ir::IRModule module_;
+  // Groups of known extents that were lowered, with their functions' names: layers repeat, and an equal group is not
+  // lowered again. What differs before lowering may still be equal after it.
+  std::unordered_map<support::Hash128, std::vector<std::pair<relax::Function, std::string>>> met_;
   std::unordered_map<support::Hash128, std::vector<std::pair<tir::Function, std::string>>> shared_;
 };
 

@@ -4,6 +4,8 @@
 
 #include "graph/passes.h"
 #include "lower/testing/random_graph.h"
+#include "ops/attributes.h"
+#include "ops/build.h"
 #include "ops/operators.h"
 #include "relax/call_tir.h"
 #include "relax/interpret/evaluate.h"
@@ -70,8 +72,8 @@ struct Legalized {
   BlockBuilder builder;
   Var x = relax_var("x", tensor_info(std::vector<int64_t>{3, 5}, DType::float32()));
   Legalized() { builder.begin_function("main", {x}); }
-  Expr call(const Operator& op, std::vector<Expr> args) {
-    return builder.emit_output(make_call(op, std::move(args)).value_or_throw());
+  Expr call(const Operator& op, std::vector<Expr> args, AttributesRef attributes = {}) {
+    return builder.emit_output(make_call(op, std::move(args), std::move(attributes)).value_or_throw());
   }
   ir::IRModule legalized(const Expr& result) {
     builder.end_function(result);
@@ -96,6 +98,21 @@ TEST(legalize, does_not_share_programs_of_other_shapes) {
   EXPECT_EQ(programs_in(module), 2u);
   for (const auto& [name, function] : module)
     if (function.is<tir::PrimFunc>()) EXPECT_EQ(*function->attrs.get<std::string>("global_symbol"), name);
+}
+
+// What a group computes is its attributes and the numbers in it, too.
+TEST(legalize, does_not_share_programs_of_other_attributes_or_numbers) {
+  Legalized b;
+  const auto softmax = [&](const Expr& x, int64_t axis) {
+    return b.call(ops::softmax, {x}, ir::make<ops::SoftmaxAttributes>(axis));
+  };
+  const auto times = [&](const Expr& x, double factor) {
+    return b.call(ops::multiply, {x, ops::build::scalar(DType::float32(), factor)});
+  };
+  const auto module = b.legalized(times(softmax(times(softmax(softmax(b.x, 0), 1), 2), 0), 3));
+  EXPECT_EQ(programs_in(module), 4u);
+  const auto bindings = bindings_of(module);
+  EXPECT_EQ(as_call_tir(bindings[0]->value)->function, as_call_tir(bindings[3]->value)->function);
 }
 
 TEST(legalize, keeps_views) {
