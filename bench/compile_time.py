@@ -1,8 +1,9 @@
 """./dev bench compile: how compile time grows with a model, in processor time of this process.
 
 Chains of 1,250, 5,000 and 20,000 nodes, compiled by one thread with nothing cached, and how much longer four times as
-Chains of 1,250, 5,000 and 20,000 nodes, compiled by one thread with nothing cached, and how much longer four times as many
-nodes take; a transformer of 64 layers beside one of 16; the import of a model of 400 MB that the system has cached.
+many nodes take; a transformer of 64 layers beside one of 16; the import of a model of 400 MB that the system has
+cached.
+"""
 
 import argparse
 import json
