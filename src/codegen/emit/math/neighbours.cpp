@@ -35,7 +35,8 @@ Expr next_after(Terms& t, const Expr& x, const Expr& y) {
   const DType type = x->dtype, stored = word_of(type);
   const DType word = DType::int_(std::max<int>(type.bits, 32), type.lanes);
   const auto whole = [&](int64_t n) { return constant(word, n); };
-  const int64_t sign = int64_t{1} << (type.bits - 1), low = sign - 1;
+  const uint64_t top = uint64_t{1} << (type.bits - 1);
+  const auto sign = static_cast<int64_t>(top), low = static_cast<int64_t>(top - 1);
   const bool is_signed = type.code != TypeCode::float8_e8m0fnu;
   // Integers in the order of the floats: magnitudes with their sign, both zeros 0.
   const auto ordered = [&](const Expr& value) -> Expr {
