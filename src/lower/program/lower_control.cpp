@@ -53,8 +53,8 @@ support::Status FunctionLowering::branch(const VarBinding& bound, const Branch& 
   function_.emit(Opcode::load_scalar, {condition, TRY(values(branch.condition)).at(0), immediate(0)}, node);
   uint32_t if_true = function_.label(), if_false = function_.label();
   const uint32_t end = function_.label();
-  if (support::flip(write_program_swaps_branches)) std::swap(if_true, if_false);
   function_.emit(Opcode::branch, {condition, if_true, if_false}, node);
+  if (support::flip(write_program_swaps_branches)) std::swap(if_true, if_false);
   function_.bind(if_true);
   TRY(emit_call(branch.then.function, then, results, bound.value, node));
   function_.emit(Opcode::jump, {end}, node);

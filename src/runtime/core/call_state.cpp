@@ -124,7 +124,7 @@ int32_t call_registered(void* call_state, const char* name, const LathePassed* a
 
 int32_t stop(void* call_state) {
   const CallState& state = state_of(call_state);
-  if (state.shared.stop == stop_cancelled)
+  if (state.stopped() == stop_cancelled)
     return raise_error(call_state, LATHE_CANCELLED, "the run was cancelled", nullptr);
   char message[96];
   std::snprintf(message, sizeof(message), "the run passed its time limit of %g s",

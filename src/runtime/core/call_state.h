@@ -41,7 +41,8 @@ struct CallState {
 
   int32_t begin_run();  // 0, or the error said
   void end_run();       // frees what is left of the scratch memory
-  bool is_stopped() const { return shared.stop != keep_going; }
+  StopReason stopped() const { return static_cast<StopReason>(__atomic_load_n(&shared.stop, __ATOMIC_ACQUIRE)); }
+  bool is_stopped() const { return stopped() != keep_going; }
   void end(StopReason reason);  // from any thread; the first reason stays
   // What a kernel raised, or `status` itself; said for this thread. `node` and `kernel` help where it gave no texts.
   int32_t report(int32_t status, const char* node, const char* kernel) const;
