@@ -50,11 +50,35 @@ auto unlocked(driver::Reproducer& reproducer, Step&& step) {
   }
 }
 
+// Where a program came from: what a failure's reproducer reads again.
+struct Origin {
+  std::string path, content;
+  std::map<std::string, int64_t> dims;
+};
+
+std::vector<std::string> dim_words(const std::map<std::string, int64_t>& dims) {
+  std::vector<std::string> words;
+  for (const auto& [name, size] : dims) words.push_back(fmt::format("{}={}", name, size));
+  return words;
+}
+
+driver::Reproducer reproducer_of(const ir::IRModule& module, const CompileArguments& arguments, const Origin& origin) {
+  driver::Reproducer r{.model = origin.path, .content = origin.content, .module = module};
+  // The interpreters make no file; `verify` runs them.
+  if (arguments.target == "interp") {
+    r.arguments = {"verify", "{model}", "--without-onnxruntime"};
+    driver::append_options({"native", dim_words(origin.dims)}, r);
+    return r;
+  }
+  r.arguments = {"compile", "{model}", "-o", "{folder}/model.so"};
+  driver::append_options({arguments.target, dim_words(origin.dims), arguments.disabled_passes}, r);
+  if (arguments.verify) r.arguments.push_back("--verify");
+  return r;
+}
+
 std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArguments& arguments,
-                                    const std::string& model, const std::string& content) {
-  driver::Reproducer reproducer{.model = model,
-                                .content = content,
-                                .arguments = {"compile", "{model}", "-o", "model.so", "--target", arguments.target}};
+                                    const Origin& origin) {
+  driver::Reproducer reproducer = reproducer_of(module, arguments, origin);
   auto made = unlocked(reproducer, [&]() -> std::unique_ptr<Executable> {
     driver::CompileOptions options = options_of(arguments);
     options.on_progress = [&](const std::string& stage, double) { reproducer.stage = stage; };
@@ -71,14 +95,16 @@ std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArg
 
 ir::IRModule read(const std::string& path, const std::map<std::string, int64_t>& dims) {
   driver::Reproducer reproducer{
-      .model = path, .arguments = {"compile", "{model}", "-o", "model.so"}, .stage = "reading the model"};
+      .model = path, .arguments = {"compile", "{model}", "-o", "{folder}/model.so"}, .stage = "reading the model"};
+  driver::append_options({"native", dim_words(dims)}, reproducer);
   return unlocked(reproducer, [&] { return driver::read_model(path, {dims}).value_or_throw(); });
 }
 
 ir::IRModule read_bytes(const nb::bytes& content, const std::string& name, const std::map<std::string, int64_t>& dims) {
   const std::string bytes(static_cast<const char*>(content.data()), content.size());
   driver::Reproducer reproducer{
-      .content = bytes, .arguments = {"compile", "{model}", "-o", "model.so"}, .stage = "reading the model"};
+      .content = bytes, .arguments = {"compile", "{model}", "-o", "{folder}/model.so"}, .stage = "reading the model"};
+  driver::append_options({"native", dim_words(dims)}, reproducer);
   return unlocked(reproducer, [&] { return driver::read_model_bytes(bytes, name, {dims}).value_or_throw(); });
 }
 
@@ -88,7 +114,9 @@ void save(const Executable& executable, const std::string& path, const std::opti
                                .message = executable.metadata()["target"] == "interp"
                                               ? "the target 'interp' runs in process and has nothing to save"
                                               : "a loaded artifact cannot be saved again; copy its file"}});
-  driver::Reproducer reproducer{.arguments = {"compile", "{model}", "-o", path}, .stage = "saving"};
+  // Linking has nothing but the compiled program, and that is no input of any command: the folder says what failed.
+  driver::Reproducer reproducer{
+      .module = executable.compiled()->module, .arguments = {"opt", "{model}"}, .stage = "saving"};
   unlocked(reproducer, [&] {
     const driver::Form* chosen = (form ? driver::form_named(*form) : driver::form_of_path(path)).value_or_throw();
     driver::save(*executable.compiled(), *chosen, path).value_or_throw();
@@ -106,14 +134,16 @@ void bind_driver(nb::module_& m) {
       "compile_module",
       [](const ir::IRModule& module, const std::string& target, int threads, const driver::Limits& limits,
          int compile_threads, const std::vector<std::string>& disabled_passes, const std::string& dump_folder,
-         bool verify, bool use_cache, const std::string& path, nb::bytes content) {
+         bool verify, bool use_cache, const std::string& path, nb::bytes content,
+         const std::map<std::string, int64_t>& dims) {
         return compile(module,
                        {target, {threads, limits}, compile_threads, disabled_passes, dump_folder, verify, use_cache},
-                       path, std::string(static_cast<const char*>(content.data()), content.size()));
+                       {path, std::string(static_cast<const char*>(content.data()), content.size()), dims});
       },
       nb::arg("module"), nb::arg("target"), nb::arg("threads"), nb::arg("limits"), nb::arg("compile_threads"),
       nb::arg("disabled_passes"), nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"), nb::arg("path"),
-      nb::arg("content"), "Compiles and loads; path or content are the model's, for a reproducer.");
+      nb::arg("content"), nb::arg("dims"),
+      "Compiles and loads; path or content are the model's, read with these dims, for a reproducer.");
   m.def(
       "open_artifact",
       [](const std::string& path, int threads, const driver::Limits& limits) {
@@ -122,7 +152,7 @@ void bind_driver(nb::module_& m) {
           const nb::gil_scoped_release released;
           native = driver::open(path).value_or_throw();
         }
-        return std::make_unique<Executable>(std::move(native), nullptr, driver::RunOptions{threads, limits});
+        return std::make_unique<Executable>(std::move(native), nullptr, driver::RunOptions{threads, limits}, path);
       },
       nb::arg("path"), nb::arg("threads"), nb::arg("limits"), "A saved artifact.");
   m.def(

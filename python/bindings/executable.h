@@ -4,6 +4,7 @@
 #include "bindings.h"
 #include "driver/executable.h"
 #include "driver/interpreted.h"
+#include "driver/report/reproducer.h"
 
 namespace lathe::python {
 
@@ -17,7 +18,9 @@ struct Port {
 
 class Executable {
  public:
-  Executable(driver::ExecutableRef native, driver::CompiledModelRef compiled, driver::RunOptions options);
+  // `artifact`: the file it was opened from, else empty.
+  Executable(driver::ExecutableRef native, driver::CompiledModelRef compiled, driver::RunOptions options,
+             std::string artifact = {});
   Executable(driver::InterpretedRef interpreted);
   // Compiled for another machine: it can be saved, and says `why` it does not run.
   Executable(driver::CompiledModelRef compiled, const driver::Signature& signature, support::Diagnostics why);
@@ -45,6 +48,8 @@ class Executable {
   nb::list run_native_values(const std::vector<nb::handle>& inputs, const driver::Limits& limits);
   // Runs in a context that is free, without the interpreter lock; raises what it fails with.
   void in_context(const driver::Limits& limits, const std::function<int32_t(LatheContext*)>& run);
+  // What runs these tensors again by `lathe run`.
+  driver::Reproducer reproducer_of(const std::vector<const DLTensor*>& inputs, const driver::Limits& limits) const;
   LatheContext* take_context(const driver::RunOptions& options);
   void take_ports(const driver::Signature& signature);
   nb::list run_interpreted(const std::vector<nb::handle>& inputs);
@@ -55,6 +60,7 @@ class Executable {
   support::Diagnostics why_not_;
   driver::RunOptions options_;
   std::vector<Port> inputs_, outputs_;
+  std::string artifact_;
   // Contexts that no caller uses; one is made for each caller at a time. Touched with the interpreter lock only, so a
   // fork never finds it half changed.
   std::vector<LatheContext*> idle_, busy_;

@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "driver/report/reproducer.h"
 #include "nodes.h"
 #include "support/environment.h"
 #include "tensors.h"
@@ -40,9 +41,11 @@ Built build(const ir::IRModule& module, const std::string& target, const std::ve
   options.target = target::parse_target(target).value_or_throw();
   options.disabled_passes.insert(disabled_passes.begin(), disabled_passes.end());
   options.cancelled = is_interrupted;
+  driver::Reproducer reproducer{.module = module, .arguments = {"compile", "{model}", "-o", "{folder}/functions.so"}};
+  driver::append_options({target, {}, disabled_passes}, reproducer);
   const auto built = [&] {
     const nb::gil_scoped_release unlocked;
-    return BuiltFunctions::build(module, options);
+    return driver::reporting(reproducer, [&] { return BuiltFunctions::build(module, options); });
   }();
   throw_if_interrupted();
   return unwrap(built);

@@ -1,9 +1,14 @@
 #include <deque>
 
 #include "abi/lathe.h"
+#include "arrays/npy.h"
+#include "driver/artifact/save.h"
 #include "driver/codes.h"
 #include "driver/interrupt.h"
+#include "driver/report/crash.h"
+#include "driver/report/fail_on_request.h"
 #include "executable.h"
+#include "run_limits.h"
 #include "tensors.h"
 #include "values.h"
 
@@ -44,6 +49,7 @@ std::string describe(const Port& port) {
 
 [[noreturn]] void raise_run_failure() {
   const LatheError* error = lathe_last_error();
+  if (error->code == LATHE_KERNEL_FAILED) throw support::InternalError(error->message);
   support::Diagnostic d{.code = driver::code_of_status(error->code), .message = error->message};
   if (*error->node) d.place = support::ModelNode{"", error->node, ""};
   raise({std::move(d)});
@@ -97,8 +103,9 @@ nb::object shape_of(const Port& port) {
 
 }  // namespace
 
-Executable::Executable(driver::ExecutableRef native, driver::CompiledModelRef compiled, driver::RunOptions options)
-    : native_(std::move(native)), compiled_(std::move(compiled)), options_(options) {
+Executable::Executable(driver::ExecutableRef native, driver::CompiledModelRef compiled, driver::RunOptions options,
+                       std::string artifact)
+    : native_(std::move(native)), compiled_(std::move(compiled)), options_(options), artifact_(std::move(artifact)) {
   LatheModel* model = native_->model();
   for (int32_t i = 0; i < lathe_input_count(model); ++i) inputs_.push_back(port_of(*lathe_input(model, i)));
   for (int32_t i = 0; i < lathe_output_count(model); ++i) outputs_.push_back(port_of(*lathe_output(model, i)));
@@ -165,6 +172,7 @@ LatheContext* Executable::take_context(const driver::RunOptions& options) {
 }
 
 void Executable::in_context(const driver::Limits& limits, const std::function<int32_t(LatheContext*)>& run) {
+  driver::fail_on_request("run");
   LatheContext* context = take_context({options_.threads, limits});
   int32_t status = LATHE_OK;
   {
@@ -182,6 +190,25 @@ void Executable::cancel() {
   for (LatheContext* context : busy_) lathe_cancel(context);
 }
 
+driver::Reproducer Executable::reproducer_of(const std::vector<const DLTensor*>& inputs,
+                                             const driver::Limits& limits) const {
+  driver::Reproducer r{.model = artifact_, .arguments = {"run", artifact_.empty() ? "{model.so}" : "{model}"}};
+  if (artifact_.empty())
+    r.files.push_back({"model.so", "", [this](const std::string& path) {
+                         return driver::save(*compiled_, *driver::form_named("so").value_or_throw(), path).ok();
+                       }});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string name = fmt::format("input{}.npy", i);
+    r.files.push_back({name, "", [tensor = inputs[i]](const std::string& path) {
+                         return tool::write_npy(path, *to_data(*tensor)).ok();
+                       }});
+    r.arguments.insert(r.arguments.end(), {"--input", inputs_[i].name + "={" + name + "}"});
+  }
+  r.arguments.insert(r.arguments.end(), {"--threads", std::to_string(options_.threads)});
+  tool::append_limits(limits, r.arguments);
+  return r;
+}
+
 nb::list Executable::run_native(const std::vector<nb::handle>& given, const driver::Limits& limits) {
   std::deque<InputTensor> tensors;
   std::vector<const DLTensor*> inputs;
@@ -190,11 +217,19 @@ nb::list Executable::run_native(const std::vector<nb::handle>& given, const driv
     check_rank(inputs_[i], *inputs.back());
   }
 
+  const auto reproducer = [&] { return reproducer_of(inputs, limits); };
+  const driver::CrashWatch watch(reproducer);
   std::vector<DLManagedTensor*> outputs(outputs_.size(), nullptr);
-  in_context(limits, [&](LatheContext* context) {
-    return lathe_run(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
-                     static_cast<int32_t>(outputs.size()));
-  });
+  try {
+    in_context(limits, [&](LatheContext* context) {
+      return lathe_run(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
+                       static_cast<int32_t>(outputs.size()));
+    });
+  } catch (const support::InternalError& failure) {
+    driver::Reproducer left = reproducer();
+    left.what = failure.what();
+    throw driver::ReportedFailure(driver::leave_reproducer(left));
+  }
   nb::list results;
   for (DLManagedTensor* output : outputs) results.append(to_numpy(output));
   if (PyErr_CheckSignals() != 0) throw nb::python_error();

@@ -18,11 +18,12 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
     compile_threads: of code generation; the result does not depend on it.
     disabled_passes, dump_ir (a folder), verify: as the options of `lathe compile`.
     """
+    dims = {str(name): int(size) for name, size in (dims or {}).items()}
     module, path, content = _read(model, dims)
     return _lathe.compile_module(
         module, str(target), _count(threads, "threads"), limits or Limits(),
         _count(compile_threads, "compile_threads"), list(disabled_passes), os.fspath(dump_ir),
-        bool(verify), bool(cache), path, content,
+        bool(verify), bool(cache), path, content, dims,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@
 #include "driver/pipeline.h"
 #include "driver/print.h"
 #include "driver/report/debug.h"
+#include "driver/report/fail_on_request.h"
 #include "driver/verify_module.h"
 
 namespace lathe::driver {
@@ -111,6 +112,7 @@ class Compilation {
   template <class Step>
   support::Status timed(const std::string& name, Step&& step) {
     const auto start = std::chrono::steady_clock::now();
+    fail_on_request(name);
     support::Status status = step();
     context_.on_time(name, std::chrono::steady_clock::now() - start);
     return status;

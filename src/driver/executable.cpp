@@ -4,6 +4,7 @@
 #include "codegen/llvm/jit.h"
 #include "driver/artifact/metadata.h"
 #include "driver/codes.h"
+#include "driver/report/fail_on_request.h"
 #include "ir/dlpack_type.h"
 
 namespace lathe::driver {
@@ -25,6 +26,7 @@ support::Code code_of_status(int32_t status) {
 
 support::Diagnostic runtime_failure(const std::string& what) {
   const LatheError* error = lathe_last_error();
+  if (error && error->code == LATHE_KERNEL_FAILED) throw support::InternalError(what + ": " + error->message);
   support::Diagnostic d{.code = code_of_status(error ? error->code : 0),
                         .message = what + ": " + (error ? error->message : "unknown failure")};
   if (error && error->node && *error->node) d.place = support::ModelNode{"", error->node, ""};
@@ -98,8 +100,12 @@ Result<ExecutableRef> load(const CompiledModelRef& compiled) {
 
   std::shared_ptr<Executable> executable(new Executable);
   executable->keeps_ = made;
-  if (lathe_open_artifact(&artifact, nullptr, &executable->model_) != LATHE_OK)
-    return runtime_failure("the compiled model was refused by the runtime");
+  if (const int32_t status = lathe_open_artifact(&artifact, nullptr, &executable->model_); status != LATHE_OK) {
+    support::Diagnostic refused = runtime_failure("the compiled model was refused by the runtime");
+    if (status == LATHE_INVALID_ARTIFACT || status == LATHE_MISSING_KERNEL)
+      throw support::InternalError(refused.message);
+    return refused;
+  }
   return ExecutableRef(executable);
 }
 
@@ -140,6 +146,7 @@ struct Views {
 };
 
 Result<std::vector<DLManagedTensor*>> run_on(LatheContext* context, LatheModel* model, const Views& inputs) {
+  fail_on_request("run");
   std::vector<DLManagedTensor*> outputs(static_cast<size_t>(lathe_output_count(model)), nullptr);
   if (lathe_run(context, inputs.pointers.data(), static_cast<int32_t>(inputs.pointers.size()), outputs.data(),
                 static_cast<int32_t>(outputs.size())) != LATHE_OK)

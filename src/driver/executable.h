@@ -66,7 +66,8 @@ support::Result<ExecutableRef> open(const std::string& path);
 std::string dtype_name(DLDataType type);
 // The code of a LatheStatus that is a failure.
 support::Code code_of_status(int32_t status);
-// What the runtime says of the last failure on this thread, as a diagnostic.
+// What the runtime says of the last failure on this thread, as a diagnostic. A kernel that failed without a reason is
+// no user's error: an InternalError.
 support::Diagnostic runtime_failure(const std::string& what);
 
 }  // namespace lathe::driver

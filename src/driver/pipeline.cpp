@@ -1,5 +1,6 @@
 #include "driver/pipeline.h"
 
+#include "driver/report/fail_on_request.h"
 #include "graph/passes.h"
 #include "lower/legalize/legalize.h"
 #include "schedule/rules/rules.h"
@@ -37,6 +38,16 @@ ir::Pass with_target(support::Result<ir::IRModule> (*pass)(ir::IRModule, const t
   };
 }
 
+// The rows, each of which can be asked to fail.
+std::vector<ir::PassRow> failing_on_request(std::vector<ir::PassRow> rows) {
+  for (ir::PassRow& row : rows)
+    row.run = [name = row.name, run = std::move(row.run)](ir::IRModule module, const ir::PassContext& context) {
+      fail_on_request(name);
+      return run(std::move(module), context);
+    };
+  return rows;
+}
+
 }  // namespace
 
 std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions) {
@@ -60,12 +71,13 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"legalize", lower::legalize, {"fuse_ops"}},
       {"schedule_functions", default_schedule(target, decisions), {"legalize"}},
   };
+  rows = failing_on_request(std::move(rows));
   for (ir::PassRow& row : kernel_rows()) rows.push_back(std::move(row));
   return rows;
 }
 
 std::vector<ir::PassRow> kernel_rows() {
-  return {
+  return failing_on_request({
       // -- from loops and blocks to kernels: what is legal after each is tir/stages.cpp --
       {"inline_calls", tir::inline_calls},
       {"compact_buffers", tir::compact_buffers, {"inline_calls"}},
@@ -83,7 +95,7 @@ std::vector<ir::PassRow> kernel_rows() {
       {"lower_intrinsics", tir::lower_intrinsics},
       {"legalize_dtypes", tir::legalize_dtypes, {"lower_intrinsics"}},
       {"nest_parallel", tir::nest_parallel},
-  };
+  });
 }
 
 std::vector<ir::PassRow> library_rows() {

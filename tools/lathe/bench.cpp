@@ -35,19 +35,20 @@ void row(const char* name, const std::string& text) { std::printf("%-10s %s\n", 
 
 std::string megabytes(int64_t bytes) { return fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6); }
 
-// The options again, for a reproducer.
-std::vector<std::string> arguments_of(const Options& o) {
-  std::vector<std::string> words = {"bench", "{model}", "--target", o.target};
-  for (const std::string& dim : o.dims) words.insert(words.end(), {"--dim", dim});
-  for (const std::string& pass : o.disabled) words.insert(words.end(), {"--disable-pass", pass});
-  for (const std::string& decision : o.decisions) words.insert(words.end(), {"--decide", decision});
-  append_limits(o.limits, words);
-  if (o.profile) words.push_back("--profile");
-  if (o.no_cache) words.push_back("--no-cache");
-  return words;
+// What reruns it. Inputs that are made up are the same ones every time.
+driver::Reproducer reproducer_of(const Options& o) {
+  driver::Reproducer r{.model = o.model, .arguments = {"bench", "{model}"}, .stage = "reading the model"};
+  driver::append_options({o.target, o.dims, o.disabled, o.decisions}, r);
+  append_inputs(o.inputs, r);
+  append_limits(o.limits, r.arguments);
+  r.arguments.insert(r.arguments.end(), {"--threads", std::to_string(o.threads), "--runs", std::to_string(o.runs),
+                                         "--seconds", fmt::format("{}", o.seconds)});
+  if (o.profile) r.arguments.push_back("--profile");
+  if (o.no_cache) r.arguments.push_back("--no-cache");
+  return r;
 }
 
-driver::CompiledModelRef compile(const Options& o, driver::WorkReport& work) {
+driver::CompiledModelRef compile(const Options& o, driver::WorkReport& work, driver::Reproducer& reproducer) {
   driver::CompileOptions options;
   options.target = target::parse_target(o.target).value_or_throw();
   if (options.target.kind != "llvm")
@@ -64,15 +65,12 @@ driver::CompiledModelRef compile(const Options& o, driver::WorkReport& work) {
   options.cancelled = is_interrupted;
   if (o.profile) options.on_change = work.watch();
   Progress progress(o.quiet);
-  driver::Reproducer reproducer{.model = o.model, .arguments = arguments_of(o), .stage = "reading the model"};
   options.on_progress = [&](const std::string& stage, double fraction) {
     reproducer.stage = stage;
     progress(stage, fraction);
   };
-  driver::CompiledModelRef compiled = driver::reporting(reproducer, [&] {
-    ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
-    return driver::compile(std::move(module), options).value_or_throw();
-  });
+  ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
+  driver::CompiledModelRef compiled = driver::compile(std::move(module), options).value_or_throw();
   work.finish(*compiled);
   return compiled;
 }
@@ -182,12 +180,13 @@ void print_profile(const Profile& profile, const driver::WorkReport& report, con
   if (unknown_runs) std::printf("kernels of symbolic sizes have no limit; fix them with --dim\n");
 }
 
-void run(const Options& o) {
+void run(const Options& o, driver::Reproducer& reproducer) {
   driver::WorkReport work;
   Clock::time_point start = Clock::now();
-  const driver::CompiledModelRef compiled = compile(o, work);
+  const driver::CompiledModelRef compiled = compile(o, work, reproducer);
   row("compile", fmt::format("{:.1f} ms", milliseconds_since(start)));
   start = Clock::now();
+  reproducer.stage = "compiling";
   const driver::ExecutableRef executable = driver::load(compiled).value_or_throw();
   row("load", fmt::format("{:.2f} ms", milliseconds_since(start)));
   const std::vector<ir::TensorData> inputs = read_inputs(o.inputs, executable->model(), true);
@@ -244,7 +243,13 @@ void add_bench(CLI::App& app) {
   sub->add_flag("--no-cache", o->no_cache, "Compile every kernel anew");
   sub->add_flag("-q,--quiet", o->quiet, "No progress line");
   sub->footer("Example:\n  lathe bench model.onnx --dim batch=1 --threads 1 --profile");
-  sub->callback([o] { run(*o); });
+  sub->callback([o] {
+    driver::Reproducer reproducer = reproducer_of(*o);
+    driver::reporting(reproducer, [&] {
+      run(*o, reproducer);
+      return 0;
+    });
+  });
 }
 
 }  // namespace lathe::tool

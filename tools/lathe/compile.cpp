@@ -2,6 +2,7 @@
 #include "codes.h"
 #include "command.h"
 #include "driver/artifact/save.h"
+#include "driver/functions.h"
 #include "driver/model_file.h"
 #include "driver/report/reproducer.h"
 #include "support/environment.h"
@@ -29,19 +30,28 @@ void print_timings(const driver::CompiledModel& model) {
               static_cast<long long>(plan.in_place), static_cast<long long>(model.program->weight_bytes));
 }
 
-// The options again, for a reproducer.
-std::vector<std::string> arguments_of(const Options& o) {
-  std::vector<std::string> words = {"compile", "{model}", "-o", o.output, "--target", o.target};
-  const auto add = [&](const std::string& name, const std::string& value) {
-    if (!value.empty()) words.insert(words.end(), {name, value});
+// What reruns it. The output goes into the reproducer's folder: what the user has stays.
+driver::Reproducer reproducer_of(const Options& o) {
+  const std::string output = "{folder}/" + std::filesystem::path(o.output).filename().string();
+  driver::Reproducer r{
+      .model = o.model, .arguments = {"compile", "{model}", "-o", output}, .stage = "reading the model"};
+  driver::append_options({o.target, o.dims, o.disabled, o.decisions}, r);
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) r.arguments.insert(r.arguments.end(), {name, value});
   };
   add("--emit", o.emit);
   add("--stop-after", o.stop_after);
-  for (const std::string& dim : o.dims) add("--dim", dim);
-  for (const std::string& pass : o.disabled) add("--disable-pass", pass);
-  for (const std::string& decision : o.decisions) add("--decide", decision);
-  if (o.verify) words.push_back("--verify");
-  return words;
+  if (o.threads) add("--compile-threads", std::to_string(o.threads));
+  if (o.verify) r.arguments.push_back("--verify");
+  if (o.no_cache) r.arguments.push_back("--no-cache");
+  return r;
+}
+
+// A script of tensor functions and nothing else becomes a library of them, as lathe.build(...).export_library makes.
+bool is_for_functions(const ir::IRModule& module, const driver::Form& form) {
+  return form.name == "so" && module.size() > 0 && std::all_of(module.begin(), module.end(), [](const auto& entry) {
+           return entry.second.template is<tir::PrimFunc>();
+         });
 }
 
 void run(const Options& o) {
@@ -65,19 +75,24 @@ void run(const Options& o) {
   options.cache = &cache;
   options.debug = support::debug_level(support::read_environment());
   options.cancelled = is_interrupted;
-  driver::Reproducer reproducer{.model = o.model, .arguments = arguments_of(o), .stage = "reading the model"};
+  driver::Reproducer reproducer = reproducer_of(o);
   Progress progress(o.quiet);
   options.on_progress = [&](const std::string& stage, double fraction) {
     reproducer.stage = stage;
     progress(stage, fraction);
   };
-  const driver::CompiledModelRef model = driver::reporting(reproducer, [&] {
+  const driver::CompiledModelRef model = driver::reporting(reproducer, [&]() -> driver::CompiledModelRef {
     ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
+    if (is_for_functions(module, *form)) {
+      reproducer.stage = "reading the model";
+      driver::BuiltFunctions::build(std::move(module), options).value_or_throw()->save(o.output).value_or_throw();
+      return nullptr;
+    }
     driver::CompiledModelRef compiled = driver::compile(std::move(module), options).value_or_throw();
     driver::save(*compiled, *form, o.output).value_or_throw();
     return compiled;
   });
-  if (o.timings) print_timings(*model);
+  if (o.timings && model) print_timings(*model);
 }
 
 std::string known_forms() {

@@ -63,4 +63,14 @@ std::vector<ir::TensorData> read_inputs(const std::vector<std::string>& given, L
   return inputs;
 }
 
+void append_inputs(const std::vector<std::string>& given, driver::Reproducer& reproducer) {
+  for (const std::string& option : given) {
+    const size_t equals = std::min(option.find('='), option.size());
+    const std::string path = equals < option.size() ? option.substr(equals + 1) : "";
+    const std::string name = option.substr(0, std::min(equals + 1, option.size()));
+    reproducer.arguments.insert(reproducer.arguments.end(),
+                                {"--input", name + driver::file_argument(reproducer, path)});
+  }
+}
+
 }  // namespace lathe::tool

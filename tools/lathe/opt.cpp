@@ -37,13 +37,13 @@ std::vector<ir::PassRow> chosen_rows(const std::vector<ir::PassRow>& rows, const
   return chosen;
 }
 
-// The options again, for a reproducer.
-std::vector<std::string> arguments_of(const Options& o) {
-  std::vector<std::string> words = {"opt", "{model}", "--target", o.target, "--emit", o.emit};
-  if (!o.passes.empty()) words.push_back(fmt::format("--passes={}", fmt::join(o.passes, ",")));
-  for (const std::string& dim : o.dims) words.insert(words.end(), {"--dim", dim});
-  if (o.verify) words.push_back("--verify");
-  return words;
+driver::Reproducer reproducer_of(const Options& o) {
+  driver::Reproducer r{.model = o.file, .arguments = {"opt", "{model}"}, .stage = "reading the file"};
+  driver::append_options({o.target, o.dims}, r);
+  r.arguments.insert(r.arguments.end(), {"--emit", o.emit});
+  if (!o.passes.empty()) r.arguments.push_back(fmt::format("--passes={}", fmt::join(o.passes, ",")));
+  if (o.verify) r.arguments.push_back("--verify");
+  return r;
 }
 
 void run(const Options& o) {
@@ -58,7 +58,7 @@ void run(const Options& o) {
   ir::PassContext context;
   context.verify = o.verify || options.verify;
   context.evaluate = driver::native_evaluator(options);
-  driver::Reproducer reproducer{.model = o.file, .arguments = arguments_of(o), .stage = "reading the file"};
+  driver::Reproducer reproducer = reproducer_of(o);
   context.on_time = [&](const std::string& row, std::chrono::nanoseconds) { reproducer.stage = row; };
   const std::string text = driver::reporting(reproducer, [&] {
     ir::IRModule module = driver::read_model(o.file, {parse_dims(o.dims)}).value_or_throw();

@@ -32,6 +32,17 @@ void print_profile(LatheContext* context) {
                 static_cast<unsigned long long>(line.calls), line.title().c_str());
 }
 
+driver::Reproducer reproducer_of(const Options& o) {
+  driver::Reproducer r{.model = o.artifact, .arguments = {"run", "{model}"}};
+  append_inputs(o.inputs, r);
+  if (!o.output.empty())
+    r.arguments.insert(r.arguments.end(), {"-o", "{folder}/" + std::filesystem::path(o.output).filename().string()});
+  append_limits(o.limits, r.arguments);
+  r.arguments.insert(r.arguments.end(), {"--threads", std::to_string(o.threads), "--repeat", std::to_string(o.repeat)});
+  if (o.profile) r.arguments.push_back("--profile");
+  return r;
+}
+
 void run(const Options& o) {
   const driver::ExecutableRef executable = driver::open(o.artifact).value_or_throw();
   LatheModel* model = executable->model();
@@ -74,7 +85,13 @@ void add_run(CLI::App& app) {
   sub->add_option("--repeat", o->repeat, "Run this often and print times");
   sub->add_flag("--profile", o->profile, "Print where the time of the runs goes, kernel by kernel");
   sub->footer("Example:\n  lathe run model.so --input x=image.npy -o out.npz");
-  sub->callback([o] { run(*o); });
+  sub->callback([o] {
+    driver::Reproducer reproducer = reproducer_of(*o);
+    driver::reporting(reproducer, [&] {
+      run(*o);
+      return 0;
+    });
+  });
 }
 
 }  // namespace lathe::tool

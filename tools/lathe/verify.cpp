@@ -84,16 +84,15 @@ void against_onnxruntime(const Options& o, driver::Verification& verified) {
   }
 }
 
-// The options again, for a reproducer.
-std::vector<std::string> arguments_of(const Options& o) {
-  std::vector<std::string> words = {"verify", "{model}", "--target", o.target, "--seed", std::to_string(o.seed)};
-  for (const std::string& dim : o.dims) words.insert(words.end(), {"--dim", dim});
-  words.insert(words.end(),
-               {"--samples", std::to_string(o.samples), "--whole-limit", fmt::format("{}", o.whole_limit)});
-  append_limits(o.limits, words);
-  if (o.bisect) words.push_back("--bisect");
-  if (o.without_onnxruntime) words.push_back("--without-onnxruntime");
-  return words;
+driver::Reproducer reproducer_of(const Options& o) {
+  driver::Reproducer r{.model = o.model, .arguments = {"verify", "{model}"}, .stage = "reading the model"};
+  driver::append_options({o.target, o.dims}, r);
+  r.arguments.insert(r.arguments.end(), {"--seed", std::to_string(o.seed), "--samples", std::to_string(o.samples),
+                                         "--whole-limit", fmt::format("{}", o.whole_limit)});
+  append_limits(o.limits, r.arguments);
+  if (o.bisect) r.arguments.push_back("--bisect");
+  if (o.without_onnxruntime) r.arguments.push_back("--without-onnxruntime");
+  return r;
 }
 
 int run(const Options& o) {
@@ -110,7 +109,7 @@ int run(const Options& o) {
   options.whole_limit = o.whole_limit;
   options.bisect = o.bisect;
   options.limits = o.limits;
-  driver::Reproducer reproducer{.model = o.model, .arguments = arguments_of(o), .stage = "reading the model"};
+  driver::Reproducer reproducer = reproducer_of(o);
   driver::Verification verified;
   {
     Progress progress(o.quiet);
