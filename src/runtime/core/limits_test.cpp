@@ -113,7 +113,8 @@ int32_t polling_kernel(const LatheServices* services, void* state, void* const*,
   } closure = {services, state};
   const auto body = [](void* opaque, int64_t, int64_t) {
     const auto* given = static_cast<const Closure*>(opaque);
-    while (static_cast<const LatheCallState*>(given->state)->stop == 0) {
+    const auto* call = static_cast<const LatheCallState*>(given->state);
+    while (__atomic_load_n(&call->stop, __ATOMIC_RELAXED) == 0) {
     }
     given->services->stop(given->state);
   };
