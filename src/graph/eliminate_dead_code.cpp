@@ -3,6 +3,7 @@
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ir/visit.h"
+#include "relax/assert_op.h"
 #include "support/mutation.h"
 
 namespace lathe::graph {
@@ -11,10 +12,10 @@ LATHE_FAULT(eliminate_dead_code_drops_checks, "graph_test", "a check at run time
 
 namespace {
 
-// A call may be dropped unless it is of a function we know nothing of.
+// A call may be dropped unless it is a check, or of a function we know nothing of.
 bool is_pure(const Expr& value) {
   const auto* call = value.as<Call>();
-  return !call || !call->callee.is<ExternFunc>();
+  return !call || (!call->callee.is<ExternFunc>() && callee_operator(*call) != &assert_operator);
 }
 
 Function drop_unused(const Function& function) {

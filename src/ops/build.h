@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/rule.h"
+#include "relax/assert_op.h"
 #include "relax/block_builder.h"
 
 namespace lathe::ops::build {
@@ -26,6 +27,15 @@ Value mean(BlockBuilder& b, const Value& x, const Axes& axes);
 Value variance(BlockBuilder& b, const Value& x, const Value& mean, const Axes& axes);
 // The model fails when it runs unless the extents are equal.
 void expect_equal(BlockBuilder& b, const Expr& actual, const Expr& expected);
+// The model fails when it runs, and says that, unless the condition holds.
+void expect(BlockBuilder& b, const Expr& condition, const relax::Message& message);
+// The first element of integers for which `is_wrong` holds, by its place in row-major order: -1 where there is none.
+// One scan when the model runs, in a tensor program of its own.
+struct Finding {
+  Expr position, value;
+};
+using Judgement = std::function<Expr(const Expr& value, const Expr& position)>;
+Finding find_element(BlockBuilder& b, const Value& x, const Judgement& is_wrong);
 
 // ---- by indices: negative ones count from the end; what lies outside is clamped to the nearest inside ----
 Expr index_into(const Expr& index, const Expr& extent);

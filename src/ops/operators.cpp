@@ -1,5 +1,6 @@
 #include "ops/operators.h"
 
+#include "relax/assert_op.h"
 #include "relax/call_tir.h"
 #include "relax/collection.h"
 #include "relax/control.h"
@@ -12,6 +13,7 @@ const relax::OperatorTable& default_operators() {
     relax::OperatorTable rows;
     rows.add(relax::call_tir_operator);
     rows.add(relax::tensor_to_shape_operator);
+    rows.add(relax::assert_operator);
     rows.add(relax::branch_operator);
     rows.add(relax::loop_operator);
     for (const relax::Operator* row :

@@ -13,7 +13,7 @@ using relax::Operator;
 #include "ops/ops.def"
 #undef LATHE_OP
 
-// All rows of ops.def, call_tir and tensor_to_shape.
+// All rows of ops.def and those that relax defines.
 const relax::OperatorTable& default_operators();
 
 }  // namespace lathe::ops

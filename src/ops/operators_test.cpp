@@ -8,8 +8,8 @@ namespace lathe::ops {
 namespace operators_test {
 
 TEST(operators, stand_in_the_table_under_their_names) {
-  // What relax defines: call_tir, tensor_to_shape, two of control, ten of sequences and optionals.
-  size_t count = 14;
+  // What relax defines: call_tir, tensor_to_shape, assert_op, two of control, ten of sequences and optionals.
+  size_t count = 15;
 #define LATHE_OP(SYMBOL) \
   ++count;               \
   EXPECT_EQ(default_operators().find(SYMBOL.name), &SYMBOL);

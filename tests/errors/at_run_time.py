@@ -67,19 +67,29 @@ MISUSES = {
     "Tile, negative": Misuse("Tile", {"x": f(2, 3), "times": i(1, 2)}, {"times": i(1, -2)}, "the shape [2, -6]"),
     "Range, zero delta": Misuse("Range", {"a": n(0), "b": n(5), "d": n(1)}, {"d": n(0)}, "a tensor cannot have"),
     "TopK, k": Misuse("TopK", {"x": f(2, 5), "k": i(3)}, {"k": i(6)}, "is 5, it must be max(", outputs=2),
-    "Gather out of range": Misuse("Gather", {"x": f(3, 4), "at": i(0, 2)}, {"at": i(0, 3)}, ""),
-    "Gather below": Misuse("Gather", {"x": f(3, 4), "at": i(0, -3)}, {"at": i(0, -400)}, ""),
-    "GatherElements": Misuse("GatherElements", {"x": f(3, 4), "at": i([0, 2])}, {"at": i([0, 1 << 40])}, ""),
+    "Gather out of range": Misuse("Gather", {"x": f(3, 4), "at": i(0, 2)}, {"at": i(0, 3)},
+        "Gather: 'at' holds 3 at [1], but axis 0 of 'x' takes indices in [-3, 3); "
+        "'x', the graph's input, is float32[3, 4]; 'at', the graph's input, is int64[2]"),
+    "Gather below": Misuse("Gather", {"x": f(3, 4), "at": i(0, -3)}, {"at": i(0, -400)}, "'at' holds -400 at [1]"),
+    "GatherElements": Misuse(
+        "GatherElements", {"x": f(3, 4), "at": i([0, 2])}, {"at": i([0, 1 << 40])},
+        f"'at' holds {1 << 40} at [0, 1]"),
     "ScatterElements": Misuse(
-        "ScatterElements", {"x": f(3, 4), "at": i([0, 2]), "u": f(1, 2)}, {"at": i([0, 1 << 40])}, ""),
-    "ScatterND": Misuse("ScatterND", {"x": f(3, 4), "at": i([2]), "u": f(1, 4)}, {"at": i([-(1 << 40)])}, ""),
+        "ScatterElements", {"x": f(3, 4), "at": i([0, 2]), "u": f(1, 2)}, {"at": i([0, 1 << 40])},
+        "axis 0 of 'x' takes indices in [-3, 3)"),
+    "ScatterND": Misuse(
+        "ScatterND", {"x": f(3, 4), "at": i([2]), "u": f(1, 4)}, {"at": i([-(1 << 40)])},
+        f"'at' holds {-(1 << 40)} at [0, 0], but axis 0 of"),
     "Slice, steps of zero": Misuse(
         "Slice", {"x": f(6), "a": i(0), "b": i(6), "axes": i(0), "step": i(2)}, {"step": i(0)}, ""),
     "Pad, more than there is": Misuse("Pad", {"x": f(4), "pads": i(1, 1)}, {"pads": i(-3, -2)}, ""),
     "Pad, reflected too far": Misuse("Pad", {"x": f(4), "pads": i(1, 1)}, {"pads": i(9, 0)}, "", {"mode": "reflect"}),
     "TopK, negative k": Misuse("TopK", {"x": f(2, 5), "k": i(3)}, {"k": i(-1)}, "", outputs=2),
     "OneHot, depth": Misuse("OneHot", {"x": i(0, 2), "depth": n(3), "v": f(2)}, {"depth": n(-1)}, ""),
-    "Div by zero": Misuse("Div", {"a": i(1, -(1 << 63)), "b": i(1, 1)}, {"b": i(0, -1)}, ""),
-    "Mod by zero": Misuse("Mod", {"a": i(1, -(1 << 63)), "b": i(1, 1)}, {"b": i(0, -1)}, ""),
+    "Div by zero": Misuse(
+        "Div", {"a": i(1, -(1 << 63)), "b": i(1, 1)}, {"b": i(-1, 0)},
+        "Div: 'b' is 0 at [1], and integers are not divided by 0; 'a', the graph's input, is int64[2]"),
+    "Mod by zero": Misuse(
+        "Mod", {"a": i(1, -(1 << 63)), "b": i(1, 1)}, {"b": i(0, -1)}, "'b' is 0 at [0]"),
     "ReverseSequence": Misuse("ReverseSequence", {"x": f(4, 2), "lens": i(1, 4)}, {"lens": i(1, 1 << 40)}, ""),
 }  # fmt: skip

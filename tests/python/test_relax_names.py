@@ -106,6 +106,11 @@ PROGRAMS = {
         "    t = R.match_cast(s, R.Shape([n, 4]))\n    z = R.reshape(y, R.shape([n * 2, 2]))\n    return (z, x)\n",
         (Y.reshape(6, 2), X),
     ),
+    "R.assert_op": (
+        "    n = T.int64()\n    s = R.match_cast(R.tensor_to_shape(R.shape_to_tensor(R.shape([3]))), R.Shape([n]))\n"
+        '    c = R.assert_op(n < 4, R.shape([n]), format="{} is not less than 4")\n    return (x, x)\n',
+        (X, X),
+    ),
     "R.func_attr": (
         '    R.func_attr({"num_input": 1})\n    z = (x, R.prim_value(3))\n    return z\n',
         (X, np.array(3)),

@@ -224,9 +224,11 @@ class GraphImport {
     const int64_t opset = scope.opsets.at(domain);
     const int64_t version = *(std::upper_bound(row.versions.begin(), row.versions.end(), opset) - 1);
     const std::vector<std::string> outputs(node.output().begin(), node.output().end());
+    const std::vector<std::string> names(node.input().begin(), node.input().end());
     Inside inside(*this, scope, place);
     NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place, &inside);
     import.declare_ranks(&scope.ranks);
+    import.name_inputs(&names);
     check_counts(row, import);
     check_input_types(domain, node.op_type(), import);
     const bool has_graphs =

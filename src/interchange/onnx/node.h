@@ -6,6 +6,7 @@
 #include "interchange/onnx/graph_value.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
+#include "relax/assert_op.h"
 #include "relax/block_builder.h"
 
 namespace lathe::onnx {
@@ -46,7 +47,8 @@ class NodeImport {
         output_names_(other.output_names_),
         results_(other.output_names_.size()),
         place_(other.place_),
-        declared_ranks_(other.declared_ranks_) {}
+        declared_ranks_(other.declared_ranks_),
+        input_names_(other.input_names_) {}
 
   NodeAttributes& attributes;
   const int64_t version;  // the operator's: the newest of its row's that the model's opset reaches
@@ -91,6 +93,17 @@ class NodeImport {
   std::vector<int64_t> integer_dims(size_t i);  // the shape of an input whose integers are known
   bool all_known();                             // of every input that is there
 
+  // ---- what the run must find, or the model fails and the message tells of the node and its operands ----
+  void expect(const ir::Expr& condition, const relax::Message& message);
+  // Each integer of the input is in [low, high); these are one number each, or one for each place of the last
+  // dimension. "'at' holds 9 at [0], but axis 0 of 'x' takes indices in [-3, 3)".
+  void expect_elements(size_t i, const Integers& low, const Integers& high, const relax::Message& takes);
+  // The input indexes what of the data (input 0) has these extents; negative indices count from the end.
+  void expect_indices(size_t i, const Integers& extents, std::string_view what);
+  void expect_no_zero(size_t i, std::string_view why);
+  std::string name_of(size_t i) const;  // of the value that the input is, in quotes
+  void name_inputs(const std::vector<std::string>* names) { input_names_ = names; }
+
   // ---- emitting ----
   Expr call(const relax::Operator& op, std::vector<Expr> args, relax::AttributesRef attributes = {});
   // The same with the attributes by their names, for those that ops/attributes.h does not have: {{"axis", axis}}.
@@ -127,6 +140,8 @@ class NodeImport {
   const support::Place& place() const { return place_; }
 
  private:
+  relax::Message operands() const;
+
   NestedGraphs* graphs_ = nullptr;
   relax::BlockBuilder& builder_;
   std::vector<GraphValue*> inputs_;  // null: absent
@@ -134,6 +149,7 @@ class NodeImport {
   std::vector<GraphValue> results_;
   support::Place place_;
   const std::unordered_map<std::string, int64_t>* declared_ranks_ = nullptr;
+  const std::vector<std::string>* input_names_ = nullptr;
 };
 
 // Attributes of type T with `fill` applied.

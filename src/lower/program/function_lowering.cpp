@@ -364,6 +364,10 @@ support::Status FunctionLowering::step(const Binding& binding) {
     registers_[bound.var.get()] = TRY(values(bound.value));
     return support::success();
   }
+  if (const auto parts = as_assert(bound.value)) {
+    registers_[bound.var.get()] = {};
+    return check(*parts, bound.value);
+  }
   const auto* call = bound.value.as<Call>();
   if (const auto* global = call ? call->callee.as<GlobalVar>() : nullptr)
     return call_function(bound, global->name, call->args);
@@ -414,6 +418,25 @@ support::Status FunctionLowering::check_extents(const MatchCast& cast, const Sha
     if (!is_number) operands.push_back(named);
     function_.emit(Opcode::assert_numbers, operands, node);
   }
+  return support::success();
+}
+
+// The text names the operator, the instruction the node.
+support::Status FunctionLowering::check(const Assert& parts, const ir::NodeRef& at) {
+  const auto* place = at->origin() ? std::get_if<support::ModelNode>(at->origin().get()) : nullptr;
+  std::string text = place && !place->operator_type.empty() ? place->operator_type + ": " : "";
+  const std::string& format = parts.format;
+  for (size_t i = 0; i < format.size(); ++i) {
+    const bool is_number = format.compare(i, 2, "{}") == 0;
+    text += is_number ? '%' : format[i] == '%' ? ' ' : format[i];
+    i += is_number ? 1 : 0;
+  }
+  std::vector<uint32_t> values;
+  for (const ir::Expr& number : parts.numbers) values.push_back(TRY(scalars_.operand(number)));
+  std::vector<uint32_t> operands = {TRY(scalars_.operand(parts.condition)), parts_.writer.text(text),
+                                    static_cast<uint32_t>(values.size())};
+  operands.insert(operands.end(), values.begin(), values.end());
+  function_.emit(Opcode::assert_numbers, std::move(operands), node_name(at));
   return support::success();
 }
 

@@ -5,6 +5,7 @@
 
 #include "lower/program/program_parts.h"
 #include "lower/program/scalars.h"
+#include "relax/assert_op.h"
 #include "relax/control.h"
 
 namespace lathe::lower {
@@ -51,6 +52,7 @@ class FunctionLowering {
   // ---- bindings ----
   Status step(const relax::Binding& binding);
   Status cast(const relax::MatchCast& cast, const std::string& node);
+  Status check(const relax::Assert& parts, const ir::NodeRef& at);
   Status check_extents(const relax::MatchCast& cast, const relax::ShapeExpr& extents, const std::string& node);
   Status bind_integers(const relax::ShapeStructInfo& shape, uint32_t tensor, const std::string& node);
   Status call_kernel(const relax::VarBinding& bound, const relax::CallTir& parts);

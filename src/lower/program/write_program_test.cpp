@@ -7,6 +7,7 @@
 #include "lower/legalize/legalize.h"
 #include "lower/testing/opened.h"
 #include "lower/testing/random_graph.h"
+#include "relax/assert_op.h"
 #include "relax/infer.h"
 #include "relax/interpret/evaluate.h"
 #include "runtime/core/program_fixture.h"
@@ -159,6 +160,20 @@ TEST(write_program, a_program_refuses_inputs_of_other_shapes) {
   EXPECT_EQ(run({2, 3}, {2, 3}), 1u) << last_message();
   EXPECT_EQ(run({2, 3}, {4, 3}), 0u);
   EXPECT_EQ(run({2, 4}, {2, 4}), 0u);
+}
+
+TEST(write_program, an_assertion_fails_with_its_numbers) {
+  const ir::Var n = ir::size_var("n");
+  Written b({{n}});
+  const Message message = Message() << "100% of " << n << " is more than " << ir::int64(3);
+  b.builder.emit(make_assert(ir::Expr(n) <= 3, message).value_or_throw());
+  const ir::IRModule module = b.finish({b.params[0]});
+  Opened opened(module, write_program(module).value_or_throw());
+  ASSERT_TRUE(opened.is_open()) << last_message();
+  std::mt19937_64 random(3);
+  EXPECT_EQ(opened.run({random_data({3}, random)}, 1).size(), 1u) << last_message();
+  EXPECT_EQ(opened.run({random_data({4}, random)}, 1).size(), 0u);
+  EXPECT_EQ(std::string(last_message()), "100  of 4 is more than 3");
 }
 
 TEST(write_program, refuses_what_was_not_lowered) {

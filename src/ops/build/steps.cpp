@@ -47,13 +47,4 @@ Value variance(BlockBuilder& b, const Value& x, const Value& mean_of_x, const Ax
   return mean(b, b.call(ops::multiply, {away, away}).value_or_throw(), axes);
 }
 
-void expect_equal(BlockBuilder& b, const Expr& actual, const Expr& expected) {
-  if (relax::same_extent(actual, expected)) return;
-  if (relax::different_extents(actual, expected))
-    throw support::DiagnosticError(relax::wrong(
-        codes::shape_mismatch, "the extent " + relax::text_of(actual) + " must be " + relax::text_of(expected)));
-  b.match_cast(ir::make<relax::ShapeExpr>(Shape{actual}),
-               ir::make<relax::ShapeStructInfo>(relax::OptionalShape(Shape{expected})), "checked");
-}
-
 }  // namespace lathe::ops::build

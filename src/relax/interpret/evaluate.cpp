@@ -2,6 +2,7 @@
 
 #include "ir/match.h"
 #include "ir/visit.h"
+#include "relax/assert_op.h"
 #include "relax/block_builder.h"
 #include "relax/call_tir.h"
 #include "relax/control.h"
@@ -178,6 +179,14 @@ class Evaluation {
       for (int64_t i = 0; x.tensor() && i < (*x.tensor())->elements(); ++i)
         values.push_back(ir::int_at(**x.tensor(), i));
       return GraphValue{std::move(values)};
+    }
+    if (const auto parts = as_assert(call)) {
+      if (TRY(extent(parts->condition)) != 0) return GraphValue{std::vector<GraphValue>{}};
+      std::vector<std::string> numbers;
+      for (const int64_t number : TRY(extents(parts->numbers))) numbers.push_back(std::to_string(number));
+      Diagnostic failed{.code = codes::wrong_input, .message = formatted(parts->format, numbers)};
+      if (call->origin()) failed.place = *call->origin();
+      return failed;
     }
     if (is_collection_operator(*op)) {
       std::vector<GraphValue> args;

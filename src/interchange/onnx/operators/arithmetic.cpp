@@ -14,6 +14,12 @@ void binary(NodeImport& c) {
   c.set(c.call(op, {a, b}));
 }
 
+void divide_elements(NodeImport& c) {
+  const auto [a, b] = broadcast_operands(c);
+  if (!c.dtype(1).is_floating()) c.expect_no_zero(1, "and integers are not divided by 0");
+  c.set(c.call(ops::divide, {a, b}));
+}
+
 template <const relax::Operator& op>
 void unary(NodeImport& c) {
   c.set(c.call(op, {c.input(0)}));
@@ -53,6 +59,7 @@ void modulo(NodeImport& c) {
   const bool fmod = c.attributes.flag("fmod", false);
   if (!fmod && c.dtype(0).is_floating())
     c.fail(codes::wrong_attribute, "Mod of " + c.dtype(0).str() + " needs the attribute fmod to be 1");
+  if (!c.dtype(1).is_floating()) c.expect_no_zero(1, "and integers have no remainder of a division by 0");
   c.set(c.call(fmod ? ops::mod : ops::floor_mod, {c.input(0), c.input(1)}));
 }
 
@@ -136,7 +143,7 @@ const OperatorRow rows[] = {
     {"Add", {1, 7, 13, 14}, 2, 2, 1, binary<ops::add>, fold_add},
     {"Sub", {1, 7, 13, 14}, 2, 2, 1, binary<ops::subtract>, fold_sub},
     {"Mul", {1, 7, 13, 14}, 2, 2, 1, binary<ops::multiply>, fold_mul},
-    {"Div", {1, 7, 13, 14}, 2, 2, 1, binary<ops::divide>, fold_div},
+    {"Div", {1, 7, 13, 14}, 2, 2, 1, divide_elements, fold_div},
     {"Pow", {1, 7, 12, 13, 15}, 2, 2, 1, power},
     {"Mod", {10, 13}, 2, 2, 1, modulo, fold_mod},
     {"Neg", {6, 13}, 1, 1, 1, unary<ops::negative>, fold_neg},

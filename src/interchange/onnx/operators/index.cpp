@@ -16,9 +16,25 @@ void check_same_rank(NodeImport& c, size_t i) {
                                   " dimensions, but the data has " + std::to_string(c.rank(0)));
 }
 
+void expect_along(NodeImport& c, int64_t axis) {
+  c.expect_indices(1, {c.shape(0)[static_cast<size_t>(axis)]}, "axis " + std::to_string(axis));
+}
+
+// The last dimension of the indices holds coordinates of the data's dimensions from `first` on.
+void expect_coordinates(NodeImport& c, const Expr& indices, int64_t first) {
+  const auto width = ir::as_int(relax::as_tensor(indices)->shape->back());
+  const Shape own = c.shape(0);
+  const auto end = first + width.value_or(0);
+  if (!width || *width < 1 || end > static_cast<int64_t>(own.size())) return;  // the operator says it
+  std::string axes = std::to_string(first);
+  if (end > first + 1) axes += " to " + std::to_string(end - 1);
+  c.expect_indices(1, {own.begin() + first, own.begin() + end}, (*width > 1 ? "axes " : "axis ") + axes);
+}
+
 void gather_elements(NodeImport& c) {
   const int64_t axis = c.axis(c.attributes.integer("axis", 0), c.rank(0));
   check_same_rank(c, 1);
+  expect_along(c, axis);
   c.set(build::gather_elements(c.builder(), c.input(0), c.input(1), axis));
 }
 
@@ -31,6 +47,7 @@ void gather_nd(NodeImport& c) {
   Expr indices = c.input(1);
   if (const auto declared = c.declared_rank(0); declared && c.rank(1) > 0)
     indices = c.with_extent(indices, c.rank(1) - 1, c.rank(0) + c.rank(1) - 1 - batch_dims - *declared);
+  if (c.rank(1) > 0) expect_coordinates(c, indices, batch_dims);
   c.set(build::gather_nd(c.builder(), c.input(0), indices, batch_dims));
 }
 
@@ -54,6 +71,7 @@ void scatter_elements(NodeImport& c) {
   check_same_rank(c, 1);
   check_same_rank(c, 2);
   check_updates(c);
+  expect_along(c, axis);
   c.set(build::scatter_elements(c.builder(), c.input(0), c.input(1), c.input(2), axis, read_combine(c)));
 }
 
@@ -61,6 +79,7 @@ void scatter_nd(NodeImport& c) {
   check_updates(c);
   Expr indices = c.input(1);  // the ranks tell how many coordinates an index has where its extent does not
   if (c.rank(1) > 0) indices = c.with_extent(indices, c.rank(1) - 1, c.rank(0) + c.rank(1) - 1 - c.rank(2));
+  if (c.rank(1) > 0) expect_coordinates(c, indices, 0);
   c.set(build::scatter_nd(c.builder(), c.input(0), indices, c.input(2), read_combine(c)));
 }
 

@@ -126,12 +126,7 @@ bool fold_slice(NodeImport& c) {
 void gather(NodeImport& c) {
   const int64_t axis = c.axis(c.attributes.integer("axis", 0), c.rank(0));
   const Expr x = c.input(0), indices = c.input(1);
-  if (const Integers* known = c.known(1))
-    if (const auto extent = ir::as_int(c.shape(0)[static_cast<size_t>(axis)]))
-      for (const ir::Expr& each : *known)
-        if (const auto index = ir::as_int(each); index && (*index < -*extent || *index >= *extent))
-          c.fail(codes::wrong_node, "Gather of index " + std::to_string(*index) + " along axis " +
-                                        std::to_string(axis) + " of " + relax::text_of(c.shape(0)));
+  c.expect_indices(1, {c.shape(0)[static_cast<size_t>(axis)]}, "axis " + std::to_string(axis));
   c.set(c.call(ops::take, {x, indices}, ir::make<ops::AxisAttributes>(axis)));
 }
 
