@@ -10,6 +10,8 @@
 #include "driver/report/debug.h"
 #include "driver/report/fail_on_request.h"
 #include "driver/verify_module.h"
+#include "ir/codes.h"
+#include "tir/analysis/flops.h"
 
 namespace lathe::driver {
 namespace {
@@ -66,6 +68,7 @@ class Compilation {
     };
     context_.evaluate = native_evaluator(options);
     rows_ = pipeline(options.target, options.decisions);
+    if (options.most_operations > 0) bound_operations();
   }
 
   Result<CompiledModelRef> run(ir::IRModule module) {
@@ -103,6 +106,22 @@ class Compilation {
     for (const std::string& name : options_.disabled_passes)
       if (!names.count(name)) return name;
     return options_.stop_after.empty() || names.count(options_.stop_after) ? "" : options_.stop_after;
+  }
+
+  // What tensor functions mean before they are scheduled is what they have to do.
+  void bound_operations() {
+    const auto row = std::find_if(rows_.begin(), rows_.end(), [](const auto& r) { return r.name == "legalize"; });
+    row->run = [most = options_.most_operations, run = row->run](
+                   ir::IRModule module, const ir::PassContext& context) -> Result<ir::IRModule> {
+      module = TRY(run(std::move(module), context));
+      double operations = 0;
+      for (const auto& [name, base] : module)
+        if (const auto* function = base.as<tir::PrimFunc>()) operations += tir::estimate_flops(function->body);
+      if (operations <= most) return module;
+      return support::Diagnostic{
+          .code = ir::codes::evaluation_limit,
+          .message = fmt::format("it takes {:.2g} operations, more than {:.2g}", operations, most)};
+    };
   }
 
   void report(const std::string& stage, double fraction) const {

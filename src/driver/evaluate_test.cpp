@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/pipeline.h"
+#include "ir/codes.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
 #include "relax/block_builder.h"
@@ -83,6 +84,36 @@ TEST(native_evaluator, computes_what_folding_would_fold_again) {
   const auto outputs = native_evaluator({})(builder.finish(), "main", {}).value_or_throw();
   ASSERT_EQ(outputs.size(), 1u);
   for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(ir::float_at(*outputs[0], i), static_cast<double>((i + 2) * (i + 2))) << i;
+}
+
+// A product of matrices of one value each: much work from little.
+ir::IRModule much_from_little(int64_t n) {
+  relax::BlockBuilder builder;
+  const relax::Var x = relax::relax_var("x", relax::tensor_info({ir::int64(1), ir::int64(1)}, ir::DType::float32()));
+  const auto call = [&](const relax::Operator& op, std::vector<Expr> args, relax::AttributesRef attributes = {}) {
+    return builder.call(op, std::move(args), std::move(attributes)).value_or_throw();
+  };
+  const Expr wide = relax::make<relax::ShapeExpr>(std::vector<ir::Expr>{ir::int64(n), ir::int64(n)});
+  builder.begin_function("main", {x});
+  builder.begin_dataflow();
+  const Expr side = call(ops::broadcast_to, {x, wide});
+  const Expr y = builder.emit_output(call(ops::matmul, {side, side}, ir::make<ops::MatmulAttributes>()));
+  builder.end_block();
+  builder.end_function(y);
+  return builder.finish();
+}
+
+TEST(native_evaluator, declines_what_takes_too_much) {
+  const std::vector<ir::TensorData> one = {ir::tensor_of<float>(ir::DType::float32(), {1, 1}, std::vector<float>{2})};
+  const auto code = [&](int64_t n, const EvaluationLimits& limits) {
+    const auto result = native_evaluator({}, limits)(much_from_little(n), "main", one);
+    return result.ok() ? "" : std::string(result.diagnostics()[0].code.name);
+  };
+  EXPECT_EQ(code(16, {}), "");
+  EXPECT_EQ(code(1 << 14, {}), ir::codes::evaluation_limit.name);  // operations, before anything runs
+  EXPECT_EQ(code(16, {.operations = 8191}), ir::codes::evaluation_limit.name);
+  EXPECT_EQ(code(16, {.bytes = 512}), ir::codes::evaluation_limit.name);
+  EXPECT_EQ(code(1 << 12, {.operations = 1e15, .seconds = 0.01, .bytes = 1 << 30}), ir::codes::evaluation_limit.name);
 }
 
 }  // namespace

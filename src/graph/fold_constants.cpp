@@ -1,5 +1,7 @@
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
+#include "ir/codes.h"
+#include "ir/visit.h"
 #include "support/mutation.h"
 
 namespace lathe::graph {
@@ -8,12 +10,14 @@ LATHE_FAULT(fold_constants_swaps_values, "graph_test", "the values that were fol
 
 namespace {
 
+// Nothing where a size is not known, or beyond what any machine holds.
 std::optional<int64_t> byte_size(const StructInfo& info) {
+  constexpr int64_t no_machine = int64_t{1} << 48;
   if (const auto* tuple = info.as<TupleStructInfo>()) {
     int64_t total = 0;
     for (const StructInfo& item : tuple->items) {
       const auto bytes = byte_size(item);
-      if (!bytes) return std::nullopt;
+      if (!bytes || *bytes > no_machine - total) return std::nullopt;
       total += *bytes;
     }
     return total;
@@ -23,16 +27,30 @@ std::optional<int64_t> byte_size(const StructInfo& info) {
   int64_t count = 1;
   for (const ir::Expr& extent : *tensor->shape) {
     const auto value = ir::as_int(extent);
-    if (!value) return std::nullopt;
-    count *= *value;
+    if (!value || __builtin_mul_overflow(count, *value, &count) || count > no_machine) return std::nullopt;
   }
   return tensor->dtype.storage_bytes(count);
+}
+
+// Of every constant that the module's functions name, once.
+int64_t constant_bytes(const ir::IRModule& module) {
+  std::unordered_set<const ir::TensorDataNode*> seen;
+  int64_t total = 0;
+  for (const auto& [name, function] : module)
+    ir::pre_order(function, [&](const ir::NodeRef& n) {
+      const auto* constant = n.as<Constant>();
+      if (constant && seen.insert(constant->data.get()).second)
+        total += static_cast<int64_t>(constant->data->view().size());
+      return true;
+    });
+  return total;
 }
 
 // The part of a function that constants determine, as a function of those constants.
 class ConstantPart {
  public:
-  explicit ConstantPart(const Function& function) {
+  // `largest`: bytes of any value in it.
+  ConstantPart(const Function& function, int64_t largest) : largest_(largest) {
     for (const Binding& binding : all_bindings(function)) {
       const auto* bound = binding.as<VarBinding>();
       if (bound && foldable(bound->value)) take(*bound);
@@ -44,8 +62,8 @@ class ConstantPart {
   const std::vector<Var>& needed() const { return needed_; }
   const std::vector<ir::TensorData>& inputs() const { return inputs_; }
 
-  ir::IRModule module() const {
-    std::vector<Expr> items(needed_.begin(), needed_.end());
+  ir::IRModule module(std::span<const Var> wanted) const {
+    std::vector<Expr> items(wanted.begin(), wanted.end());
     std::vector<StructInfo> infos;
     for (const Expr& item : items) infos.push_back(item->struct_info);
     Expr result = with_struct_info(make<Tuple>(std::move(items)), make<TupleStructInfo>(std::move(infos)));
@@ -77,12 +95,22 @@ class ConstantPart {
     const Operator* op = call ? callee_operator(*call) : nullptr;
     if (!op || std::holds_alternative<RuntimeKernel>(op->meaning)) return false;
     int64_t from = 0;
+    std::unordered_set<const ir::Node*> counted;
     for (const Expr& arg : call->args) {
       if (!constant(arg)) return false;
-      if (arg) from += byte_size(arg->struct_info).value_or(0);
+      if (arg) from += bytes_once(arg, counted);
     }
     const auto to = byte_size(value->struct_info);
-    return to && *to - from <= largest_growth_bytes;
+    return to && *to - from <= largest_growth_bytes && *to <= largest_;
+  }
+
+  // A value that an operator takes many times is one value.
+  static int64_t bytes_once(const Expr& e, std::unordered_set<const ir::Node*>& counted) {
+    const auto* tuple = e.as<Tuple>();
+    if (!tuple) return counted.insert(e.get()).second ? byte_size(e->struct_info).value_or(0) : 0;
+    int64_t total = 0;
+    for (const Expr& item : tuple->items) total += bytes_once(item, counted);
+    return total;
   }
 
   // Constants of several elements become parameters, so that equal work on different weights is one function.
@@ -138,6 +166,7 @@ class ConstantPart {
     }
   }
 
+  int64_t largest_;
   std::unordered_set<const ir::Node*> folded_;
   std::vector<Binding> bindings_;
   std::unordered_map<const ir::Node*, Var> parameter_;
@@ -146,28 +175,89 @@ class ConstantPart {
   std::vector<Var> needed_;
 };
 
+// The values of a part, as far as they stay within limits.
+class Values {
+ public:
+  Values(const ConstantPart& part, std::string function, const ir::PassContext& context)
+      : part_(part), function_(std::move(function)), context_(context) {}
+
+  // What comes first goes first: `room` is what all results may take, less of which is left for those of others.
+  support::Status compute(int64_t& room) {
+    std::vector<Var> wanted;
+    for (const Var& var : part_.needed()) {
+      const int64_t bytes = byte_size(var->struct_info).value_or(0);
+      if (bytes > room) {
+        leave(var, fmt::format("constants may take no {} bytes more", bytes));
+        continue;
+      }
+      room -= bytes;
+      wanted.push_back(var);
+    }
+    return wanted.empty() ? support::success() : compute(wanted);
+  }
+
+  const std::unordered_map<const ir::Node*, Expr>& found() const { return found_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds time_for_failures{3};
+
+  support::Status compute(std::span<const Var> wanted) {
+    const auto start = Clock::now();
+    const auto values = context_.evaluate(part_.module(wanted), "main", part_.inputs());
+    if (!values.ok()) {
+      if (values.diagnostics()[0].code != ir::codes::evaluation_limit) return values.diagnostics();
+      failing_ += Clock::now() - start;
+      return halve(wanted, values.diagnostics()[0].message);
+    }
+    support::require(values->size() == wanted.size(), "the evaluator gave another number of results");
+    const bool backwards = support::flip(fold_constants_swaps_values);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      found_[wanted[i].get()] = constant(values->at(backwards ? wanted.size() - 1 - i : i));
+    return support::success();
+  }
+
+  support::Status halve(std::span<const Var> wanted, const std::string& reason) {
+    if (wanted.size() == 1 || failing_ > time_for_failures) {
+      for (const Var& var : wanted) leave(var, reason);
+      return support::success();
+    }
+    TRY(compute(wanted.first(wanted.size() / 2)));
+    return compute(wanted.subspan(wanted.size() / 2));
+  }
+
+  void leave(const Var& var, const std::string& reason) const {
+    context_.remark("fold_constants", function_ + "." + var->name, reason);
+  }
+
+  const ConstantPart& part_;
+  std::string function_;
+  const ir::PassContext& context_;
+  Clock::duration failing_{};
+  std::unordered_map<const ir::Node*, Expr> found_;
+};
+
 }  // namespace
 
 support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::PassContext& context) {
   const std::vector<ir::IRModule::Entry> functions = module.functions();
+  const int64_t largest = constant_bytes(module) + largest_folded_bytes;
+  int64_t room = largest;
   for (const auto& [name, base] : functions) {
     if (!base.is<relax::FunctionNode>() || base->attrs.get_or("primitive", false)) continue;
     const Function function = ir::cast<relax::FunctionNode>(base);
-    const ConstantPart part(function);
+    const ConstantPart part(function, largest);
     if (part.empty()) continue;
     if (!context.evaluate) {
       context.remark("fold_constants", name, "the context has no evaluator");
       continue;
     }
-    const std::vector<ir::TensorData> values = TRY(context.evaluate(part.module(), "main", part.inputs()));
-    support::require(values.size() == part.needed().size(), "the evaluator gave another number of results");
-    std::unordered_map<const ir::Node*, Expr> folded;
-    const bool backwards = support::flip(fold_constants_swaps_values);
-    for (size_t i = 0; i < values.size(); ++i)
-      folded[part.needed()[i].get()] = constant(values[backwards ? values.size() - 1 - i : i]);
+    Values values(part, name, context);
+    TRY(values.compute(room));
+    if (values.found().empty()) continue;
     const auto replace = [&](Emitter&, const Var& var, const Expr&) -> Result<Expr> {
-      const auto it = folded.find(var.get());
-      return it == folded.end() ? Expr() : it->second;
+      const auto it = values.found().find(var.get());
+      return it == values.found().end() ? Expr() : it->second;
     };
     module.set(name, TRY(rewrite_bindings(function, replace)));
   }

@@ -2,6 +2,7 @@
 
 #include "graph/passes.h"
 #include "graph/testing/graph_fixture.h"
+#include "ir/codes.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
 
@@ -86,6 +87,83 @@ TEST(fold_constants, evaluates_all_of_a_function_in_one_call) {
   EXPECT_EQ(evaluations, 1);
   EXPECT_EQ(calls(after), (Names{"add", "multiply"}));
   EXPECT_EQ(difference(before, after), "");
+}
+
+// An evaluator that declines to compute more than so many results at once, and those of one shape at all.
+ir::PassContext declining(size_t most, const Extents& never, std::vector<ir::Remark>& remarks) {
+  ir::PassContext made = context();
+  made.evaluate = [=](const ir::IRModule& module, const std::string& name,
+                      const std::vector<ir::TensorData>& inputs) -> support::Result<std::vector<ir::TensorData>> {
+    auto values = context().evaluate(module, name, inputs).value_or_throw();
+    const bool has_never =
+        std::any_of(values.begin(), values.end(), [&](const auto& value) { return value->shape == never; });
+    if (values.size() > most || has_never)
+      return support::Diagnostic{.code = ir::codes::evaluation_limit, .message = "it takes too much"};
+    return values;
+  };
+  made.on_remark = [&remarks](const ir::Remark& remark) { remarks.push_back(remark); };
+  return made;
+}
+
+TEST(fold_constants, leaves_for_the_run_what_the_evaluator_declines_and_folds_the_rest) {
+  Graph g;
+  const Expr x = g.input("x", Extents{1});
+  std::vector<Expr> results;
+  for (int64_t n = 1; n <= 7; ++n)
+    results.push_back(g.call(ops::add, {x, g.call(ops::exp, {weights({n}, static_cast<uint64_t>(n))})}));
+  const auto before = g.finish(results);
+  std::vector<ir::Remark> remarks;
+  const auto after = fold_constants(before, declining(3, {5}, remarks)).value_or_throw();
+  EXPECT_EQ(calls(after), (Names{"add", "add", "add", "add", "exp", "add", "add", "add"}));
+  EXPECT_EQ(difference(before, after), "");
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0].text, "it takes too much");
+}
+
+TEST(fold_constants, hands_on_other_errors_of_the_evaluator) {
+  Graph g;
+  ir::PassContext failing = context();
+  failing.evaluate = [](const auto&...) -> support::Result<std::vector<ir::TensorData>> {
+    return support::Diagnostic{.code = ir::codes::cancelled, .message = "stopped"};
+  };
+  const auto result = fold_constants(g.finish(g.call(ops::exp, {weights({3}, 1)})), failing);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.diagnostics()[0].code, ir::codes::cancelled);
+}
+
+TEST(fold_constants, bounds_what_all_results_take_together) {
+  Graph g;
+  const Expr x = g.input("x", Extents{1});
+  const int64_t most = largest_folded_bytes / largest_growth_bytes;
+  std::vector<Expr> results;
+  for (int64_t i = 0; i < most + 2; ++i)
+    results.push_back(g.call(ops::add, {x, g.call(ops::broadcast_to, {filled({1}, static_cast<double>(i)),
+                                                                      shape({largest_growth_bytes / 4})})}));
+  const auto before = g.finish(results);
+  int64_t asked = 0;
+  ir::PassContext counting = context();
+  counting.evaluate = [&](const ir::IRModule& module, const std::string&,
+                          const auto&) -> support::Result<std::vector<ir::TensorData>> {
+    const auto main = module.find_as<relax::FunctionNode>("main");
+    asked = std::max(asked, static_cast<int64_t>(main->ret_struct_info.as<relax::TupleStructInfo>()->items.size()));
+    return support::Diagnostic{.code = ir::codes::cancelled, .message = "stopped"};
+  };
+  std::vector<ir::Remark> remarks;
+  counting.on_remark = [&](const ir::Remark& remark) { remarks.push_back(remark); };
+  EXPECT_FALSE(fold_constants(before, counting).ok());
+  EXPECT_EQ(asked, most);
+  EXPECT_EQ(remarks.size(), 2u);
+}
+
+// Joined to itself over and over, a value grows without any operator that makes more than it is given.
+TEST(fold_constants, counts_an_operand_that_is_given_many_times_once) {
+  Graph g;
+  const Expr x = g.input("x", Extents{1});
+  Expr value = g.call(ops::broadcast_to, {filled({1}, 3), shape({largest_growth_bytes / 8})});
+  for (int i = 0; i < 12; ++i)
+    value = g.call(ops::concat, std::vector<Expr>(8, value), ir::make<ops::AxisAttributes>(0));
+  const auto before = g.finish(g.call(ops::add, {x, value}));
+  EXPECT_EQ(calls(with_constants_folded(before)).size(), 13u);  // the first alone is folded
 }
 
 TEST(fold_constants, says_that_nobody_evaluates) {

@@ -27,10 +27,14 @@ Result<IRModule> expand_composites(IRModule module, const PassContext& context);
 // broadcast, is compared before any kernel reads by it. Without them a wrong input would be read past its end.
 Result<IRModule> check_shapes(IRModule module, const PassContext& context);
 
-// Computes what depends on constants only, through the evaluator of the context, all of it in one call. Results are
-// folded when they are not larger by more than `largest_growth_bytes` than what they are computed from.
+// Computes what depends on constants only, through the evaluator of the context, all of a function in one call. A value
+// is folded when it is not larger by more than `largest_growth_bytes` than what it is computed from, and when it, and
+// all results together, are not larger by more than `largest_folded_bytes` than the module's constants. What the
+// evaluator declines as too much (ir::codes::evaluation_limit) is found by halves. All this is left for the run, and a
+// remark says so.
 Result<IRModule> fold_constants(IRModule module, const PassContext& context);
 inline constexpr int64_t largest_growth_bytes = 1 << 20;
+inline constexpr int64_t largest_folded_bytes = 32 << 20;
 
 // Zeros put around what a convolution or an average reads become padding of its own, so the padded tensor is never
 // stored: exporters write strided convolutions with "same" padding so.

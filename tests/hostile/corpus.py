@@ -37,6 +37,7 @@ def one(op, inputs, weights=(), outputs=("y",), opset=17, **attributes):
 
 
 X = {"x": (np.float32, [3, 4])}
+IMAGE = {"x": (np.float32, [1, 2, 5, 5])}
 BY_SIZE = {
     "ConstantOfShape": lambda n: one("ConstantOfShape", {}, {"s": np.array([n, 2])}),
     "ConstantOfShape of many": lambda n: one("ConstantOfShape", {}, {"s": np.array([n] * 6)}),
@@ -61,9 +62,11 @@ BY_SIZE = {
     "Trilu": lambda n: one("Trilu", X, {"k": np.array(n)}),
     "CumSum": lambda n: one("CumSum", X, {"a": np.array(n)}),
     "Unsqueeze": lambda n: one("Unsqueeze", X, {"a": np.array([n, 0])}),
+    "Resize": lambda n: one(
+        "Resize", IMAGE, {"r": np.zeros(0, np.float32), "s": np.zeros(0, np.float32), "z": np.array([1, 2, n, n])}
+    ),
     "HannWindow": lambda n: one("HannWindow", {}, {"n": np.array(n)}),
 }  # fmt: skip
-IMAGE = {"x": (np.float32, [1, 2, 5, 5])}
 RESIZED = (1e30, 1e-30, 0.0, -1.0, float("nan"), float("inf"))
 BY_SCALE = {
     mode: lambda s, mode=mode: one(
@@ -122,6 +125,65 @@ def loop(turns, opset=17):
     return graph([node], {"x": (np.float32, [2])}, {"n": np.array(turns)}, opset=opset)
 
 
+def from_constants(kind):
+    """Models whose costly part depends on constants alone, which the compiler computes where that takes little."""
+    make = helper.make_node
+    one_value = helper.make_tensor("v", TensorProto.FLOAT, [1], [1.0])
+    ones, size = np.ones((1, 1), np.float32), np.array([1 << 18], np.int64)
+    nodes, weights = [], {}
+    if kind == "a Loop without end":
+        nodes = [make("Loop", ["", "t", "w"], ["r"], body=_adding_body())]
+        weights = {"t": np.array(True), "w": np.ones(2, np.float32)}
+    elif kind == "a product":
+        nodes = [make("Expand", ["c", "s"], ["e"]), make("MatMul", ["e", "e"], ["r"])]
+        weights = {"c": ones, "s": np.array([1 << 20, 1 << 20])}
+    elif kind == "a sum":
+        nodes = [make("Expand", ["c", "s"], ["e"]), make("ReduceSum", ["e"], ["r"], keepdims=0)]
+        weights = {"c": ones, "s": np.array([1 << 20, 1 << 20])}
+    elif kind == "an Einsum":
+        nodes = [make("Einsum", ["c"] * 4, ["r"], equation="ab,bc,cd,da->")]
+        weights = {"c": np.ones((700, 700), np.float32)}
+    elif kind == "a window":
+        joined = [make("Concat", ["c"] * 16, ["d"], axis=2)]
+        nodes = [make("ConstantOfShape", ["s"], ["c"], value=one_value), *joined,
+                 make("AveragePool", ["d"], ["r"], kernel_shape=[2 << 20])]  # fmt: skip
+        weights = {"s": np.array([1, 1, 1 << 18])}
+    elif kind == "values joined over and over":
+        nodes = [make("ConstantOfShape", ["s"], ["v0"], value=one_value)]
+        nodes += [make("Concat", [f"v{i}"] * 64, [f"v{i + 1}"], axis=0) for i in range(3)]
+        nodes += [make("ReduceMax", ["v3"], ["r"], keepdims=0)]
+        weights = {"s": size}
+    elif kind == "many values":
+        for i in range(200):
+            value = helper.make_tensor("v", TensorProto.FLOAT, [1], [float(i)])
+            nodes += [make("ConstantOfShape", ["s"], [f"c{i}"], value=value)]
+        nodes += [make("Sum", [f"c{i}" for i in range(200)], ["r"])]
+        weights = {"s": size}
+    elif kind == "a recurrence":
+        nodes = [make("Expand", ["c", "s"], ["e"]), make("RNN", ["e", "w", "w"], ["r"], hidden_size=1)]
+        cube = np.ones((1, 1, 1), np.float32)
+        weights = {"c": cube, "s": np.array([1 << 28, 1, 1]), "w": cube}
+    else:
+        nodes = [make("Resize", ["c", "", "", "s"], ["e"], mode="cubic"), make("ReduceSum", ["e"], ["r"], keepdims=0)]
+        weights = {"c": np.ones((1, 1, 9, 9), np.float32), "s": np.array([1, 1, 1 << 20, 1 << 20])}
+    return graph([*nodes, make("Relu", ["x"], ["y"])], X, weights, ("y", "r"))
+
+
+def _adding_body():
+    info = helper.make_tensor_value_info
+    return helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Add", ["v", "v"], ["w2"])], "body",
+        [info("i", TensorProto.INT64, []), info("c", TensorProto.BOOL, []), info("v", TensorProto.FLOAT, [2])],
+        [info("d", TensorProto.BOOL, []), info("w2", TensorProto.FLOAT, [2])],
+    )  # fmt: skip
+
+
+FROM_CONSTANTS = (
+    "a Loop without end", "a product", "a sum", "an Einsum", "a window", "values joined over and over", "many values",
+    "a recurrence", "a resize",
+)  # fmt: skip
+
+
 def calls_doubled(depth):
     """f0 is an operator; each function calls the one before it twice: 2^depth nodes."""
     functions = []
@@ -155,6 +217,20 @@ def wide_sum(count):
 def named(name):
     """An input, a node and an output of this name."""
     return graph([helper.make_node("Relu", [name], [name + "_"], name=name)], {name: X["x"]}, outputs=(name + "_",))
+
+
+def with_names(kind):
+    """Names that two things share, or that are not there."""
+    make = helper.make_node
+    if kind == "nodes of one name":
+        return graph([make("Relu", ["x"], ["a"], name="n"), make("Neg", ["a"], ["y"], name="n")], X)
+    if kind == "an output without a name":
+        return graph([make("TopK", ["x", "k"], ["", "y"])], X, {"k": np.array([1])})
+    if kind == "an operand without a name":
+        return graph([make("Add", ["x", ""], ["y"])], X)
+    if kind == "an input without a name":
+        return graph([make("Relu", [""], ["y"])], {"": X["x"]})
+    return graph([make("Relu", ["x"], ["y"])], X, {"y": np.zeros((3, 4), np.float32)})
 
 
 def with_text(position):
@@ -211,6 +287,8 @@ def corpus():
             rows[f"{op} of {value}"] = functools.partial(special_constants, op, value)
     for value, to in itertools.product((np.nan, np.inf, 1e30, -1e30), (2, 3, 6, 7, 9, 10, 17)):
         rows[f"Cast of {value} to {to}"] = functools.partial(cast_of, value, to)
+    for kind in FROM_CONSTANTS:
+        rows[f"{kind} of constants"] = functools.partial(from_constants, kind)
     for turns in (2**62, 10**7, -1):
         rows[f"Loop of {turns}"] = functools.partial(loop, turns)
     rows["functions that call twice, 40 deep"] = functools.partial(calls_doubled, 40)
@@ -220,6 +298,11 @@ def corpus():
     rows["a sum of 20,000"] = functools.partial(wide_sum, 20_000)
     for text in ("", "\0", "a" * 2**20, "../../etc/passwd", "%s%n%s", "\x1b[31m", "main", "lathe_entry", "ä" * 300):
         rows[f"the name {text[:12]!r}"] = functools.partial(named, text)
+    for kind in ("nodes of one name", "an output without a name", "an operand without a name",
+                 "an input without a name", "a weight of an output's name"):  # fmt: skip
+        rows[kind] = functools.partial(with_names, kind)
+    for depth in (10, 60, 2000):
+        rows[f"branches nested {depth} deep"] = functools.partial(files.nested_branches, depth)
     for position in ("weight", "input", "constant"):
         rows[f"texts as {position}"] = functools.partial(with_text, position)
     for kind, index in itertools.product(("cut", "mutated"), range(20)):

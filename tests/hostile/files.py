@@ -237,6 +237,7 @@ MODELS_THAT_HARM = {
     "external data: parent further in": (lambda: external("sub/../../outside.bin"), ["outside.bin"]),
     "external data: symbolic link": (lambda: external("link.bin"), ["link.bin"]),
     "external data: link among the folders": (lambda: external("folder/outside.bin"), ["outside.bin"]),
+    "external data: hard link": (lambda: external("hard.bin"), ["hard.bin"]),
     "external data: missing": (lambda: external("nowhere.bin"), ["nowhere.bin"]),
     "external data: empty path": (lambda: external(""), []),
     "external data: a folder": (lambda: external("."), []),
@@ -258,6 +259,7 @@ def write_model(name, folder):
     (inside / "data.bin").write_bytes(ARRAY.tobytes())
     (inside / "link.bin").symlink_to("../outside.bin")
     (inside / "folder").symlink_to("..")
+    (inside / "hard.bin").hardlink_to(folder / "outside.bin")
     os.mkfifo(inside / "pipe")
     path = inside / "model.onnx"
     path.write_bytes(MODELS_THAT_HARM[name][0]().SerializeToString())

@@ -1,5 +1,7 @@
 """The command on hostile files: one clear sentence, exit code 1, under ten seconds, bounded memory, never a signal."""
 
+import numpy as np
+import onnx
 import pytest
 
 from tests.hostile import files
@@ -37,6 +39,25 @@ def test_paths_that_double(lathe_cli, tmp_path, name):
     path.write_bytes(files.MODELS_THAT_DOUBLE[name]().SerializeToString())
     outcome = compile_(lathe_cli, path, tmp_path)
     assert outcome.code == 0, str(outcome)
+
+
+def test_external_data_that_overlaps(lathe_cli, tmp_path):
+    """Two weights may share bytes: they are read, and nothing is written."""
+    first, second = files.external("data.bin", offset=0, length=48), files.external("data.bin", offset=8, length=40)
+    second.graph.initializer[0].name = "v"
+    second.graph.initializer[0].dims[:] = [10]
+    first.graph.initializer.append(second.graph.initializer[0])
+    first.graph.node.append(files.node("ReduceSum", ["v"], ["s"]))
+    first.graph.output.append(onnx.ValueInfoProto(name="s"))
+    (tmp_path / "data.bin").write_bytes(files.ARRAY.tobytes())
+    (tmp_path / "model.onnx").write_bytes(first.SerializeToString())
+    x = np.zeros((3, 4), np.float32)
+    np.save(tmp_path / "x.npy", x)
+    lathe_cli("compile", tmp_path / "model.onnx", "-o", tmp_path / "m.so")
+    lathe_cli("run", tmp_path / "m.so", "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as out:
+        np.testing.assert_allclose(out["y"], x + files.ARRAY)
+        np.testing.assert_allclose(out["s"].ravel(), files.ARRAY.ravel()[2:].sum(), rtol=1e-6)
 
 
 def test_unknown_operators_are_reported_all_at_once(lathe_cli, tmp_path):

@@ -100,6 +100,11 @@ Result<Bytes> map_external(const std::string& folder, const std::string& locatio
   }
   auto mapped = map(at);
   if (const auto* why = std::get_if<std::string>(&mapped)) return refuse(*why);
+  // Whoever packs a folder can give any file of theirs to read a name in it. (ONNX's own checker refuses it too.)
+  struct stat status{};
+  if (::fstat(at.fd, &status) != 0 || status.st_nlink > 1)
+    return refuse(fmt::format(
+        "has {} hard links, so it may be a file from outside of the model's folder; a copy has one", status.st_nlink));
   return std::get<Bytes>(std::move(mapped));
 }
 

@@ -18,7 +18,8 @@ struct Bytes {
 support::Result<Bytes> map_file(const std::string& path);
 
 // The file that a tensor's external data names, relative to the model's folder. Refused: absolute paths, "..",
-// symbolic links anywhere in the path, and what is no regular file. `place` is where the diagnostic points.
+// symbolic links anywhere in the path, files of several hard links, and what is no regular file. `place` is where the
+// diagnostic points.
 support::Result<Bytes> map_external(const std::string& folder, const std::string& location, support::Place place);
 
 }  // namespace lathe::onnx

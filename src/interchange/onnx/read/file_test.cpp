@@ -22,6 +22,7 @@ class FileTest : public ::testing::Test {
     write(root_ / "model" / "empty.bin", "");
     fs::create_symlink("../outside.bin", root_ / "model" / "link.bin");
     fs::create_symlink("..", root_ / "model" / "folder");
+    fs::create_hard_link(root_ / "outside.bin", root_ / "model" / "hard.bin");
     ::mkfifo((root_ / "model" / "pipe").c_str(), 0600);
   }
   void TearDown() override { fs::remove_all(root_); }
@@ -54,6 +55,7 @@ TEST_F(FileTest, external_data_elsewhere_is_refused) {
   EXPECT_NE(refusal("sub/../data.bin").find("leads out"), std::string::npos);
   EXPECT_NE(refusal("link.bin").find("symbolic link"), std::string::npos);
   EXPECT_NE(refusal("folder/outside.bin").find("symbolic link"), std::string::npos);
+  EXPECT_NE(refusal("hard.bin").find("has 2 hard links"), std::string::npos);
   EXPECT_NE(refusal("pipe").find("not a regular file"), std::string::npos);
   EXPECT_NE(refusal("nowhere.bin").find("onnx-external-data"), std::string::npos);
   EXPECT_NE(refusal("").find("names no file"), std::string::npos);
