@@ -204,6 +204,15 @@ std::vector<Legal> legal_steps() {
          return refused_with(s.reverse_compute_at(named_block(s, "bias_add"), parts[0]));
        },
        {}},
+      {"reverse_compute_at",
+       "a consumer behind the updates of what is set elsewhere in the nest",
+       three_layers(),
+       [](Schedule& s) {
+         const auto parts = s.split(named_loop(s, "matmul", 0), {Factor(), int64_t{3}}).value_or_throw();
+         (void)s.decompose_reduction(named_block(s, "matmul"), parts[1]).value_or_throw();
+         return refused_with(s.reverse_compute_at(named_block(s, "bias_add"), parts[1]));
+       },
+       {}},
       {"compute_inline",
        "",
        three_layers(),

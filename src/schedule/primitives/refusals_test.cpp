@@ -160,9 +160,11 @@ TEST(refusals, of_placements) {
             "cannot compute block 'bias_add' at loop 's0': block 'relu', which reads 'E', is not inside the loop");
   EXPECT_EQ(reason(s.schedule.compute_at(bias, loops[0])),
             "cannot compute block 'bias_add' at loop 'i': the block is already inside the loop");
-  EXPECT_EQ(reason(s.schedule.reverse_compute_at(bias, s.loops[2])),
+  EXPECT_EQ(refusal(s.schedule.reverse_compute_at(bias, s.loops[2])),
             "cannot compute block 'bias_add' at loop 'k': could not show that 'C' is final after one iteration: other "
-            "iterations of loop 'k' touch it too");
+            "iterations of loop 'k' touch it too\n"
+            "block 'bias_add' reads C[0, 0] where s0 = 0, s1 = 0, k = 0\n"
+            "block 'matmul' writes C[0, 0] where s0 = 0, s1 = 0, k = 3\n");
   EXPECT_EQ(reason(s.schedule.reverse_compute_at(bias, s.loops[1])), "accepted");
 }
 

@@ -1,5 +1,6 @@
 #include "arith/analyzer.h"
 #include "ir/visit.h"
+#include "schedule/analysis/dependence.h"
 #include "schedule/primitives/compute/place.h"
 #include "support/mutation.h"
 
@@ -24,6 +25,67 @@ bool ends_with_domain(const Access& access, const Stmt& body) {
       for (const Expr& value : at->values) is_variable = is_variable || same(value, range.min);
     return !moves || is_variable;
   });
+}
+
+// What ran between the beginning of `nest` and the block, before the block was moved: of the accesses in its scope.
+struct Before {
+  size_t from = 0;                 // the first of them, by its order
+  size_t count = 0;                // how many
+  std::vector<const For*> shared;  // the loops that the block has been in as well
+};
+
+Expr same_iteration(const std::vector<const For*>& loops, const VarMap& a, const VarMap& b) {
+  Expr same = boolean(true);
+  for (const For* loop : loops) same = logical_and(same, eq(a.at(loop->loop_var), b.at(loop->loop_var)));
+  return same;
+}
+
+// Element by element, in `after`, where the block runs inside of the loops `moved_under`: whether something that came
+// before an instance now comes after it, and touches what it touches; or whether two iterations run one instance.
+Conflict too_early(const PrimFunc& after, const Block& block, Id nest, const Before& before) {
+  const Path path = path_to(after.body, block.id);
+  const BlockRealize* scope = scope_of(path);
+  const std::vector<Access> all = accesses(scope ? scope->block->body : after.body);
+  const Ranges around = ranges_around(after, nest);
+  Conflict undecided;
+  std::vector<Buffer> asked;
+  for (const Access& mine : all) {
+    if (mine.block != &block || std::find(asked.begin(), asked.end(), mine.buffer) != asked.end()) continue;
+    asked.push_back(mine.buffer);
+    AccessList others;
+    size_t seen = 0;
+    for (const Access& other : all) {
+      if (other.block == &block || other.order < before.from || ++seen > before.count) continue;
+      if (other.buffer == mine.buffer) others.push_back(&other);
+    }
+    const Conflict conflict = find_conflict(
+        accesses_of(all, mine.buffer, block), others, {}, around,
+        [&](const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
+          return logical_and(same_iteration(before.shared, first, second), comes_before(a, first, b, second));
+        });
+    if (conflict.outcome == arith::PointSearch::found) return conflict;
+    if (conflict) undecided = conflict;
+  }
+  return undecided;
+}
+
+// Whether two different iterations of the loops around it (in one of `shared`) run the same instance of the block.
+bool may_run_twice(const PrimFunc& after, const Block& block, const std::vector<const For*>& shared) {
+  const Path path = path_to(after.body, block.id);
+  const auto& realized = *path.back().as<BlockRealize>();
+  const std::vector<const For*> loops = loops_above(path);
+  VarMap first, second;
+  for (const For* loop : loops) {
+    first.emplace(loop->loop_var, var(loop->loop_var->name, loop->loop_var->dtype));
+    second.emplace(loop->loop_var, var(loop->loop_var->name, loop->loop_var->dtype));
+  }
+  Expr condition = comes_before(loops, first, second);
+  for (const VarMap& at : {first, second})
+    condition = logical_and(condition, substitute(logical_and(in_range(loops), realized.predicate), at));
+  for (const Expr& value : realized.iter_values)
+    condition = logical_and(condition, eq(substitute(value, first), substitute(value, second)));
+  condition = logical_and(condition, same_iteration(shared, first, second));
+  return arith::find_point(condition).outcome != arith::PointSearch::none;
 }
 
 }  // namespace
@@ -75,6 +137,11 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   const auto of_loop = [&](const Access& access) {
     return std::find(access.loops.begin(), access.loops.end(), &loop) != access.loops.end();
   };
+  // What regions do not tell is asked of the elements, once it is known where the instances go.
+  std::optional<Diagnostic> doubt;
+  const auto doubted = [&](const support::Code& code, std::string why) {
+    if (!doubt) doubt = problem(code, std::move(why));
+  };
   size_t own_order = 0, nest_order = all.size();
   for (const Access& access : all) {
     if (access.block == block.get()) own_order = access.order;
@@ -103,9 +170,8 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
           const auto theirs = touched(all, [&](const Access& a) { return a.order == other.order; }, shared);
           const auto ours = touched(all, [&](const Access& a) { return a.order == mine.order; }, shared);
           if (!theirs || !ours || !apart(*theirs, *ours))
-            return problem(codes::dependence,
-                           fmt::format("'{}', which it writes, is touched before by {}", mine.buffer->name,
-                                       other.block ? name_of(*other.block) : "a statement"));
+            doubted(codes::dependence, fmt::format("'{}', which it writes, is touched before by {}", mine.buffer->name,
+                                                   other.block ? name_of(*other.block) : "a statement"));
         }
       continue;
     }
@@ -122,9 +188,8 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
       const auto ours =
           touched(all, [&](const Access& a) { return a.block == block.get() && a.buffer == mine.buffer; }, shared);
       if (!theirs || !ours || !apart(*theirs, *ours))
-        return problem(codes::dependence,
-                       fmt::format("'{}', which it reads, is also written outside the loop{}", mine.buffer->name,
-                                   write.block ? " by " + name_of(*write.block) : ""));
+        doubted(codes::dependence, fmt::format("'{}', which it reads, is also written outside the loop{}",
+                                               mine.buffer->name, write.block ? " by " + name_of(*write.block) : ""));
     }
     if (here) produced.push_back(mine.buffer);
   }
@@ -134,11 +199,10 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   for (const Buffer& buffer : produced)
     for (const For* around : moved_under)
       if (program.proves && !disjoint_across(*around, buffer, program.proofs))
-        return problem(
-            codes::dependence,
-            fmt::format("could not show that '{}' is final after one iteration: other iterations of {} touch "
-                        "it too",
-                        buffer->name, name_of(*around)));
+        doubted(codes::dependence,
+                fmt::format("could not show that '{}' is final after one iteration: other iterations of {} touch "
+                            "it too",
+                            buffer->name, name_of(*around)));
 
   // The part of its domain that one iteration's values allow, of the part it ran over so far.
   std::vector<Interval> domains, parts;
@@ -183,11 +247,11 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     // What is written for certain is all that is written.
     const auto surely = touched(inside, [&](const Access& access) { return writes_it(access) && access.certain; });
     if (program.proves && !(surely && surely->exact && holds(*surely, *region)))
-      return problem(codes::region, fmt::format("an iteration does not write one region of '{}'", buffer->name));
+      doubted(codes::region, fmt::format("an iteration does not write one region of '{}'", buffer->name));
     for (const Access& write : inside)
       if (program.proves && writes_it(write) && !ends_with_domain(write, loop.body))
-        return problem(codes::region, fmt::format("the predicate of {} leaves out parts of '{}'", name_of(*write.block),
-                                                  buffer->name));
+        doubted(codes::region,
+                fmt::format("the predicate of {} leaves out parts of '{}'", name_of(*write.block), buffer->name));
     const bool elsewhere =
         std::any_of(everywhere.begin(), everywhere.end(), [&](const Access& a) { return writes_it(a) && !of_loop(a); });
     if (program.proves && elsewhere && !(everything->exact && holds(*everything, *needed)))
@@ -232,7 +296,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   }
   // Where the values do not say which iteration an instance belongs to, every iteration would run it.
   for (const For* around : moved_under) {
-    if (is_int(around->extent, 1) || !program.proves) continue;
+    if (is_int(around->extent, 1) || !program.proves || doubt) continue;
     bool told = false;
     for (size_t i = 0; i < parts.size(); ++i) told = told || (narrowed[i] && uses_var(parts[i].low, around->loop_var));
     if (!told)
@@ -255,6 +319,14 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   const Stmt changed = with(loop, [&](For& copy) { copy.body = seq(statements); });
   const Stmt body = replace_all(program.function->body, {{target.back(), changed}, {path.back(), nop()}});
   const Function after = with_body(program.function, body);
+  if (doubt) {
+    Before before{nest_order, 0, shared};
+    for (const Access& access : all)
+      before.count += access.block != block.get() && access.order >= nest_order && access.order < own_order;
+    const Conflict conflict = too_early(*after, *block, nest.id, before);
+    conflict.explain(*doubt);
+    if (conflict || may_run_twice(*after, *block, shared)) return *std::move(doubt);
+  }
   if (auto refused = refuse_parallel_above(program, after, target, "compute a block")) return *std::move(refused);
   return edited(program, after, next);
 }
