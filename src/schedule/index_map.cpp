@@ -183,7 +183,9 @@ Result<Image> image_of(const IndexMap& map, const std::vector<Expr>& extents, co
   for (const Expr& e : map.to) {
     const auto range = interval(e, domains);
     if (!range || !same(range->low, int64(0))) return problem("has a result that does not start at 0");
-    image.extents.push_back(analyzer.simplify(range->high + 1));
+    // Of an empty box nothing is left, also where the map leaves gaps.
+    const Expr extent = analyzer.simplify(range->high + 1);
+    image.extents.push_back(analyzer.can_prove(extent >= 0) ? extent : analyzer.simplify(max(extent, int64(0))));
   }
   for (size_t i = 0; i < map.to.size(); ++i)
     whole = whole && analyzer.can_prove_equal(image.extents[i], affine->extents[i]);

@@ -5,8 +5,11 @@
 namespace lathe::schedule::testing {
 
 NestSource::NestSource(std::mt19937& random) : random_(random) {
-  const size_t type = pick(8);
-  element_ = type == 0 ? DType::int_(64) : type < 3 ? DType::float32() : DType::int_(32);
+  // Mostly of the type that the intrinsics of the walk are for.
+  static const DType others[] = {DType::int_(64), DType::float32(),  DType::float32(), DType::int_(8),
+                                 DType::uint(8),  DType::float_(16), DType::float_(64)};
+  const size_t type = pick(14);
+  element_ = type < std::size(others) ? others[type] : DType::int_(32);
 }
 
 Expr NestSource::extent() {
@@ -52,7 +55,7 @@ NestSource::Along NestSource::again(const Along& axis, const std::string& name) 
 }
 
 Stmt NestSource::block(const std::string& name, const std::vector<Along>& axes, Stmt body, Stmt init, size_t open,
-                       std::vector<Buffer> own) {
+                       std::vector<Buffer> own, std::vector<MatchBufferRegion> views) {
   std::vector<IterVar> variables;
   std::vector<Expr> values;
   Expr inside = boolean(true);
@@ -61,9 +64,8 @@ Stmt NestSource::block(const std::string& name, const std::vector<Along>& axes, 
     values.push_back(axis.value);
     if (axis.inside) inside = is_int(inside, 1) ? axis.inside : logical_and(inside, axis.inside);
   }
-  const Ref<Block> made =
-      make<Block>(variables, std::move(own), std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{},
-                  std::vector<BufferRegion>{}, name, std::move(init), std::move(body));
+  const Ref<Block> made = make<Block>(variables, std::move(own), std::move(views), std::vector<BufferRegion>{},
+                                      std::vector<BufferRegion>{}, name, std::move(init), std::move(body));
   const std::vector<Along> rest(axes.begin() + static_cast<ptrdiff_t>(open), axes.end());
   return around(rest, make<BlockRealize>(values, inside, with_regions(made)));
 }

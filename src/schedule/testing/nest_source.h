@@ -42,7 +42,7 @@ class NestSource {
   static Along again(const Along& axis, const std::string& name);
   // The block run over its axes; the first `open` axes' loops are left to the caller.
   Stmt block(const std::string& name, const std::vector<Along>& axes, Stmt body, Stmt init = {}, size_t open = 0,
-             std::vector<Buffer> own = {});
+             std::vector<Buffer> own = {}, std::vector<MatchBufferRegion> views = {});
   Stmt around(const std::vector<Along>& axes, Stmt s);
   Stmt store(const Buffer& buffer, Expr value, std::vector<Expr> at);
 
@@ -63,8 +63,8 @@ class NestSource {
   size_t sources_ = 0;
 };
 
-// The kinds of nests, each under a name of its own: loops that carry dependences, and bodies that are more than a
-// store.
+// The kinds of nests, each under a name of its own: loops that carry dependences, bodies that are more than a store,
+// and memory seen in other ways than element by element.
 using NestKind = void (*)(NestSource& source, const std::string& name);
 struct NamedNest {
   std::string_view name;
@@ -72,5 +72,6 @@ struct NamedNest {
 };
 std::span<const NamedNest> dependent_nests();
 std::span<const NamedNest> nests_with_bodies();
+std::span<const NamedNest> nests_with_views();
 
 }  // namespace lathe::schedule::testing

@@ -16,7 +16,11 @@ Buffer Builder::output(std::string name, std::vector<Expr> shape, DType dtype) {
 }
 
 Buffer Builder::inner(std::string name, std::vector<Expr> shape, DType dtype) {
-  inner_.push_back(buffer(std::move(name), std::move(shape), dtype));
+  return inner(buffer(std::move(name), std::move(shape), dtype));
+}
+
+Buffer Builder::inner(Buffer buffer) {
+  inner_.push_back(std::move(buffer));
   return inner_.back();
 }
 

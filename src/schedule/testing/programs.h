@@ -20,6 +20,7 @@ class Builder {
   bool is_parameter(const Buffer& buffer) const {
     return std::find(parameters_.begin(), parameters_.end(), buffer) != parameters_.end();
   }
+  Buffer inner(Buffer buffer);
   using Body = std::function<Expr(const std::vector<Expr>&)>;
   // to[i, j, …] = body(i, j, …) over all of `to`.
   void compute(const std::string& name, const Buffer& to, const Body& body);

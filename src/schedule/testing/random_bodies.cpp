@@ -16,7 +16,7 @@ Expr found_by(const Buffer& numbers, const Expr& at, const Expr& n) {
 
 // Even rows and odd rows are made by two blocks, under an if outside of them.
 void branches_outside(NestSource& s, const std::string& name) {
-  const Expr m = s.extent(), n = int64(s.small());
+  const Expr m = s.extent(), n = s.extent();
   const Buffer x = s.source({m, n}), y = s.memory(name, {m, n});
   const Along i = s.along(name + "i", m), j = s.along(name + "j", n), k = s.along(name + "k", n);
   const Along even = NestSource::again(i, name + "e"), odd = NestSource::again(i, name + "o");
@@ -61,7 +61,7 @@ void counts(NestSource& s, const std::string& name) {
 
 // T from X, and Y[i] = T[where the numbers say].
 void gathers(NestSource& s, const std::string& name) {
-  const Expr m = s.extent(), n = int64(s.small());
+  const Expr m = s.extent(), n = s.extent();
   const Buffer x = s.source({n}), t = s.middle(name + "t", {n}), y = s.memory(name, {m}), numbers = s.numbers({m});
   const Along k = s.along(name + "k", n), i = s.along(name + "i", m);
   s.builder.add(s.block(name + "t", {k}, s.store(t, load(x, {k.variable}) * s.number(2), {k.variable})));
@@ -71,7 +71,7 @@ void gathers(NestSource& s, const std::string& name) {
 
 // Y[where the numbers say] = X[i], or added to it: the later of two wins.
 void scatters(NestSource& s, const std::string& name) {
-  const Expr m = s.extent(), n = int64(s.small());
+  const Expr m = s.extent(), n = s.extent();
   const Buffer x = s.source({m}), y = s.memory(name, {n}), numbers = s.numbers({m});
   const Along i = s.along(name + "i", m);
   const std::vector<Expr> at{found_by(numbers, i.variable, n)};
@@ -130,7 +130,7 @@ void scans(NestSource& s, const std::string& name) {
 
 // A value, and the sum over windows of it: what rolling_buffer, compute_at and the inlines are for.
 void windows(NestSource& s, const std::string& name) {
-  const Expr m = s.extent(), n = int64(s.small());
+  const Expr m = s.extent(), n = s.extent();
   const int64_t width = 2 + static_cast<int64_t>(s.pick(2));
   const Buffer x = s.source({m + width - 1, n}), t = s.middle(name + "t", {m + width - 1, n}),
                y = s.memory(name, {m, n});
@@ -145,7 +145,7 @@ void windows(NestSource& s, const std::string& name) {
 
 // A product of matrices, and what is made of it.
 void product(NestSource& s, const std::string& name) {
-  const Expr m = s.extent(), n = int64(s.small()), k = s.extent();
+  const Expr m = s.extent(), n = s.extent(), k = s.extent();
   const Buffer a = s.source({m, k}), b = s.source({k, n}), c = s.middle(name, {m, n}), d = s.memory(name + "d", {m, n});
   const Along i = s.along(name + "i", m), j = s.along(name + "j", n), r = s.along(name + "r", k, IterType::reduce);
   const std::vector<Expr> at{i.variable, j.variable};
@@ -162,7 +162,7 @@ void product(NestSource& s, const std::string& name) {
 
 // The largest of a row and where it is: two results of one reduction.
 void largest_and_where(NestSource& s, const std::string& name) {
-  const Expr m = s.extent(), n = int64(s.small());
+  const Expr m = s.extent(), n = s.extent();
   const Buffer x = s.source({m, n}), best = s.memory(name, {m}),
                where = s.builder.output(name + "w", {m}, DType::int_(32));
   const Along i = s.along(name + "i", m), k = s.along(name + "k", n, IterType::reduce);

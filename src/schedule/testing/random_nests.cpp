@@ -70,7 +70,7 @@ void strided(NestSource& s, const std::string& name) {
 
 // C[i] = sum over k and l of X[i + k, l]
 void reduction(NestSource& s, const std::string& name) {
-  const Expr m = s.extent(), n = int64(s.small()), k = int64(1 + s.small() % 3);
+  const Expr m = s.extent(), n = s.extent(), k = int64(1 + s.small() % 3);
   const Buffer x = s.source({m + k, n}), c = s.pick(2) ? s.memory(name, {m}) : s.builder.inner(name, {m}, s.element());
   const Along i = s.along(name + "i", m), l = s.along(name + "l", n, IterType::reduce),
               w = s.along(name + "w", k, IterType::reduce);
@@ -96,7 +96,7 @@ void folded_reduction(NestSource& s, const std::string& name) {
 
 // T, and then Y from T shifted by -1, 0 or 1, in nests of the same extents.
 void shifted_pair(NestSource& s, const std::string& name) {
-  const Expr m = s.extent(), n = int64(s.small());
+  const Expr m = s.extent(), n = s.extent();
   const int64_t shift = static_cast<int64_t>(s.pick(3));
   const Buffer x = s.source({m, n}), t = s.memory(name + "t", {m + 2, n}), y = s.memory(name, {m, n});
   const Along i = s.along(name + "i", m), j = s.along(name + "j", n), k = s.along(name + "k", m),
@@ -145,15 +145,15 @@ std::span<const NamedNest> dependent_nests() { return nests_of_loops; }
 RandomNests random_nests(std::mt19937& random, std::string_view wished) {
   NestSource source(random);
   std::vector<NamedNest> all(std::begin(nests_of_loops), std::end(nests_of_loops));
-  const auto others = nests_with_bodies();
-  all.insert(all.end(), others.begin(), others.end());
+  for (const auto& others : {nests_with_bodies(), nests_with_views()})
+    all.insert(all.end(), others.begin(), others.end());
   const size_t count = 1 + source.pick(3);
   for (size_t i = 0; i < count; ++i) {
     const auto it = std::find_if(all.begin(), all.end(), [&](const NamedNest& nest) { return nest.name == wished; });
     const NamedNest& nest = i == 0 && it != all.end() ? *it : all[source.pick(all.size())];
     nest.make(source, fmt::format("N{}", i));
   }
-  RandomNests result{source.builder.build(), {{}}, source.is_float()};
+  RandomNests result{source.builder.build(), {{}}, source.element()};
   if (!source.symbols.empty()) {
     result.symbols.clear();
     for (const auto& [n, m] : {std::pair{1, 4}, std::pair{3, 2}, std::pair{6, 5}}) {

@@ -14,7 +14,7 @@ struct RandomNests {
   Function function;
   // Values to run it with: one map for each run.
   std::vector<std::map<std::string, int64_t>> symbols;
-  bool rounds = false;  // it computes with floats: another order of a sum is another result
+  DType element = DType::int_(32);  // what it computes with; floats round: another order of a sum is another result
 };
 
 // One to three nests, the first of the kind wished for where there is one of that name.

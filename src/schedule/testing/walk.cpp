@@ -161,7 +161,7 @@ class Walk {
     RandomProgramOptions options{.reads_everything = true, .element = DType::int_(32), .wished = {}};
     if (wished) options.wished = wish->block;
     if (pick(5) == 0) options.element = DType::float32();
-    return {random_program(random_, options), {{}}, options.element.is_floating()};
+    return {random_program(random_, options), {{}}, options.element};
   }
 
   size_t pick(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
@@ -397,7 +397,8 @@ class Walk {
         return support::success();
       });
     if (name == "unsafe_set_dtype") {
-      const std::string wider = start_.rounds ? "float64" : "int64";
+      const DType own = start_.element;  // what wraps, wraps otherwise where there is more room
+      const std::string wider = own.is_floating() ? "float64" : own.bits < 32 ? own.str() : "int64";
       return made([=](Schedule& s) { return s.unsafe_set_dtype(block, 0, wider); });
     }
     if (name == "reorder_block_iter_var") {
@@ -478,10 +479,15 @@ class Walk {
     return std::find(std::begin(reordering), std::end(reordering), name) != std::end(reordering);
   }
 
+  double tolerance() const {
+    if (!start_.element.is_floating()) return 0;
+    return start_.element.bits == 16 ? 0.5 : 1e-4;
+  }
+
   std::string difference(const Function& after, bool reordered) {
     for (const Symbols& symbols : start_.symbols) {
       const std::string found = tir::testing::difference(start_.function, after, random_(), symbols,
-                                                         row_intrins().get(), start_.rounds && reordered ? 1e-4 : 0);
+                                                         row_intrins().get(), reordered ? tolerance() : 0);
       if (!found.empty()) return found;
     }
     return {};

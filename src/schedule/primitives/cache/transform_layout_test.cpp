@@ -21,6 +21,15 @@ Function doubled() {
   return b.build();
 }
 
+// The same of no elements.
+Function doubled_none() {
+  Builder b;
+  const Buffer x = b.input("X", {int64(0)}), t = b.inner("T", {int64(0)}), y = b.output("Y", {int64(0)});
+  b.compute("double", t, [&](const std::vector<Expr>& i) { return load(x, i) + load(x, i); });
+  b.compute("copy", y, [&](const std::vector<Expr>& i) { return load(t, i); });
+  return b.build();
+}
+
 // The elements of the only intermediate after a run, in its layout.
 std::vector<double> memory_of_intermediate(const Function& function) {
   const BlockRealize& root = *root_of(*function);
@@ -61,6 +70,14 @@ TEST(transform_layout, adds_nothing_where_there_are_no_gaps) {
   const BlockRV block = sch.get_block("double").value_or_throw();
   ASSERT_TRUE(sch.transform_layout(block, {.writes = true}, map, ir::Value(int64_t{-7})));
   EXPECT_FALSE(sch.get_block("T_pad"));
+}
+
+TEST(transform_layout, leaves_nothing_of_an_empty_buffer) {
+  Schedule sch = Schedule::create(doubled_none()).value_or_throw();
+  const IndexMap map = parse_index_map("lambda i: (i * 2,)").value_or_throw();
+  ASSERT_TRUE(sch.transform_layout(sch.get_block("double").value_or_throw(), {.writes = true}, map));
+  const Function after = sch.mod().find_as<PrimFunc>("main");
+  EXPECT_EQ(as_int(root_of(*after)->block->alloc_buffers.at(0)->shape[0]), 0);
 }
 
 }  // namespace
