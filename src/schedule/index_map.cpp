@@ -1,6 +1,7 @@
 #include "schedule/index_map.h"
 
 #include "arith/affine.h"
+#include "arith/polyhedral/points.h"
 #include "ir/visit.h"
 #include "schedule/analysis/linear.h"
 #include "schedule/analysis/tree.h"
@@ -161,7 +162,44 @@ IndexMap permutation(const std::vector<int64_t>& axes) {
   return map;
 }
 
-Result<Image> image_of(const IndexMap& map, const std::vector<Expr>& extents, const std::vector<Expr>& outputs) {
+namespace {
+
+// Two indices of the box that the map takes to the same, as "i0 = 0, i1 = 3 and i0 = 1, i1 = 0" (its text has these
+// names), where there are some; the outcome says whether that could be told.
+struct Meeting {
+  arith::PointSearch::Outcome outcome;
+  std::string indices;
+};
+
+Meeting indices_that_meet(const IndexMap& map, const std::vector<Expr>& extents) {
+  VarMap first, second;
+  Expr condition = boolean(true), different = boolean(false);
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const Var a = var(map.from[i]->name), b = var(map.from[i]->name);
+    first[map.from[i]] = a;
+    second[map.from[i]] = b;
+    different = logical_or(different, logical_not(eq(a, b)));
+    for (const Var& v : {a, b}) condition = logical_and(condition, logical_and(v >= int64(0), v < extents[i]));
+  }
+  condition = logical_and(condition, different);
+  for (const Expr& e : map.to) condition = logical_and(condition, eq(substitute(e, first), substitute(e, second)));
+  const arith::PointSearch search = arith::find_point(condition);
+  Meeting meeting{search.outcome, {}};
+  if (search.outcome != arith::PointSearch::found) return meeting;
+  for (const VarMap* at : {&first, &second})
+    for (size_t i = 0; i < map.from.size(); ++i)
+      meeting.indices += fmt::format("{}i{} = {}",
+                                     i               ? ", "
+                                     : at == &second ? " and "
+                                                     : "",
+                                     i, search.values.at(cast<VarNode>(at->at(map.from[i]))));
+  return meeting;
+}
+
+}  // namespace
+
+Result<Image> image_of(const IndexMap& map, const std::vector<Expr>& extents, const std::vector<Expr>& outputs,
+                       OneToOne shown) {
   const auto problem = [&](std::string why) {
     return refuse(codes::bad_argument, fmt::format("index map '{}' {}", map.text(), why));
   };
@@ -176,20 +214,36 @@ Result<Image> image_of(const IndexMap& map, const std::vector<Expr>& extents, co
     analyzer.bind(map.from[i], domain.back().second);
   }
   const auto affine = arith::detect_affine(map.to, domain, Expr(), analyzer);
-  if (!affine.ok()) return problem("is not affine: " + affine.diagnostics()[0].message);
-  if (!affine->injective) return problem("takes different indices to the same");
+  const bool inverts = affine.ok() && affine->injective;
+  if (!inverts && shown != OneToOne::by_inverse) {
+    const Meeting meeting = indices_that_meet(map, extents);
+    if (meeting.outcome == arith::PointSearch::found)
+      return problem("takes different indices to the same: " + meeting.indices);
+    if (meeting.outcome != arith::PointSearch::none && shown == OneToOne::by_pairs)
+      return problem("could not be shown to take different indices to different ones");
+  } else if (!affine.ok()) {
+    return problem("is not affine: " + affine.diagnostics()[0].message);
+  } else if (!affine->injective) {
+    return problem("takes different indices to the same");
+  }
   Image image;
-  bool whole = affine->surjective;
   for (const Expr& e : map.to) {
-    const auto range = interval(e, domains);
-    if (!range || !same(range->low, int64(0))) return problem("has a result that does not start at 0");
+    auto range = interval(e, domains);
+    if (!range && shown != OneToOne::by_inverse) {  // a box that may be larger than the smallest
+      const arith::ConstIntBound bound = analyzer.const_int_bound(e);
+      if (bound.max_value < arith::ConstIntBound::positive_infinity)
+        range = Interval{int64(bound.min_value), int64(bound.max_value)};
+    }
+    if (!range) return problem("has a result whose bounds could not be told");
+    if (!same(range->low, int64(0))) return problem("has a result that does not start at 0");
     // Of an empty box nothing is left, also where the map leaves gaps.
     const Expr extent = analyzer.simplify(range->high + 1);
     image.extents.push_back(analyzer.can_prove(extent >= 0) ? extent : analyzer.simplify(max(extent, int64(0))));
   }
+  if (!inverts) return image;
+  image.whole = affine->surjective;
   for (size_t i = 0; i < map.to.size(); ++i)
-    whole = whole && analyzer.can_prove_equal(image.extents[i], affine->extents[i]);
-  image.whole = whole;
+    image.whole = image.whole && analyzer.can_prove_equal(image.extents[i], affine->extents[i]);
   std::unordered_map<Var, Expr> back;
   for (auto& [v, e] : TRY(arith::inverse(*affine, outputs, analyzer))) back[v] = e;
   for (const Var& v : map.from) image.preimages.push_back(back.count(v) ? back.at(v) : int64(0));  // of extent 1

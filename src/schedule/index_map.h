@@ -23,12 +23,17 @@ IndexMap permutation(const std::vector<int64_t>& axes);
 // What a map makes of a box.
 struct Image {
   std::vector<Expr> extents;    // of the smallest box from 0 that holds all of it
-  bool whole = false;           // the image is all of that box
-  std::vector<Expr> preimages;  // the map's variables in terms of `outputs`
+  bool whole = false;           // the image is known to be all of that box
+  std::vector<Expr> preimages;  // the map's variables in terms of `outputs`; empty where no inverse is known
 };
 
-// The image of the box from 0 of these extents, at `outputs`; a reason where the map is not one to one, or not of a
-// form in which that shows.
-Result<Image> image_of(const IndexMap& map, const std::vector<Expr>& extents, const std::vector<Expr>& outputs);
+// What must show that a map is one to one: its inverse; else that no two indices go to the same; else the caller's
+// word, as long as no such two are found.
+enum class OneToOne : uint8_t { by_inverse, by_pairs, by_word };
+
+// The image of the box from 0 of these extents, at `outputs`; a reason where the map is not one to one, or where that
+// does not show.
+Result<Image> image_of(const IndexMap& map, const std::vector<Expr>& extents, const std::vector<Expr>& outputs,
+                       OneToOne shown = OneToOne::by_inverse);
 
 }  // namespace lathe::schedule

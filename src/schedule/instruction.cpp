@@ -124,6 +124,8 @@ Result<IndexMap> index_map(const Instruction& instruction, std::string_view name
   return wrong(instruction, "has no index map");
 }
 
+bool preserves_units(const Instruction& instruction) { return attribute_or(instruction, "preserve_unit_iters", true); }
+
 // Rows for methods of one shape.
 template <auto Method>
 Outputs on_one_loop(Schedule& s, const Instruction& i) {
@@ -141,7 +143,8 @@ Outputs handles_of_block(Schedule& s, const Instruction& i) {
 }
 template <auto Method>
 Outputs placed_at(Schedule& s, const Instruction& i) {
-  TRY((s.*Method)(TRY(input<BlockRV>(i, 0)), TRY(input<LoopRV>(i, 1)), attribute_or(i, "preserve_unit_loops", false)));
+  TRY((s.*Method)(TRY(input<BlockRV>(i, 0)), TRY(input<LoopRV>(i, 1)), attribute_or(i, "preserve_unit_loops", false),
+                  attribute_or(i, "index", int64_t{-1})));
   return std::vector<Argument>{};
 }
 template <auto Method>
@@ -211,12 +214,14 @@ const std::vector<InstructionKind> kinds{
     {"get_output_blocks", handles_of_block<&Schedule::get_output_blocks>, true},
     {"split",
      [](Schedule& s, const Instruction& i) -> Outputs {
-       return outputs(
-           TRY(s.split(TRY(input<LoopRV>(i, 0)), TRY(factors(i)), attribute_or(i, "disable_predication", false))));
+       return outputs(TRY(s.split(TRY(input<LoopRV>(i, 0)), TRY(factors(i)),
+                                  attribute_or(i, "disable_predication", false), preserves_units(i))));
      },
      true},
     {"fuse",
-     [](Schedule& s, const Instruction& i) -> Outputs { return std::vector<Argument>{TRY(s.fuse(TRY(loops(i))))}; }},
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       return std::vector<Argument>{TRY(s.fuse(TRY(loops(i)), preserves_units(i)))};
+     }},
     {"reorder",
      [](Schedule& s, const Instruction& i) -> Outputs {
        TRY(s.reorder(TRY(loops(i))));
@@ -226,7 +231,7 @@ const std::vector<InstructionKind> kinds{
      [](Schedule& s, const Instruction& i) -> Outputs { return std::vector<Argument>{TRY(s.merge(TRY(loops(i))))}; }},
     {"loop_partition",
      [](Schedule& s, const Instruction& i) -> Outputs {
-       return outputs(TRY(s.loop_partition(TRY(input<LoopRV>(i, 0)), TRY(factors(i)))));
+       return outputs(TRY(s.loop_partition(TRY(input<LoopRV>(i, 0)), TRY(factors(i)), preserves_units(i))));
      },
      true},
     {"peel",
@@ -254,7 +259,7 @@ const std::vector<InstructionKind> kinds{
      }},
     {"blockize",
      [](Schedule& s, const Instruction& i) -> Outputs {
-       const bool preserve = attribute_or(i, "preserve_unit_iters", true);
+       const bool preserve = preserves_units(i);
        if (on_loop(i)) return std::vector<Argument>{TRY(s.blockize(TRY(input<LoopRV>(i, 0)), preserve))};
        return std::vector<Argument>{
            TRY(s.blockize(TRY(blocks(i, i.inputs.empty() ? nullptr : &i.inputs[0])), preserve))};
@@ -333,7 +338,7 @@ const std::vector<InstructionKind> kinds{
     {"tensorize",
      [](Schedule& s, const Instruction& i) -> Outputs {
        const std::string intrin = TRY(input<std::string>(i, 1));
-       const bool preserve = attribute_or(i, "preserve_unit_iters", true);
+       const bool preserve = preserves_units(i);
        if (on_loop(i))
          TRY(s.tensorize(TRY(input<LoopRV>(i, 0)), intrin, preserve));
        else
@@ -362,7 +367,8 @@ const std::vector<InstructionKind> kinds{
      [](Schedule& s, const Instruction& i) -> Outputs {
        const Argument* pad = attribute(i, "pad_value");
        TRY(s.transform_layout(TRY(input<BlockRV>(i, 0)), TRY(buffer_index(i, 1)), TRY(index_map(i)),
-                              pad ? value_of(*pad) : ir::Value()));
+                              pad ? value_of(*pad) : ir::Value(),
+                              attribute_or(i, "assume_injective_transform", false)));
        return std::vector<Argument>{};
      }},
     {"transform_block_layout",

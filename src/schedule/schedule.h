@@ -77,13 +77,16 @@ class Schedule {
 
   // Loops. At most one factor is inferred; factors that do not divide give the blocks a predicate, unless that is
   // disabled: then that they divide a symbolic extent is the caller's word.
-  Result<std::vector<LoopRV>> split(LoopRV loop, const std::vector<Factor>& factors, bool disable_predication = false);
-  Result<LoopRV> fuse(const std::vector<LoopRV>& loops);
+  // Variables of loops of one iteration stay in what blocks are bound to, where they are preserved.
+  Result<std::vector<LoopRV>> split(LoopRV loop, const std::vector<Factor>& factors, bool disable_predication = false,
+                                    bool preserve_unit_iters = true);
+  Result<LoopRV> fuse(const std::vector<LoopRV>& loops, bool preserve_unit_iters = true);
   Status reorder(const std::vector<LoopRV>& loops);
   // One loop instead of several that follow one another, with the loops that each alone is in.
   Result<LoopRV> merge(const std::vector<LoopRV>& loops);
   // One loop after the other instead of one: of the given extents (one inferred), each with its own copy of the blocks.
-  Result<std::vector<LoopRV>> loop_partition(LoopRV loop, const std::vector<Factor>& factors);
+  Result<std::vector<LoopRV>> loop_partition(LoopRV loop, const std::vector<Factor>& factors,
+                                             bool preserve_unit_iters = true);
   // The largest multiple of `multiple` that fits, and the rest; also for an extent that is not known.
   Result<std::vector<LoopRV>> peel(LoopRV loop, const Factor& multiple);
   // A loop of extent 1 around the block or loop.
@@ -94,9 +97,10 @@ class Schedule {
   // The iterations become threads: "blockIdx.x" to "threadIdx.z", "vthread".
   Status bind(LoopRV loop, const std::string& thread_axis);
 
-  // Where a block runs. `preserve_unit_loops` keeps loops of extent 1.
-  Status compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops = false);
-  Status reverse_compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops = false);
+  // Where a block runs. `preserve_unit_loops` keeps loops of extent 1. `index` is the number of the statement in the
+  // loop's body that it comes before; -1 is the last place where it may be, -2 the first.
+  Status compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops = false, int64_t index = -1);
+  Status reverse_compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops = false, int64_t index = -1);
   Status compute_inline(BlockRV block);
   Status reverse_compute_inline(BlockRV block);
 
@@ -120,9 +124,10 @@ class Schedule {
   Result<BlockRV> reindex_cache_write(BlockRV block, int64_t write_buffer_index, const std::string& scope,
                                       const IndexMap& index_map);
   // The elements of an intermediate lie where the map says, which must be one to one. Gaps that it leaves hold
-  // `pad_value`, or nothing in particular where that is empty.
-  Status transform_layout(BlockRV block, BufferIndex buffer, const IndexMap& index_map,
-                          const ir::Value& pad_value = {});
+  // `pad_value`, or nothing in particular where that is empty. Where it does not show, that the map is one to one may
+  // be the caller's word.
+  Status transform_layout(BlockRV block, BufferIndex buffer, const IndexMap& index_map, const ir::Value& pad_value = {},
+                          bool assume_injective_transform = false);
   // The block's instances by other variables, in new loops: the map must be one to one onto a box.
   Status transform_block_layout(BlockRV block, const IndexMap& index_map);
   Status set_scope(BlockRV block, int64_t write_buffer_index, const std::string& scope);

@@ -178,12 +178,14 @@ Status Schedule::unsafe_set_dtype(BlockRV block, int64_t write_buffer_index, con
 }
 
 Status Schedule::transform_layout(BlockRV block, BufferIndex buffer, const IndexMap& index_map,
-                                  const ir::Value& pad_value) {
+                                  const ir::Value& pad_value, bool assume_injective_transform) {
   const Handle handle = *TRY(find(block));
-  accept(handle.function,
-         TRY(primitives::transform_layout(program(handle.function), handle.id, buffer, index_map, pad_value)));
-  record("transform_layout", {block, argument(buffer)}, {{"index_map", index_map}, {"pad_value", argument(pad_value)}},
-         {});
+  accept(handle.function, TRY(primitives::transform_layout(program(handle.function), handle.id, buffer, index_map,
+                                                           pad_value, assume_injective_transform)));
+  std::vector<std::pair<std::string, Argument>> attributes{{"index_map", index_map},
+                                                           {"pad_value", argument(pad_value)}};
+  if (assume_injective_transform) attributes.emplace_back("assume_injective_transform", true);
+  record("transform_layout", {block, argument(buffer)}, std::move(attributes), {});
   return support::success();
 }
 

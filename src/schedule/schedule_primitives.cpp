@@ -22,33 +22,50 @@ Argument::List arguments(const std::vector<Factor>& factors) {
   return list;
 }
 
+using NamedArguments = std::vector<std::pair<std::string, Argument>>;
+
+// What traces leave out has its default.
+NamedArguments unless_preserved(bool preserve_unit_iters) {
+  if (preserve_unit_iters) return {};
+  return {{"preserve_unit_iters", false}};
+}
+
+NamedArguments of_placing(bool preserve_unit_loops, int64_t index) {
+  NamedArguments attributes{{"preserve_unit_loops", preserve_unit_loops}};
+  if (index != primitives::last_place) attributes.emplace_back("index", index);
+  return attributes;
+}
+
 }  // namespace
 
-Result<std::vector<LoopRV>> Schedule::split(LoopRV loop, const std::vector<Factor>& factors, bool disable_predication) {
+Result<std::vector<LoopRV>> Schedule::split(LoopRV loop, const std::vector<Factor>& factors, bool disable_predication,
+                                            bool preserve_unit_iters) {
   const Handle handle = *TRY(find(loop));
   std::vector<Expr> sizes;
   for (const Factor& factor : factors) sizes.push_back(factor ? int64(TRY(number_of(factor))) : Expr());
-  Edit edit = TRY(primitives::split(program(handle.function), handle.id, sizes, disable_predication));
+  Edit edit =
+      TRY(primitives::split(program(handle.function), handle.id, sizes, disable_predication, preserve_unit_iters));
   const std::vector<Id> created = edit.created;
   accept(handle.function, std::move(edit));
   std::vector<LoopRV> loops;
   for (const Id id : created) loops.push_back(add_loop(handle.function, id));
-  std::vector<std::pair<std::string, Argument>> attributes{{"factors", arguments(factors)}};
+  NamedArguments attributes = unless_preserved(preserve_unit_iters);
+  attributes.insert(attributes.begin(), {"factors", arguments(factors)});
   if (disable_predication) attributes.emplace_back("disable_predication", true);
   record("split", {loop}, std::move(attributes), {loops.begin(), loops.end()});
   return loops;
 }
 
-Result<LoopRV> Schedule::fuse(const std::vector<LoopRV>& loops) {
+Result<LoopRV> Schedule::fuse(const std::vector<LoopRV>& loops, bool preserve_unit_iters) {
   if (loops.empty()) return refuse(codes::bad_argument, "fuse needs at least one loop");
   std::vector<Id> ids;
   for (const LoopRV& loop : loops) ids.push_back(TRY(find(loop))->id);
   const std::string function = handles_[loops[0].index].function;
-  Edit edit = TRY(primitives::fuse(program(function), ids));
+  Edit edit = TRY(primitives::fuse(program(function), ids, preserve_unit_iters));
   const Id created = edit.created.at(0);
   accept(function, std::move(edit));
   const LoopRV fused = add_loop(function, created);
-  record("fuse", {loops.begin(), loops.end()}, {}, {fused});
+  record("fuse", {loops.begin(), loops.end()}, unless_preserved(preserve_unit_iters), {fused});
   return fused;
 }
 
@@ -62,16 +79,19 @@ Status Schedule::reorder(const std::vector<LoopRV>& loops) {
   return support::success();
 }
 
-Result<std::vector<LoopRV>> Schedule::loop_partition(LoopRV loop, const std::vector<Factor>& factors) {
+Result<std::vector<LoopRV>> Schedule::loop_partition(LoopRV loop, const std::vector<Factor>& factors,
+                                                     bool preserve_unit_iters) {
   const Handle handle = *TRY(find(loop));
   std::vector<Expr> sizes;
   for (const Factor& factor : factors) sizes.push_back(factor ? int64(TRY(number_of(factor))) : Expr());
-  Edit edit = TRY(primitives::loop_partition(program(handle.function), handle.id, sizes));
+  Edit edit = TRY(primitives::loop_partition(program(handle.function), handle.id, sizes, preserve_unit_iters));
   const std::vector<Id> created = edit.created;
   accept(handle.function, std::move(edit));
   std::vector<LoopRV> loops;
   for (const Id id : created) loops.push_back(add_loop(handle.function, id));
-  record("loop_partition", {loop}, {{"factors", arguments(factors)}}, {loops.begin(), loops.end()});
+  NamedArguments attributes = unless_preserved(preserve_unit_iters);
+  attributes.insert(attributes.begin(), {"factors", arguments(factors)});
+  record("loop_partition", {loop}, std::move(attributes), {loops.begin(), loops.end()});
   return loops;
 }
 
@@ -137,27 +157,27 @@ Status Schedule::unroll(LoopRV loop) {
   return support::success();
 }
 
-Status Schedule::compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops) {
+Status Schedule::compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops, int64_t index) {
   const Handle handle = *TRY(find(block));
   const Id target = TRY(find_place(loop))->id;
   if (target == inline_id)
     accept(handle.function, TRY(primitives::compute_inline(program(handle.function), handle.id)));
   else if (target != root_id)
     accept(handle.function,
-           TRY(primitives::compute_at(program(handle.function), handle.id, target, preserve_unit_loops)));
-  record("compute_at", {block, loop}, {{"preserve_unit_loops", preserve_unit_loops}}, {});
+           TRY(primitives::compute_at(program(handle.function), handle.id, target, preserve_unit_loops, index)));
+  record("compute_at", {block, loop}, of_placing(preserve_unit_loops, index), {});
   return support::success();
 }
 
-Status Schedule::reverse_compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops) {
+Status Schedule::reverse_compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops, int64_t index) {
   const Handle handle = *TRY(find(block));
   const Id target = TRY(find_place(loop))->id;
   if (target == inline_id)
     accept(handle.function, TRY(primitives::reverse_compute_inline(program(handle.function), handle.id)));
   else if (target != root_id)
-    accept(handle.function,
-           TRY(primitives::reverse_compute_at(program(handle.function), handle.id, target, preserve_unit_loops)));
-  record("reverse_compute_at", {block, loop}, {{"preserve_unit_loops", preserve_unit_loops}}, {});
+    accept(handle.function, TRY(primitives::reverse_compute_at(program(handle.function), handle.id, target,
+                                                               preserve_unit_loops, index)));
+  record("reverse_compute_at", {block, loop}, of_placing(preserve_unit_loops, index), {});
   return support::success();
 }
 

@@ -468,26 +468,12 @@ def _method(primitive, row):
                 inputs.append(value)
             elif not (parameter.name in _NEUTRAL and value == _NEUTRAL[parameter.name]):
                 attributes[parameter.name] = value
-        _refuse_unknown_options(primitive, attributes)
         return self._run(primitive, inputs, attributes)
 
     method.__name__ = method.__qualname__ = primitive
     method.__signature__ = signature
     method.__doc__ = f"{primitive}{inspect.Signature(parameters)}"
     return method
-
-
-# Options that a primitive of C++ does not look at: asking for them is refused, not ignored.
-_NOT_YET = {
-    ("split", "preserve_unit_iters"), ("fuse", "preserve_unit_iters"), ("loop_partition", "preserve_unit_iters"),
-    ("compute_at", "index"), ("reverse_compute_at", "index"), ("transform_layout", "assume_injective_transform"),
-}  # fmt: skip
-
-
-def _refuse_unknown_options(primitive, attributes):
-    for name in attributes:
-        if (primitive, name) in _NOT_YET:
-            raise ScheduleError(f"{primitive} takes no other {name} than {_NEUTRAL[name]} yet")
 
 
 for _primitive, _row in PRIMITIVES.items():

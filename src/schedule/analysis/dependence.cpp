@@ -386,7 +386,9 @@ bool starts_in_each_iteration(const For& loop, const Block& block) {
   if (path.empty() || !block.init) return false;
   const auto& realize = *path.back().as<BlockRealize>();
   for (size_t i = 0; i < block.iter_vars.size(); ++i)
-    if (block.iter_vars[i]->type != IterType::spatial && uses_var(realize.iter_values[i], loop.loop_var)) return false;
+    if (block.iter_vars[i]->type != IterType::spatial && !is_int(loop.extent, 1) &&
+        uses_var(realize.iter_values[i], loop.loop_var))
+      return false;
   return runs_init(realize, loops_above(path)) == true;
 }
 

@@ -10,12 +10,14 @@ namespace lathe::schedule::primitives {
 
 // primitives/loops. One null among the factors is inferred. Creates the new loops, outermost first. Without predicates,
 // that an extent which is not a number is divided is the caller's word.
-Result<Edit> split(const Program& program, Id loop, const std::vector<Expr>& factors, bool disable_predication = false);
+Result<Edit> split(const Program& program, Id loop, const std::vector<Expr>& factors, bool disable_predication = false,
+                   bool preserve_unit_iters = true);
 // Creates the one loop.
-Result<Edit> fuse(const Program& program, const std::vector<Id>& loops);
+Result<Edit> fuse(const Program& program, const std::vector<Id>& loops, bool preserve_unit_iters = true);
 Result<Edit> reorder(const Program& program, const std::vector<Id>& loops);
 // Creates the loops in order, and then the ids of their blocks are new, except those of the first part.
-Result<Edit> loop_partition(const Program& program, Id loop, const std::vector<Expr>& factors);
+Result<Edit> loop_partition(const Program& program, Id loop, const std::vector<Expr>& factors,
+                            bool preserve_unit_iters = true);
 Result<Edit> peel(const Program& program, Id loop, int64_t multiple);
 Result<Edit> add_unit_loop(const Program& program, Id block);
 Result<Edit> parallel(const Program& program, Id loop);
@@ -39,9 +41,13 @@ Result<Edit> blockize_blocks(const Program& program, const std::vector<Id>& bloc
 Result<Edit> tensorize(const Program& program, Id loop_or_block, const std::string& intrin, const TensorIntrin& meaning,
                        bool preserve_unit_iters);
 
-// primitives/compute
-Result<Edit> compute_at(const Program& program, Id block, Id loop, bool preserve_unit_loops);
-Result<Edit> reverse_compute_at(const Program& program, Id block, Id loop, bool preserve_unit_loops);
+// primitives/compute. The block comes before the statement number `index` of the loop's body, or to the last or the
+// first place there where it may be.
+constexpr int64_t last_place = -1, first_place = -2;
+Result<Edit> compute_at(const Program& program, Id block, Id loop, bool preserve_unit_loops,
+                        int64_t index = last_place);
+Result<Edit> reverse_compute_at(const Program& program, Id block, Id loop, bool preserve_unit_loops,
+                                int64_t index = last_place);
 Result<Edit> compute_inline(const Program& program, Id block);
 Result<Edit> reverse_compute_inline(const Program& program, Id block);
 
@@ -69,9 +75,10 @@ Result<Edit> rolling_buffer(const Program& program, Id block, int64_t write_buff
 Result<Edit> reindex(const Program& program, Id block, BufferIndex buffer);
 Result<Edit> reindex_cache(const Program& program, Id block, BufferIndex buffer, const std::string& scope,
                            const IndexMap& map);
-// An empty value leaves gaps in the new layout as they are.
+// An empty value leaves gaps in the new layout as they are. That the map is one to one where that does not show may be
+// the caller's word.
 Result<Edit> transform_layout(const Program& program, Id block, BufferIndex buffer, const IndexMap& map,
-                              const ir::Value& pad_value);
+                              const ir::Value& pad_value, bool assume_injective = false);
 
 // Creates the block of the hints.
 Result<Edit> prefetch(const Program& program, Id block, int64_t read_buffer_index, Id loop, Id at,

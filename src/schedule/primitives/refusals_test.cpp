@@ -193,12 +193,19 @@ TEST(refusals, of_layouts) {
   EXPECT_EQ(layout("lambda i: (i,)"),
             "cannot change the layout of 'C_local': index map 'lambda i0: (i0,)' takes 1 indices where there are 2");
   EXPECT_EQ(layout("lambda i, j: (i, i)"),
-            "cannot change the layout of 'C_local': index map 'lambda i0, i1: (i0, i0)' "
-            "is not affine: the indices are not independent: they use a part of 'i' "
-            "twice");
+            "cannot change the layout of 'C_local': index map 'lambda i0, i1: (i0, i0)' takes "
+            "different indices to the same: i0 = 0, i1 = 0 and i0 = 0, i1 = 1");
   EXPECT_EQ(layout("lambda i, j: (i,)"),
             "cannot change the layout of 'C_local': index map 'lambda i0, i1: (i0,)' takes "
-            "different indices to the same");
+            "different indices to the same: i0 = 0, i1 = 0 and i0 = 0, i1 = 1");
+  EXPECT_EQ(layout("lambda i, j: (i * i + j,)"),
+            "cannot change the layout of 'C_local': index map 'lambda i0, i1: (i0 * i0 + i1,)' could not be shown to "
+            "take different indices to different ones");
+  EXPECT_EQ(
+      reason(s.schedule.transform_layout(s.block, output, map_of("lambda i, j: (i * i * 6 + j,)"),
+                                         ir::Value(int64_t{0}), true)),
+      "cannot change the layout of 'C_local': which elements index map 'lambda i0, i1: (i0 * i0 * 6 + i1,)' leaves "
+      "out could not be told, so they cannot be padded");
   EXPECT_EQ(layout("lambda i, j: (i + 1, j)"),
             "cannot change the layout of 'C_local': index map 'lambda i0, i1: (i0 + "
             "1, i1)' has a result that does not start at 0");

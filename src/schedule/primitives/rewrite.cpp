@@ -32,23 +32,28 @@ class ReplaceBuffer : public Rewriter {
 
 class Simplify : public Rewriter {
  public:
-  explicit Simplify(arith::Analyzer& analyzer) : analyzer_(analyzer) {}
+  // What is known of predicates, and of values.
+  Simplify(arith::Analyzer& analyzer, arith::Analyzer& of_values) : analyzer_(analyzer), of_values_(of_values) {}
 
  protected:
   NodeRef visit(NodeRef node) override {
     if (node->node_class().family != "stmt") return node;
     if (const auto* loop = node.as<For>()) {
       analyzer_.bind(loop->loop_var, Range{loop->min, loop->extent});
+      if (&of_values_ != &analyzer_ && !is_int(loop->extent, 1))
+        of_values_.bind(loop->loop_var, Range{loop->min, loop->extent});
       return descend(std::move(node));
     }
     if (const auto* realize = node.as<BlockRealize>()) {
       std::vector<Expr> values;
       bool changed = false;
       for (const Expr& value : realize->iter_values) {
-        values.push_back(analyzer_.simplify(value));
+        values.push_back(of_values_.simplify(value));
         changed = changed || values.back().get() != value.get();
       }
-      const Expr predicate = analyzer_.simplify(realize->predicate);
+      Expr predicate = analyzer_.simplify(realize->predicate);
+      // It speaks of the same variables as the values, whose domains it may be.
+      if (!is_int(predicate, 1)) predicate = of_values_.simplify(realize->predicate);
       if (!changed && predicate.get() == realize->predicate.get()) return node;
       return with(*realize, [&](BlockRealize& copy) {
         copy.iter_values = std::move(values);
@@ -59,7 +64,7 @@ class Simplify : public Rewriter {
   }
 
  private:
-  arith::Analyzer& analyzer_;
+  arith::Analyzer &analyzer_, &of_values_;
 };
 
 }  // namespace
@@ -125,15 +130,19 @@ Stmt guarded(const Stmt& body, const Expr& condition) {
   return replace_all(body, edits);
 }
 
-Stmt simplified(const Stmt& root, const Path& path) {
-  arith::Analyzer analyzer;
+Stmt simplified(const Stmt& root, const Path& path, bool preserve_unit_iters) {
+  arith::Analyzer analyzer, open;  // the second knows nothing of loops of one iteration
   for (const Stmt& s : path) {
     if (s == root) break;
-    if (const auto* loop = s.as<For>()) analyzer.bind(loop->loop_var, Range{loop->min, loop->extent});
+    if (const auto* loop = s.as<For>()) {
+      analyzer.bind(loop->loop_var, Range{loop->min, loop->extent});
+      if (!is_int(loop->extent, 1)) open.bind(loop->loop_var, Range{loop->min, loop->extent});
+    }
     if (const auto* block = s.as<Block>())
-      for (const IterVar& iter : block->iter_vars) analyzer.bind(iter->var, iter->dom);
+      for (const IterVar& iter : block->iter_vars)
+        for (arith::Analyzer* each : {&analyzer, &open}) each->bind(iter->var, iter->dom);
   }
-  return Simplify(analyzer)(root);
+  return Simplify(analyzer, preserve_unit_iters ? open : analyzer)(root);
 }
 
 Stmt with_buffer(const Stmt& root, const Buffer& from, const Buffer& to) { return ReplaceBuffer(from, to)(root); }

@@ -26,8 +26,9 @@ std::optional<std::string> undecided_above(const Path& path, const For* inside =
 // `body` run only where `condition` holds: the condition joins the predicates of its blocks.
 Stmt guarded(const Stmt& body, const Expr& condition);
 
-// `root` with the bindings and predicates of its blocks simplified under the loops of `path` and its own.
-Stmt simplified(const Stmt& root, const Path& path);
+// `root` with the bindings and predicates of its blocks simplified under the loops of `path` and its own. Variables of
+// loops of one iteration stay in the bindings where they are preserved.
+Stmt simplified(const Stmt& root, const Path& path, bool preserve_unit_iters = false);
 
 // `root` with every mention of a buffer (definition, load, store, region) replaced.
 Stmt with_buffer(const Stmt& root, const Buffer& from, const Buffer& to);

@@ -226,13 +226,15 @@ class Walk {
       const int64_t product = factor * (factors.size() == 3 ? 2 : 1);
       const bool bare =
           pick(4) == 0 && as_int(c.schedule.get(loop).value_or_throw()->extent).value_or(1) % product == 0;
-      return made([=](Schedule& s) { return s.split(loop, factors, bare); });
+      const bool units = pick(2);
+      return made([=](Schedule& s) { return s.split(loop, factors, bare, units); });
     }
     if (name == "fuse") {
       std::vector<LoopRV> some;
       const size_t first = pick(c.loops.size());
       for (size_t i = first; i < std::min(c.loops.size(), first + 1 + pick(3)); ++i) some.push_back(c.loops[i]);
-      return made([=](Schedule& s) { return s.fuse(some); });
+      const bool units = pick(2);
+      return made([=](Schedule& s) { return s.fuse(some, units); });
     }
     if (name == "reorder") {
       std::vector<LoopRV> some = c.loops;
@@ -254,7 +256,10 @@ class Walk {
       }
       return made([=](Schedule& s) { return s.merge({loop, next}); });
     }
-    if (name == "loop_partition") return made([=](Schedule& s) { return s.loop_partition(loop, {factor, Factor()}); });
+    if (name == "loop_partition") {
+      const bool units = pick(2);
+      return made([=](Schedule& s) { return s.loop_partition(loop, {factor, Factor()}, units); });
+    }
     if (name == "peel") return made([=](Schedule& s) { return s.peel(loop, factor); });
     if (name == "add_unit_loop") return made([=](Schedule& s) { return s.add_unit_loop(block); });
     if (name == "parallel") return at_once([=](Schedule& s) { return s.parallel(loop); });
@@ -267,6 +272,7 @@ class Walk {
     }
     if (name == "compute_at" || name == "reverse_compute_at") {
       const bool reversed = name == "reverse_compute_at", keep = pick(2);
+      const int64_t index = pick(3) == 0 ? number(3) : -1 - number(2);
       LoopRV at = c.other_loop;
       const std::vector<BlockRV> near = neighbours(c, !reversed);
       if (!near.empty() && pick(4)) {
@@ -274,8 +280,8 @@ class Walk {
         if (!theirs.empty()) at = theirs[pick(theirs.size())];
       }
       if (reversed)
-        return {name, calling([=](Schedule& s) { return s.reverse_compute_at(block, at, keep); }), {}, block};
-      return made([=](Schedule& s) { return s.compute_at(block, at, keep); });
+        return {name, calling([=](Schedule& s) { return s.reverse_compute_at(block, at, keep, index); }), {}, block};
+      return made([=](Schedule& s) { return s.compute_at(block, at, keep, index); });
     }
     if (name == "compute_inline") return made([=](Schedule& s) { return s.compute_inline(block); });
     if (name == "reverse_compute_inline") return made([=](Schedule& s) { return s.reverse_compute_inline(block); });
@@ -315,15 +321,17 @@ class Walk {
       return made([=](Schedule& s) { return s.reindex_cache_write(block, 0, "local", map); });
     }
     if (name == "transform_layout") {
-      static constexpr const char* maps[] = {
-          "lambda i: (i // 2, i % 2)", "lambda i: (i % 3, i // 3)",
-          "lambda i: (i * 2,)",        "lambda i, j: (i * 13 + j,)",
-          "lambda i, j: (j, i)",       "lambda i, j: (j // 4, i, j % 4)",
-          "lambda i, j, k: (i, k, j)", "lambda i, j, k: (i * 13 + j, k // 3, k % 3)"};
-      const IndexMap map = parse_index_map(maps[pick(8)]).value_or_throw();
+      static constexpr const char* maps[] = {"lambda i: (i // 2, i % 2)", "lambda i: (i % 3, i // 3)",
+                                             "lambda i: (i * 2,)",        "lambda i, j: (i * 13 + j,)",
+                                             "lambda i, j: (j, i)",       "lambda i, j: (j // 4, i, j % 4)",
+                                             "lambda i, j, k: (i, k, j)", "lambda i, j, k: (i * 13 + j, k // 3, k % 3)",
+                                             "lambda i, j: (i + j, j)",   "lambda i, j: (i, i * 2 + j)",
+                                             "lambda i: (i + i // 3,)"};
+      const IndexMap map = parse_index_map(maps[pick(11)]).value_or_throw();
       const ir::Value pad = pick(2) ? ir::Value(int64_t{7}) : ir::Value();
       const BufferIndex which{.writes = pick(2) == 0};
-      return made([=](Schedule& s) { return s.transform_layout(block, which, map, pad); });
+      const bool word = pick(2);
+      return made([=](Schedule& s) { return s.transform_layout(block, which, map, pad, word); });
     }
     if (name == "transform_block_layout") {
       const std::string text = axes == 1   ? fmt::format("lambda i: (i // {0}, i % {0})", factor)

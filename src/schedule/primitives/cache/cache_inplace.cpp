@@ -42,7 +42,7 @@ Result<Edit> cache_inplace(const Program& program, Id id, int64_t index, const s
   const Stmt around = path[at];
   auto region = touched(accesses(around), [&](const Access& access) { return access.buffer == buffer; });
   const auto bounds = bounds_of(path, at, buffer);
-  if (!region || !region->exact || !predicate_is_domain(realized) || !bounds)
+  if (!region || !region->exact || !predicate_is_domain(path) || !bounds)
     return problem(codes::region,
                    fmt::format("which elements of '{}' it updates is not an exact region", buffer->name));
 

@@ -119,7 +119,7 @@ Result<Edit> read_through(const Program& program, const Readers& readers, const 
   bool known = region && (parameter || region->exact);
   for (const Path& reader : readers.paths) {
     if (parameter) continue;
-    known = known && predicate_is_domain(*reader.back().as<BlockRealize>());
+    known = known && predicate_is_domain(reader);
     const auto other = bounds_of(reader, readers.at, buffer);
     for (size_t d = 0; bounds && other && d < bounds->size(); ++d)
       if (!same((*bounds)[d].low, (*other)[d].low) || !same((*bounds)[d].high, (*other)[d].high)) known = false;

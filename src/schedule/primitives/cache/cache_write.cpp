@@ -94,14 +94,15 @@ Result<Edit> write_through(const Program& program, const Path& path, size_t at, 
       return problem(codes::region, fmt::format("it reads '{}' before it writes it", buffer->name));
     for (size_t i = 0; i < block.iter_vars.size(); ++i)
       for (size_t j = 0; j < at; ++j)
-        if (const auto* loop = path[j].as<For>();
-            loop && block.iter_vars[i]->type != IterType::spatial && uses_var(realized.iter_values[i], loop->loop_var))
+        if (const auto* loop = path[j].as<For>(); loop && !is_int(loop->extent, 1) &&
+                                                  block.iter_vars[i]->type != IterType::spatial &&
+                                                  uses_var(realized.iter_values[i], loop->loop_var))
           return problem(codes::region,
                          fmt::format("{} of its reduction is around other uses of '{}'", name_of(*loop), buffer->name));
   }
   auto region = touched(all, [&](const Access& access) { return access.buffer == buffer && access.writes; });
   const auto bounds = bounds_of(path, at, buffer);
-  if (!region || !region->exact || !predicate_is_domain(realized) || !bounds || is_partial(block))
+  if (!region || !region->exact || !predicate_is_domain(path) || !bounds || is_partial(block))
     return problem(codes::region, fmt::format("which elements of '{}' it writes is not an exact region", buffer->name));
   std::vector<Path> readers;
   for (const Id consumer : consumers) {

@@ -49,7 +49,7 @@ Stmt padding(const Buffer& to, const IndexMap& map, const std::vector<Expr>& old
 }  // namespace
 
 Result<Edit> transform_layout(const Program& program, Id id, BufferIndex which, const IndexMap& map,
-                              const ir::Value& pad_value) {
+                              const ir::Value& pad_value, bool assume_injective) {
   const Path path = TRY(block_path(program, id));
   const Buffer buffer = TRY(buffer_of(path, which));
   const auto problem = [&](std::string why) {
@@ -58,9 +58,13 @@ Result<Edit> transform_layout(const Program& program, Id id, BufferIndex which, 
   if (auto refused = refuse_fixed(*program.function, buffer, "change the layout of")) return *std::move(refused);
   std::vector<Expr> outputs;
   for (size_t d = 0; d < map.to.size(); ++d) outputs.push_back(var(fmt::format("v{}", d)));
-  const auto found = image_of(map, buffer->shape, outputs);
+  const OneToOne shown = assume_injective || !program.proves ? OneToOne::by_word : OneToOne::by_pairs;
+  const auto found = image_of(map, buffer->shape, outputs, shown);
   if (!found.ok()) return problem(found.diagnostics()[0].message);
   const Image& image = *found;
+  if (!pad_value.empty() && image.preimages.size() != buffer->shape.size())
+    return problem(fmt::format("which elements index map '{}' leaves out could not be told, so they cannot be padded",
+                               map.text()));
   if (buffer->scope == "register" && !image.whole) return problem("registers are not padded");
 
   const Buffer moved = with(*buffer, [&](BufferNode& copy) {

@@ -57,7 +57,7 @@ std::optional<Interval> values_for(const Range& index, const IterVar& iter, cons
 
 }  // namespace
 
-Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops) {
+Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops, int64_t index) {
   const Path path = TRY(block_path(program, block_id));
   const Path target = path_to(program.function->body, loop_id);
   const auto& realized = *path.back().as<BlockRealize>();
@@ -73,8 +73,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   if (!path_to(Stmt(&loop), block_id).empty())
     return problem(codes::not_nested, "the block is already inside the loop");
   if (const auto why = undecided_above(path)) return problem(codes::region, "it is " + *why);
-  if (!predicate_is_domain(realized))
-    return problem(codes::region, "its predicate does more than to bound its variables");
+  if (!predicate_is_domain(path)) return problem(codes::region, "its predicate does more than to bound its variables");
   if (program.proves)
     if (const Conflict conflict = instances_that_meet(*program.function, path)) {
       Diagnostic refused = problem(codes::dependence, "instances with other variables may write one element");
@@ -200,16 +199,20 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
 
   Id next = program.next;
   const Stmt nest = nest_over(block, parts, domains, target, keep_unit_loops, next);
-  // Before the first statement of the loop's body that reads the result.
+  // Before the first statement of the loop's body that reads the result, and behind those that write what it reads.
   std::vector<Stmt> statements = items(loop.body);
-  size_t at = 0;
+  size_t last = 0;
   const auto reads_result = [&](const Stmt& s) {
     for (const Access& access : accesses(s))
       if (is_written(access.buffer)) return true;
     return false;
   };
-  while (at < statements.size() && !reads_result(statements[at])) ++at;
-  if (at == statements.size()) return problem(codes::region, "nothing in the loop reads what it writes");
+  while (last < statements.size() && !reads_result(statements[last])) ++last;
+  if (last == statements.size()) return problem(codes::region, "nothing in the loop reads what it writes");
+  const size_t first = behind_all({statements.begin(), statements.begin() + static_cast<ptrdiff_t>(last)}, nest);
+  const auto at_index = place_of(index, first, last);
+  if (!at_index.ok()) return problem(codes::bad_argument, at_index.diagnostics()[0].message);
+  const size_t at = *at_index;
   statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), nest);
   const Stmt changed = with(loop, [&](For& copy) { copy.body = seq(statements); });
   const Stmt body = replace_all(program.function->body, {{target.back(), changed}, {path.back(), nop()}});

@@ -119,21 +119,26 @@ bool holds(const Region& outer, const Region& inner, const std::vector<const For
   return true;
 }
 
-bool predicate_is_domain(const BlockRealize& realize) {
+bool predicate_is_domain(const Path& path) {
+  const auto& realize = *path.back().as<BlockRealize>();
   if (is_int(realize.predicate, 1)) return true;
+  VarMap units;  // the only value of a variable says nothing of domains
+  for (const For* loop : loops_above(path))
+    if (is_int(loop->extent, 1)) units[loop->loop_var] = loop->min;
   arith::Analyzer analyzer;
   std::vector<std::unique_ptr<arith::Analyzer::Constraint>> inside;
   const Block& block = *realize.block;
   std::vector<Linear> domain;  // what is not negative inside of it
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     const Range& range = block.iter_vars[i]->dom;
-    const Expr end = is_int(range.min, 0) ? range.extent : range.min + range.extent, &value = realize.iter_values[i];
+    const Expr end = is_int(range.min, 0) ? range.extent : range.min + range.extent;
+    const Expr value = substitute(realize.iter_values[i], units);
     inside.push_back(std::make_unique<arith::Analyzer::Constraint>(analyzer, value < end));
     inside.push_back(std::make_unique<arith::Analyzer::Constraint>(analyzer, value >= range.min));
     domain.push_back(linear(end - value - 1));
     domain.push_back(linear(value - range.min));
   }
-  for (const Expr& part : conjuncts(realize.predicate)) {
+  for (const Expr& part : conjuncts(substitute(realize.predicate, units))) {
     std::optional<Linear> gap;  // what the conjunct says is not negative
     if (const auto* less = part.as<LT>()) gap = linear(less->b - less->a - 1);
     if (const auto* at_most = part.as<LE>()) gap = linear(at_most->b - at_most->a);
@@ -206,6 +211,25 @@ Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, cons
   Stmt nest = realize(std::move(values), analyzer.simplify(predicate), block);
   for (size_t i = loops.size(); i-- > 0;) nest = loop_over(loops[i].v, loops[i].extent, nest, next++);
   return nest;
+}
+
+Result<size_t> place_of(int64_t index, size_t first, size_t last) {
+  if (index == primitives::last_place) return last;
+  if (index == primitives::first_place) return first;
+  const auto place = static_cast<size_t>(index);
+  if (index >= 0 && place >= first && place <= last) return place;
+  return refuse(
+      codes::bad_argument,
+      fmt::format("there is no place {} for it in the loop: it may be {}, behind what it needs and before what "
+                  "needs it",
+                  index, first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last)));
+}
+
+size_t behind_all(const std::vector<Stmt>& statements, const Stmt& something) {
+  size_t behind = 0;
+  for (size_t i = 0; i < statements.size(); ++i)
+    if (conflict(statements[i], something)) behind = i + 1;
+  return behind;
 }
 
 std::vector<Interval> whole(const Buffer& buffer) {

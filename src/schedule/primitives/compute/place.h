@@ -23,9 +23,9 @@ std::optional<Region> touched(const std::vector<Access>& list, support::function
 bool apart(const Region& a, const Region& b);
 bool holds(const Region& outer, const Region& inner, const std::vector<const For*>& loops = {});
 
-// Whether the block's instances are exactly those of its domain's intervals: the predicate cuts off only what lies
-// outside of the variables' domains.
-bool predicate_is_domain(const BlockRealize& realize);
+// Whether the instances of the block at the path's end are exactly those of its domain's intervals: the predicate cuts
+// off only what lies outside of the variables' domains.
+bool predicate_is_domain(const Path& path);
 
 // Whether the loops (all that its values depend on in its scope) run every instance of the block's domain, each once.
 bool runs_whole_domain(const BlockRealize& realize, const std::vector<const For*>& loops);
@@ -35,6 +35,13 @@ bool runs_whole_domain(const BlockRealize& realize, const std::vector<const For*
 // Spatial loops come first. Loops of one iteration are left out unless `keep_unit_loops`.
 Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, const std::vector<Interval>& domains,
                const Path& where, bool keep_unit_loops, Id& next);
+
+// The number of the statement before which something comes, as `index` says: one from `first` to `last`, or one of the
+// two places that stand for these.
+Result<size_t> place_of(int64_t index, size_t first, size_t last);
+// The least such number for something that comes behind whatever of `statements` touches what it writes, or writes what
+// it reads.
+size_t behind_all(const std::vector<Stmt>& statements, const Stmt& something);
 
 // All of the buffer.
 std::vector<Interval> whole(const Buffer& buffer);

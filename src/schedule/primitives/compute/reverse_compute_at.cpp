@@ -15,7 +15,7 @@ namespace {
 bool ends_with_domain(const Access& access, const Stmt& body) {
   if (!access.predicate) return true;
   for (const BlockInstance* at = access.instance.get(); at; at = at->outer.get())
-    if (!predicate_is_domain(*path_to(body, at->block->id).back().as<BlockRealize>())) return false;
+    if (!predicate_is_domain(path_to(body, at->block->id))) return false;
   const std::vector<Var> decided = free_vars(access.predicate);
   return std::all_of(access.region.begin(), access.region.end(), [&](const Range& range) {
     const bool moves =
@@ -90,7 +90,7 @@ bool may_run_twice(const PrimFunc& after, const Block& block, const std::vector<
 
 }  // namespace
 
-Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops) {
+Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops, int64_t index) {
   const Path path = TRY(block_path(program, block_id));
   const Path target = path_to(program.function->body, loop_id);
   const auto& realized = *path.back().as<BlockRealize>();
@@ -106,8 +106,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   if (!path_to(Stmt(&loop), block_id).empty())
     return problem(codes::not_nested, "the block is already inside the loop");
   if (const auto why = undecided_above(path)) return problem(codes::region, "it is " + *why);
-  if (!predicate_is_domain(realized))
-    return problem(codes::region, "its predicate does more than to bound its variables");
+  if (!predicate_is_domain(path)) return problem(codes::region, "its predicate does more than to bound its variables");
   if (program.proves)
     if (const Conflict conflict = instances_that_meet(*program.function, path)) {
       Diagnostic refused = problem(codes::dependence, "instances with other variables may write one element");
@@ -309,12 +308,11 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
       if (narrowed[i]) domains[i] = parts[i];
   Id next = program.next;
   const Stmt moved = nest_over(block, parts, domains, target, keep_unit_loops, next);
-  // Behind the last statement of the loop's body that writes what it reads.
+  // All that the loop does came before it.
   std::vector<Stmt> statements = items(loop.body);
-  size_t at = 0;
-  for (size_t i = 0; i < statements.size(); ++i)
-    for (const Access& access : accesses(statements[i]))
-      if (access.writes && std::find(produced.begin(), produced.end(), access.buffer) != produced.end()) at = i + 1;
+  const auto at_index = place_of(index, behind_all(statements, moved), statements.size());
+  if (!at_index.ok()) return problem(codes::bad_argument, at_index.diagnostics()[0].message);
+  const size_t at = *at_index;
   statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), moved);
   const Stmt changed = with(loop, [&](For& copy) { copy.body = seq(statements); });
   const Stmt body = replace_all(program.function->body, {{target.back(), changed}, {path.back(), nop()}});

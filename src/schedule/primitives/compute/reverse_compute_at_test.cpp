@@ -58,5 +58,37 @@ def main(X: T.Buffer((3, 4), "int32"), Y: T.Buffer((3, 6), "int32")):
   EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3), "");
 }
 
+// The blocks in program order.
+std::vector<std::string> order(const Schedule& sch) {
+  std::vector<std::string> names;
+  each_statement(sch.function().body, [&](const Stmt& s) {
+    const auto* block = s.as<Block>();
+    if (block && block->name != "root") names.push_back(block->name);
+  });
+  return names;
+}
+
+TEST(reverse_compute_at, comes_last_or_first_or_where_it_is_told) {
+  using Names = std::vector<std::string>;
+  const auto placed = [](int64_t index) {
+    testing::Builder b;
+    const Buffer x = b.input("X", {int64(6)}), t = b.inner("T", {int64(6)});
+    b.compute("first", t, [&](const std::vector<Expr>& i) { return load(x, i) * testing::f32(2); });
+    for (const char* name : {"second", "third"}) {
+      const Buffer y = b.output(name, {int64(6)});
+      b.compute(name, y, [&](const std::vector<Expr>& i) { return load(t, i) + testing::f32(1); });
+    }
+    Schedule sch = Schedule::create(b.build()).value_or_throw();
+    const LoopRV loop = sch.get_loops(sch.get_block("first").value_or_throw()).value_or_throw()[0];
+    EXPECT_TRUE(sch.reverse_compute_at(sch.get_block("second").value_or_throw(), loop));
+    EXPECT_TRUE(sch.reverse_compute_at(sch.get_block("third").value_or_throw(), loop, false, index));
+    return order(sch);
+  };
+  EXPECT_EQ(placed(-1), (Names{"first", "second", "third"}));
+  EXPECT_EQ(placed(2), (Names{"first", "second", "third"}));
+  EXPECT_EQ(placed(-2), (Names{"first", "third", "second"}));
+  EXPECT_EQ(placed(1), (Names{"first", "third", "second"}));
+}
+
 }  // namespace
 }  // namespace lathe::schedule

@@ -19,8 +19,7 @@ std::optional<std::string> Steadiness::of_block(const Path& path, const std::vec
   seen_.push_back(&block);
   const std::string name = name_of(block);
   if (effect_in(path.back())) return fmt::format("{} has effects", name);
-  if (!predicate_is_domain(realized))
-    return fmt::format("the predicate of {} does more than to bound its variables", name);
+  if (!predicate_is_domain(path)) return fmt::format("the predicate of {} does more than to bound its variables", name);
   for (const For* loop : loops_above(path))
     if (uses_var(Stmt(realized.block), loop->loop_var))
       return fmt::format("{} uses the variable of {} itself", name, name_of(*loop));
@@ -32,7 +31,8 @@ std::optional<std::string> Steadiness::of_block(const Path& path, const std::vec
   };
   for (size_t i = 0; i < block.iter_vars.size(); ++i)
     for (const For* loop : complete_in)
-      if (block.iter_vars[i]->type != IterType::spatial && uses_var(realized.iter_values[i], loop->loop_var))
+      if (block.iter_vars[i]->type != IterType::spatial && !is_int(loop->extent, 1) &&
+          uses_var(realized.iter_values[i], loop->loop_var))
         return fmt::format("the reduction of {} is not complete in an iteration of {}", name, name_of(*loop));
   for (const Access& read : all_) {
     if (read.writes || !is_inside(read.block, block)) continue;

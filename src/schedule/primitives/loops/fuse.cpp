@@ -6,7 +6,7 @@ namespace lathe::schedule::primitives {
 
 LATHE_FAULT(fuse_swaps_digits, "schedule_test", "fuse: an inner loop gets the outer digit");
 
-Result<Edit> fuse(const Program& program, const std::vector<Id>& ids) {
+Result<Edit> fuse(const Program& program, const std::vector<Id>& ids, bool preserve_unit_iters) {
   const Path path = TRY(serial_loop(program, ids.at(0), "fuse"));
   std::vector<const For*> loops;
   for (const Id id : ids) {
@@ -34,14 +34,16 @@ Result<Edit> fuse(const Program& program, const std::vector<Id>& ids) {
     extent = analyzer.simplify(extent * loop->extent);
   }
   const Var fused = var(name + "fused");
-  analyzer.bind(fused, Range{int64(0), extent});
+  // The only iteration of all of them is the outermost's.
+  const bool preserved = preserve_unit_iters && is_int(extent, 1);
+  if (!preserved) analyzer.bind(fused, Range{int64(0), extent});
   // From the innermost out: each loop's variable is a digit of the fused one.
   VarMap digits;
   Expr rest = fused;
   for (size_t i = loops.size(); i-- > 0;) {
     const For& loop = *loops[i];
     Expr digit = rest;
-    if (is_int(loop.extent, 1) || is_int(extent, 0)) {
+    if ((is_int(loop.extent, 1) && !(preserved && i == 0)) || is_int(extent, 0)) {
       digit = int64(0);
     } else if (i > 0) {
       digit = support::flip(fuse_swaps_digits) ? floordiv(rest, loop.extent) : floormod(rest, loop.extent);
@@ -52,7 +54,7 @@ Result<Edit> fuse(const Program& program, const std::vector<Id>& ids) {
   Id next = program.next;
   const Id created = next++;
   const Stmt body = loop_over(fused, extent, substitute(loops.back()->body, digits), created);
-  return edit(program, path.back(), simplified(body, path), next, {created});
+  return edit(program, path.back(), simplified(body, path, preserve_unit_iters), next, {created});
 }
 
 }  // namespace lathe::schedule::primitives

@@ -10,7 +10,7 @@ LATHE_FAULT(peel_forgets_last, "schedule_test", "peel: the rest is one iteration
 
 namespace {
 
-Edit in_parts(const Program& program, const Path& path, const std::vector<Expr>& extents) {
+Edit in_parts(const Program& program, const Path& path, const std::vector<Expr>& extents, bool preserve_unit_iters) {
   const For& loop = *path.back().as<For>();
   arith::Analyzer analyzer;
   Id next = program.next;
@@ -23,7 +23,7 @@ Edit in_parts(const Program& program, const Path& path, const std::vector<Expr>&
     const Stmt body = i == 0 ? loop.body : duplicate(loop.body, next, fmt::format("_part{}", i));
     created.push_back(next++);
     Stmt part = loop_over(v, extents[i], substitute(body, {{loop.loop_var, value}}), created.back());
-    parts.push_back(simplified(part, path));
+    parts.push_back(simplified(part, path, preserve_unit_iters));
     offset = analyzer.simplify(offset + extents[i]);
     if (support::flip(partition_overlaps)) offset = loop.min;
   }
@@ -32,7 +32,7 @@ Edit in_parts(const Program& program, const Path& path, const std::vector<Expr>&
 
 }  // namespace
 
-Result<Edit> loop_partition(const Program& program, Id id, const std::vector<Expr>& factors) {
+Result<Edit> loop_partition(const Program& program, Id id, const std::vector<Expr>& factors, bool preserve_unit_iters) {
   const Path path = TRY(serial_loop(program, id, "partition"));
   const For& loop = *path.back().as<For>();
   arith::Analyzer analyzer;
@@ -58,7 +58,7 @@ Result<Edit> loop_partition(const Program& program, Id id, const std::vector<Exp
                   fmt::format("cannot partition {}: the parts do not add up to its extent{}", name_of(loop),
                               as_int(loop.extent) ? fmt::format(" {}", *as_int(loop.extent)) : ""));
   if (missing != factors.size()) extents[missing] = rest;
-  return in_parts(program, path, extents);
+  return in_parts(program, path, extents, preserve_unit_iters);
 }
 
 Result<Edit> peel(const Program& program, Id id, int64_t multiple) {
@@ -70,8 +70,8 @@ Result<Edit> peel(const Program& program, Id id, int64_t multiple) {
   const Expr main = analyzer.simplify(floordiv(loop.extent, int64(multiple)) * multiple);
   Expr rest = analyzer.simplify(loop.extent - main);
   if (support::flip(peel_forgets_last)) rest = analyzer.simplify(max(rest - 1, int64(0)));
-  if (is_int(rest, 0) || is_int(main, 0)) return in_parts(program, path, {loop.extent});
-  return in_parts(program, path, {main, rest});
+  if (is_int(rest, 0) || is_int(main, 0)) return in_parts(program, path, {loop.extent}, false);
+  return in_parts(program, path, {main, rest}, false);
 }
 
 Result<Edit> add_unit_loop(const Program& program, Id block) {

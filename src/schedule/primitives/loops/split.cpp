@@ -47,7 +47,8 @@ Result<Sizes> sizes_of(const For& loop, const std::vector<Expr>& factors, arith:
 
 }  // namespace
 
-Result<Edit> split(const Program& program, Id id, const std::vector<Expr>& factors, bool disable_predication) {
+Result<Edit> split(const Program& program, Id id, const std::vector<Expr>& factors, bool disable_predication,
+                   bool preserve_unit_iters) {
   const Path path = TRY(serial_loop(program, id, "split"));
   const For& loop = *path.back().as<For>();
   if (factors.empty())
@@ -64,7 +65,7 @@ Result<Edit> split(const Program& program, Id id, const std::vector<Expr>& facto
   Expr value = int64(0);
   for (size_t i = 0; i < factors.size(); ++i) {
     vars.push_back(var(fmt::format("{}_{}", loop.loop_var->name, i)));
-    analyzer.bind(vars[i], Range{int64(0), sizes.factors[i]});
+    if (!preserve_unit_iters || !is_int(sizes.factors[i], 1)) analyzer.bind(vars[i], Range{int64(0), sizes.factors[i]});
     value = analyzer.simplify(value * sizes.factors[i] + vars[i]);
   }
   Stmt body = substitute(loop.body, {{loop.loop_var, is_int(loop.min, 0) ? value : loop.min + value}});
@@ -75,7 +76,7 @@ Result<Edit> split(const Program& program, Id id, const std::vector<Expr>& facto
   std::vector<Id> created;
   for (size_t i = 0; i < factors.size(); ++i) created.push_back(next++);
   for (size_t i = factors.size(); i-- > 0;) body = loop_over(vars[i], sizes.factors[i], body, created[i]);
-  return edit(program, path.back(), simplified(body, path), next, std::move(created));
+  return edit(program, path.back(), simplified(body, path, preserve_unit_iters), next, std::move(created));
 }
 
 }  // namespace lathe::schedule::primitives
