@@ -242,6 +242,7 @@ const std::vector<InstructionKind> kinds{
      true},
     {"add_unit_loop",
      [](Schedule& s, const Instruction& i) -> Outputs {
+       if (on_loop(i)) return std::vector<Argument>{TRY(s.add_unit_loop(TRY(input<LoopRV>(i, 0))))};
        return std::vector<Argument>{TRY(s.add_unit_loop(TRY(input<BlockRV>(i, 0))))};
      }},
     {"parallel", on_one_loop<&Schedule::parallel>},

@@ -91,6 +91,7 @@ class Schedule {
   Result<std::vector<LoopRV>> peel(LoopRV loop, const Factor& multiple);
   // A loop of extent 1 around the block or loop.
   Result<LoopRV> add_unit_loop(BlockRV block);
+  Result<LoopRV> add_unit_loop(LoopRV loop);
   Status parallel(LoopRV loop);
   Status vectorize(LoopRV loop);
   Status unroll(LoopRV loop);
@@ -223,6 +224,8 @@ class Schedule {
   // The same of one that made several.
   std::vector<BlockRV> made_blocks(const std::string& function, Edit edit, const char* kind,
                                    std::vector<Argument> inputs);
+  template <class Rv>
+  Result<LoopRV> within_unit_loop(Rv target);
   template <class Rv>
   Status tensorized(Rv target, const std::string& tensor_intrin, bool preserve_unit_iters);
   template <class Rv>

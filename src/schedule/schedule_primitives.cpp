@@ -107,15 +107,19 @@ Result<std::vector<LoopRV>> Schedule::peel(LoopRV loop, const Factor& multiple) 
   return loops;
 }
 
-Result<LoopRV> Schedule::add_unit_loop(BlockRV block) {
-  const Handle handle = *TRY(find(block));
+template <class Rv>
+Result<LoopRV> Schedule::within_unit_loop(Rv target) {
+  const Handle handle = *TRY(find(target));
   Edit edit = TRY(primitives::add_unit_loop(program(handle.function), handle.id));
   const Id created = edit.created.at(0);
   accept(handle.function, std::move(edit));
   const LoopRV loop = add_loop(handle.function, created);
-  record("add_unit_loop", {block}, {}, {loop});
+  record("add_unit_loop", {target}, {}, {loop});
   return loop;
 }
+
+Result<LoopRV> Schedule::add_unit_loop(BlockRV block) { return within_unit_loop(block); }
+Result<LoopRV> Schedule::add_unit_loop(LoopRV loop) { return within_unit_loop(loop); }
 
 Result<LoopRV> Schedule::merge(const std::vector<LoopRV>& loops) {
   std::vector<Id> ids;

@@ -161,9 +161,8 @@ REFUSED = {
     "a number for a loop": (lambda s: s.parallel(0), TypeError, "loop is a loop of get_loops, not int"),
     "a number for a block": (lambda s: s.get_loops(0), TypeError, "block is a block or the name of one"),
     "too many arguments": (lambda s: s.compute_inline("C", "D"), TypeError, ""),
-    "an option that is not there": (
-        lambda s: s.split(s.get_loops("C")[0], [4, 4], preserve_unit_iters=False), lathe.ScheduleError,
-        "no other preserve_unit_iters",
+    "a place behind its consumer": (
+        lambda s: s.compute_at("C", s.get_loops("D")[0], index=1), lathe.ScheduleError, "no place 1 for it in the loop",
     ),
     "a split that needs its predicate": (
         lambda s: s.split(s.get_loops("C")[0], [None, 7], disable_predication=True), lathe.ScheduleError,
@@ -379,3 +378,61 @@ def test_what_is_read_through_a_view_is_not_inlined():
         sch.compute_inline("first")
     with pytest.raises(lathe.ScheduleError, match="cannot inline block 'second'"):
         sch.reverse_compute_inline("second")
+
+
+def bound_to(schedule, block):
+    """What the variables of a block are bound to, as text."""
+    lines = schedule.mod.script().split(f'T.block("{block}")')[1].split("T.reads")[0]
+    return [line.split(", ", 1)[1].rstrip(")") for line in lines.splitlines() if "T.axis." in line]
+
+
+def test_variables_of_unit_loops_stay_where_they_are_preserved():
+    kept, dropped = tir.Schedule(product()), tir.Schedule(product())
+    for schedule, options in ((kept, {}), (dropped, {"preserve_unit_iters": False})):
+        for loop in schedule.get_loops("D"):
+            schedule.split(loop, [1, None], **options)
+        check(schedule)
+        assert ("preserve_unit_iters=False" in str(schedule.trace)) == bool(options)
+        again = tir.Schedule(product())
+        schedule.trace.apply_to_schedule(again)
+        assert lathe.ir.structural_equal(again.mod, schedule.mod)
+    assert bound_to(kept, "D") == ["i0_0 * 16 + i0_1", "i1_0 * 16 + i1_1"]
+    assert not any("_0" in value for value in bound_to(dropped, "D"))
+    one = tir.Schedule(product())
+    unit = one.split(one.get_loops("D")[0], [1, None])[0]
+    one.fuse(one.add_unit_loop(unit), unit, preserve_unit_iters=False)
+    one.loop_partition(one.get_loops("D")[2], [1, None], preserve_unit_iters=False)
+    check(one)
+
+
+def test_a_block_is_put_at_an_index():
+    def blocks_at(**where):
+        schedule = tir.Schedule(product())
+        rows = schedule.get_loops("C")[0]
+        copy = schedule.cache_write("D", 0, "global")
+        schedule.reverse_compute_at("D", rows)
+        schedule.reverse_compute_at(copy, rows, **where)
+        check(schedule)
+        return [schedule.get(block).name for block in schedule.get_child_blocks(rows)]
+
+    assert blocks_at() == blocks_at(index=2) == blocks_at(index=-2) == ["C", "D", "D_global"]
+    with pytest.raises(lathe.ScheduleError, match="no place 1 for it in the loop: it may be 2"):
+        blocks_at(index=1)
+
+
+def test_a_layout_may_be_one_to_one_on_the_callers_word():
+    def laid_out(index_map, **options):
+        schedule = tir.Schedule(product())
+        schedule.transform_layout("C", ("write", 0), index_map, **options)
+        check(schedule)
+        return schedule
+
+    laid_out(lambda i, j: (i + j, j))
+    with pytest.raises(lathe.ScheduleError, match="could not be shown to take different indices to different ones"):
+        laid_out(lambda i, j: (i * i * 16 + j,))
+    believed = laid_out(lambda i, j: (i * i * 16 + j,), assume_injective_transform=True)
+    again = tir.Schedule(product())
+    believed.trace.apply_to_schedule(again)
+    assert lathe.ir.structural_equal(again.mod, believed.mod)
+    with pytest.raises(lathe.ScheduleError, match="takes different indices to the same: i0 = .* and i0 = "):
+        laid_out(lambda i, j: (i + j,), assume_injective_transform=True)

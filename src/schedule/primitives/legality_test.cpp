@@ -153,6 +153,7 @@ std::vector<Row> rows() {
       {product, matmul, "l4, l5 = sch.peel(l1, 3)"},
       {product, matmul, "l4, l5 = sch.peel(l1, 0)", &bad_argument},
       {product, matmul, "l4 = sch.add_unit_loop(b0)"},
+      {product, matmul, "l4 = sch.add_unit_loop(l2)"},
       {product, "b0 = sch.get_block(\"root\")\n", "l1 = sch.add_unit_loop(b0)", &bad_argument},
       {product, matmul, "sch.parallel(l1)"},
       {product, matmul, "sch.parallel(l3)", &dependence},

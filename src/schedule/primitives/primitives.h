@@ -19,7 +19,7 @@ Result<Edit> reorder(const Program& program, const std::vector<Id>& loops);
 Result<Edit> loop_partition(const Program& program, Id loop, const std::vector<Expr>& factors,
                             bool preserve_unit_iters = true);
 Result<Edit> peel(const Program& program, Id loop, int64_t multiple);
-Result<Edit> add_unit_loop(const Program& program, Id block);
+Result<Edit> add_unit_loop(const Program& program, Id block_or_loop);
 Result<Edit> parallel(const Program& program, Id loop);
 Result<Edit> vectorize(const Program& program, Id loop);
 Result<Edit> unroll(const Program& program, Id loop);

@@ -74,8 +74,9 @@ Result<Edit> peel(const Program& program, Id id, int64_t multiple) {
   return in_parts(program, path, {main, rest}, false);
 }
 
-Result<Edit> add_unit_loop(const Program& program, Id block) {
-  const Path path = TRY(block_path(program, block));
+Result<Edit> add_unit_loop(const Program& program, Id block_or_loop) {
+  const Path path = path_to(program.function->body, block_or_loop);
+  if (path.empty()) return refuse(codes::gone, "the block or loop is not in the function");
   if (path.size() == 1) return refuse(codes::bad_argument, "cannot add a loop around the root block");
   Id next = program.next;
   const Id created = next++;
