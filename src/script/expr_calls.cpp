@@ -5,6 +5,7 @@
 #include "script/expr_printer.h"
 #include "script/expr_reader.h"
 #include "script/intrinsic_types.h"
+#include "script/vocabulary.h"
 
 namespace lathe::script {
 
@@ -77,15 +78,25 @@ Value exprs(const std::vector<Expr>& list) {
 
 }  // namespace
 
+// Whether only Python knows what it is: an object around the script that programs have no value for, or a part of one.
+bool ExprReader::is_host_object(const Syntax& e) const {
+  if (e.kind == ExprKind::attribute || e.kind == ExprKind::subscript)
+    return path_of(e).empty() && is_host_object(*e.items[0]);
+  if (e.kind != ExprKind::name || !context.options.host || scope.find(e.text) || !path_of(e).empty()) return false;
+  const auto known = context.options.host->captured(e.text);
+  return known && known->empty();
+}
+
 Value ExprReader::attribute(const Syntax& e) {
   if (const std::string path = path_of(e); !path.empty()) {
     if (path.starts_with("tir."))
       if (const auto known = type_named(path.substr(4))) return *known;
     if (auto known = other_path(path, e)) return *std::move(known);
     if (!path.starts_with("tir.") && !path.starts_with("relax.") && !path.starts_with("ir.")) return host(e);
-    fail(codes::unknown_function, e, "there is no '" + source_text(e) + "'");
+    fail(codes::unknown_function, e, "there is no '" + source_text(e) + "'", nearest_help(path));
   }
   if (const auto function = module_function(e)) return make<GlobalVar>(*function);
+  if (is_host_object(*e.items[0])) return host(e);
   const Value object = value(*e.items[0]);
   if (const Buffer b = node_in<BufferNode>(object)) {
     if (e.text == "data") return b->data;
@@ -232,7 +243,7 @@ Value ExprReader::call(const Syntax& e) {
     if (path == "ir.dtype" || path == "relax.dtype") return dtype(Arguments(*this, e).need(0, "dtype"), "dtype");
     if (path == "ir.GlobalVar") return make<GlobalVar>(string(Arguments(*this, e).need(0, "name"), "GlobalVar"));
     if (!path.starts_with("tir") && !path.starts_with("relax") && !path.starts_with("ir.")) return host(e);
-    fail(codes::unknown_function, callee, "there is no '" + source_text(callee) + "'");
+    fail(codes::unknown_function, callee, "there is no '" + source_text(callee) + "'", nearest_help(path));
   }
   if (const auto function = module_function(callee)) {
     const Arguments arguments(*this, e);
@@ -562,7 +573,8 @@ Value ExprReader::tir_call(const std::string& name, const Syntax& e) {
   }
   if (name == "vectorlow" || name == "vectorhigh" || name == "vectorcombine") return vector_part(name, arguments);
   if (const Intrinsic* op = find_intrinsic(name)) return intrinsic_call(*op, arguments);
-  fail(codes::unknown_function, *e.items[0], "there is no '" + source_text(*e.items[0]) + "' in an expression");
+  fail(codes::unknown_function, *e.items[0], "there is no '" + source_text(*e.items[0]) + "' in an expression",
+       nearest_help("tir." + name));
 }
 
 // T.q_multiply_shift(x, y, q, s): x * y * 2^-(q + s) of int32 numbers with q bits behind the point, halves upward.

@@ -52,6 +52,7 @@ class ExprReader {
 
   [[noreturn]] void fail(support::Code code, const Syntax& at, std::string message, std::string help = "") const;
   std::string source_text(const Syntax& e) const;
+  bool is_host_object(const Syntax& e) const;
   ir::Origin origin(uint32_t begin, uint32_t end) const;
   ir::Origin origin(const Syntax& e) const { return origin(e.begin, e.end); }
   support::TextRange range(const Syntax& e) const { return {context.tree.source, e.begin, e.end}; }

@@ -53,6 +53,67 @@ def test_functions_of_python_are_called_with_expressions():
     np.testing.assert_array_equal(run_into(table, np.zeros((3, 4), np.int64)), wanted)
 
 
+class Sizes:
+    rows = 3
+
+    class Of:
+        columns = 5
+        shapes = ({"tile": (3, 5)},)
+
+
+def test_attributes_of_nested_classes_and_objects_are_seen():
+    @T.prim_func
+    def fill(A: T.Buffer((Sizes.rows, Sizes.Of.columns), "float32")):
+        for i, j in T.grid(Sizes.rows, Sizes.Of.shapes[0]["tile"][1]):
+            with T.block("fill"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                A[vi, vj] = T.float32(Sizes.Of.columns)
+
+    assert (run_into(fill, np.zeros((3, 5), "float32")) == 5).all()
+    with pytest.raises(lathe.ScriptError, match="'Of' has no attribute 'rows'"):
+
+        @T.prim_func
+        def wrong(A: T.Buffer((4,), "float32")):
+            A[0] = T.float32(Sizes.Of.rows)
+
+
+def test_a_grid_takes_a_shape():
+    shape = (2, 3)
+
+    @T.prim_func
+    def fill(A: T.Buffer((2, 3, 4), "float32")):
+        for i, j, k in T.grid(*shape, 4):
+            with T.block("fill"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                A[vi, vj, vk] = T.float32(1)
+
+    @T.prim_func
+    def again(A: T.Buffer((2, 3, 4), "float32")):
+        for i, j, k in T.grid(*A.shape):
+            with T.block("fill"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                A[vi, vj, vk] = T.float32(1)
+
+    assert lathe.ir.structural_equal(fill.without_attr("global_symbol"), again.without_attr("global_symbol"))
+    assert (run_into(again, np.zeros((2, 3, 4), "float32")) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("line", "nearest"),
+    [
+        ("for i in T.gird(4): A[i] = 1.0", "T.grid"),
+        ("for i in T.serail(4): A[i] = 1.0", "T.serial"),
+        ("A[0] = T.flot32(1)", "T.float32"),
+        ("A[0] = T.sqr(A[1])", "T.sqrt"),
+        ("T.evalute(0)", "T.evaluate"),
+    ],
+)
+def test_a_name_that_is_not_there_names_the_nearest(line, nearest):
+    with pytest.raises(lathe.ScriptError) as told:
+        from_source(f'@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    {line}\n')
+    assert f"the nearest name is {nearest}\n" in str(told.value) + "\n"
+
+
 def test_branches_on_values_of_python_are_taken_while_reading():
     def clip(lower):
         @T.prim_func

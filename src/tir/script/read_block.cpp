@@ -1,4 +1,5 @@
 // Loops and blocks of tensor functions.
+#include "script/vocabulary.h"
 #include "tir/analysis/regions.h"
 #include "tir/script/read_function.h"
 
@@ -20,6 +21,9 @@ std::optional<ForKind> kind_of_loop(std::string_view path) {
   return std::nullopt;
 }
 
+constexpr std::string_view axis_names[] = {"spatial", "S", "reduce", "R", "scan", "opaque", "thread_index", "remap"};
+constexpr std::string_view loop_names[] = {"grid", "serial", "parallel", "vectorized", "unroll", "thread_binding"};
+
 // What the loops of one line have in common.
 struct LoopForm {
   ForKind kind = ForKind::serial;
@@ -29,6 +33,26 @@ struct LoopForm {
 };
 
 }  // namespace
+
+// The extents of a grid: expressions, and lists of them after a star.
+std::vector<Range> FunctionReader::grid(const Syntax& call) {
+  std::vector<Range> domains;
+  for (size_t i = 1; i < call.items.size(); ++i) {
+    const Syntax& extent = *call.items[i];
+    if (!call.labels[i - 1].empty())
+      fail(script::codes::wrong_arguments, extent,
+           "there is no argument '" + std::string(call.labels[i - 1]) + "' here");
+    if (extent.kind != ExprKind::starred) {
+      domains.push_back(domain(extent, DType::int64()));
+      continue;
+    }
+    const Value list = value(*extent.items[0]);
+    const auto* extents = list.get<Value::List>();
+    if (!extents) fail(script::codes::wrong_type, extent, "what stands after a star here is a list of extents");
+    for (const Value& each : *extents) domains.push_back(Range{int64(0), to_expr(each, extent, DType::int64())});
+  }
+  return domains;
+}
 
 Stmt FunctionReader::for_loop(const Line& s) {
   if (!s.other.empty()) {
@@ -49,18 +73,18 @@ Stmt FunctionReader::for_loop(const Line& s) {
          "a loop runs over range, T.grid, T.serial, T.parallel, T.vectorized, T.unroll or "
          "T.thread_binding");
   const std::string path = path_of(*iterable.items[0]);
-  const Arguments arguments(*this, iterable);
   std::vector<Range> domains;
   LoopForm form;
   if (path == "tir.grid") {
-    arguments.check(1000, {});
-    for (const Syntax* extent : arguments.positional) domains.push_back(domain(*extent, DType::int64()));
+    domains = grid(iterable);
   } else {
+    const Arguments arguments(*this, iterable);
     const bool is_range =
         path.empty() && iterable.items[0]->kind == ExprKind::name && iterable.items[0]->text == "range";
     const auto kind = is_range ? ForKind::serial : kind_of_loop(path);
     if (!kind)
-      fail(script::codes::unknown_function, *iterable.items[0], "'" + source_text(*iterable.items[0]) + "' is no loop");
+      fail(script::codes::unknown_function, *iterable.items[0], "'" + source_text(*iterable.items[0]) + "' is no loop",
+           path.starts_with("tir.") ? script::nearest_help(path.substr(4), "T.", loop_names) : "");
     form.kind = *kind;
     arguments.check(3, {"start", "stop", "thread", "annotations", "dtype"});
     const Syntax* thread = arguments.find(2, "thread");
@@ -174,7 +198,8 @@ void FunctionReader::axis(const Syntax& target, const Syntax& call, const std::s
                                                                        {"thread_index", IterType::thread_index}};
   const auto it = kinds.find(kind);
   if (it == kinds.end())
-    fail(script::codes::unknown_function, *call.items[0], "there is no axis of kind '" + kind + "'");
+    fail(script::codes::unknown_function, *call.items[0], "there is no axis of kind '" + kind + "'",
+         script::nearest_help(kind, "T.axis.", axis_names));
   const Arguments arguments(*this, call);
   arguments.check(2, {"dom", "binding", "dtype", "thread"});
   const Syntax *named = arguments.named("dtype"), *tag = arguments.named("thread");

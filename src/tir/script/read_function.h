@@ -66,6 +66,7 @@ class FunctionReader : public script::ExprReader {
   Stmt store_call(const Buffer& b, const Syntax& indices, const Syntax& stored, const Syntax* predicate);
   void with(const Line& s, size_t context, Suite& into);
   Stmt for_loop(const Line& s);
+  std::vector<Range> grid(const Syntax& call);
   Stmt branch(const Line& s);
   Expr condition(const Syntax& e);
   // Statements that open a scope and bind a name or nothing: the wrap of their body.
