@@ -1,5 +1,6 @@
 """The parts of `./dev test` and `./dev check --full`, as rows: what each runs, in order."""
 
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -24,7 +25,7 @@ SANITIZER_OPTIONS = {
     "TSAN_OPTIONS": "halt_on_error=1",
 }
 FUZZ_SECONDS_IN_TEST = 5
-FUZZ_SECONDS_IN_CHECK = 60
+FUZZ_SECONDS_IN_CHECK = 300
 RANDOM_GRAPHS = 5000
 
 
@@ -100,9 +101,9 @@ def sanitized_everything():
 
 
 def thread_sanitized():
-    binaries = test_binaries("tsan", ["runtime", "driver", "codegen"])
-    build.build("tsan", binaries)
-    ctest("tsan", "^(" + "|".join(binaries) + ")$", **SANITIZER_OPTIONS)
+    build.configure("tsan")
+    build.build("tsan", sorted(build.test_targets("tsan")))
+    ctest("tsan", **SANITIZER_OPTIONS)
 
 
 def pytest(*arguments, interpreter=None):
@@ -118,22 +119,32 @@ def full_python_tests():
     pytest("--full", interpreter=interpreter)
 
 
+def fuzz_one(source, seconds):
+    """Runs a target; what it says is shown when it is done. Whether it found nothing."""
+    target = build.folder("asan") / "bin" / source.stem
+    seeds, words = source.with_name(f"{source.stem}_seeds"), source.with_suffix(".dict")
+    with tempfile.TemporaryDirectory() as corpus:
+        limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
+        limits += ["-print_final_stats=1", f"-artifact_prefix={build.folder('asan')}/{source.stem}-"]
+        limits += [f"-dict={words}"] if words.exists() else []
+        folders = [corpus] + ([str(seeds)] if seeds.exists() else [])
+        ran = subprocess.run(
+            [str(target), *limits, *folders], cwd=ROOT, env=environment(**SANITIZER_OPTIONS),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+    print(f"fuzz: {source.stem}, {seconds} s\n{ran.stdout}", flush=True)
+    return ran.returncode == 0
+
+
 def fuzz(seconds):
+    """Every target, as many at once as there are cores."""
     sources = sorted(ROOT.glob("src/**/*_fuzz.cpp"))
-    if not sources:
-        print("fuzz: no file *_fuzz.cpp in the tree")
-        return
     build.build("asan", ["fuzzers"])
-    for source in sources:
-        target = build.folder("asan") / "bin" / source.stem
-        seeds, words = source.with_name(f"{source.stem}_seeds"), source.with_suffix(".dict")
-        with tempfile.TemporaryDirectory() as corpus:
-            print(f"fuzz: {source.stem}, {seconds} s", flush=True)
-            limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
-            limits += ["-print_final_stats=1", f"-artifact_prefix={build.folder('asan')}/{source.stem}-"]
-            limits += [f"-dict={words}"] if words.exists() else []
-            folders = [corpus] + ([seeds] if seeds.exists() else [])
-            call(target, *limits, *folders, env=environment(**SANITIZER_OPTIONS))
+    with concurrent.futures.ThreadPoolExecutor(jobs()) as pool:
+        clean = list(pool.map(lambda source: fuzz_one(source, seconds), sources))
+    failed = [source.stem for source, is_clean in zip(sources, clean, strict=True) if not is_clean]
+    if failed:
+        raise subprocess.CalledProcessError(1, "fuzz: " + ", ".join(failed))
 
 
 def fuzz_briefly():
@@ -212,7 +223,7 @@ CHECK_PARTS = [
     Part("proofs", proofs, "every simplifier rule proved anew"),
     Part("walks", walks, "ten thousand steps of random schedules, by the interpreter"),
     Part("sanitized-all", sanitized_everything, "all C++ tests, address and undefined behaviour"),
-    Part("tsan", thread_sanitized, "runtime, code generation and driver under the thread sanitizer"),
+    Part("tsan", thread_sanitized, "all C++ tests under the thread sanitizer"),
     Part("fuzz-full", fuzz_fully, f"each fuzz target for {FUZZ_SECONDS_IN_CHECK} seconds"),
     Part("seeded-faults", seeded_faults, "each seeded miscompilation is found by its tests"),
     Part("lint", lint, "clang-tidy over all sources"),

@@ -25,4 +25,15 @@ void derive_vectors(Target& target) {
   }
 }
 
+bool has_plain_names(const Target& target) {
+  const auto is_plain = [](const std::string& name) {
+    return std::all_of(name.begin(), name.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             std::string_view("_.+-").find(c) != std::string_view::npos;
+    });
+  };
+  return is_plain(target.triple) && is_plain(target.cpu) &&
+         std::all_of(target.features.begin(), target.features.end(), is_plain);
+}
+
 }  // namespace lathe::target

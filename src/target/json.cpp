@@ -107,6 +107,7 @@ Result<Target> target_from_json(const std::string& text) {
       target.features.insert(feature.get<std::string>());
     }
   }
+  if (!has_plain_names(target)) return bad(plain_names_only);
   derive_vectors(target);
   if (object.contains("vector_bits"))
     target.vector_bits = static_cast<int>(TRY(number_at(object, "vector_bits", 32, 2048)));

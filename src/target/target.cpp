@@ -162,6 +162,7 @@ Result<Target> with_options(const std::string& text) {
                         .help = "options are -mcpu=NAME and -mattr=+FEATURE,-FEATURE"};
     }
   }
+  if (!has_plain_names(target)) return Diagnostic{.code = codes::bad_option, .message = plain_names_only};
   derive_vectors(target);
   return target;
 }

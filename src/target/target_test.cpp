@@ -72,6 +72,14 @@ TEST(target, refuses_unknown_names_and_suggests_one) {
             "target-unknown-key");
 }
 
+TEST(target, refuses_names_that_are_no_text_or_hold_more_than_one) {
+  EXPECT_EQ(code_of(parse_target("x86_64-kn\xef")), "target-bad-option");
+  EXPECT_EQ(code_of(parse_target("native -mcpu=a\xff")), "target-bad-option");
+  EXPECT_EQ(code_of(parse_target("native -mattr=+avx\"2")), "target-bad-option");
+  EXPECT_EQ(code_of(target_from_json(R"({"triple": "x86_64-linux", "features": ["avx,+fma"]})")), "target-bad-file");
+  EXPECT_EQ(code_of(target_from_json(R"({"triple": "x86_64-linux", "cpu": "a -cores=2"})")), "target-bad-file");
+}
+
 TEST(target, goes_through_json_and_back) {
   for (const char* name : {"native", "x86-64-v3", "aarch64-linux-gnu", "null"}) {
     const Target t = parse_target(name).value_or_throw();

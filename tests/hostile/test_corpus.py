@@ -1,13 +1,20 @@
-"""The corpus of strangers' files by the command: no signal, ten seconds, and no more memory than the file tells of."""
+"""The corpus of strangers' files by the command: no signal, ten seconds, and no more memory than the file tells of.
+
+What compiles runs as well, under limits: it ends, or says which limit ended it within a second.
+"""
 
 import concurrent.futures
 import os
 import resource
 import subprocess
+import tempfile
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 
 from tests.hostile.corpus import corpus
@@ -17,6 +24,9 @@ from tests.support.command import Outcome, assert_clear_failure
 SECONDS = 10  # of processor time: other work on the machine is not the file's fault
 BESIDE_THE_FILE = 200 << 20  # bytes of memory, beyond those that the command takes for a model of one node
 AT_ONCE = 40  # files in ./dev test
+RUN_SECONDS, RUN_MEMORY, RUN_STEPS = 1, 64 << 20, 1_000_000
+LARGEST_INPUT = 16 << 20  # bytes; models with larger ones are not run
+LONGEST_NAME = 10_000  # that a command line takes
 
 
 @dataclass
@@ -68,6 +78,41 @@ def memory_of_little(lathe_cli, tmp_path_factory):
     return small.memory
 
 
+def input_words(content, folder):
+    """Options that give a model zeros of the sizes that it declares, 3 where it declares none. None: they are too
+    large, or have a name that no command line can give."""
+    words = []
+    graph = onnx.ModelProto.FromString(content).graph
+    weights = {weight.name for weight in graph.initializer}
+    for number, given in enumerate(value for value in graph.input if value.name not in weights):
+        tensor = given.type.tensor_type
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        shape = [dim.dim_value if dim.HasField("dim_value") else 3 for dim in tensor.shape.dim]
+        if "\0" in given.name or len(given.name) > LONGEST_NAME:
+            return None
+        if np.prod([float(extent) for extent in shape]) * dtype.itemsize > LARGEST_INPUT:
+            return None
+        np.save(folder / f"{number}.npy", np.zeros(shape, dtype))
+        words += ["--input", f"{given.name}={folder / f'{number}.npy'}"]
+    return words
+
+
+def problem_of_run(lathe_cli, artifact, words, memory_of_little):
+    """What the command does wrong when it runs what it compiled, under limits."""
+    limits = ["--timeout", RUN_SECONDS, "--max-memory", RUN_MEMORY, "--max-steps", RUN_STEPS]
+    spent = run_measured([lathe_cli.binary, "run", artifact, *words, *limits], 120)
+    if spent.outcome.code != 0:
+        try:
+            assert_clear_failure(spent.outcome)
+        except AssertionError as error:
+            return f"run: {str(error)[:600]}"
+    if spent.seconds > RUN_SECONDS * len(os.sched_getaffinity(0)) + 1:
+        return f"run: {spent.seconds:.1f} s"
+    if spent.memory > memory_of_little + RUN_MEMORY + LARGEST_INPUT + BESIDE_THE_FILE:
+        return f"run: {spent.memory >> 20} MiB"
+    return None
+
+
 def problem(lathe_cli, folder, name, memory_of_little):
     """What the command does wrong with a file, or None."""
     content = corpus()[name]()
@@ -76,7 +121,6 @@ def problem(lathe_cli, folder, name, memory_of_little):
     path.write_bytes(content)
     spent = run_measured([lathe_cli.binary, "compile", path, "-o", artifact, "--no-cache", "-q"], 120)
     path.unlink()
-    artifact.unlink(missing_ok=True)
     outcome = spent.outcome
     try:
         if outcome.code != 0:
@@ -88,7 +132,13 @@ def problem(lathe_cli, folder, name, memory_of_little):
     allowed = memory_of_little + 2 * len(content) + BESIDE_THE_FILE
     if spent.memory > allowed:
         return f"{name}: {spent.memory >> 20} MiB for a file of {len(content)} bytes, {allowed >> 20} are allowed"
-    return None
+    if outcome.code != 0:
+        return None
+    with tempfile.TemporaryDirectory(dir=folder) as arrays:
+        words = input_words(content, Path(arrays))
+        found = problem_of_run(lathe_cli, artifact, words, memory_of_little) if words is not None else None
+    artifact.unlink()
+    return f"{name}: {found}" if found else None
 
 
 def run_corpus(lathe_cli, folder, names, memory_of_little):

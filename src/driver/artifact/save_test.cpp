@@ -62,6 +62,33 @@ TEST_F(save_form, a_library_opens_again_and_gives_the_same_bits) {
   EXPECT_EQ(ir::float_at(*saved[0], 9), 0);
 }
 
+// Each thread has a context of its own, whose run takes threads besides; the model, its weights and code are shared.
+TEST_F(save_form, a_library_runs_on_several_threads_at_once) {
+  write(*bias_model(), "m.so");
+  const ExecutableRef shared = open(file("m.so")).value_or_throw();
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      const int64_t rows = 200 * (t + 1);
+      std::vector<float> values(static_cast<size_t>(rows * 5), static_cast<float>(t));
+      const auto x = ir::tensor_of<float>(ir::DType::float32(), {rows, 5}, values);
+      const ExecutableRef own = open(file("m.so")).value_or_throw();
+      for (const ExecutableRef& model : {shared, own}) {
+        Session session = Session::create(model, {.threads = 2}).value_or_throw();
+        for (int run = 0; run < 5; ++run) {
+          const auto y = session.run({x}).value_or_throw();
+          for (int64_t i = 0; i < rows * 5; ++i) {
+            const double bias[] = {1, -2, 3, -4, 5};
+            wrong += ir::float_at(*y[0], i) != std::max(0.0, t + bias[i % 5]);
+          }
+        }
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST_F(save_form, the_same_model_gives_the_same_bytes) {
   write(*bias_model(), "a.so");
   write(*bias_model(), "b.so");
