@@ -4,6 +4,7 @@
 #include "graph/rewrite_bindings.h"
 #include "ir/structural.h"
 #include "ir/visit.h"
+#include "relax/assert_op.h"
 #include "relax/infer.h"
 #include "support/mutation.h"
 
@@ -30,12 +31,13 @@ class ShapeChecks {
     // As early as their symbols are known: a fused group may begin anywhere after its operands.
     emit_ready();
     for (const Binding& binding : bindings) {
+      // What a node says of the integers that it read comes before what follows from them.
+      const auto* bound = binding.as<VarBinding>();
+      if (!bound || !as_assert(bound->value)) emit_ready();
       made_.push_back(binding);
-      if (const auto* cast = binding.as<MatchCast>()) {
-        define(cast->struct_info);
-        emit_ready();
-      }
+      if (const auto* cast = binding.as<MatchCast>()) define(cast->struct_info);
     }
+    emit_ready();
     Function checked = make_function(function_->params, std::move(made_), function_->body.as<SeqExpr>()->body,
                                      function_->attrs, function_->is_pure);
     return ir::with_origin(std::move(checked), function_->origin());

@@ -69,7 +69,8 @@ void NodeImport::expect(const ir::Expr& condition, const Message& message) {
   build::expect(builder_, simple, Message() << message << operands());
 }
 
-void NodeImport::expect_elements(size_t i, const Integers& low, const Integers& high, const Message& takes) {
+void NodeImport::expect_elements(size_t i, const Integers& low, const Integers& high, const Message& takes,
+                                 std::optional<int64_t> besides) {
   const auto message = [&](const ir::Expr& position, const ir::Expr& value) {
     return Message() << name_of(i) << " holds " << value << at_indices(position, shape(i)) << ", but " << takes
                      << " in [" << at_place(low, position) << ", " << at_place(high, position) << ")";
@@ -91,22 +92,25 @@ void NodeImport::expect_elements(size_t i, const Integers& low, const Integers& 
       std::optional<int64_t> least, largest;
       const auto step = static_cast<int64_t>(cycle);
       for (auto k = static_cast<int64_t>(first); k < data.elements(); k += step) {
-        if (!least || ir::int_at(data, k) < ir::int_at(data, *least)) least = k;
-        if (!largest || ir::int_at(data, k) > ir::int_at(data, *largest)) largest = k;
+        const int64_t value = ir::int_at(data, k);
+        if (value == besides) continue;
+        if (!least || value < ir::int_at(data, *least)) least = k;
+        if (!largest || value > ir::int_at(data, *largest)) largest = k;
       }
       for (const auto& k : {least, largest})
         if (k) expect_one(ir::int64(*k), ir::int64(ir::int_at(data, *k)));
     }
     return;
   }
-  if (const Integers* all = known(i); all && all->size() <= most_conditions) {
+  if (const Integers* all = known(i); all && all->size() <= most_conditions && !besides) {
     for (size_t k = 0; k < all->size(); ++k) expect_one(ir::int64(static_cast<int64_t>(k)), (*all)[k]);
     return;
   }
   const build::Finding found =
       build::find_element(builder_, input(i), [&](const ir::Expr& element, const ir::Expr& position) {
         const ir::Expr value = ir::cast(DType::int64(), element);
-        return ir::logical_or(value < at_place(low, position), value >= at_place(high, position));
+        const ir::Expr is_outside = ir::logical_or(value < at_place(low, position), value >= at_place(high, position));
+        return besides ? ir::logical_and(is_outside, ir::ne(value, ir::int64(*besides))) : is_outside;
       });
   expect(found.position < 0, message(found.position, found.value));
 }
@@ -114,7 +118,33 @@ void NodeImport::expect_elements(size_t i, const Integers& low, const Integers& 
 void NodeImport::expect_indices(size_t i, const Integers& extents, std::string_view what) {
   Integers low;
   for (const ir::Expr& extent : extents) low.push_back(relax::simplified(ir::int64(0) - extent));
-  expect_elements(i, low, extents, Message() << what << " of " << name_of(0) << " takes indices");
+  expect_elements(i, low, extents, Message() << "indices into " << what << " of " << name_of(0) << " are");
+}
+
+void NodeImport::expect_at_least(size_t i, const Integers& values, int64_t least, std::string_view takes) {
+  for (size_t k = 0; k < values.size(); ++k) {
+    Message message = Message() << name_of(i) << " holds " << values[k];
+    if (rank(i) > 0) message << " at [" << std::to_string(k) << "]";
+    if (!at_least(values[k], least)) expect(values[k] >= ir::int64(least), message << ", but " << takes);
+  }
+}
+
+void NodeImport::expect_axes(size_t i, const Integers& axes, int64_t rank, const ir::Expr& count) {
+  if (constants_of(axes)) return;  // they are compared when compiling
+  const auto own = [&](size_t k) { return ir::select(axes[k] < 0, axes[k] + rank, axes[k]); };
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto place = ir::int64(static_cast<int64_t>(k));
+    ir::Expr is_one = ir::logical_and(axes[k] >= -rank, axes[k] < rank), is_new = ir::boolean(true);
+    for (size_t before = 0; before < k; ++before) is_new = ir::logical_and(is_new, ir::ne(own(before), own(k)));
+    if (count) {
+      is_one = ir::logical_or(is_one, place >= count);
+      is_new = ir::logical_or(is_new, place >= count);
+    }
+    const Message names = Message() << name_of(i) << " holds " << axes[k] << " at [" << place << "], ";
+    const std::string bounds = "[-" + std::to_string(rank) + ", " + std::to_string(rank) + ")";
+    expect(is_one, Message() << names << "but there are axes in " << bounds);
+    expect(is_new, Message() << names << "but one before it is the same axis");
+  }
 }
 
 void NodeImport::expect_no_zero(size_t i, std::string_view why) {
@@ -122,8 +152,10 @@ void NodeImport::expect_no_zero(size_t i, std::string_view why) {
     return Message() << name_of(i) << " is 0" << at_indices(position, shape(i)) << ", " << why;
   };
   if (const auto* constant = input(i).as<relax::Constant>()) {
+    const bool is_real = constant->data->dtype.is_floating();
     for (int64_t k = 0; k < constant->data->elements(); ++k)
-      if (ir::int_at(*constant->data, k) == 0) fail(codes::wrong_node, message(ir::int64(k)).text());
+      if (is_real ? ir::float_at(*constant->data, k) == 0 : ir::int_at(*constant->data, k) == 0)
+        fail(codes::wrong_node, message(ir::int64(k)).text());
     return;
   }
   if (const Integers* all = known(i); all && all->size() <= most_conditions) {

@@ -96,10 +96,15 @@ class NodeImport {
   // ---- what the run must find, or the model fails and the message tells of the node and its operands ----
   void expect(const ir::Expr& condition, const relax::Message& message);
   // Each integer of the input is in [low, high); these are one number each, or one for each place of the last
-  // dimension. "'at' holds 9 at [0], but axis 0 of 'x' takes indices in [-3, 3)".
-  void expect_elements(size_t i, const Integers& low, const Integers& high, const relax::Message& takes);
+  // dimension. "'at' holds 9 at [0], but indices into axis 0 of 'x' are in [-3, 3)". Any element may be `besides`.
+  void expect_elements(size_t i, const Integers& low, const Integers& high, const relax::Message& takes,
+                       std::optional<int64_t> besides = {});
   // The input indexes what of the data (input 0) has these extents; negative indices count from the end.
   void expect_indices(size_t i, const Integers& extents, std::string_view what);
+  // The same with one bound of integers that the input gave; `takes` is what the operator takes.
+  void expect_at_least(size_t i, const Integers& values, int64_t least, std::string_view takes);
+  // Axes of a tensor of that rank, no two of them one axis; those from `count` on (where it is given) are none.
+  void expect_axes(size_t i, const Integers& axes, int64_t rank, const ir::Expr& count = {});
   void expect_no_zero(size_t i, std::string_view why);
   std::string name_of(size_t i) const;  // of the value that the input is, in quotes
   void name_inputs(const std::vector<std::string>* names) { input_names_ = names; }

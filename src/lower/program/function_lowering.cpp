@@ -52,6 +52,11 @@ std::string FunctionLowering::node_name(const ir::NodeRef& at) {
   return node ? node->node : support::render(*at->origin());
 }
 
+std::string FunctionLowering::operator_prefix(const ir::NodeRef& at) {
+  const auto* node = at && at->origin() ? std::get_if<support::ModelNode>(at->origin().get()) : nullptr;
+  return node && !node->operator_type.empty() ? node->operator_type + ": " : "";
+}
+
 // ---- signature ----
 
 abi::PortSpec FunctionLowering::port(const std::string& name, const TensorStructInfo& info) {
@@ -345,7 +350,7 @@ Result<uint32_t> FunctionLowering::copied(uint32_t from, const TensorStructInfo&
 // ---- bindings ----
 
 support::Status FunctionLowering::step(const Binding& binding) {
-  if (const auto* each = binding.as<MatchCast>()) return cast(*each, node_name(binding));
+  if (const auto* each = binding.as<MatchCast>()) return cast(*each, binding);
   const auto& bound = *binding.as<VarBinding>();
   if (const auto parts = as_call_tir(bound.value)) return call_kernel(bound, *parts);
   if (const auto parts = as_branch(bound.value)) return branch(bound, *parts);
@@ -380,8 +385,9 @@ support::Status FunctionLowering::step(const Binding& binding) {
                                 : "this value cannot be computed at run time");
 }
 
-support::Status FunctionLowering::cast(const MatchCast& cast, const std::string& node) {
-  if (const auto* extents = cast.value.as<ShapeExpr>()) return check_extents(cast, *extents, node);
+support::Status FunctionLowering::cast(const MatchCast& cast, const Binding& at) {
+  if (const auto* extents = cast.value.as<ShapeExpr>()) return check_extents(cast, *extents, at);
+  const std::string node = node_name(at);
   const Registers from = TRY(values(cast.value));
   if (const auto* info = cast.struct_info.as<TensorStructInfo>(); info && info->shape && from.size() == 1) {
     bind_symbols(cast.struct_info, from);
@@ -394,8 +400,8 @@ support::Status FunctionLowering::cast(const MatchCast& cast, const std::string&
 }
 
 // What type rules took for true of extents.
-support::Status FunctionLowering::check_extents(const MatchCast& cast, const ShapeExpr& extents,
-                                                const std::string& node) {
+support::Status FunctionLowering::check_extents(const MatchCast& cast, const ShapeExpr& extents, const Binding& at) {
+  const std::string node = node_name(at);
   const auto* wanted = cast.struct_info.as<ShapeStructInfo>();
   if (!wanted || !wanted->values || wanted->values->size() != extents.values.size())
     return refuse(cast.value, "a shape is matched with a value that is none of its rank");
@@ -412,8 +418,8 @@ support::Status FunctionLowering::check_extents(const MatchCast& cast, const Sha
     function_.emit(Opcode::scalar_equal, {same, met, TRY(scalars_.operand(expected))}, node);
     if (ir::as_int(actual)) std::swap(met, named);
     const bool is_number = ir::as_int(actual) || ir::as_int(inner ? inner->false_value : other);
-    const std::string text = "the shapes do not fit: " + left + " is %, it must be " + (choice ? "1 or " : "") + right +
-                             (is_number ? "" : ", which is %");
+    const std::string text = operator_prefix(at) + "the shapes do not fit: " + left + " is %, it must be " +
+                             (choice ? "1 or " : "") + right + (is_number ? "" : ", which is %");
     std::vector<uint32_t> operands = {same, parts_.writer.text(text), is_number ? 1u : 2u, met};
     if (!is_number) operands.push_back(named);
     function_.emit(Opcode::assert_numbers, operands, node);
@@ -423,8 +429,7 @@ support::Status FunctionLowering::check_extents(const MatchCast& cast, const Sha
 
 // The text names the operator, the instruction the node.
 support::Status FunctionLowering::check(const Assert& parts, const ir::NodeRef& at) {
-  const auto* place = at->origin() ? std::get_if<support::ModelNode>(at->origin().get()) : nullptr;
-  std::string text = place && !place->operator_type.empty() ? place->operator_type + ": " : "";
+  std::string text = operator_prefix(at);
   const std::string& format = parts.format;
   for (size_t i = 0; i < format.size(); ++i) {
     const bool is_number = format.compare(i, 2, "{}") == 0;

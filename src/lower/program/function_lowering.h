@@ -22,6 +22,7 @@ class FunctionLowering {
 
   static support::Diagnostic refuse(const ir::NodeRef& at, std::string message);
   static std::string node_name(const ir::NodeRef& at);
+  static std::string operator_prefix(const ir::NodeRef& at);  // "Gather: ", for what a check says
 
   // ---- signature ----
   static abi::PortSpec port(const std::string& name, const relax::TensorStructInfo& info);
@@ -51,9 +52,9 @@ class FunctionLowering {
 
   // ---- bindings ----
   Status step(const relax::Binding& binding);
-  Status cast(const relax::MatchCast& cast, const std::string& node);
+  Status cast(const relax::MatchCast& cast, const relax::Binding& at);
   Status check(const relax::Assert& parts, const ir::NodeRef& at);
-  Status check_extents(const relax::MatchCast& cast, const relax::ShapeExpr& extents, const std::string& node);
+  Status check_extents(const relax::MatchCast& cast, const relax::ShapeExpr& extents, const relax::Binding& at);
   Status bind_integers(const relax::ShapeStructInfo& shape, uint32_t tensor, const std::string& node);
   Status call_kernel(const relax::VarBinding& bound, const relax::CallTir& parts);
   Status call_runtime_kernel(const relax::VarBinding& bound, const relax::Call& call,

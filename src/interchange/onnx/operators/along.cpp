@@ -27,6 +27,7 @@ void cumulate(NodeImport& c) {
   const Integers given = c.integers(1);
   if (given.size() != 1) c.fail(codes::wrong_node, "the axis is " + std::to_string(given.size()) + " numbers, not one");
   if (rank == 0) c.fail(codes::wrong_node, "a scalar has no axis");
+  c.expect_axes(1, given, rank);
   ir::Expr axis = given[0];
   if (const auto known = ir::as_int(axis))
     axis = ir::int64(c.axis(*known, rank));
@@ -57,6 +58,13 @@ void top_k(NodeImport& c) {
   }
   if (const auto known = ir::as_int(count); known && *known < 0)
     c.fail(codes::wrong_node, "TopK of " + std::to_string(*known) + " elements");
+  if (c.version >= 10) {
+    const ir::Expr& extent = c.shape(0)[static_cast<size_t>(axis)];
+    const std::string where = "axis " + std::to_string(axis) + " of " + c.name_of(0);
+    c.expect_at_least(1, {count}, 0, "no less than 0 elements are taken");
+    c.expect(count <= extent, relax::Message() << c.name_of(1) << " asks for " << count << " elements, but " << where
+                                               << " has " << extent);
+  }
   const auto [values, places] = build::top_k(c.builder(), c.input(0), relax::non_negative(count), axis, largest);
   c.set(0, values);
   if (c.wants(1)) c.set(1, places);

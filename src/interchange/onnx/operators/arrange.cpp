@@ -84,6 +84,17 @@ void split(NodeImport& c) {
     c.fail(codes::wrong_node,
            "Split has " + std::to_string(sizes->size()) + " sizes, but " + std::to_string(outputs) + " outputs");
   if (sizes) {
+    if (c.version >= 13) c.expect_at_least(1, *sizes, 0, "a part has 0 elements or more");
+    ir::Expr total = ir::int64(0);
+    relax::Message message;
+    for (const ir::Expr& size : *sizes) {
+      message << (size.same_as(sizes->front()) ? "the sizes " : ", ") << size;
+      total = relax::simplified(total + size);
+    }
+    const bool are_known = ir::as_int(total) && ir::as_int(extent);  // then the operator compares them
+    if (!are_known)
+      c.expect(ir::eq(total, extent), message << " are " << total << " together, but axis " << std::to_string(axis)
+                                              << " of " << c.name_of(0) << " has " << extent << " elements");
     if (const auto constants = constants_of(*sizes); constants && ir::as_int(extent)) {
       const Expr parts = c.call(ops::split, {x}, ir::make<ops::SplitAttributes>(axis, *constants));
       for (size_t i = 0; i < c.output_count(); ++i) c.set(i, c.builder().tuple_item(parts, static_cast<int64_t>(i)));
@@ -99,6 +110,10 @@ void split(NodeImport& c) {
   }
   if (const auto known = ir::as_int(extent); known && c.version < 18 && *known % outputs != 0)
     c.fail(codes::wrong_shape, "Split into " + std::to_string(outputs) + " equal parts of " + std::to_string(*known));
+  if (c.version < 18)
+    c.expect(ir::eq(ir::floormod(extent, ir::int64(outputs)), ir::int64(0)),
+             relax::Message() << "axis " << std::to_string(axis) << " of " << c.name_of(0) << " has " << extent
+                              << " elements, which " << std::to_string(outputs) << " equal parts do not make");
   const ir::Expr size = relax::simplified(ir::ceildiv(extent, ir::int64(outputs)));
   for (int64_t i = 0; i < outputs; ++i) {
     const ir::Expr begin = relax::simplified(ir::min(size * i, extent));
@@ -108,10 +123,11 @@ void split(NodeImport& c) {
 }
 
 // Pads of axes whose number only the run tells: all the dimensions' worth, of which those beyond are no axis's.
-void read_open_pads(NodeImport& c, Integers& pads, Integers& axes) {
+ir::Expr read_open_pads(NodeImport& c, Integers& pads, Integers& axes) {
   const int64_t rank = c.rank(0);
-  const auto [chosen, count] = c.integers_up_to(3, rank, rank);
-  axes = chosen;
+  const auto open = c.integers_up_to(3, rank, rank);
+  const ir::Expr& count = open.length;
+  axes = open.values;
   const Expr given = c.input(1);
   const ir::Expr own = c.known(1) ? ir::int64(c.integer_dims(1)[0]) : c.shape(1)[0];
   ops::build::expect_equal(c.builder(), own, relax::simplified(count * 2));
@@ -126,6 +142,24 @@ void read_open_pads(NodeImport& c, Integers& pads, Integers& axes) {
         in, "open_pads")};
   };
   pads = c.read_at_run_time(c.builder().call_te("open_pads", {given}, spread).value_or_throw(), 2 * rank);
+  return count;
+}
+
+// A dimension keeps 0 elements at least; beyond its ends there are only those that the mode finds inside.
+void expect_pads(NodeImport& c, const std::string& mode, int64_t d, const ir::Expr& before, const ir::Expr& after) {
+  const ir::Expr& extent = c.shape(0)[static_cast<size_t>(d)];
+  const auto pads = [&] {
+    return relax::Message() << "the pads " << before << " and " << after << " of axis " << std::to_string(d)
+                            << ", which has " << extent << " elements, ";
+  };
+  c.expect(before + extent + after >= 0, pads() << "leave less than none");
+  if (mode == "constant") return;
+  // A mirror at the last element shows all others, a wall or a ring what is there.
+  const ir::Expr most = ir::max(before, after);
+  if (mode == "reflect")
+    c.expect(ir::logical_or(most < extent, most <= 0), pads() << "are mirrored from further than there is");
+  else
+    c.expect(ir::logical_or(extent > 0, most <= 0), pads() << "are copies of an element, but there is none");
 }
 
 // Pads before and after each dimension. Before opset 11 attributes; from 18 on an input may choose the axes.
@@ -145,8 +179,9 @@ void pad(NodeImport& c) {
     if (c.has(2)) value = c.input(2);
   }
   Integers axes;
+  ir::Expr open_count;  // of the axes
   if (c.version >= 18 && c.has(3) && c.has_open_length(3)) {
-    read_open_pads(c, pads, axes);
+    open_count = read_open_pads(c, pads, axes);
   } else {
     if (c.version >= 18 && c.has(3))
       axes = c.integers(3);
@@ -161,6 +196,7 @@ void pad(NodeImport& c) {
   for (const ir::Expr& each : pads)
     if (const auto known = ir::as_int(each); known && std::abs(*known) > std::numeric_limits<int32_t>::max())
       c.fail(codes::wrong_attribute, "a pad of " + std::to_string(*known) + " is out of range");
+  if (c.version >= 18 && c.has(3)) c.expect_axes(3, axes, rank, open_count);
   Integers before, after;
   for (int64_t d = 0; d < rank; ++d) {
     ir::Expr low = ir::int64(0), high = ir::int64(0);
@@ -171,6 +207,7 @@ void pad(NodeImport& c) {
     }
     before.push_back(relax::simplified(low));
     after.push_back(relax::simplified(high));
+    expect_pads(c, mode, d, before.back(), after.back());
   }
   std::vector<Expr> args{x, shape_expr(std::move(before)), shape_expr(std::move(after))};
   if (mode == "constant" && value) args.push_back(value);
@@ -194,6 +231,15 @@ void expand(NodeImport& c) {
     if (const auto known = ir::as_int(extent); known && *known < 0)
       c.fail(codes::wrong_shape,
              "cannot expand to " + relax::text_of(wanted) + ": " + std::to_string(*known) + " is negative");
+  c.expect_at_least(1, wanted, 0, "an extent is 0 or more");
+  const Shape& own = c.shape(0);
+  for (size_t back = 1; back <= std::min(own.size(), wanted.size()); ++back) {
+    const ir::Expr &a = own[own.size() - back], &b = wanted[wanted.size() - back], one = ir::int64(1);
+    if (ir::as_int(a) && ir::as_int(b)) continue;  // compared below
+    c.expect(ir::logical_or(ir::logical_or(ir::eq(a, one), ir::eq(b, one)), ir::eq(a, b)),
+             relax::Message() << c.name_of(0) << " does not expand to " << wanted << ": " << a << " and " << b
+                              << " are neither equal nor 1");
+  }
   const Shape shape = relax::broadcast_shapes(c.shape(0), wanted).value_or_throw();  // broadcast_to checks at run time
   if (relax::same_shape(shape, c.shape(0)))
     c.set(x);
@@ -210,6 +256,7 @@ void tile(NodeImport& c) {
   for (const ir::Expr& each : repeats)
     if (const auto known = ir::as_int(each); known && (*known < 0 || *known > (int64_t{1} << 47)))
       c.fail(codes::wrong_node, "Tile repeats a dimension " + std::to_string(*known) + " times");
+  c.expect_at_least(1, repeats, 0, "a dimension is repeated 0 times or more");
   for (size_t d = 0; d < repeats.size(); ++d) {
     const auto extent = ir::as_int(c.shape(0)[d]), times = ir::as_int(repeats[d]);
     int64_t product = 0;
@@ -270,6 +317,7 @@ void center_crop_pad(NodeImport& c) {
   if (wanted.size() != axes.size())
     c.fail(codes::wrong_node, "CenterCropPad has " + std::to_string(wanted.size()) + " extents for " +
                                   std::to_string(axes.size()) + " axes");
+  c.expect_at_least(1, wanted, 0, "an extent is 0 or more");
   Integers before(static_cast<size_t>(rank), ir::int64(0)), after = before;
   for (size_t k = 0; k < axes.size(); ++k) {
     const auto d = static_cast<size_t>(axes[k]);

@@ -137,7 +137,13 @@ void attention(NodeImport& c) {
   if (c.wants(2)) c.set(2, values);
   v.past = c.has(4) ? c.shape(4)[2] : ir::int64(0);
   if (c.has(3)) v.mask = c.input(3);
-  if (c.has(6)) v.lengths = c.input(6);
+  if (c.has(6)) {
+    v.lengths = c.input(6);
+    if (c.rank(6) != 1) c.fail(codes::wrong_node, "the lengths of keys and values are not a vector");
+    const ir::Expr& keys = build::shape_of(k)[2];
+    c.expect_elements(6, {ir::int64(0)}, {relax::simplified(keys + 1)},
+                      relax::Message() << "keys and values take lengths");
+  }
 
   const Shape queries = build::shape_of(q);
   k = repeat_heads(c, k, queries[1]);
@@ -233,6 +239,8 @@ void rotary_embedding(NodeImport& c) {
       c.fail(codes::wrong_node, "the input " + std::to_string(i) + " has " + std::to_string(c.rank(i)) + " dimensions");
     build::expect_equal(c.builder(), c.shape(i).back(), half);
   }
+  if (has_positions)
+    c.expect_elements(3, {ir::int64(0)}, {c.shape(1)[0]}, relax::Message() << c.name_of(1) << " has positions");
   const DType dtype = c.dtype(0), wide = relax::accumulation_dtype(dtype);
   const auto make = [&](const std::vector<te::Tensor>& in) {
     return std::vector{te::compute(

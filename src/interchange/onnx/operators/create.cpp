@@ -52,7 +52,9 @@ void check_vector(NodeImport& c, size_t i) {
 void constant_of_shape(NodeImport& c) {
   const Expr value = relax::constant(fill_value(c));
   check_vector(c, 0);
-  c.set(c.call(ops::full, {shape_expr(c.integers_or(0, c.declared_rank(0))), value}));
+  Integers shape = c.integers_or(0, c.declared_rank(0));
+  if (!constants_of(shape)) c.expect_at_least(0, shape, 0, "an extent is 0 or more");
+  c.set(c.call(ops::full, {shape_expr(std::move(shape)), value}));
 }
 
 bool fold_constant_of_shape(NodeImport& c) {
@@ -123,6 +125,7 @@ ir::Expr range_count(NodeImport& c, const std::array<Expr, 3>& ends) {
     if (delta && *delta != std::numeric_limits<int64_t>::min())
       return relax::non_negative(ir::ceildiv(*delta > 0 ? limit - start : start - limit, ir::int64(std::abs(*delta))));
   }
+  c.expect_no_zero(2, "and a range leads from element to element");
   const DType wide = dtype == DType::float32() || dtype.bits == 16 ? DType::float32() : DType::float_(64);
   const Expr span = c.cast(c.call(ops::subtract, {ends[1], ends[0]}), wide);
   const Expr steps = c.call(ops::ceil, {c.call(ops::divide, {span, c.cast(ends[2], wide)})});
@@ -160,6 +163,7 @@ void window_function(NodeImport& c) {
   const bool periodic = c.attributes.flag("periodic", true);
   const Integers given = c.integers(0);
   if (given.size() != 1) c.fail(codes::wrong_node, "the size of the window is not one number");
+  c.expect_at_least(0, given, 0, "a window has 0 elements or more");
   const ir::Expr size = relax::non_negative(given[0]);
   const DType wide = DType::float_(64);
   const auto make = [&](const std::vector<te::Tensor>&) {

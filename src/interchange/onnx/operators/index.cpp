@@ -85,11 +85,19 @@ void scatter_nd(NodeImport& c) {
 
 // New entries of a cache of keys or values.
 void tensor_scatter(NodeImport& c) {
+  const int64_t axis = c.attributes.integer("axis", -2);
+  const std::string mode = c.attributes.word("mode", {"linear", "circular"});
   std::vector<Expr> args{c.input(0), c.input(1)};
   if (c.has(2)) args.push_back(c.input(2));
-  c.set(c.call(
-      ops::tensor_scatter, std::move(args),
-      {{"axis", c.attributes.integer("axis", -2)}, {"mode", c.attributes.word("mode", {"linear", "circular"})}}));
+  const Expr result = c.call(ops::tensor_scatter, std::move(args), {{"axis", axis}, {"mode", mode}});
+  if (c.has(2) && mode == "linear") {  // a circle has no end
+    const auto d = static_cast<size_t>(c.axis(axis, c.rank(0)));
+    const ir::Expr &extent = c.shape(0)[d], &length = c.shape(1)[d];
+    c.expect_elements(
+        2, {ir::int64(0)}, {relax::simplified(extent - length + 1)},
+        relax::Message() << length << " entries of " << c.name_of(1) << " fit " << c.name_of(0) << " at places");
+  }
+  c.set(result);
 }
 
 // values[1] where the new axis has the index, values[0] elsewhere; an index outside [-depth, depth) has none.
@@ -102,7 +110,10 @@ void one_hot(NodeImport& c) {
     depth = known->front();
   else
     depth = c.read_at_run_time(c.reshape(c.cast(c.input(1), DType::int64()), {}), 1)[0];
+  c.expect_at_least(1, {depth}, 0, "the new axis has 0 elements or more");
   depth = relax::non_negative(depth);
+  if (c.rank(2) != 1) c.fail(codes::wrong_node, "the values of OneHot are a vector of two, off and on");
+  build::expect_equal(c.builder(), c.shape(2)[0], ir::int64(2));
   Shape shape = *relax::as_tensor(indices)->shape;
   shape.insert(shape.begin() + axis, depth);
   const auto make = [&](const std::vector<te::Tensor>& in) {
@@ -163,6 +174,9 @@ void reverse_sequence(NodeImport& c) {
   if (batch == time) c.fail(codes::wrong_attribute, "'batch_axis' and 'time_axis' are the same axis");
   const Shape shape = c.shape(0);
   build::expect_equal(c.builder(), c.shape(1).at(0), shape[static_cast<size_t>(batch)]);
+  const ir::Expr& steps = shape[static_cast<size_t>(time)];
+  c.expect_elements(1, {ir::int64(0)}, {relax::simplified(steps + 1)},
+                    relax::Message() << "axis " << std::to_string(time) << " of " << c.name_of(0) << " takes lengths");
   const auto make = [&](const std::vector<te::Tensor>& in) {
     return std::vector{te::compute(
         shape,

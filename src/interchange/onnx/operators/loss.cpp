@@ -19,6 +19,7 @@ Expr likelihood_loss(NodeImport& c, const Expr& scores, const Expr& classes, con
   if (own.size() < 2 || shape.size() + 1 != own.size())
     c.fail(codes::wrong_shape, "the classes " + relax::text_of(shape) + " do not fit scores of " + relax::text_of(own));
   for (size_t d = 0; d < shape.size(); ++d) build::expect_equal(c.builder(), shape[d], own[d == 0 ? 0 : d + 1]);
+  c.expect_elements(1, {ir::int64(0)}, {own[1]}, relax::Message() << c.name_of(0) << " scores classes", ignored);
   const DType dtype = build::dtype_of(scores);
   const auto counts = [&](const ir::Expr& of) {
     return ignored ? ir::ne(ir::cast(DType::int64(), of), ir::int64(*ignored)) : ir::boolean(true);

@@ -108,6 +108,7 @@ void adam(NodeImport& c) {
 void array_feature_extractor(NodeImport& c) {
   const int64_t rank = c.rank(0);
   if (rank < 1) c.fail(codes::wrong_node, "a scalar has no features");
+  c.expect_indices(1, {c.shape(0).back()}, "the last axis");
   const Expr indices = c.reshape(c.input(1), {relax::simplified(ir::product(c.shape(1)))});
   Expr x = c.input(0);
   if (rank == 1) x = c.reshape(x, {ir::int64(1), c.shape(0)[0]});

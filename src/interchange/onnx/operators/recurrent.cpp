@@ -273,6 +273,9 @@ void recurrent(NodeImport& c) {
   node.check(2, {every, rows, size}, "the weight of the recurrence");
   node.check(3, {every, ir::int64(2 * gates * node.hidden)}, "the bias");
   node.check(4, {batch}, "the lengths of the sequences");
+  if (c.has(4))
+    c.expect_elements(4, {ir::int64(0)}, {relax::simplified(node.steps_batch[0] + 1)},
+                      relax::Message() << c.name_of(0) << " takes lengths");
   const std::vector<ir::Expr> state = node.batch_first ? Shape{batch, every, size} : Shape{every, batch, size};
   node.check(5, state, "the first hidden state");
   node.check(6, state, "the first cell state");

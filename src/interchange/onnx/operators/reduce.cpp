@@ -24,6 +24,7 @@ void read_open_axes(NodeImport& c, Reduction& r, bool noop) {
     c.fail(codes::not_constant,
            "the number of axes must be known when compiling, or the rank of the result be declared");
   const auto [axes, length] = c.integers_up_to(1, rank, rank);
+  c.expect_axes(1, axes, rank, length);
   r.chosen = chosen_by(axes, rank);
   ir::Expr count = ir::int64(0);
   for (ir::Expr& each : *r.chosen) {
@@ -53,7 +54,10 @@ std::optional<Reduction> read_reduction(NodeImport& c, int64_t input_since) {
     } else if (c.has(1)) {
       const Integers given = c.integers(1);
       axes = constants_of(given);
-      if (!axes) r.chosen = chosen_by(given, rank);
+      if (!axes) {
+        c.expect_axes(1, given, rank);
+        r.chosen = chosen_by(given, rank);
+      }
       r.rank = std::max<int64_t>(rank - static_cast<int64_t>(given.size()), 0);
     }
   }
@@ -140,6 +144,10 @@ template <const relax::Operator& op>
 void arg_reduce(NodeImport& c) {
   const int64_t axis = c.axis(c.attributes.integer("axis", 0), c.rank(0));
   const bool keepdims = c.attributes.flag("keepdims", true);
+  const ir::Expr& extent = c.shape(0)[static_cast<size_t>(axis)];
+  if (!ir::as_int(extent))
+    c.expect(extent > 0, relax::Message() << "axis " << std::to_string(axis) << " of " << c.name_of(0)
+                                          << " is empty: no element is the largest or the smallest");
   const bool last = c.version >= 12 && c.attributes.flag("select_last_index", false);
   c.set(c.call(op, {c.input(0)}, ir::make<ops::ArgReduceAttributes>(std::optional(axis), keepdims, last)));
 }

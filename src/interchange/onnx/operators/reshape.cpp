@@ -72,11 +72,23 @@ void check_rank(NodeImport& c, size_t i) {
            "the input " + std::to_string(i) + " has " + std::to_string(c.rank(i)) + " dimensions; a shape has one");
 }
 
+// Of shapes that the model computes.
+void expect_same_count(NodeImport& c, const Shape& shape) {
+  const ir::Expr own = relax::simplified(ir::product(c.shape(0))), other = relax::simplified(ir::product(shape));
+  if (relax::same_extent(own, other) || (ir::as_int(own) && ir::as_int(other))) return;
+  c.expect(ir::eq(other, own), relax::Message() << "the shape " << shape << " holds " << other << " elements, but "
+                                                << c.name_of(0) << " has " << own);
+}
+
 void reshape(NodeImport& c) {
   const bool allow_zero = c.version >= 14 && c.attributes.flag("allowzero", false);
   check_rank(c, 1);
   const Expr x = c.input(0);
-  c.set(c.reshape(x, resolve(c, c.shape(0), c.integers_or(1, c.declared_rank(0)), allow_zero)));
+  const Integers wanted = c.integers_or(1, c.declared_rank(0));
+  if (!constants_of(wanted)) c.expect_at_least(1, wanted, -1, "an extent is 0 or more, or -1 for what is left");
+  const Shape shape = resolve(c, c.shape(0), wanted, allow_zero);
+  expect_same_count(c, shape);
+  c.set(c.reshape(x, shape));
 }
 
 bool fold_reshape(NodeImport& c) {
@@ -126,9 +138,15 @@ Shape squeezed(NodeImport& c, const Shape& own) {
     return result;
   }
   const auto constants = constants_of(*given);
-  if (!constants)
-    return without_chosen(own, chosen_by(*given, rank),
-                          std::max<int64_t>(rank - static_cast<int64_t>(given->size()), 0));
+  if (!constants) {
+    if (c.version >= 13) c.expect_axes(1, *given, rank);
+    Shape left =
+        without_chosen(own, chosen_by(*given, rank), std::max<int64_t>(rank - static_cast<int64_t>(given->size()), 0));
+    const ir::Expr before = ir::product(own), after = ir::product(left);
+    c.expect(ir::eq(relax::simplified(before), relax::simplified(after)),
+             relax::Message() << "an axis that is left out has an extent other than 1");
+    return left;
+  }
   const std::vector<int64_t> axes = c.axes(*constants, rank);
   for (int64_t d = 0; d < rank; ++d) {
     const ir::Expr& extent = own[static_cast<size_t>(d)];
@@ -148,7 +166,10 @@ Shape unsqueezed(NodeImport& c, const Shape& own) {
   if (!given) c.fail(codes::wrong_attribute, "the attribute 'axes' is missing");
   if (given->size() > 64) c.fail(codes::wrong_attribute, "Unsqueeze has " + std::to_string(given->size()) + " axes");
   const auto constants = constants_of(*given);
-  if (!constants) return with_axes(own, *given);
+  if (!constants) {
+    if (c.version >= 13) c.expect_axes(1, *given, static_cast<int64_t>(own.size() + given->size()));
+    return with_axes(own, *given);
+  }
   std::vector<int64_t> axes = c.axes(*constants, static_cast<int64_t>(own.size() + given->size()));
   std::sort(axes.begin(), axes.end());
   Shape result = own;

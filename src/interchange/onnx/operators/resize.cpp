@@ -29,7 +29,10 @@ ir::Expr scaled_extent(NodeImport& c, const ir::Expr& extent, const Expr& scales
     return ir::int64(static_cast<int64_t>(size));
   }
   const Expr product = c.call(ops::multiply, {c.extent_as_float(extent), c.cast(element_of(c, scales, at), exact)});
-  return relax::non_negative(c.read_at_run_time(c.cast(c.call(ops::floor, {product}), DType::int64()), 1)[0]);
+  const ir::Expr size = c.read_at_run_time(c.cast(c.call(ops::floor, {product}), DType::int64()), 1)[0];
+  c.expect(size >= 0, relax::Message() << "the scale at [" << std::to_string(at) << "] makes " << size
+                                       << " elements of " << extent << ", but a scale is more than 0");
+  return relax::non_negative(size);
 }
 
 build::Resampling read_how(NodeImport& c) {
@@ -111,6 +114,7 @@ void resize(NodeImport& c) {
   const Shape own = c.shape(0);
   const Expr given_scales = has_sizes ? Expr{} : c.input(scales_at);
   const Integers sizes = has_sizes ? c.integers(3, static_cast<int64_t>(axes.size())) : Integers{};
+  if (has_sizes) c.expect_at_least(3, sizes, 0, "an extent is 0 or more");
   // With a policy one scale holds for all axes: the least or the largest that the sizes ask for.
   Expr common;
   if (has_sizes && policy != "stretch")

@@ -40,6 +40,7 @@ void affine_grid(NodeImport& c) {
   if (size.size() < 3 || size.size() > 5)
     c.fail(codes::wrong_shape, "the size has " + std::to_string(size.size()) +
                                    " extents; batch, channels and one to three more make a grid");
+  c.expect_at_least(1, size, 0, "an extent is 0 or more");
   const size_t spatial = size.size() - 2;
   const auto rows = static_cast<int64_t>(spatial);
   build::expect_equal(c.builder(), c.shape(0)[1], ir::int64(rows));
@@ -91,6 +92,7 @@ void roi_align(NodeImport& c) {
   expect_rank(c, 0, 4, "images");
   expect_rank(c, 1, 2, "regions");
   expect_rank(c, 2, 1, "indices of images");
+  c.expect_elements(2, {ir::int64(0)}, {c.shape(0)[0]}, relax::Message() << c.name_of(0) << " has images with indices");
   c.set(build::region_align(c.builder(), c.input(0), c.input(1), c.input(2), how));
 }
 
@@ -139,10 +141,12 @@ void col2im(NodeImport& c) {
   build::Folding how;
   expect_rank(c, 0, 3, "blocks");
   const auto declared = c.declared_rank(0);
-  for (const ir::Expr& each : c.integers_or(1, declared ? std::optional(*declared - 2) : std::nullopt))
-    how.image.push_back(relax::non_negative(each));
-  for (const ir::Expr& each : c.integers(2, static_cast<int64_t>(how.image.size())))
-    how.block.push_back(relax::non_negative(each));
+  const Integers image = c.integers_or(1, declared ? std::optional(*declared - 2) : std::nullopt);
+  const Integers block = c.integers(2, static_cast<int64_t>(image.size()));
+  c.expect_at_least(1, image, 0, "an extent is 0 or more");
+  c.expect_at_least(2, block, 0, "an extent is 0 or more");
+  for (const ir::Expr& each : image) how.image.push_back(relax::non_negative(each));
+  for (const ir::Expr& each : block) how.block.push_back(relax::non_negative(each));
   const auto spatial = static_cast<int64_t>(how.image.size());
   if (how.block.size() != how.image.size() || how.image.empty())
     c.fail(codes::wrong_node, "the image has " + std::to_string(how.image.size()) + " extents, a block " +
@@ -182,13 +186,17 @@ void max_unpool(NodeImport& c) {
     whole.push_back(relax::non_negative((own[d + 2] - 1) * strides[d] + (w.kernel[d] - pads)));
   }
   const ir::Expr count = relax::simplified(ir::product(own));
+  c.expect_elements(1, {ir::int64(0)}, {relax::simplified(ir::product(whole))},
+                    relax::Message() << "the pooled tensor " << whole << " has places");
   const Expr zeros = c.call(
       ops::full, {ir::make<relax::ShapeExpr>(Shape{relax::simplified(ir::product(whole))}), c.scalar(c.dtype(0), 0)});
   const Expr updates = c.reshape(c.input(0), {count}), indices = c.reshape(c.input(1), {count, ir::int64(1)});
   Expr y = c.reshape(build::scatter_nd(c.builder(), zeros, indices, updates, build::Combine::replace), whole);
   if (c.has(2)) {
     Shape shape;
-    for (const ir::Expr& each : c.integers(2, rank)) shape.push_back(relax::non_negative(each));
+    const Integers wanted = c.integers(2, rank);
+    c.expect_at_least(2, wanted, 0, "an extent is 0 or more");
+    for (const ir::Expr& each : wanted) shape.push_back(relax::non_negative(each));
     if (static_cast<int64_t>(shape.size()) != rank)
       c.fail(codes::wrong_shape,
              "the output shape has " + std::to_string(shape.size()) + " extents, not " + std::to_string(rank));

@@ -12,6 +12,7 @@ namespace {
 // As NumPy's x[start:end:step] along some axes. Before opset 10 attributes, then inputs.
 struct Ranges {
   Integers starts, ends, axes, steps;
+  ir::Expr count;  // of those that are there, where only the run tells it
 };
 
 // How many elements the vector `i` has, where that is known.
@@ -41,7 +42,7 @@ Ranges read_open_ranges(NodeImport& c) {
     if (known_count(c, i)) return c.integers(i);
     return c.integers_up_to(i, count.value_or(rank), fillers[i]).values;
   };
-  return {read(1), read(2), read(3), read(4)};
+  return {read(1), read(2), read(3), read(4), count ? ir::Expr() : length};
 }
 
 Ranges read_ranges(NodeImport& c) {
@@ -54,7 +55,7 @@ Ranges read_ranges(NodeImport& c) {
       for (const int64_t each : given.value_or(std::vector<int64_t>{})) values.push_back(ir::int64(each));
       return values;
     };
-    r = {list("starts", true), list("ends", true), list("axes", false), {}};
+    r = {list("starts", true), list("ends", true), list("axes", false), {}, {}};
   } else {
     if (c.input_count() < 3)
       c.fail(codes::wrong_node, "Slice takes 3 to 5 inputs, but the node has " + std::to_string(c.input_count()));
@@ -63,7 +64,11 @@ Ranges read_ranges(NodeImport& c) {
     if (is_open)
       r = read_open_ranges(c);
     else
-      r = {c.integers(1), c.integers(2), c.has(3) ? c.integers(3) : Integers{}, c.has(4) ? c.integers(4) : Integers{}};
+      r = {c.integers(1),
+           c.integers(2),
+           c.has(3) ? c.integers(3) : Integers{},
+           c.has(4) ? c.integers(4) : Integers{},
+           {}};
   }
   if (r.axes.empty())
     for (size_t d = 0; d < r.starts.size(); ++d) r.axes.push_back(ir::int64(static_cast<int64_t>(d)));
@@ -78,11 +83,21 @@ Ranges read_ranges(NodeImport& c) {
   return r;
 }
 
+// Of steps and axes that the model computes.
+void expect_ranges(NodeImport& c, const Ranges& r) {
+  if (c.version < 10) return;
+  if (c.has(3)) c.expect_axes(3, r.axes, c.rank(0), r.count);
+  for (size_t k = 0; c.has(4) && k < r.steps.size(); ++k)
+    c.expect(ir::ne(r.steps[k], ir::int64(0)), relax::Message() << c.name_of(4) << " holds 0 at [" << std::to_string(k)
+                                                                << "], but a step leads on or back");
+}
+
 void slice(NodeImport& c) {
   const Ranges r = read_ranges(c);
   const auto axes = constants_of(r.axes), steps = constants_of(r.steps);
   const Expr x = c.input(0);
   if (!axes || !steps) {
+    expect_ranges(c, r);
     c.set(slice_at_run_time(c, x, r.starts, r.ends, r.axes, r.steps));
     return;
   }

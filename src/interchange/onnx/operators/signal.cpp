@@ -70,10 +70,20 @@ void dft(NodeImport& c) {
   how.onesided = c.attributes.flag("onesided", false);
   const int64_t rank = c.rank(0);
   if (rank < 2) c.fail(codes::wrong_node, "a signal has two dimensions at least, and the last is 1 or 2");
-  if (c.has(1)) how.length = relax::non_negative(one_integer(c, 1, "length"));
+  if (c.has(1)) {
+    how.length = one_integer(c, 1, "length");
+    c.expect_at_least(1, {how.length}, 0, "a length is 0 or more");
+    how.length = relax::non_negative(how.length);
+  }
   ir::Expr given = ir::int64(c.version >= 20 ? -2 : c.attributes.integer("axis", 1));
   if (c.version >= 20 && c.has(2)) given = one_integer(c, 2, "axis");
   const auto axis = ir::as_int(given);
+  if (!axis) {
+    const ir::Expr place = ir::select(given < 0, given + rank, given);
+    c.expect(ir::logical_and(place >= 0, place < rank - 1),
+             relax::Message() << c.name_of(2) << " is " << given << ", but a signal has axes before its last in [-"
+                              << std::to_string(rank) << ", " << std::to_string(rank) << ")");
+  }
   const Expr x = signal_of(c);
   if (!axis) return dft_at_run_time(c, x, how, given);
   how.axis = c.axis(*axis, rank);
@@ -90,8 +100,13 @@ void stft(NodeImport& c) {
   const ir::Expr step = one_integer(c, 1, "step");
   if (const auto known = ir::as_int(step); known && *known < 1)
     c.fail(codes::wrong_node, "the step is " + std::to_string(*known));
+  c.expect_at_least(1, {step}, 1, "frames are 1 element apart or more");
   ir::Expr length = c.has(2) ? c.shape(2)[0] : c.shape(0)[1];
-  if (c.has(3)) length = relax::non_negative(one_integer(c, 3, "length of a frame"));
+  if (c.has(3)) {
+    length = one_integer(c, 3, "length of a frame");
+    c.expect_at_least(3, {length}, 0, "a length is 0 or more");
+    length = relax::non_negative(length);
+  }
   const Expr window = c.has(2) ? c.input(2) : Expr();
   c.set(build::short_time_fourier(c.builder(), signal_of(c), window, length, step, onesided));
 }
