@@ -37,6 +37,24 @@ def test_a_stub_is_python_and_names_what_is_there(folder, module):
     assert WANTED.get(module, set()) <= set(names_of(tree))
 
 
+@pytest.mark.parametrize("module", sorted(stubs.MODULES))
+def test_a_stub_defines_every_name_that_it_uses(folder, module):
+    text = (folder / stubs.MODULES[module]).read_text()
+    assert stubs.undefined(text) == []
+    assert "import __getattr__" not in text and "__hash__ as" not in text
+    assert not [line for line in text.splitlines() if "._" in line.replace("lathe._lathe", "")]
+
+
+def test_types_of_programs_are_classes(folder):
+    text = (folder / stubs.MODULES["lathe.script.tir"]).read_text()
+    assert "class float32(_Any):" in text and "ScalarType = ..." not in text
+
+
+def test_what_a_stub_does_not_define_is_found():
+    assert stubs.undefined("a: Missing = ...\nclass B(Other):\n    c = hidden\n") == ["Missing", "Other", "hidden"]
+    assert stubs.undefined(stubs.completed("a: Missing = ...\nclass B(Other):\n    c = hidden\n")) == []
+
+
 def test_primitives_have_their_signatures(folder):
     tree = ast.parse((folder / stubs.MODULES["lathe.tir.schedule"]).read_text())
     schedule = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Schedule")
