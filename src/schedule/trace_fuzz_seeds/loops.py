@@ -1,0 +1,8 @@
+b0 = sch.get_block("C", func_name="main")
+l0, l1, l2 = sch.get_loops(b0)
+l3, l4 = sch.split(l0, factors=[None, 4], preserve_unit_iters=True)
+l5 = sch.fuse(l3, l1)
+sch.reorder(l4, l2)
+sch.vectorize(l2)
+sch.unroll(l4)
+sch.annotate(b0, ann_key="a.b", ann_val=[1, 2.5, "text", True, None])
