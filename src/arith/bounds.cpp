@@ -56,6 +56,14 @@ ConstIntBound of_imm(const IntImm& imm) {
   return {imm.value, imm.value};
 }
 
+// x - x // c * c is the remainder x % c, as which it has narrower bounds than its parts. The divisor c, or null.
+const Expr* as_remainder(const Sub& e) {
+  const auto* whole = e.b.as<Mul>();
+  const auto* quotient = whole ? whole->a.as<FloorDiv>() : nullptr;
+  const bool is_one = quotient && same(quotient->b, whole->b) && same(quotient->a, e.a);
+  return is_one && as_int(whole->b).value_or(0) > 0 ? &whole->b : nullptr;
+}
+
 bool is_leaf(const Expr& e) {
   const int k = kind_of(e);
   return k == kind<VarNode> || k == kind<IntImm>;
@@ -76,6 +84,8 @@ ConstIntBound exact_bound_of(Knowledge& known, const Expr& e) {
     case kind<Add>:
       return pair(std::type_identity<Add>{}, plus);
     case kind<Sub>:
+      if (const Expr* divisor = as_remainder(as<Sub>(e)))
+        return remainder_down(bound_of(known, as<Sub>(e).a), bound_of(known, *divisor));
       return pair(std::type_identity<Sub>{}, minus);
     case kind<Mul>:
       return pair(std::type_identity<Mul>{}, times);
