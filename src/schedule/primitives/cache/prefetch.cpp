@@ -84,12 +84,13 @@ Result<Edit> prefetch(const Program& program, Id id, int64_t read_buffer_index, 
   const int64_t size = piece.max_value + 1;
   const int64_t begin = size * what.begin / what.of, end = size * what.end / what.of;
 
-  // An equal share of it for each iteration of the loops inside.
+  // An equal share of it for each iteration of the loops inside. A loop of unknown extent may run once: each of its
+  // iterations asks for all that one has to ask for.
   int64_t iterations = 1;
   Expr number = int64(0);
   for (ptrdiff_t l = outer + 1; l <= at; ++l) {
     const auto extent = as_int(loops[l]->extent);
-    if (!extent) return problem(codes::region, fmt::format("the extent of {} is not known", name_of(*loops[l])));
+    if (!extent) continue;
     iterations *= std::max<int64_t>(*extent, 1);
     number = number * *extent + (Expr(loops[l]->loop_var) - loops[l]->min);
   }

@@ -55,6 +55,41 @@ std::optional<Interval> values_for(const Range& index, const IterVar& iter, cons
   return Interval{divided(needed.low - last + (step - 1)), divided(needed.high - first)};
 }
 
+// Whether others write the buffer only before the block or where it has run already, both before and after it moves:
+// inside the outermost loop that it moves into, or behind that.
+bool others_go_on(const Path& path, const Path& target, const std::vector<Access>& all, const Buffer& buffer) {
+  const Block& block = *path.back().as<BlockRealize>()->block;
+  const std::vector<const For*> own = loops_above(path);
+  const For* top = nullptr;
+  for (const For* loop : loops_above(target))
+    if (!top && std::find(own.begin(), own.end(), loop) == own.end()) top = loop;
+  if (!top) top = target.back().as<For>();
+  const auto is_inside = [&](const Access& access) {
+    return std::find(access.loops.begin(), access.loops.end(), top) != access.loops.end();
+  };
+  size_t own_first = std::numeric_limits<size_t>::max(), last = 0;
+  for (const Access& access : all) {
+    if (instance_of(access, block)) own_first = std::min(own_first, access.order);
+    if (is_inside(access)) last = std::max(last, access.order);
+  }
+  return std::all_of(all.begin(), all.end(), [&](const Access& access) {
+    return access.buffer != buffer || !access.writes || instance_of(access, block) || access.order < own_first ||
+           is_inside(access) || access.order > last;
+  });
+}
+
+// Whether no iteration of the loops of `target` that are not around the block at `path` touches an element of the
+// buffer that another one writes. Then it means the same where the block does its part right before the one iteration
+// that goes on from it.
+bool stays_in_iterations(const Path& path, const Path& target, const Buffer& buffer, Proofs* proofs) {
+  const std::vector<const For*> own = loops_above(path);
+  return std::all_of(target.begin(), target.end(), [&](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    const auto is_loop = [&](const For* other) { return loop->id == other->id; };
+    return !loop || std::any_of(own.begin(), own.end(), is_loop) || disjoint_across(*loop, buffer, proofs);
+  });
+}
+
 }  // namespace
 
 Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops, int64_t index) {
@@ -89,14 +124,19 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     return std::find(written.begin(), written.end(), buffer) != written.end();
   };
   size_t own_order = 0;
-  bool shares = false;  // others write other parts of what it writes
+  bool shares = false;            // others write other parts of what it writes
+  std::vector<Buffer> continued;  // others go on from what it leaves in these, or write what it has read
   for (const Access& access : all)
     if (instance_of(access, *block)) own_order = access.order;
   const bool reduces = updates_own_element(*block) && block->init && runs_init(realized, loops_above(path)) == true;
   for (const Access& access : all) {
     if (instance_of(access, *block)) {
-      if (!access.writes && is_written(access.buffer) && !reduces && !reads_own_sum(access, path))
-        return problem(codes::dependence, fmt::format("it reads '{}', which it writes", access.buffer->name));
+      // What goes on from what others left may do so once for each element, wherever that is.
+      if (!access.writes && is_written(access.buffer) && !reduces && !reads_own_sum(access, path)) {
+        if (!updates_own_element(*block) || block->init)
+          return problem(codes::dependence, fmt::format("it reads '{}', which it writes", access.buffer->name));
+        continued.push_back(access.buffer);
+      }
       if (access.opaque) return problem(codes::dependence, "it takes the address of a buffer");
       continue;
     }
@@ -108,6 +148,10 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
         const Conflict conflict = find_conflict(accesses_of(all, access.buffer, *block), {&access}, {}, {}, any_pair);
         shares = shares || !conflict;
         if (!conflict) continue;
+        if (others_go_on(path, target, all, access.buffer)) {
+          continued.push_back(access.buffer);
+          continue;
+        }
         Diagnostic refused =
             problem(codes::dependence, fmt::format("'{}' is also written by {}", access.buffer->name, who));
         conflict.explain(refused);
@@ -132,14 +176,22 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
       return read.writes || read.buffer != buffer || !instance_of(read, *block) || !steadiness.of_read(read);
     });
   };
+  std::vector<Access> later;  // itself, and what comes behind it
+  for (const Access& access : all)
+    if (access.order >= own_order || instance_of(access, *block)) later.push_back(access);
   for (const Buffer& buffer : buffers_read(path.back())) {
     if (is_written(buffer) || !program.proves) continue;
+    const bool goes_on = others_go_on(path, target, later, buffer);
     for (const Access& write : all) {
       if (!write.writes || write.buffer != buffer) continue;
       bool safe = write.order < own_order;
       for (const For* around : own_loops)
         if (safe && std::find(write.loops.begin(), write.loops.end(), around) != write.loops.end())
           safe = disjoint_across(*around, buffer, program.proofs) || steady_in(*around, buffer);
+      if (!safe && write.order > own_order && goes_on) {
+        continued.push_back(buffer);
+        continue;
+      }
       if (!safe)
         return problem(codes::dependence, fmt::format("'{}', which it reads, is written again{}", buffer->name,
                                                       write.block ? " by " + name_of(*write.block) : ""));
@@ -199,12 +251,15 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
 
   Id next = program.next;
   const Stmt nest = nest_over(block, parts, domains, target, keep_unit_loops, next);
-  // Before the first statement of the loop's body that reads the result, and behind those that write what it reads.
+  // Before the first statement of the loop's body that reads the result, or goes on from what it has read, and behind
+  // those that write what it reads.
   std::vector<Stmt> statements = items(loop.body);
   size_t last = 0;
   const auto reads_result = [&](const Stmt& s) {
     for (const Access& access : accesses(s))
-      if (is_written(access.buffer)) return true;
+      if (is_written(access.buffer) ||
+          (access.writes && std::find(continued.begin(), continued.end(), access.buffer) != continued.end()))
+        return true;
     return false;
   };
   while (last < statements.size() && !reads_result(statements[last])) ++last;
@@ -218,6 +273,12 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   const Stmt body = replace_all(program.function->body, {{target.back(), changed}, {path.back(), nop()}});
   const Function after = with_body(program.function, body);
   if (auto refused = refuse_parallel_above(program, after, target, "compute a block")) return *std::move(refused);
+  const Path moved = path_to(after->body, loop_id);
+  for (const Buffer& buffer : continued)
+    if (!stays_in_iterations(path, moved, buffer, program.proofs))
+      return problem(codes::dependence,
+                     fmt::format("other blocks go on writing '{}', and different iterations may meet in an element",
+                                 buffer->name));
   return edited(program, after, next);
 }
 

@@ -108,5 +108,54 @@ def main(X: T.Buffer((9,), "int32"), Y: T.Buffer((6,), "int32")):
   }
 }
 
+// Blocks that go on from what others left: each element's start and sum come right before the one row that uses them.
+std::string sums_apart(const std::string& use) {
+  return fmt::format(R"(
+@T.prim_func
+def main(x: T.handle, Y: T.Buffer((4,), "int32"), n: T.int64(is_size_var=True)):
+    X = T.match_buffer(x, (5, n), "int32")
+    S = T.alloc_buffer((5,), "int32")
+    for i in range(5):
+        with T.block("start"):
+            vi = T.axis.spatial(5, i)
+            S[vi] = T.int32(vi)
+    for i, k in T.grid(5, n):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            S[vi] = S[vi] + X[vi, vk]
+    for i in range(4):
+        with T.block("use"):
+            vi = T.axis.spatial(4, i)
+            Y[vi] = {}
+)",
+                     use);
+}
+
+TEST(compute_at, goes_to_the_one_iteration_that_goes_on_from_it) {
+  const Function original = compute_at_program(sums_apart("S[vi + 1] * 2"));
+  Schedule sch = Schedule::create(original).value_or_throw();
+  const LoopRV row = sch.get_loops(sch.get_block("use").value_or_throw()).value_or_throw().at(0);
+  for (const char* block : {"sum", "start"}) {
+    const Status moved = sch.compute_at(sch.get_block(block).value_or_throw(), row);
+    ASSERT_TRUE(moved.ok()) << support::render(moved.diagnostics());
+    for (const int64_t n : {0, 1, 7})
+      EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3, {{"n", n}}), "") << block;
+  }
+}
+
+// Two rows use one element: what adds to it may not do so for both.
+TEST(compute_at, does_not_add_twice) {
+  const Function original = compute_at_program(sums_apart("S[vi] * 2 + S[vi + 1]"));
+  Schedule sch = Schedule::create(original).value_or_throw();
+  const LoopRV row = sch.get_loops(sch.get_block("use").value_or_throw()).value_or_throw().at(0);
+  const Status sum = sch.compute_at(sch.get_block("sum").value_or_throw(), row);
+  ASSERT_FALSE(sum.ok());
+  EXPECT_EQ(sum.diagnostics()[0].message,
+            "cannot compute block 'sum' at loop 'i': other blocks go on writing 'S', and different iterations may meet "
+            "in an element");
+  const Status start = sch.compute_at(sch.get_block("start").value_or_throw(), row);
+  ASSERT_FALSE(start.ok()) << "the sum is no longer behind its start";
+}
+
 }  // namespace
 }  // namespace lathe::schedule

@@ -17,11 +17,18 @@ struct Combination {
   Expr identity;
 };
 
+// What no value of the type is above (or below).
+Expr extreme(DType dtype, bool largest) {
+  if (dtype.is_ieee_float() || dtype.is_bfloat16())
+    return constant(dtype, (largest ? 1 : -1) * std::numeric_limits<double>::infinity());
+  return largest ? max_value(dtype) : min_value(dtype);
+}
+
 std::optional<Combination> combination(const Block& block) {
   Combination found;
   found.store = block.body.as<BufferStore>();
-  const auto* init = block.init.as<BufferStore>();
-  if (!found.store || !init || found.store->predicate) return std::nullopt;
+  const auto* init = block.init ? block.init.as<BufferStore>() : nullptr;
+  if (!found.store || (block.init && !init) || found.store->predicate) return std::nullopt;
   const DType dtype = found.store->value->dtype;
   const auto is_own = [&](const Expr& e) {
     const auto* load = e.as<BufferLoad>();
@@ -45,14 +52,14 @@ std::optional<Combination> combination(const Block& block) {
   } else if (const auto* larger = value.as<Max>()) {
     matched = take(larger->a, larger->b);
     found.combine = [](Expr a, Expr b) { return max(std::move(a), std::move(b)); };
-    found.identity = init->value;
+    found.identity = init ? init->value : extreme(dtype, false);
   } else if (const auto* smaller = value.as<Min>()) {
     matched = take(smaller->a, smaller->b);
     found.combine = [](Expr a, Expr b) { return min(std::move(a), std::move(b)); };
-    found.identity = init->value;
+    found.identity = init ? init->value : extreme(dtype, true);
   }
   if (!matched) return std::nullopt;
-  // The identity of max and min is the block's own start, the same for every element.
+  // The identity of max and min is the block's own start where it has one, the same for every element.
   return as_int(found.identity) || as_float(found.identity) ? std::optional(found) : std::nullopt;
 }
 
@@ -68,6 +75,44 @@ Ref<Block> make_block(std::vector<IterVar> iters, std::string name, Stmt init, S
                                   std::move(init), std::move(body), Attributes(), id));
 }
 
+// Whether a reduce axis of the block may have no values at all.
+bool may_be_empty(const std::vector<IterVar>& iters) {
+  arith::Analyzer analyzer;
+  return std::any_of(iters.begin(), iters.end(), [&](const IterVar& iter) {
+    return iter->type == IterType::reduce && !analyzer.can_prove(iter->dom.extent >= 1);
+  });
+}
+
+// A block that stores `start` for every value of the spatial variables of `block`, in those loops of `nest` that give
+// them their values.
+Stmt nest_of_start(const Block& block, const Stmt& start, const std::vector<Expr>& values,
+                   const std::vector<const For*>& nest, Id& next) {
+  VarMap own, loops;
+  std::vector<const For*> kept;
+  std::vector<Var> vars;
+  for (const For* l : nest) {
+    bool used = false;
+    for (size_t i = 0; i < block.iter_vars.size(); ++i)
+      used = used || (block.iter_vars[i]->type == IterType::spatial && uses_var(values[i], l->loop_var));
+    if (!used) continue;
+    kept.push_back(l);
+    vars.push_back(var(l->loop_var->name));
+    loops[l->loop_var] = is_int(l->min, 0) ? Expr(vars.back()) : vars.back() + l->min;
+  }
+  std::vector<IterVar> iters;
+  std::vector<Expr> own_values;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    if (block.iter_vars[i]->type != IterType::spatial) continue;
+    iters.push_back(fresh_iter(block.iter_vars[i], own));
+    own_values.push_back(substitute(values[i], loops));
+  }
+  const Id id = next++;
+  Stmt made = realize(std::move(own_values), boolean(true),
+                      make_block(std::move(iters), block.name + "_start", Stmt(), substitute(start, own), id));
+  for (size_t i = kept.size(); i-- > 0;) made = loop_over(vars[i], kept[i]->extent, made, next++);
+  return made;
+}
+
 }  // namespace
 
 Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
@@ -81,9 +126,8 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   const Path path = path_to(program.function->body, blocks[0]->block->id);
   const auto& realized = *path.back().as<BlockRealize>();
   const Ref<Block> block = realized.block;
-  if (!block->init || (program.proves && !is_reduction(*block)))
-    return problem(fmt::format("{} is no reduction with an init", name_of(*block)));
-  auto starts = runs_init(realized, loops_above(path));
+  if (program.proves && !is_reduction(*block)) return problem(fmt::format("{} is no reduction", name_of(*block)));
+  auto starts = block->init ? runs_init(realized, loops_above(path)) : false;
   if (!program.proves) starts = starts.value_or(true);
   if (!starts) return problem(fmt::format("could not tell whether the init of {} runs here", name_of(*block)));
   const auto found = combination(*block);
@@ -165,13 +209,18 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   const Expr lane_index = is_int(loop.min, 0) ? Expr(lane) : lane - loop.min;
   const std::vector<Expr> partial_indices = indices_with(iters, lane_index);
   const Id partial_id = next++;
+  // Partial results of nothing have a start, too: where there may be nothing to reduce, in a nest of its own.
+  const bool is_apart = may_be_empty(partial_iters);
+  const Stmt start = make<BufferStore>(partial, found->identity, partial_indices, Expr());
   const Ref<Block> partial_block = make_block(
-      partial_iters, block->name + "_rf", make<BufferStore>(partial, found->identity, partial_indices, Expr()),
+      partial_iters, block->name + "_rf", is_apart ? Stmt() : start,
       make<BufferStore>(partial, found->combine(load(partial, partial_indices), substitute(found->value, iters)),
                         partial_indices, Expr()),
       partial_id);
   const Stmt partial_nest =
       replace(Stmt(nest[0]), path.back(), realize(partial_values, realized.predicate, partial_block));
+
+  const Stmt start_nest = is_apart ? nest_of_start(*partial_block, start, partial_values, nest, next) : Stmt();
 
   // The last reduction, over the loop's iterations; it keeps the block's id.
   VarMap last_iters, last_loops;
@@ -213,7 +262,9 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
     final_nest = loop_over(last_vars[i], spatial[i]->extent, final_nest, next++);
 
   const BlockRealize* scope = scope_of(path);
-  Stmt body = replace(program.function->body, Stmt(nest[0]), seq({partial_nest, final_nest}));
+  std::vector<Stmt> nests{partial_nest, final_nest};
+  if (start_nest) nests.insert(nests.begin(), start_nest);
+  Stmt body = replace(program.function->body, Stmt(nest[0]), seq(std::move(nests)));
   const Path changed = path_to(body, scope->block->id);
   body = with_allocation(body, *changed.back().as<BlockRealize>(), partial);
   return edited(program, with_body(program.function, body), next, {partial_id});

@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+
+#include "schedule/schedule.h"
+#include "script/parse.h"
+#include "tir/script/dialect.h"
+#include "tir/testing/differential.h"
+
+namespace lathe::schedule {
+namespace {
+
+// A sum of unknown length starts in a nest of its own, and so do its partial results: there may be nothing to add.
+TEST(rfactor, starts_partial_results_of_what_may_be_nothing) {
+  for (const char* combined : {"S[vi] + X[vi, vk]", "T.max(S[vi], X[vi, vk])", "T.min(S[vi], X[vi, vk])"}) {
+    const std::string text = fmt::format(R"(
+@T.prim_func
+def main(x: T.handle, S: T.Buffer((3,), "int32"), n: T.int64(is_size_var=True)):
+    X = T.match_buffer(x, (3, n * 4), "int32")
+    for i in range(3):
+        with T.block("start"):
+            vi = T.axis.spatial(3, i)
+            S[vi] = T.int32(5)
+    for i, k0, k1 in T.grid(3, n, 4):
+        with T.block("gather"):
+            vi = T.axis.spatial(3, i)
+            vk = T.axis.reduce(n * 4, k0 * 4 + k1)
+            S[vi] = {}
+)",
+                                         combined);
+    const script::Dialect* dialects[] = {&tir::script_dialect()};
+    const auto original =
+        ir::cast<PrimFunc>(NodeRef(script::parse_function({"test", text}, dialects).value_or_throw()));
+    Schedule sch = Schedule::create(original).value_or_throw();
+    const std::vector<LoopRV> loops = sch.get_loops(sch.get_block("gather").value_or_throw()).value_or_throw();
+    const auto partial = sch.rfactor(loops[2], -1);
+    ASSERT_TRUE(partial.ok()) << support::render(partial.diagnostics());
+    EXPECT_FALSE(sch.get(*partial).value_or_throw()->init);
+    EXPECT_TRUE(sch.get_block("gather_rf_start").ok());
+    for (const int64_t n : {0, 1, 3})
+      EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3, {{"n", n}}), "") << combined;
+  }
+}
+
+}  // namespace
+}  // namespace lathe::schedule
