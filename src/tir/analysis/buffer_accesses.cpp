@@ -172,14 +172,13 @@ bool fills_a_box(const std::vector<Expr>& indices, const std::vector<Ref<For>>& 
         separate = false;
         break;
       }
-      const auto extent = as_int(loop->extent);
-      // An extent that is not known: fine where its steps are by one.
-      terms.emplace_back(std::abs(*step), extent.value_or(*step == 1 || *step == -1 ? most_points : -1));
+      // An extent that is not known may be 1, which reaches no further.
+      terms.emplace_back(std::abs(*step), as_int(loop->extent).value_or(1));
     }
     std::sort(terms.begin(), terms.end());
     int64_t reach = 0;
     for (const auto& [step, extent] : terms) {
-      if (extent < 0 || step > reach + 1) separate = false;
+      if (step > reach + 1) separate = false;
       reach += step * (extent - 1);
     }
     if (!separate) break;
