@@ -40,7 +40,11 @@ struct Frame {
   bool parallel_body = false;
   std::unordered_map<const VarNode*, llvm::Value*> values;
   std::unordered_map<const VarNode*, Storage> storages;
+  std::unordered_set<const VarNode*> allocated_ahead;  // by a loop, for all of its iterations
 };
+
+// Whether its memory comes from the heap, and neither from registers nor from the stack.
+bool lies_on_heap(const tir::Allocate& n);
 
 class KernelEmitter {
  public:
@@ -122,6 +126,8 @@ class KernelEmitter {
   // statements.cpp
   void statement(const tir::Stmt& s);
   void allocate(const tir::Allocate& n);
+  // Memory of the heap for it, and no more than that.
+  void allocate_on_heap(const tir::Allocate& n);
   void allocate_registers(const tir::Allocate& n, Storage& storage);
   void allocate_constant(const tir::AllocateConst& n);
   void conditional(const tir::IfThenElse& n);
@@ -130,6 +136,7 @@ class KernelEmitter {
   // loops.cpp
   void parallel_loop(const tir::For& n);
   void iterate(const tir::For& n, V begin, V end, bool is_entered, llvm::BasicBlock* after);
+  void iterate_entered(const tir::For& n, V begin, V end, llvm::BasicBlock* after);
   void iterate_in_runs(const tir::For& n, V begin, V end, int64_t every, llvm::BasicBlock* after);
   llvm::BasicBlock* run_of(const tir::For& n, V begin, V end, bool asks, llvm::BasicBlock* after);
   void ask(llvm::BasicBlock* go_on);

@@ -67,6 +67,7 @@ TEST(jit, gives_the_same_bits_on_any_number_of_threads) {
       EXPECT_EQ(test::call(loaded, 0, {a.data(), b.data()}, {static_cast<int64_t>(rows)}, &state), 0);
       EXPECT_EQ(b[rows], -1.0f);
       EXPECT_TRUE(state.memory.empty()) << "scratch memory is left over";
+      EXPECT_LE(state.allocations, threads) << "once for all rows of a thread";
       results.push_back(b);
     }
     EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), rows * 4), 0);

@@ -79,19 +79,66 @@ void KernelEmitter::iterate_in_runs(const For& n, V begin, V end, int64_t every,
   builder_.CreateBr(run);
 }
 
-// Goes to `after` when all is done. `is_entered`: there is at least one iteration.
-void KernelEmitter::iterate(const For& n, V begin, V end, bool is_entered, llvm::BasicBlock* after) {
-  const auto poll = polls_.find(&n);
-  if (!is_entered) {
-    llvm::BasicBlock* enter = block("enter");
-    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), enter, after);
-    builder_.SetInsertPoint(enter);
+namespace {
+
+// Memory of the heap that each iteration asks for before anything else, as much of it in all of them.
+std::vector<const Allocate*> memory_of_iterations(const For& n) {
+  std::vector<const Allocate*> found;
+  std::unordered_set<const VarNode*> inner{n.loop_var.get()};
+  for (const Stmt* s = &n.body;;) {
+    if (const auto* a = s->as<Allocate>()) {
+      bool is_steady = lies_on_heap(*a);
+      for (const Expr& extent : a->extents)
+        for (const Var& v : free_vars(extent)) is_steady = is_steady && inner.count(v.get()) == 0;
+      if (is_steady) found.push_back(a);
+      s = &a->body;
+    } else if (const auto* let = s->as<LetStmt>()) {
+      inner.insert(let->var.get());
+      s = &let->body;
+    } else if (const auto* declared = s->as<DeclBuffer>()) {
+      s = &declared->body;
+    } else if (const auto* data = s->as<AllocateConst>()) {
+      s = &data->body;
+    } else {
+      return found;
+    }
   }
+}
+
+}  // namespace
+
+// Of a loop with at least one iteration; the insertion point is lost.
+void KernelEmitter::iterate_entered(const For& n, V begin, V end, llvm::BasicBlock* after) {
+  const auto poll = polls_.find(&n);
   if (poll != polls_.end() && poll->second.every > 1) return iterate_in_runs(n, begin, end, poll->second.every, after);
   llvm::BasicBlock* before = builder_.GetInsertBlock();
   llvm::BasicBlock* body = run_of(n, begin, end, poll != polls_.end(), after);
   builder_.SetInsertPoint(before);
   builder_.CreateBr(body);
+}
+
+// Goes to `after` when all is done. `is_entered`: there is at least one iteration. What each iteration allocates alike
+// is allocated once.
+void KernelEmitter::iterate(const For& n, V begin, V end, bool is_entered, llvm::BasicBlock* after) {
+  if (!is_entered) {
+    llvm::BasicBlock* enter = block("enter");
+    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), enter, after);
+    builder_.SetInsertPoint(enter);
+  }
+  const std::vector<const Allocate*> memory = memory_of_iterations(n);
+  if (memory.empty()) return iterate_entered(n, begin, end, after);
+  llvm::BasicBlock* done = block("loop_done");
+  for (const Allocate* a : memory) {
+    allocate_on_heap(*a);
+    frame_.allocated_ahead.insert(a->buffer_var.get());
+  }
+  iterate_entered(n, begin, end, done);
+  builder_.SetInsertPoint(done);
+  for (const Allocate* a : memory) {
+    release(frame_.storages.at(a->buffer_var.get()).address);
+    frame_.allocated_ahead.erase(a->buffer_var.get());
+  }
+  builder_.CreateBr(after);
 }
 
 // ---- parallel loops ----

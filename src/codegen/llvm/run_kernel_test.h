@@ -24,6 +24,7 @@ struct CallState {
   int32_t code = 0;
   std::string message, node;
   std::set<void*> memory;
+  int allocations = 0;
   ~CallState() {
     for (void* m : memory) std::free(m);
   }
@@ -54,6 +55,7 @@ inline const LatheServices& services() {
         void* m = std::aligned_alloc(static_cast<size_t>(alignment),
                                      static_cast<size_t>((bytes + alignment) / alignment * alignment));
         call.memory.insert(m);
+        ++call.allocations;
         return m;
       },
       .release =

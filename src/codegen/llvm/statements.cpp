@@ -51,7 +51,32 @@ void KernelEmitter::allocate_registers(const Allocate& n, Storage& storage) {
   }
 }
 
+void KernelEmitter::allocate_on_heap(const Allocate& n) {
+  const auto scope = alias_scopes_.find(n.buffer_var.get());
+  const V elements = index_value(n.extents.empty() ? int64(1) : n.extents[0]);
+  const V bits = builder_.CreateMul(elements, builder_.getInt64(static_cast<uint64_t>(n.dtype.storage_bits())));
+  const V bytes = builder_.CreateLShr(builder_.CreateAdd(bits, builder_.getInt64(7)), 3);
+  Storage storage;
+  storage.scope = scope == alias_scopes_.end() ? -1 : scope->second;
+  storage.address = heap(bytes);
+  frame_.storages[n.buffer_var.get()] = storage;
+}
+
+bool lies_on_heap(const Allocate& n) {
+  if (n.scope == "register") return false;
+  const std::optional<int64_t> constant = n.extents.empty() ? 1 : as_int(n.extents[0]);
+  return n.scope != "local" || !constant || n.dtype.storage_bytes(*constant) > largest_stack_slot;
+}
+
 void KernelEmitter::allocate(const Allocate& n) {
+  if (frame_.allocated_ahead.count(n.buffer_var.get())) return statement(n.body);
+  if (lies_on_heap(n)) {
+    allocate_on_heap(n);
+    const V address = frame_.storages.at(n.buffer_var.get()).address;
+    statement(n.body);
+    if (!terminated()) release(address);
+    return;
+  }
   const auto scope = alias_scopes_.find(n.buffer_var.get());
   Storage storage;
   storage.scope = scope == alias_scopes_.end() ? -1 : scope->second;
@@ -60,22 +85,12 @@ void KernelEmitter::allocate(const Allocate& n) {
     frame_.storages[n.buffer_var.get()] = storage;
     return statement(n.body);
   }
-  const Expr count = n.extents.empty() ? int64(1) : n.extents[0];
-  const std::optional<int64_t> constant = as_int(count);
-  if (n.scope == "local" && constant && n.dtype.storage_bytes(*constant) <= largest_stack_slot) {
-    auto* type = llvm::ArrayType::get(builder_.getInt8Ty(),
-                                      static_cast<uint64_t>(std::max<int64_t>(1, n.dtype.storage_bytes(*constant))));
-    storage.address = stack_slot(type, n.buffer_var->name, llvm::Align(memory_alignment));
-    frame_.storages[n.buffer_var.get()] = storage;
-    return statement(n.body);
-  }
-  const V elements = index_value(count);
-  const V bits = builder_.CreateMul(elements, builder_.getInt64(static_cast<uint64_t>(n.dtype.storage_bits())));
-  const V bytes = builder_.CreateLShr(builder_.CreateAdd(bits, builder_.getInt64(7)), 3);
-  storage.address = heap(bytes);
+  const int64_t count = n.extents.empty() ? 1 : *as_int(n.extents[0]);
+  const int64_t bytes = std::max<int64_t>(1, n.dtype.storage_bytes(count));
+  auto* type = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<uint64_t>(bytes));
+  storage.address = stack_slot(type, n.buffer_var->name, llvm::Align(memory_alignment));
   frame_.storages[n.buffer_var.get()] = storage;
   statement(n.body);
-  if (!terminated()) release(storage.address);
 }
 
 void KernelEmitter::allocate_constant(const AllocateConst& n) {
