@@ -40,11 +40,12 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
   const auto declined = [&](std::string why) { return refuse(codes::not_inlinable, name_of(block) + " " + why); };
   const auto* store = block.body.as<BufferStore>();
   const auto* sum = store ? store->value.as<Add>() : nullptr;
-  if (!sum || !block.init || !is_reduction(block)) return declined("does not sum");
+  if (!sum || !has_reduce_iters(block)) return declined("does not sum");
   const auto is_own = [&](const Expr& e) {
     const auto* load = e.as<BufferLoad>();
     return load && load->buffer == store->buffer;
   };
+  if (!is_own(sum->a) && !is_own(sum->b)) return declined("does not sum");
   const Expr product_expr = without_casts(is_own(sum->a) ? sum->b : sum->a);
   const auto* product = product_expr.as<Mul>();
   const auto* a = product ? without_casts(product->a).as<BufferLoad>() : nullptr;
@@ -110,6 +111,7 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
   }
   for (const Access* access : {first, second})
     for (const Range& range : access->region) found.windows = found.windows || linear(range.min).terms.size() > 1;
+  found.updates = !block.init;
   found.first = first->buffer;
   found.weights = second->buffer;
   if (found.windows && !found.row) return declined("reads windows, and no axis of its output shares weights");
@@ -136,6 +138,7 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   const auto width = as_int(work.loops[found.lane]->extent);
   const auto height = found.row ? as_int(work.loops[*found.row]->extent) : std::optional<int64_t>(1);
   TilePlan plan{found.block, found.batch, found.lane, found.between, found.row, found.reduce, full, 1, 1};
+  plan.updates = found.updates;
 
   // What is left of the last vector is a narrower one in a body of its own.
   int64_t lanes = width && *width < full ? std::max<int64_t>(*width, 1) : full;
@@ -144,7 +147,7 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, rule, "lanes", {lanes}, lanes))));
 
   const auto rows_for = [&](int64_t vectors) { return std::max<int64_t>(1, (registers - 1 - vectors) / vectors); };
-  int64_t vectors = 1;
+  int64_t vectors = width ? 1 : 2;
   if (width) {
     const int64_t most = std::max<int64_t>(1, *width / plan.lanes);
     vectors = std::min<int64_t>(2, most);
@@ -154,7 +157,7 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   }
   std::vector<int64_t> choices;
   for (int64_t v = 1; v <= 8; ++v)
-    if (v == 1 || (width && v * plan.lanes <= *width)) choices.push_back(v);
+    if (v == 1 || !width || v * plan.lanes <= *width) choices.push_back(v);
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, rule, "vectors", choices, vectors))));
 
   const int64_t most_rows =
@@ -195,12 +198,14 @@ Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& cont
   if (constant_product(reduction->loops) == 0) return Outcome("there is nothing to compute");
   // Producers that are not elementwise reads (padding) stay: each of their elements is read many times.
   const auto keep = [](const Work& work) { return is_conditional(work.block()) || is_costly(work.block()); };
-  const Surroundings around = TRY(inline_around(schedule, name, keep));
+  Surroundings around = TRY(inline_around(schedule, name, keep));
   const std::vector<Work> list = works(schedule.function());
   const auto found = contraction(schedule.function(), *find(list, name));
   if (!found) return Outcome(found.diagnostics()[0].message);
   if (found->windows != windows)
     return Outcome(windows ? "it reads no windows of its input" : "it reads windows of its input");
+  // Sums of no terms still have their start, which lies in memory, and what follows reads it there.
+  if (found->updates && !around.epilogue.empty()) around.behind.push_back(std::exchange(around.epilogue, ""));
   const TilePlan plan = TRY(plan_tile(schedule, context, rule, *found));
   TRY(register_tile(schedule, context, plan, around.epilogue));
   for (const std::vector<std::string>* list : {&around.before, &around.behind})

@@ -18,6 +18,7 @@ struct Contraction {
   int64_t packed = 0;           // the weights' innermost dimension holds this many lanes; 0: plain
   int64_t row_stride = 0;       // elements of the first tensor from row to row; 0: not known
   bool windows = false;         // the first tensor is read at sums of variables
+  bool updates = false;         // adds to what its output holds: where it starts is written by another block
 };
 
 // The contraction that the block is; a reason when it is none. The `outer` outermost loops only repeat all of it.

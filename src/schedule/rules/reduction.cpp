@@ -8,10 +8,10 @@ namespace lathe::schedule {
 
 namespace {
 
-// The innermost loop of an elementwise block in vectors.
-Status vectorize_row(Schedule& schedule, const RuleContext& context, BlockRV block) {
+// The innermost loop of an elementwise block in vectors, unless it is one of the `outer` that rows are made of.
+Status vectorize_row(Schedule& schedule, const RuleContext& context, BlockRV block, size_t outer) {
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
-  if (loops.empty()) return support::success();  // a scalar
+  if (loops.size() <= outer) return support::success();  // one value a row
   const Ref<Block> node = TRY(schedule.get(block));
   const Ref<For> last = TRY(schedule.get(loops.back()));
   const int64_t lanes = context.target.lanes(widest_bits(*node));
@@ -26,18 +26,32 @@ Status vectorize_row(Schedule& schedule, const RuleContext& context, BlockRV blo
   return schedule.vectorize(TRY(schedule.split(parts[0], {Factor(), lanes}))[1]);
 }
 
+// The loop in vectors of so many lanes, written out where they are several.
+Status vectors_of(Schedule& schedule, LoopRV loop, int64_t count, int64_t lanes) {
+  if (count <= lanes) return schedule.vectorize(loop);
+  const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), lanes}));
+  TRY(schedule.unroll(cut[0]));
+  return schedule.vectorize(cut[1]);
+}
+
+// The block that starts what `partial` adds to, where that is a block of its own.
+Result<std::optional<BlockRV>> start_of(Schedule& schedule, BlockRV partial) {
+  const Ref<Block> node = TRY(schedule.get(partial));
+  if (node->init) return std::optional<BlockRV>();
+  const Buffer sums = node->body.as<BufferStore>()->buffer;
+  for (const BlockRV& producer : TRY(schedule.get_producers(partial)))
+    if (buffers_written(TRY(schedule.get(producer))->body) == std::vector<Buffer>{sums}) return std::optional(producer);
+  return std::optional<BlockRV>();
+}
+
 // The partial results of `loop`'s iterations as one vector in registers, over the loops from `over` down; what is left
 // of the block combines them.
 Status lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int64_t lanes) {
   const BlockRV partial = TRY(schedule.rfactor(loop, -1));
   TRY(schedule.set_scope(partial, 0, "register"));
-  if (count > lanes) {
-    const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), lanes}));
-    TRY(schedule.unroll(cut[0]));
-    TRY(schedule.vectorize(cut[1]));
-  } else {
-    TRY(schedule.vectorize(loop));
-  }
+  TRY(vectors_of(schedule, loop, count, lanes));
+  if (const auto start = TRY(start_of(schedule, partial)))
+    return vectors_of(schedule, TRY(schedule.get_loops(*start)).back(), count, lanes);
   TRY(schedule.decompose_reduction(partial, over));
   return support::success();
 }
@@ -113,8 +127,10 @@ Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block,
   const int64_t lanes = context.target.lanes(widest_bits(*node));
   const auto extent = as_int(TRY(schedule.get(axis))->extent);
   if (lanes < 2 || (extent && *extent < 2 * lanes)) return support::success();
+  // An unknown length: single vectors leave the shortest rest, and what blocks of one row read of each other is cut
+  // alike.
   const ExprRV vectors =
-      TRY(decide(schedule, context, "reduction", "vectors", {1, 2, 4}, extent ? chains_for(*extent, lanes) : 4));
+      TRY(decide(schedule, context, "reduction", "vectors", {1, 2, 4}, extent ? chains_for(*extent, lanes) : 1));
   const int64_t width = lanes * TRY(schedule.get(vectors));
   const LoopRV main = TRY(schedule.peel(axis, width))[0];
   return sum_vectors(schedule, block, main, width, lanes);
@@ -165,12 +181,15 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
   for (const Work& work : list)
     if (&work != &anchor && work.is_output)
       return Outcome(fmt::format("block '{}' also writes an output", work.block().name));
+  // The loops over rows become one only when all blocks are in them: quotients by an extent that is not known say
+  // little about which part of a block a row needs.
+  std::vector<LoopRV> outer;
   std::optional<LoopRV> row;
   if (rows > 0) {
     const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(handle(schedule, anchor))));
     if (loops.size() < rows) return Outcome(fmt::format("block '{}' has fewer loops than rows", anchor.block().name));
-    const std::vector<LoopRV> outer(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows));
-    row = outer.size() > 1 ? TRY(schedule.fuse(outer)) : outer[0];
+    outer = {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows)};
+    row = outer.back();
     for (size_t i = list.size() - 1; i-- > 0;)
       TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), *row));
   }
@@ -181,13 +200,10 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
     total += work_of_block ? *work_of_block * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
     Schedule attempt = schedule;
     const Status done = work.reduces() ? reduce_row(attempt, context, block, reduce_loops[work.block().name])
-                                       : vectorize_row(attempt, context, block);
+                                       : vectorize_row(attempt, context, block, outer.size());
     if (done.ok()) schedule = std::move(attempt);
   }
-  if (row && total >= parallel_work) {
-    Schedule attempt = schedule;
-    if (attempt.parallel(*row)) schedule = std::move(attempt);
-  }
+  if (total >= parallel_work) try_parallel(schedule, outer);
   return Outcome();
 }
 

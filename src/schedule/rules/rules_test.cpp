@@ -8,6 +8,8 @@
 #include "schedule/analysis/tree.h"
 #include "schedule/rules/tile_registers.h"
 #include "schedule/testing/random_program.h"
+#include "script/parse.h"
+#include "tir/script/dialect.h"
 #include "tir/testing/differential.h"
 
 namespace lathe::schedule {
@@ -239,6 +241,68 @@ TEST(gemm, takes_the_rows_outside_the_lanes) {
         << rows << last_remarks;
 }
 
+Function from_text(const std::string& text) {
+  static const script::Dialect* const dialects[] = {&tir::script_dialect()};
+  return ir::cast<PrimFunc>(ir::NodeRef(script::parse_function({"<test>", text}, dialects).value_or_throw()));
+}
+
+// Sums over an extent that only the run knows, as tensor expressions give them: their start is a nest of its own, as
+// there may be nothing to add.
+Function sum_of_unknown_length(bool transposed, bool with_epilogue) {
+  std::string text = R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle, c: T.handle, m: T.int64(is_size_var=True), k: T.int64(is_size_var=True)):
+    A = T.match_buffer(a, (2, m, k), "float32")
+    B = T.match_buffer(b, (2, k, 40), "float32")
+    C = T.match_buffer(c, (2, m, 40), "float32")
+    D = T.alloc_buffer((2, m, 40), "float32")
+    for h, i, j in T.grid(2, m, 40):
+        with T.block("start"):
+            vh, vi, vj = T.axis.remap("SSS", [h, i, j])
+            D[vh, vi, vj] = T.float32(0)
+    for h, i, j, p in T.grid(2, m, 40, k):
+        with T.block("product"):
+            vh, vi, vj, vp = T.axis.remap("SSSR", [h, i, j, p])
+            D[vh, vi, vj] = D[vh, vi, vj] + A[vh, vi, vp] * B[vh, vp, vj]
+    for h, i, j in T.grid(2, m, 40):
+        with T.block("after"):
+            vh, vi, vj = T.axis.remap("SSS", [h, i, j])
+            C[vh, vi, vj] = T.max(D[vh, vi, vj], T.float32(0))
+)";
+  const auto swap = [&](const std::string& from, const std::string& to) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  };
+  if (!with_epilogue) {
+    text.resize(text.find("    for h, i, j in T.grid(2, m, 40):\n        with T.block(\"after\")"));
+    swap("    D = T.alloc_buffer((2, m, 40), \"float32\")\n", "");
+    swap("D[", "C[");
+  }
+  if (transposed) {
+    swap("c, (2, m, 40)", "c, (2, 40, m)");
+    swap("C[vh, vi, vj]", "C[vh, vj, vi]");
+  }
+  return from_text(text);
+}
+
+TEST(gemm, sums_over_what_only_the_run_knows) {
+  for (const auto& [bits, registers] : machines)
+    for (const bool transposed : {false, true})
+      for (const bool with_epilogue : {false, true})
+        for (const auto& [m, k] : std::vector<std::pair<int64_t, int64_t>>{{0, 3}, {1, 0}, {21, 5}})
+          EXPECT_EQ(scheduled(sum_of_unknown_length(transposed, with_epilogue), machine(bits, registers), 0,
+                              {{"m", m}, {"k", k}}),
+                    "gemm")
+              << bits << " bits, " << m << " rows of " << k << last_remarks;
+}
+
+TEST(gemm, takes_lanes_that_are_not_known) {
+  const Var n = ir::size_var("n");
+  for (const int64_t lanes : {0, 1, 3, 17, 53, 64})
+    EXPECT_EQ(scheduled(testing::matmul(int64(9), n, int64(5)), machine(512, 32), 0, {{"n", lanes}}), "gemm")
+        << lanes << last_remarks;
+}
+
 // What the analytic model decides about a product.
 std::string decided(const target::Target& target, int64_t m, int64_t n, int64_t k) {
   AnalyticDecider decider;
@@ -365,6 +429,46 @@ TEST(pool, takes_reductions_over_outer_axes) {
     b.sum("sum", y, {{"k", int64(6)}}, [&](const std::vector<Expr>& i) { return load(x, {i[1], i[0]}); });
     EXPECT_EQ(scheduled(b.build(), machine(256, 16)), "pool") << columns << last_remarks;
   }
+}
+
+TEST(reduction, takes_rows_of_a_length_that_is_not_known) {
+  const char* softmax = R"(
+@T.prim_func
+def main(x: T.handle, y: T.handle, n: T.int64(is_size_var=True)):
+    X = T.match_buffer(x, (3, n), "float32")
+    Y = T.match_buffer(y, (3, n), "float32")
+    largest = T.alloc_buffer((3,), "float32")
+    powers = T.alloc_buffer((3, n), "float32")
+    sums = T.alloc_buffer((3,), "float32")
+    for i in range(3):
+        with T.block("largest_start"):
+            vi = T.axis.spatial(3, i)
+            largest[vi] = T.float32("-inf")
+    for i, k in T.grid(3, n):
+        with T.block("largest"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            largest[vi] = T.max(largest[vi], X[vi, vk])
+    for i, j in T.grid(3, n):
+        with T.block("powers"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            powers[vi, vj] = T.exp(X[vi, vj] - largest[vi])
+    for i in range(3):
+        with T.block("sums_start"):
+            vi = T.axis.spatial(3, i)
+            sums[vi] = T.float32(0)
+    for i, k in T.grid(3, n):
+        with T.block("sums"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            sums[vi] = sums[vi] + powers[vi, vk]
+    for i, j in T.grid(3, n):
+        with T.block("divide"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = powers[vi, vj] / sums[vi]
+)";
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t n : {0, 1, 15, 70, 130})
+      EXPECT_EQ(scheduled(from_text(softmax), machine(bits, registers), 1e-6, {{"n", n}}), "reduction")
+          << bits << " bits, " << n << last_remarks;
 }
 
 TEST(reduction, takes_softmax_row_by_row) {

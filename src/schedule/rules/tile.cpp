@@ -128,7 +128,8 @@ class TileNest {
       if (axis.kind == TileAxis::lanes)
         TRY(ask_ahead(pieces[0], own));
       else
-        for (Leaf& leaf : own) leaf.tiles *= extent.value_or(0) / part.size;
+        // Of a number that is not known the whole tiles count, as one: the last few rows ask for nothing.
+        for (Leaf& leaf : own) leaf.tiles *= extent ? *extent / part.size : &part == &parts.front();
       if (k == 0) firsts_.push_back(own.at(0).block);
       all.insert(all.end(), own.begin(), own.end());
     }
@@ -152,7 +153,8 @@ class TileNest {
       std::optional<LoopRV> step;
       for (const LoopRV& loop : TRY(attempt.get_loops(leaf.block)))
         if (TRY(attempt.get(loop))->kind == ForKind::serial) step = loop;
-      if (weights == read.end() || !step || leaf.tiles == 0) return support::success();
+      if (weights == read.end() || !step) return support::success();
+      if (leaf.tiles == 0) continue;
       const int64_t number = weights - read.begin();
       const Prefetch share{.begin = done, .end = done + leaf.tiles, .of = all};
       done += leaf.tiles;
@@ -181,8 +183,9 @@ class TileNest {
     order.insert(order.end(), lanes.begin(), lanes.end());
     TRY(schedule_.reorder(order));
     const int64_t width = as_int(TRY(schedule_.get(lanes[1]))->extent).value_or(plan_.lanes);
-    const std::optional<BlockRV> parts = TRY(sum_in_parts(schedule_, block, sums, plan_.chain));
-    const BlockRV out = TRY(take_out(block, parts, tile));
+    std::optional<BlockRV> parts;
+    if (!plan_.updates) parts = TRY(sum_in_parts(schedule_, block, sums, plan_.chain));
+    const BlockRV out = TRY(plan_.updates ? take_in_and_out(block, tile, width) : take_out(block, parts, tile));
     if (parts) {
       TRY(tile_of_parts(schedule_, block, *parts, tile, width, plan_.steps));
     } else {
@@ -190,7 +193,7 @@ class TileNest {
       TRY(schedule_.unroll(lanes[0]));
       for (const LoopRV& row : rows) TRY(schedule_.unroll(row));
       if (!plan_.window) TRY(write_out_steps(schedule_, sums, plan_.steps));
-      if (!sums.empty()) TRY(schedule_.decompose_reduction(block, sums[0]));
+      if (!sums.empty() && !plan_.updates) TRY(schedule_.decompose_reduction(block, sums[0]));
       if (plan_.window)
         for (const LoopRV& sum : sums) TRY(schedule_.unroll(sum));
     }
@@ -215,6 +218,16 @@ class TileNest {
     TRY(schedule_.reverse_compute_at(behind, tile));
     TRY(schedule_.compute_inline(out));
     return behind;
+  }
+
+  // The same where the sums start from what the output holds: a block brings it into the registers.
+  Result<BlockRV> take_in_and_out(BlockRV block, LoopRV tile, int64_t width) {
+    const std::vector<BlockRV> copies = TRY(schedule_.cache_inplace(block, 0, "register"));
+    TRY(put_lanes_last(block, std::nullopt));
+    TRY(schedule_.reverse_compute_at(copies[1], tile));
+    TRY(schedule_.compute_at(copies[0], tile));
+    TRY(finish_tile(schedule_, copies[0], tile, rank_ - 1, width));
+    return copies[1];
   }
 
   // Lanes lie next to one another in the tile's memory, whatever the output's layout.

@@ -23,6 +23,7 @@ struct TilePlan {
   int64_t share = 1;                  // so many pieces, outside the lanes
   int64_t steps = 1;                  // of the innermost sum that are written out
   bool window = false;                // all of the sum is written out, so that the rows of a tile share what they read
+  bool updates = false;               // the sums start from what the output holds
   Buffer weights = {};                // what the lanes walk; null: nothing in particular
   int64_t prefetch = 0;  // 1: the weights of the next cut of the lanes are asked for ahead; 2: the next step's too
   int64_t chain = 256;   // the most terms summed one after the other; longer sums are summed in parts

@@ -7,14 +7,35 @@ namespace lathe::schedule {
 
 namespace {
 
+// A loop of unknown extent in parts of whole pieces: as many of the first size as fit, of what is left as many of the
+// second, and so on to pieces of one.
+Result<std::vector<Part>> parts_of_unknown(Schedule& schedule, BlockRV block, LoopRV loop,
+                                           const std::vector<int64_t>& sizes) {
+  std::vector<Part> parts;
+  for (const int64_t size : sizes) {
+    if (size == 1) break;
+    const std::vector<LoopRV> loops = TRY(schedule.peel(loop, size));
+    parts.push_back({block, loops[0], size, 1});
+    if (loops.size() == 1) return parts;  // it divides
+    loop = loops[1];
+    block = TRY(schedule.get_child_blocks(loop))[0];
+  }
+  parts.push_back({block, loop, 1, 1});
+  return parts;
+}
+
 Result<std::vector<Part>> lane_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan) {
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
   const int64_t width = plan.lanes * plan.vectors;
   std::vector<Part> parts;
   if (!extent) {
-    const std::vector<LoopRV> loops = TRY(schedule.peel(loop, plan.lanes));
-    parts.push_back({block, loops[0], plan.lanes, 1});
-    if (loops.size() > 1) parts.push_back({TRY(schedule.get_child_blocks(loops[1]))[0], loops[1], 1, 1});
+    // A rest of single lanes would be as many sums that wait for themselves; a quarter of a vector is enough for most.
+    std::vector<int64_t> sizes{width};
+    if (plan.vectors > 1) sizes.push_back(plan.lanes);
+    if (plan.lanes >= 8) sizes.push_back(plan.lanes / 4);
+    parts = TRY(parts_of_unknown(schedule, block, loop, sizes));
+    for (Part& part : parts)
+      if (part.size == width) part = {part.block, part.loop, plan.lanes, plan.vectors};
     return parts;
   }
   const int64_t tiles = *extent / width, vectors = *extent % width / plan.lanes, rest = *extent % plan.lanes;
@@ -39,12 +60,8 @@ Result<std::vector<Part>> lane_parts(Schedule& schedule, BlockRV block, LoopRV l
 Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV loop, int64_t rows) {
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
   std::vector<Part> parts;
-  if (!extent) {
-    const std::vector<LoopRV> loops = TRY(schedule.peel(loop, rows));
-    parts.push_back({block, loops[0], loops.size() > 1 ? rows : 1, 1});
-    if (loops.size() > 1) parts.push_back({TRY(schedule.get_child_blocks(loops[1]))[0], loops[1], 1, 1});
-    return parts;
-  }
+  // A row by itself reads all weights for one sum a lane: of the rest, few rows are single.
+  if (!extent) return parts_of_unknown(schedule, block, loop, {rows, rows >= 8 ? 4 : 1});
   if (*extent % rows == 0) return std::vector<Part>{{block, loop, rows, 1}};
   const int64_t tiles = (*extent + rows - 1) / rows;
   const int64_t small = *extent / tiles, large = *extent - tiles * small;  // `large` tiles have a row more

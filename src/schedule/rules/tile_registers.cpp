@@ -7,15 +7,16 @@ namespace lathe::schedule {
 
 namespace {
 
-// The variable of `consumer` with which it indexes that dimension of what lies in registers: its name, or empty.
-std::string lane_variable(const Block& consumer, size_t dimension) {
+// The variable with which the block indexes that dimension of what lies in registers: its name, or empty.
+std::string lane_variable(const Block& block, size_t dimension) {
   std::string name;
-  post_order(consumer.body, [&](const NodeRef& n) {
-    const auto* load = n.as<BufferLoad>();
-    if (!load || (load->buffer->scope != "register" && load->buffer->scope != "local") ||
-        dimension >= load->indices.size())
-      return;
-    if (const auto* v = load->indices[dimension].as<VarNode>()) name = v->name;
+  const auto look = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
+    if ((buffer->scope != "register" && buffer->scope != "local") || dimension >= indices.size()) return;
+    if (const auto* v = indices[dimension].as<VarNode>()) name = v->name;
+  };
+  post_order(block.body, [&](const NodeRef& n) {
+    if (const auto* load = n.as<BufferLoad>()) look(load->buffer, load->indices);
+    if (const auto* store = n.as<BufferStore>()) look(store->buffer, store->indices);
   });
   return name;
 }

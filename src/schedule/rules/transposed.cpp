@@ -5,20 +5,22 @@ namespace lathe::schedule {
 std::optional<size_t> crossing_loop(const PrimFunc& function, const Work& work, int64_t lanes) {
   if (lanes < 4 || work.loops.size() < 2) return std::nullopt;
   const For& last = *work.loops.back();
-  if (as_int(last.extent).value_or(0) < lanes) return std::nullopt;
+  // An extent that is not known may be long; where it is not, all of it is rest.
+  const auto is_short = [&](const For& loop) { return as_int(loop.extent).value_or(lanes) < lanes; };
+  if (is_short(last)) return std::nullopt;
   const std::vector<Access> all = accesses(function.body);
   for (size_t l = work.loops.size() - 1; l-- > 0;) {
     const For& loop = *work.loops[l];
-    if (as_int(loop.extent).value_or(0) < lanes) continue;
+    if (is_short(loop)) continue;
     bool crosses = false, fits = true;
     for (const Access& access : all) {
       if (access.block != &work.block()) continue;
-      const auto inner = stride_of(access, last), outer = stride_of(access, loop);
-      fits = fits && inner && outer && (!access.writes || *inner == 1);
+      const auto inner = stride_of(access, last);
+      fits = fits && inner && (!access.writes || *inner == 1);
       if (!fits) break;
       if (*inner == 0 || *inner == 1) continue;
       crosses = true;
-      fits = *outer == 1;
+      fits = stride_of(access, loop) == 1;
     }
     if (fits && crosses) return l;
   }
