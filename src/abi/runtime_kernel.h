@@ -31,7 +31,16 @@ typedef struct LatheValueTable {
   LatheValue* (*make)(int32_t kind, LatheValue* const* elements, int64_t count);
   int64_t (*count)(const LatheValue* value);
   LatheValue* (*get)(const LatheValue* value, int64_t index);
+  // Inside a run a tensor of strings holds their numbers: int64, of the type kDLOpaqueHandle with 64 bits. 0 is the
+  // empty string, and equal strings have equal numbers. `text` is null for a number that no string of the run has;
+  // `number_of` is negative when there is no memory. Texts stay where they are until the run ends. From the calling
+  // thread only.
+  const char* (*text)(void* call_state, int64_t number, uint64_t* bytes);
+  int64_t (*number_of)(void* call_state, const char* text, uint64_t bytes);
 } LatheValueTable;
+
+// What a kernel returns after a function of the table has failed, which said why.
+#define LATHE_VALUE_FAILED (-1)
 
 // One call. The kernel sets every outputs[i] to a value of its own making (or a retained input); the runtime releases
 // them. A value that is an input must not be written to.
@@ -48,7 +57,7 @@ typedef struct LatheRuntimeCall {
   const char* node;
 } LatheRuntimeCall;
 
-// Returns 0, or the code it raised.
+// Returns 0, the code it raised, or LATHE_VALUE_FAILED.
 typedef int32_t (*LatheRuntimeKernel)(const LatheRuntimeCall* call);
 
 typedef struct LatheRuntimeKernelEntry {

@@ -156,6 +156,7 @@ void CallState::end(StopReason reason) {
 
 void CallState::end_run() {
   if (timeout != 0) disarm(deadline);
+  strings.clear();
   while (scratch != nullptr) {
     Scratch* record = scratch;
     scratch = record->next;

@@ -6,6 +6,7 @@
 
 #include "abi/services.h"
 #include "runtime/core/profiler.h"
+#include "runtime/core/strings/string_pool.h"
 #include "runtime/core/value.h"
 #include "runtime/cpu/deadline.h"
 #include "runtime/cpu/float_mode.h"
@@ -39,8 +40,10 @@ struct CallState {
   Scratch* scratch;
   std::atomic<uint32_t> scratch_lock;
 
+  StringPool strings;  // of the run
+
   int32_t begin_run();  // 0, or the error said
-  void end_run();       // frees what is left of the scratch memory
+  void end_run();       // frees what is left of the scratch memory, and the strings
   StopReason stopped() const { return static_cast<StopReason>(__atomic_load_n(&shared.stop, __ATOMIC_ACQUIRE)); }
   bool is_stopped() const { return stopped() != keep_going; }
   void end(StopReason reason);  // from any thread; the first reason stays

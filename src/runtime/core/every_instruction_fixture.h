@@ -54,6 +54,7 @@ inline void write_everything(TestArtifact& made) {
   const uint32_t w = f.reg(ValueKind::strings), w2 = f.reg(ValueKind::strings), w3 = f.reg(ValueKind::strings);
   const uint32_t u = f.reg(ValueKind::tuple), q = f.reg(ValueKind::sequence), q2 = f.reg(ValueKind::sequence),
                  o = f.reg(ValueKind::optional);
+  const uint32_t numbers = f.reg(ValueKind::tensor, {kDLOpaqueHandle, 64, 1}, 1);
   f.emit(Opcode::match_shape, {x, p.text("x"), 2, abi::absent, imm(3)}, "Match");
   f.emit(Opcode::read_dim, {n, x, imm(0)});
   f.emit(Opcode::read_rank, {s, x});
@@ -99,6 +100,8 @@ inline void write_everything(TestArtifact& made) {
   f.bind(no);
   f.emit(Opcode::alloc_strings, {w2, 1, imm(2)});
   f.emit(Opcode::copy_strings, {w3, w});
+  f.emit(Opcode::take_strings, {numbers, w3});
+  f.emit(Opcode::give_strings, {w3, numbers});
   f.emit(Opcode::call_runtime_kernel, {pass, slice, 2, w3, h, 2, w2, h}, "Pass");
   f.emit(Opcode::make_tuple, {u, 3, h, s, w2});
   f.emit(Opcode::tuple_get, {s, u, imm(1)});

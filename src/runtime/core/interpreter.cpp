@@ -341,6 +341,10 @@ int32_t execute(const Frame& frame, const uint32_t* words) {
       return optional_has(frame, words);
     case Opcode::optional_get:
       return optional_get(frame, words);
+    case Opcode::take_strings:
+      return take_strings(frame, words);
+    case Opcode::give_strings:
+      return give_strings(frame, words);
     case Opcode::move:
       return move(frame, words);
     case Opcode::kill:

@@ -64,5 +64,7 @@ int32_t sequence_length(const Frame& frame, const uint32_t* words);
 int32_t make_optional(const Frame& frame, const uint32_t* words);
 int32_t optional_has(const Frame& frame, const uint32_t* words);
 int32_t optional_get(const Frame& frame, const uint32_t* words);
+int32_t take_strings(const Frame& frame, const uint32_t* words);
+int32_t give_strings(const Frame& frame, const uint32_t* words);
 
 }  // namespace lathe::runtime

@@ -115,6 +115,8 @@ int32_t call_runtime_kernel(const Frame& frame, const uint32_t* words) {
     call.attribute_bytes = slice.bytes;
   }
   const int32_t status = context.model->runtime_kernels[words[0]](&call);
+  if (status == LATHE_VALUE_FAILED && context.call.error_code.load(std::memory_order_acquire) == 0)
+    return at_node(frame.node());
   if (status != 0 || context.call.error_code.load(std::memory_order_acquire) != 0)
     return context.call.report(status, frame.node(), name);
   for (uint32_t i = 0; i < output_count; ++i) {
@@ -235,6 +237,18 @@ int32_t optional_get(const Frame& frame, const uint32_t* words) {
   if (optional == nullptr) return last_error().code;
   if (optional->count == 0) return failed(frame, LATHE_CHECK_FAILED, "an optional without a value is read");
   return read_member(frame, words[0], optional, 0);
+}
+
+int32_t take_strings(const Frame& frame, const uint32_t* words) {
+  LatheValue* outside = read_object(frame, words[1]);
+  if (outside == nullptr) return last_error().code;
+  return write_object(frame, words[0], with_numbers(frame.context.call.strings, frame.context.account, outside));
+}
+
+int32_t give_strings(const Frame& frame, const uint32_t* words) {
+  LatheValue* inside = read_object(frame, words[1]);
+  if (inside == nullptr) return last_error().code;
+  return write_object(frame, words[0], with_strings(frame.context.call.strings, inside));
 }
 
 }  // namespace lathe::runtime

@@ -227,6 +227,55 @@ TEST(interpreter_values, loads_allocates_and_copies_strings) {
   EXPECT_EQ(std::vector<int64_t>(shape, shape + rank), (std::vector<int64_t>{2, 2}));
 }
 
+TEST(interpreter_values, strings_are_numbers_inside_of_a_run) {
+  constexpr DLDataType handle = {kDLOpaqueHandle, 64, 1};
+  ValueProgram p;
+  const uint32_t in = p.input(ValueKind::sequence), constant = p.program.string_constant("w", {3}, {"b", "", "a"});
+  const uint32_t words = p.main.reg(ValueKind::strings), a = p.main.reg(ValueKind::tensor, handle),
+                 b = p.main.reg(ValueKind::tensor, handle), q = p.main.reg(ValueKind::sequence),
+                 back = p.main.reg(ValueKind::sequence), v = p.main.reg(ValueKind::tensor, i64, 1);
+  p.main.emit(Opcode::load_constant, {words, constant});
+  p.main.emit(Opcode::take_strings, {a, words});
+  p.main.emit(Opcode::take_strings, {q, in});
+  p.main.emit(Opcode::sequence_at, {b, q, p.imm(0)});
+  p.main.emit(Opcode::sequence_insert, {q, q, p.imm(0), a});
+  p.main.emit(Opcode::give_strings, {back, q});
+  p.main.emit(Opcode::view, {v, b, p.imm(0), 1, p.imm(2)});
+  const Model model = p.finish({{back, ValueKind::sequence}, {v, ValueKind::tensor}}, i64);
+  const int64_t two[] = {2};
+  const Value given(lathe_value_make_strings(1, two));
+  lathe_value_set_string(given.get(), 0, "a", 1);
+  lathe_value_set_string(given.get(), 1, "new", 3);
+  LatheValue* const members[] = {given.get()};
+  const Value sequence(lathe_value_make(LATHE_SEQUENCE, members, 1));
+  const Context context = context_of(model);
+  for (int round = 0; round < 2; ++round) {  // numbers begin anew with each run
+    const std::vector<Value> out = run_values(context, {sequence.get()}, 2);
+    ASSERT_EQ(out.size(), 2u) << last_message();
+    const Value first(lathe_value_get(out[0].get(), 0)), second(lathe_value_get(out[0].get(), 1));
+    EXPECT_EQ(strings_of(first.get()), (std::vector<std::string>{"b", "", "a"}));
+    EXPECT_EQ(strings_of(second.get()), (std::vector<std::string>{"a", "new"}));
+    EXPECT_EQ(elements_of<int64_t>(*lathe_value_tensor(out[1].get())), (std::vector<int64_t>{2, 3}));
+  }
+}
+
+TEST(interpreter_values, a_number_that_no_string_has_is_refused) {
+  ValueProgram p;
+  const uint32_t in = p.input(ValueKind::tensor, i64), out = p.main.reg(ValueKind::strings),
+                 handles = p.main.reg(ValueKind::tensor, {kDLOpaqueHandle, 64, 1}, 1);
+  p.main.emit(Opcode::view, {handles, in, p.imm(0), 1, p.imm(1)});
+  p.main.emit(Opcode::give_strings, {out, handles}, "Give_2");
+  const Model model = p.finish({{out, ValueKind::strings}});
+  for (const int64_t wrong : {int64_t{1}, int64_t{-1}, INT64_MIN, INT64_MAX}) {
+    HostTensor<int64_t> host(i64, {1}, {wrong});
+    const Value value(lathe_value_from_tensor(&host.view));
+    EXPECT_TRUE(run_values(context_of(model), {value.get()}, 1).empty());
+    EXPECT_EQ(lathe_last_error()->code, LATHE_CHECK_FAILED);
+    EXPECT_NE(last_message().find("no string's number"), std::string::npos) << last_message();
+    EXPECT_STREQ(lathe_last_error()->node, "Give_2");
+  }
+}
+
 // Repeats its input string as often as its attributes say.
 int32_t repeat_kernel(const LatheRuntimeCall* call) {
   const LatheValueTable& values = *call->values;

@@ -1,6 +1,7 @@
 // The lathe_value_* functions of abi/lathe.h, and the table of them for runtime kernels.
 #include <cstring>
 
+#include "runtime/core/call_state.h"
 #include "runtime/core/error.h"
 #include "runtime/core/value.h"
 
@@ -133,6 +134,16 @@ LatheValue* lathe_value_get(const LatheValue* value, int64_t index) {
 }  // extern "C"
 
 namespace lathe::runtime {
+namespace {
+
+const char* text_of(void* call_state, int64_t number, uint64_t* bytes) {
+  return static_cast<CallState*>(call_state)->strings.text(number, bytes);
+}
+int64_t number_of(void* call_state, const char* text, uint64_t bytes) {
+  return static_cast<CallState*>(call_state)->strings.number_of(text, bytes);
+}
+
+}  // namespace
 
 const LatheValueTable value_table = {
     .version = LATHE_VALUE_TABLE_VERSION,
@@ -151,6 +162,8 @@ const LatheValueTable value_table = {
     .make = lathe_value_make,
     .count = lathe_value_count,
     .get = lathe_value_get,
+    .text = text_of,
+    .number_of = number_of,
 };
 
 }  // namespace lathe::runtime
