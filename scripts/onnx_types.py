@@ -3,7 +3,7 @@
 A row is an operator, and for each input the type parameter that it shares with others, its name, and a set of element
 types as bits by their number in TensorProto. What any release of the operator lists counts: a newer release takes more
 types, and nothing is lost where an older model has them, too. The last input of a variadic operator stands for all that
-follow.
+follow. After the inputs come the outputs: the parameter of inputs that each shares, or -1.
 """
 
 import onnx
@@ -41,6 +41,12 @@ def inputs_of(releases):
     return rows
 
 
+def outputs_of(schema):
+    parameters = list(dict.fromkeys(formal.type_str for formal in schema.inputs))
+    shared = [formal.is_homogeneous and formal.type_str in parameters for formal in schema.outputs]
+    return [parameters.index(o.type_str) if s else -1 for o, s in zip(schema.outputs, shared, strict=True)]
+
+
 def main():
     operators = {}
     for schema in onnx.defs.get_all_schemas_with_history():
@@ -50,7 +56,8 @@ def main():
         releases = sorted(operators[name], key=lambda schema: schema.since_version)
         variadic = any(i.option == onnx.defs.OpSchema.FormalParameterOption.Variadic for i in releases[-1].inputs)
         inputs = ", ".join(f'{{{p}, "{n}", {bits:#x}}}' for p, n, bits in inputs_of(releases))
-        print(f'{{"{name}", {str(variadic).lower()}, {{{inputs}}}}},')
+        outputs = ", ".join(str(parameter) for parameter in outputs_of(releases[-1]))
+        print(f'{{"{name}", {str(variadic).lower()}, {{{inputs}}}, {{{outputs}}}}},')
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ std::string describe(const Port& port) {
   std::string dims;
   for (const auto& [size, symbol] : port.dims)
     dims += (dims.empty() ? "" : ", ") + (size >= 0 ? std::to_string(size) : symbol.empty() ? "?" : symbol);
-  if (port.kind != LATHE_TENSOR) return fmt::format("{}: {}", port.name, port.dtype);
+  if (port.kind != LATHE_TENSOR && port.kind != LATHE_STRINGS) return fmt::format("{}: {}", port.name, port.dtype);
   return fmt::format("{}: {} [{}]", port.name, port.dtype, port.known_rank ? dims : "...");
 }
 

@@ -2,6 +2,7 @@
 
 #include "abi/artifact.h"
 #include "codegen/llvm/jit.h"
+#include "driver/artifact/kernel_families.h"
 #include "driver/artifact/metadata.h"
 #include "driver/codes.h"
 #include "driver/report/fail_on_request.h"
@@ -56,6 +57,15 @@ void fill_weights(InProcess& made, const lower::Program& program) {
     std::memcpy(made.weights.get() + weight.offset, weight.data->bytes, weight.data->view().size());
 }
 
+// Kernels that an artifact lacks come from this process.
+LatheOpenOptions open_options() {
+  LatheOpenOptions options{};
+  options.size = sizeof(options);
+  options.runtime_kernels = kernel_tables().data();
+  options.runtime_kernel_tables = kernel_tables().size();
+  return options;
+}
+
 ir::TensorData take(DLManagedTensor* managed) {
   const DLTensor& t = managed->dl_tensor;
   std::vector<int64_t> shape(t.shape, t.shape + t.ndim);
@@ -100,7 +110,8 @@ Result<ExecutableRef> load(const CompiledModelRef& compiled) {
 
   std::shared_ptr<Executable> executable(new Executable);
   executable->keeps_ = made;
-  if (const int32_t status = lathe_open_artifact(&artifact, nullptr, &executable->model_); status != LATHE_OK) {
+  const LatheOpenOptions options = open_options();
+  if (const int32_t status = lathe_open_artifact(&artifact, &options, &executable->model_); status != LATHE_OK) {
     support::Diagnostic refused = runtime_failure("the compiled model was refused by the runtime");
     if (status == LATHE_INVALID_ARTIFACT || status == LATHE_MISSING_KERNEL)
       throw support::InternalError(refused.message);
@@ -111,7 +122,8 @@ Result<ExecutableRef> load(const CompiledModelRef& compiled) {
 
 Result<ExecutableRef> open(const std::string& path) {
   std::shared_ptr<Executable> executable(new Executable);
-  if (lathe_open(path.c_str(), nullptr, &executable->model_) != LATHE_OK) return runtime_failure(path);
+  const LatheOpenOptions options = open_options();
+  if (lathe_open(path.c_str(), &options, &executable->model_) != LATHE_OK) return runtime_failure(path);
   return ExecutableRef(executable);
 }
 

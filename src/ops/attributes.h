@@ -1,6 +1,8 @@
 // The attributes of the operators that have some: one struct each, with the operator that takes it.
 #pragma once
 
+#include <limits>
+
 #include "relax/expr.h"
 
 namespace lathe::ops {
@@ -195,5 +197,46 @@ struct PadAttributes : AttributesNode {
 
 // n of a packed layout such as "NK16n" (prefix "NK", suffix "n"), 0 for another.
 int64_t packed_lanes(std::string_view layout, std::string_view prefix, std::string_view suffix);
+
+// An empty delimiter stands for runs of spaces; `most` splits of one string, or -1 for any number.
+struct StringSplitAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "StringSplitAttributes";
+  std::string delimiter;
+  int64_t most = -1;
+  static constexpr auto fields() {
+    return std::tuple{field("delimiter", &StringSplitAttributes::delimiter),
+                      field("most", &StringSplitAttributes::most)};
+  }
+};
+
+struct StringNormalizeAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "StringNormalizeAttributes";
+  std::string letter_case = "none";  // or "lower", "upper"
+  bool is_case_sensitive = false;    // of stop words
+  std::vector<std::string> stop_words;
+  static constexpr auto fields() {
+    return std::tuple{field("letter_case", &StringNormalizeAttributes::letter_case),
+                      field("is_case_sensitive", &StringNormalizeAttributes::is_case_sensitive),
+                      field("stop_words", &StringNormalizeAttributes::stop_words)};
+  }
+};
+
+struct StringMatchAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "StringMatchAttributes";
+  std::string pattern;  // ops/strings/regular_expression.h
+  static constexpr auto fields() { return std::tuple{field("pattern", &StringMatchAttributes::pattern)}; }
+};
+
+// float64; or int64, where numbers below `least` or above `greatest` are refused (unsigned ones if least > greatest).
+struct NumberOfStringAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "NumberOfStringAttributes";
+  ir::DType dtype = ir::DType::float_(64);
+  int64_t least = std::numeric_limits<int64_t>::min(), greatest = std::numeric_limits<int64_t>::max();
+  static constexpr auto fields() {
+    return std::tuple{field("dtype", &NumberOfStringAttributes::dtype),
+                      field("least", &NumberOfStringAttributes::least),
+                      field("greatest", &NumberOfStringAttributes::greatest)};
+  }
+};
 
 }  // namespace lathe::ops

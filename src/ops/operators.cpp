@@ -4,6 +4,7 @@
 #include "relax/call_tir.h"
 #include "relax/collection.h"
 #include "relax/control.h"
+#include "relax/strings.h"
 #include "relax/tensor_to_shape.h"
 
 namespace lathe::ops {
@@ -20,7 +21,7 @@ const relax::OperatorTable& default_operators() {
          {&relax::make_sequence_operator, &relax::sequence_insert_operator, &relax::sequence_erase_operator,
           &relax::sequence_at_operator, &relax::sequence_length_operator, &relax::join_sequence_operator,
           &relax::split_sequence_operator, &relax::make_optional_operator, &relax::optional_has_operator,
-          &relax::optional_get_operator})
+          &relax::optional_get_operator, &relax::strings_operator, &relax::as_strings_operator})
       rows.add(*row);
 #define LATHE_OP(SYMBOL) rows.add(SYMBOL);
 #include "ops/ops.def"

@@ -6,6 +6,7 @@
 #include "ir/visit.h"
 #include "relax/call_tir.h"
 #include "relax/infer.h"
+#include "relax/strings.h"
 
 namespace lathe::relax {
 
@@ -153,7 +154,7 @@ Result<Expr> BlockBuilder::call_te(const std::string& name, std::vector<Expr> ar
       return support::Diagnostic{
           .code = codes::wrong_arguments,
           .message = "argument " + std::to_string(inputs.size()) + " of '" + name + "' is not a tensor of known shape"};
-    inputs.push_back(te::placeholder(*info->shape, info->dtype, "in" + std::to_string(inputs.size())));
+    inputs.push_back(te::placeholder(*info->shape, loop_dtype(info->dtype), "in" + std::to_string(inputs.size())));
   }
   const std::vector<te::Tensor> outputs = build(inputs);
   std::vector<StructInfo> infos;

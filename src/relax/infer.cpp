@@ -2,6 +2,7 @@
 
 #include "ir/match.h"
 #include "ir/structural.h"
+#include "relax/strings.h"
 
 namespace lathe::relax {
 
@@ -43,7 +44,7 @@ std::string text_of(const Shape& shape) {
 }
 
 std::string text_of(const TensorStructInfo& info) {
-  const std::string dtype = info.dtype.is_void() ? "tensor" : info.dtype.str();
+  const std::string dtype = info.dtype.is_void() ? "tensor" : info.dtype == string_dtype ? "string" : info.dtype.str();
   if (info.shape) return dtype + text_of(*info.shape);
   return dtype + (info.ndim < 0 ? " of unknown rank" : " of rank " + std::to_string(info.ndim));
 }

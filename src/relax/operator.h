@@ -70,9 +70,10 @@ using TirBuilder = std::function<tir::Function(const LowerContext&)>;
 // Meaning 3: other operators. Emits them and gives the result.
 class BlockBuilder;
 using Composite = std::function<Result<Expr>(BlockBuilder&, const Call&)>;
-// Meaning 4: a kernel of the runtime, by name.
+// Meaning 4: a kernel of the runtime, by name, and the call's attributes as the kernel reads them.
 struct RuntimeKernel {
   std::string_view name;
+  std::string (*attributes)(const Call& call) = nullptr;
 };
 using Meaning = std::variant<TeExpression, TirBuilder, Composite, RuntimeKernel>;
 

@@ -25,3 +25,27 @@ def assert_without_compiler():
     for file in files:
         name = file.rsplit("/", 1)[-1]
         assert "libLLVM" not in name and not name.startswith("_lathe"), f"{file} is mapped"
+
+
+def load_runtime_elsewhere(artifact, feeds):
+    """The artifact's outputs in a process of its own."""
+    import os
+    import pickle
+    import subprocess
+
+    from tests.support import paths
+
+    code = (
+        "import pickle, sys\n"
+        "from tests.support.artifacts import assert_without_compiler, load_runtime\n"
+        "artifact, feeds = pickle.load(sys.stdin.buffer)\n"
+        "outputs = list(load_runtime().Artifact(artifact).run(feeds))\n"
+        "assert_without_compiler()\n"
+        "pickle.dump(outputs, sys.stdout.buffer)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps((str(artifact), feeds)), capture_output=True, check=False,
+        cwd=paths.ROOT, env=paths.environment(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    return pickle.loads(done.stdout)

@@ -87,7 +87,13 @@ support::Result<std::string> artifact_object(const ArtifactContents& contents, c
 
   std::vector<std::pair<C, C>> metadata, runtime_kernels;
   for (const auto& [key, value] : contents.metadata) metadata.emplace_back(b.text(key), b.text(value));
-  for (const std::string& name : contents.runtime_kernels) runtime_kernels.emplace_back(b.text(name), b.nowhere());
+  std::set<std::string> linked;
+  for (const LinkedKernels& each : contents.linked_kernels) linked.insert(each.names.begin(), each.names.end());
+  for (const std::string& name : contents.runtime_kernels) {
+    std::string symbol = "lathe_kernel_" + name;
+    std::replace(symbol.begin(), symbol.end(), '.', '_');
+    runtime_kernels.emplace_back(b.text(name), linked.count(name) ? b.outside(symbol, true) : b.nowhere());
+  }
   std::vector<C> kernels;
   for (const CompiledKernel& kernel : contents.kernels->kernels) kernels.push_back(b.outside(kernel.symbol, true));
   const bool has_weights = contents.weights_bytes > 0;

@@ -34,6 +34,7 @@ support::Hash128 content_hash(const ArtifactContents& contents) {
   }
   for (const auto& [key, value] : contents.metadata) hasher.add(key), hasher.add(value);
   for (const std::string& name : contents.runtime_kernels) hasher.add(name);
+  for (const LinkedKernels& linked : contents.linked_kernels) hasher.add(linked.object);
   return hasher.finish();
 }
 
@@ -136,6 +137,10 @@ Result<std::vector<std::string>> write_parts(const ArtifactContents& contents, c
     if (!seen.insert(kernel.symbol).second) continue;
     objects.push_back(folder.file(fmt::format("kernel_{}.o", seen.size())));
     TRY(write_file(objects.back(), *kernel.object));
+  }
+  for (const LinkedKernels& linked : contents.linked_kernels) {
+    objects.push_back(folder.file(fmt::format("runtime_kernels_{}.o", objects.size())));
+    TRY(write_file(objects.back(), linked.object));
   }
   if (contents.weights_bytes > 0 && contents.weights_file.empty()) {
     objects.push_back(folder.file("weights.o"));

@@ -13,6 +13,12 @@ struct WeightBytes {
   support::Hash128 content;  // of the bytes
 };
 
+// Runtime kernels that are linked in: "strings.concat" is the function lathe_kernel_strings_concat of the object.
+struct LinkedKernels {
+  std::string_view object;
+  std::vector<std::string> names;
+};
+
 struct ArtifactContents {
   const CompiledKernels* kernels = nullptr;     // in the order of the program's table of kernels
   std::string_view program;                     // the encoded register program
@@ -20,7 +26,8 @@ struct ArtifactContents {
   std::vector<WeightBytes> weights;             // in order of offset, not overlapping
   int64_t weights_bytes = 0;
   std::string weights_file;                  // a bare name: the weights lie in that file beside the artifact
-  std::vector<std::string> runtime_kernels;  // that whoever opens the artifact supplies
+  std::vector<std::string> runtime_kernels;  // those of no family below are supplied by whoever opens the artifact
+  std::vector<LinkedKernels> linked_kernels = {};
 };
 
 enum class ArtifactForm : uint8_t {

@@ -6,6 +6,7 @@
 #include "abi/program_printer.h"
 #include "codegen/emit/backends.h"
 #include "codegen/llvm/link.h"
+#include "driver/artifact/kernel_families.h"
 #include "driver/artifact/metadata.h"
 #include "driver/codes.h"
 #include "driver/script_file.h"
@@ -82,6 +83,15 @@ codegen::ArtifactContents contents_of(const CompiledModel& model) {
         {weight.offset, weight.data->view(), {weight.data->content_high, weight.data->content_low}});
   contents.weights_bytes = program.weight_bytes;
   contents.runtime_kernels = program.runtime_kernels;
+  // The objects at hand are this machine's; an artifact for another architecture gets its kernels when it is opened.
+  static const std::string own = target::native_target().triple;
+  if (own.substr(0, own.find('-')) != contents.metadata.at("architecture")) return contents;
+  for (const KernelFamily& family : kernel_families()) {
+    codegen::LinkedKernels linked{family.object, {}};
+    for (const std::string& name : program.runtime_kernels)
+      if (name.starts_with(std::string(family.name) + ".")) linked.names.push_back(name);
+    if (!linked.names.empty()) contents.linked_kernels.push_back(std::move(linked));
+  }
   return contents;
 }
 

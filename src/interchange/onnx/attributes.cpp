@@ -161,6 +161,12 @@ ir::TensorData NodeAttributes::tensor(std::string_view name) {
   return read_tensor(model_, proto->t(), "the attribute '" + std::string(name) + "'", place_).value_or_throw();
 }
 
+std::optional<Strings> NodeAttributes::strings(std::string_view name) {
+  const AttributeProto* proto = find_typed(name, AttributeProto::TENSOR);
+  if (!proto || !holds_strings(proto->t())) return std::nullopt;
+  return read_strings(model_, proto->t(), "the attribute '" + std::string(name) + "'", place_).value_or_throw();
+}
+
 ir::TensorData NodeAttributes::sparse_tensor(std::string_view name) {
   const AttributeProto* proto = find_typed(name, AttributeProto::SPARSE_TENSOR);
   if (!proto) return {};

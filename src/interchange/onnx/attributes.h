@@ -28,6 +28,7 @@ class NodeAttributes {
   std::optional<std::vector<float>> numbers(std::string_view name);
   std::optional<std::vector<std::string>> texts(std::string_view name);
   ir::TensorData tensor(std::string_view name);            // null when absent
+  std::optional<Strings> strings(std::string_view name);   // a tensor of them; nothing where it holds numbers
   ir::TensorData sparse_tensor(std::string_view name);     // null when absent
   const schema::GraphProto& graph(std::string_view name);  // required
   const schema::TypeProto* type(std::string_view name);    // null when absent

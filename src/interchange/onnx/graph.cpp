@@ -8,6 +8,7 @@
 #include "interchange/onnx/order.h"
 #include "interchange/onnx/read/names.h"
 #include "onnx_schema.pb.h"
+#include "relax/strings.h"
 
 namespace lathe::onnx {
 
@@ -132,17 +133,25 @@ class GraphImport {
     std::unordered_set<std::string> read(list.outputs.begin(), list.outputs.end());
     for (const NodeProto* node : list.nodes) each_read(*node, [&](const std::string& name) { read.insert(name); });
     Diagnostics wrong;
-    const auto add = [&](const std::string& name, Result<ir::TensorData> data) {
+    const auto constant_of = [](auto&& data) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(data)>, Strings>)
+        return relax::strings(std::move(data.texts), std::move(data.shape));
+      else
+        return relax::constant(std::move(data));
+    };
+    const auto add = [&](const std::string& name, auto data) {
       if (!data.ok()) {
         for (const Diagnostic& d : data.diagnostics())
           if (wrong.size() < most_diagnostics) wrong.push_back(d);
         return;
       }
-      scope.values[name] = {.tensor = relax::constant(*data), .given_by = "the initializer"};
+      scope.values[name] = {.tensor = constant_of(std::move(*data)), .given_by = "the initializer"};
     };
     const auto what = [](const std::string& name) { return "the initializer " + in_quotes(name); };
     for (const auto& tensor : graph.initializer())
-      if (read.count(tensor.name()))
+      if (read.count(tensor.name()) && holds_strings(tensor))
+        add(tensor.name(), read_strings(model_, tensor, what(tensor.name()), model_.place()));
+      else if (read.count(tensor.name()))
         add(tensor.name(), read_tensor(model_, tensor, what(tensor.name()), model_.place()));
     for (const auto& tensor : graph.sparse_initializer())
       if (const std::string& name = tensor.values().name(); read.count(name))
@@ -237,6 +246,7 @@ class GraphImport {
     if (!folds && (has_graphs || !fold_constants(row, import, attributes))) {
       import.clear_results();
       row.convert(import);
+      keep_strings(domain, node.op_type(), import);
     }
     attributes.check_all_used();
     for (size_t i = 0; i < outputs.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/read/model.h"
+#include "relax/strings.h"
 
 namespace lathe::onnx {
 namespace {
@@ -16,6 +17,7 @@ struct OperatorTypes {
   std::string_view op;
   bool is_variadic;  // the last input stands for all that follow
   std::vector<InputTypes> inputs;
+  std::vector<int> outputs;  // parameters of inputs, or -1; the last stands for all that follow
 };
 
 // Sorted by name; made of the onnx package when the build is configured.
@@ -37,7 +39,7 @@ std::string fitting(uint64_t elements) {
   std::vector<std::string> names;
   for (int number = 1; number < 40; ++number)
     if (const auto dtype = element_type(number, "", {}); elements >> number & 1 && dtype.ok())
-      names.push_back(dtype->str());
+      names.push_back(element_name(*dtype));
   if (names.size() < 2) return names.empty() ? "nothing that Lathe compiles" : names[0];
   const std::string last = names.back();
   names.pop_back();
@@ -57,14 +59,32 @@ void check_input_types(std::string_view domain, std::string_view op, NodeImport&
     if (tensor && !relax::as_tensor(tensor)) continue;  // a sequence of tensors, or none
     const int number = element_number(import.dtype(i));
     if (number == 0) continue;
-    const std::string what = fmt::format("the input {} ('{}') is {}", i, wanted.name, import.dtype(i).str());
+    const std::string what = fmt::format("the input {} ('{}') is {}", i, wanted.name, element_name(import.dtype(i)));
     if (!(wanted.elements >> number & 1))
       import.fail(codes::wrong_node, fmt::format("{}, but {} fits", what, fitting(wanted.elements)));
     if (wanted.parameter < 0) continue;
     const auto [first, is_new] = first_of.emplace(wanted.parameter, i);
     if (!is_new && import.dtype(first->second) != import.dtype(i))
       import.fail(codes::wrong_node, fmt::format("{}, but the input {} is {}: both are of one type", what,
-                                                 first->second, import.dtype(first->second).str()));
+                                                 first->second, element_name(import.dtype(first->second))));
+  }
+}
+
+void keep_strings(std::string_view domain, std::string_view op, NodeImport& import) {
+  const OperatorTypes* types = domain.empty() ? types_of(op) : nullptr;
+  std::set<int> of_strings;
+  for (size_t i = 0; types && i < import.input_count() && !types->inputs.empty(); ++i) {
+    const int parameter = types->inputs[std::min(i, types->inputs.size() - 1)].parameter;
+    const auto* info = import.has(i) ? relax::as_tensor(import.value(i).tensor) : nullptr;
+    if (info && info->dtype == relax::string_dtype) of_strings.insert(parameter);
+  }
+  of_strings.erase(-1);
+  for (size_t i = 0; !of_strings.empty() && i < import.results().size(); ++i) {
+    Expr& result = import.results()[i].tensor;
+    const auto* info = relax::as_tensor(result);
+    if (!info || types->outputs.empty() || info->dtype != DType::int64()) continue;
+    if (of_strings.count(types->outputs[std::min(i, types->outputs.size() - 1)]))
+      result = import.call(relax::as_strings_operator, {result});
   }
 }
 

@@ -9,4 +9,8 @@ namespace lathe::onnx {
 // parameter and have different types. Operators that the schemas do not have are not looked at.
 void check_input_types(std::string_view domain, std::string_view op, NodeImport& import);
 
+// What a tensor program makes of strings are their numbers: results that share a type parameter with an input that
+// holds strings become strings again.
+void keep_strings(std::string_view domain, std::string_view op, NodeImport& import);
+
 }  // namespace lathe::onnx

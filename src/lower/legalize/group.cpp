@@ -4,6 +4,7 @@
 
 #include "ir/visit.h"
 #include "lower/codes.h"
+#include "relax/strings.h"
 #include "support/mutation.h"
 
 namespace lathe::lower {
@@ -42,7 +43,7 @@ class GroupLowering {
   support::Status bind_parameter(const relax::Var& param) {
     const auto* info = relax::as_tensor(param);
     if (!info || !info->shape) return refuse(param, "the shape of '" + param->name + "' is not known");
-    tensors_[param.get()] = {te::placeholder(*info->shape, info->dtype, param->name)};
+    tensors_[param.get()] = {te::placeholder(*info->shape, relax::loop_dtype(info->dtype), param->name)};
     return support::success();
   }
 
@@ -50,7 +51,7 @@ class GroupLowering {
   static te::Tensor scalar_tensor(const relax::Constant& constant) {
     const ir::TensorDataNode& data = *constant.data;
     const ir::Expr value = data.dtype.is_floating() ? ir::constant(data.dtype, ir::float_at(data, 0))
-                                                    : ir::constant(data.dtype, ir::int_at(data, 0));
+                                                    : ir::constant(relax::loop_dtype(data.dtype), ir::int_at(data, 0));
     std::vector<ir::Expr> shape;
     for (const int64_t extent : data.shape) shape.push_back(ir::int64(extent));
     return te::compute(std::move(shape), [&](const std::vector<ir::Expr>&) { return value; }, {}, "constant");

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "ir/visit.h"
+#include "relax/strings.h"
 #include "support/lifetimes.h"
 #include "support/mutation.h"
 #include "tir/stmt.h"
@@ -105,7 +106,8 @@ class Planner {
       for (const Expr& arg : call->args)
         if (arg) use(arg, at);
       const Operator* op = callee_operator(*call);
-      if ((op && op->is_view) || is_tensor_to_shape(bound.value)) where_[bound.var.get()] = pieces_of(call->args[0]);
+      const bool is_same = op && (op->is_view || op == &as_strings_operator);
+      if (is_same || is_tensor_to_shape(bound.value)) where_[bound.var.get()] = pieces_of(call->args[0]);
     }
   }
 
@@ -122,6 +124,8 @@ class Planner {
       Piece& piece = pieces_[static_cast<size_t>(pieces[0])];
       const auto* info = as_tensor(results[i]);
       // A view of a kernel's output is another shape: it is copied out.
+      // So are strings, which the caller gets as a value of another kind.
+      if (results_ == ResultMemory::outputs && holds_strings(results[i]->struct_info)) continue;
       if (info && info->shape && piece.info->shape && info->dtype == piece.info->dtype &&
           ir::structural_equal(ir::NodeRef(ir::Ref<TensorStructInfo>(info)),
                                ir::NodeRef(ir::Ref<TensorStructInfo>(piece.info))))

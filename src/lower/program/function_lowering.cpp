@@ -4,6 +4,7 @@
 #include "ir/visit.h"
 #include "lower/codes.h"
 #include "relax/infer.h"
+#include "relax/strings.h"
 #include "support/mutation.h"
 
 namespace lathe::lower {
@@ -32,6 +33,8 @@ support::Status FunctionLowering::run() {
     slots_.push_back(parts_.writer.storage({.kind = abi::StorageKind::dynamic, .alignment = plan_alignment}));
   const std::vector<Var>& params = planned_.function->params;
   for (const Var& param : params) TRY(planned_.is_main ? declare_input(param) : declare_parameter(param));
+  for (const Var& param : params)
+    if (planned_.is_main && holds_strings(param->struct_info)) TRY(take_strings(param));
   for (const Var& param : params) bind_symbols(param->struct_info, registers_.at(param.get()));
   for (const Var& param : params) TRY(check_input(param));
   const auto* body = planned_.function->body.as<SeqExpr>();
@@ -61,6 +64,10 @@ std::string FunctionLowering::operator_prefix(const ir::NodeRef& at) {
 
 abi::PortSpec FunctionLowering::port(const std::string& name, const TensorStructInfo& info) {
   abi::PortSpec spec{.name = name, .dtype = ir::dlpack_type(info.dtype)};
+  if (info.dtype == string_dtype) {
+    spec.kind = ValueKind::strings;
+    spec.dtype = {};
+  }
   if (!info.shape) {
     spec.unknown_rank = true;
     return spec;
@@ -94,6 +101,10 @@ support::Status FunctionLowering::declare_input(const Var& param) {
 support::Status FunctionLowering::declare_parameter(const Var& param) {
   Registers& registers = registers_[param.get()];
   const std::function<Status(const StructInfo&)> declare = [&](const StructInfo& info) -> Status {
+    if (planned_.is_main && info.is<TensorStructInfo>() && holds_strings(info)) {
+      registers.push_back(function_.parameter(ValueKind::strings, {}, -1, param->name));
+      return support::success();
+    }
     if (const auto* tensor = info.as<TensorStructInfo>()) {
       registers.push_back(function_.parameter(ValueKind::tensor, ir::dlpack_type(tensor->dtype),
                                               static_cast<int16_t>(tensor->ndim), param->name));
@@ -174,13 +185,17 @@ support::Status FunctionLowering::finish_main(const Expr& result) {
     const std::string name = given ? *given : "output_" + std::to_string(i);
     if (const auto kind = collection_kind(results[i]->struct_info)) {
       parts_.writer.output({.name = name, .kind = *kind, .unknown_rank = true});
-      operands.push_back(TRY(values(results[i])).at(0));
+      operands.push_back(given_strings(TRY(values(results[i])).at(0), results[i]->struct_info));
       continue;
     }
     const auto* info = as_tensor(results[i]);
     if (!info || !info->shape) return refuse(results[i], "the shape of result " + std::to_string(i) + " is not known");
     parts_.writer.output(port(name, *info));
     uint32_t reg = TRY(values(results[i])).at(0);
+    if (info->dtype == string_dtype) {
+      operands.push_back(given_strings(reg, results[i]->struct_info));
+      continue;
+    }
     if (!written_in_place(results[i], i))
       reg = TRY(copied(
           reg, *info,
@@ -378,7 +393,7 @@ support::Status FunctionLowering::step(const Binding& binding) {
     return call_function(bound, global->name, call->args);
   const Operator* op = call ? callee_operator(*call) : nullptr;
   if (op && op->is_view) return view(bound, *call);
-  if (op && TRY(collection(bound, *call, *op))) return support::success();
+  if (op && (TRY(collection(bound, *call, *op)) || TRY(strings(bound, *call, *op)))) return support::success();
   if (op && std::holds_alternative<RuntimeKernel>(op->meaning))
     return call_runtime_kernel(bound, *call, std::get<RuntimeKernel>(op->meaning));
   return refuse(bound.value, op ? "the operator " + std::string(op->name) + " was not lowered"
@@ -507,7 +522,9 @@ support::Status FunctionLowering::call_runtime_kernel(const VarBinding& bound, c
     made.push_back(tensor_register(*info, bound.var->name));
     lasting_.insert(made.back());
   }
-  std::vector<uint32_t> operands{parts_.runtime_kernel(kernel.name), abi::absent, static_cast<uint32_t>(inputs.size())};
+  const std::string attributes = kernel.attributes ? kernel.attributes(call) : "";
+  const uint32_t slice = kernel.attributes ? parts_.writer.slice(attributes.data(), attributes.size()) : abi::absent;
+  std::vector<uint32_t> operands{parts_.runtime_kernel(kernel.name), slice, static_cast<uint32_t>(inputs.size())};
   operands.insert(operands.end(), inputs.begin(), inputs.end());
   operands.push_back(static_cast<uint32_t>(made.size()));
   operands.insert(operands.end(), made.begin(), made.end());

@@ -80,6 +80,14 @@ class FunctionLowering {
               const std::string& node);
   Status split(uint32_t into, const relax::Call& call, const relax::TensorStructInfo& element, const std::string& node);
 
+  // ---- strings (lower_strings.cpp) ----
+  // Whether the operator is one that the program itself knows.
+  support::Result<bool> strings(const relax::VarBinding& bound, const relax::Call& call, const relax::Operator& op);
+  // The value of the outside that a parameter of the main function is, with numbers for its strings.
+  Status take_strings(const relax::Var& param);
+  // The register with strings for their numbers.
+  uint32_t given_strings(uint32_t reg, const relax::StructInfo& info);
+
   uint32_t immediate(int64_t value) { return parts_.writer.immediate(value); }
 
   ProgramParts& parts_;

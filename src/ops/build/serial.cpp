@@ -45,7 +45,7 @@ Value scatter(BlockBuilder& b, const Value& x, const Value& indices, const Value
     return tir::seq({copy, update});
   };
   const auto tensors = [&](const std::vector<Tensor>& in) {
-    return te::extern_op({{shape_of(x), dtype_of(x)}}, in, build, "scatter");
+    return te::extern_op({{shape_of(x), in[0].dtype()}}, in, build, "scatter");
   };
   return b.call_te("scatter", {x, indices, updates}, tensors).value_or_throw();
 }

@@ -92,7 +92,7 @@ std::vector<Tensor> lower_concat(const LowerContext& c) {
     }
     return tir::seq(std::move(nests));
   };
-  return te::extern_op({{*out.shape, out.dtype}}, inputs, build, "concat");
+  return te::extern_op({{*out.shape, inputs[0].dtype()}}, inputs, build, "concat");
 }
 
 // The parts' extents along the axis.

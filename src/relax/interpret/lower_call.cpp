@@ -1,6 +1,7 @@
 #include "relax/interpret/lower_call.h"
 
 #include "relax/codes.h"
+#include "relax/strings.h"
 
 namespace lathe::relax {
 
@@ -16,7 +17,8 @@ Result<LoweredCall> lower_call(const Call& call) {
       context.tensors.emplace_back();
       return;
     }
-    inputs.push_back(te::placeholder(info->shape.value(), info->dtype, "in" + std::to_string(inputs.size())));
+    inputs.push_back(
+        te::placeholder(info->shape.value(), loop_dtype(info->dtype), "in" + std::to_string(inputs.size())));
     context.tensors.push_back(inputs.back());
     lowered.inputs.push_back(arg);
   };

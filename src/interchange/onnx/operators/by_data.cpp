@@ -3,6 +3,7 @@
 
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/operators/tables.h"
+#include "relax/strings.h"
 
 namespace lathe::onnx::operators {
 
@@ -39,9 +40,11 @@ void compress(NodeImport& c) {
 void unique(NodeImport& c) {
   const bool sorted = c.attributes.flag("sorted", true), has_axis = c.attributes.has("axis");
   const Expr x = has_axis ? c.input(0) : flat(c, c.input(0));
+  const bool is_text = c.dtype(0) == relax::string_dtype;
   const Shape own = build::shape_of(x);
   const int64_t axis = has_axis ? c.axis(c.attributes.integer("axis", 0), c.rank(0)) : 0;
-  Expr rows = x;
+  // Of strings their order is sorted; where the first of each is says which they are.
+  Expr rows = is_text ? c.call(ops::string_order, {x}) : x;
   Shape inner = own;
   inner.erase(inner.begin() + axis);
   if (axis != 0) {

@@ -3,7 +3,9 @@
 #include "interchange/onnx/integers.h"
 #include "interchange/onnx/operators/convert.h"
 #include "interchange/onnx/operators/tables.h"
+#include "interchange/onnx/operators/text/text.h"
 #include "ops/build.h"
+#include "relax/strings.h"
 
 namespace lathe::onnx::operators {
 
@@ -13,12 +15,16 @@ DType target(NodeImport& c) {
   return element_type(c.attributes.integer("to"), "the result", c.place()).value_or_throw();
 }
 
-void cast(NodeImport& c) {
+void convert_to(NodeImport& c, DType to) {
   const Conversion how = read_conversion(c);
-  c.set(converted(c, c.input(0), target(c), how));
+  const bool is_text = to == relax::string_dtype, was_text = c.dtype(0) == relax::string_dtype;
+  if (is_text && was_text) return c.pass_on(0);
+  if (is_text) return c.set(as_text(c, c.input(0)));
+  if (was_text) return c.set(as_number(c, c.input(0), to));
+  c.set(converted(c, c.input(0), to, how));
 }
-
-void cast_like(NodeImport& c) { c.set(converted(c, c.input(0), c.dtype(1), read_conversion(c))); }
+void cast(NodeImport& c) { convert_to(c, target(c)); }
+void cast_like(NodeImport& c) { convert_to(c, c.dtype(1)); }
 
 bool fold_to(NodeImport& c, DType dtype) {
   const bool narrows = dtype == DType::int32();

@@ -2,6 +2,7 @@
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/integers.h"
 #include "interchange/onnx/operators/tables.h"
+#include "relax/strings.h"
 
 namespace lathe::onnx::operators {
 
@@ -17,9 +18,13 @@ ir::TensorData vector_of(DType dtype, const std::vector<Source>& values) {
 // Exactly one of the attributes is there.
 void constant(NodeImport& c) {
   std::vector<ir::TensorData> given;
-  for (const char* name : {"value_string", "value_strings"})
-    if (c.attributes.has(name)) c.fail(codes::unsupported, "the constant is a text; Lathe compiles numbers");
-  if (auto t = c.attributes.tensor("value")) given.push_back(t);
+  std::vector<Strings> texts;
+  if (c.attributes.has("value_string")) texts.push_back({{}, {c.attributes.text("value_string", "")}});
+  if (auto v = c.attributes.texts("value_strings")) texts.push_back({{static_cast<int64_t>(v->size())}, *v});
+  if (auto t = c.attributes.strings("value"))
+    texts.push_back(std::move(*t));
+  else if (auto numbers = c.attributes.tensor("value"))
+    given.push_back(numbers);
   if (auto t = c.attributes.sparse_tensor("sparse_value")) given.push_back(t);
   if (c.attributes.has("value_int"))
     given.push_back(ir::tensor_of<int64_t>(DType::int64(), {}, {c.attributes.integer("value_int")}));
@@ -28,8 +33,10 @@ void constant(NodeImport& c) {
         ir::tensor_of<float>(DType::float32(), {}, {static_cast<float>(c.attributes.number("value_float", 0))}));
   if (auto v = c.attributes.integers("value_ints")) given.push_back(vector_of<int64_t>(DType::int64(), *v));
   if (auto v = c.attributes.numbers("value_floats")) given.push_back(vector_of<float>(DType::float32(), *v));
-  if (given.size() != 1)
-    c.fail(codes::wrong_attribute, "a Constant has one value, but the node has " + std::to_string(given.size()));
+  if (given.size() + texts.size() != 1)
+    c.fail(codes::wrong_attribute,
+           "a Constant has one value, but the node has " + std::to_string(given.size() + texts.size()));
+  if (!texts.empty()) return c.set(relax::strings(std::move(texts[0].texts), std::move(texts[0].shape)));
   c.set(relax::constant(given[0]));
 }
 

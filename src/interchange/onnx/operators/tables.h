@@ -37,13 +37,14 @@ Table collection();
 Table random();
 Table classical();
 Table trees();
+Table text();
 Table other_domains();
 
-inline std::array<Table, 29> tables() {
-  return {arithmetic(), activation(), comparison(), conversion(), create(),       linear(),   normalize(), pool(),
-          reduce(),     arrange(),    reshape(),    select(),     index(),        along(),    loss(),      quantize(),
-          resize(),     attention(),  statistics(), recurrent(),  by_data(),      sampling(), signal(),    control(),
-          collection(), random(),     classical(),  trees(),      other_domains()};
+inline std::array<Table, 30> tables() {
+  return {arithmetic(), activation(), comparison(), conversion(), create(),  linear(),       normalize(), pool(),
+          reduce(),     arrange(),    reshape(),    select(),     index(),   along(),        loss(),      quantize(),
+          resize(),     attention(),  statistics(), recurrent(),  by_data(), sampling(),     signal(),    control(),
+          collection(), random(),     classical(),  trees(),      text(),    other_domains()};
 }
 
 }  // namespace lathe::onnx::operators

@@ -35,6 +35,9 @@ support::Result<Model> read_model(Bytes file, std::string name, std::string fold
 // not compile are named, others are said to be unknown. `what` begins the sentence: "the input 'x'".
 support::Result<ir::DType> element_type(int64_t number, const std::string& what, const support::Place& place);
 
+// The type's name for people: "string", or as everywhere else.
+std::string element_name(ir::DType dtype);
+
 // Its number in TensorProto.DataType; 0 where it has none.
 int element_number(ir::DType dtype);
 
@@ -44,6 +47,15 @@ std::optional<int64_t> checked_bytes(std::span<const int64_t> dims, ir::DType dt
 // The tensor, pointing into the mapped file where alignment allows. `what` begins the sentences about it.
 support::Result<ir::TensorData> read_tensor(const Model& model, const schema::TensorProto& tensor,
                                             const std::string& what, const support::Place& place);
+
+// A tensor of strings, in row-major order.
+struct Strings {
+  std::vector<int64_t> shape;
+  std::vector<std::string> texts;
+};
+bool holds_strings(const schema::TensorProto& tensor);
+support::Result<Strings> read_strings(const Model& model, const schema::TensorProto& tensor, const std::string& what,
+                                      const support::Place& place);
 
 // The dense tensor of a sparse one.
 support::Result<ir::TensorData> read_sparse_tensor(const Model& model, const schema::SparseTensorProto& tensor,

@@ -31,7 +31,7 @@ constexpr ElementType element_types[] = {
     {"INT16", DType::int_(16)},
     {"INT32", DType::int_(32)},
     {"INT64", DType::int_(64)},
-    {"STRING", {}},
+    {"STRING", DType::handle()},  // relax/strings.h
     {"BOOL", DType::boolean()},
     {"FLOAT16", DType::float_(16)},
     {"DOUBLE", DType::float_(64)},
@@ -64,10 +64,9 @@ class TensorReader {
       : model_(model), tensor_(tensor), what_(what), place_(place), dims_(tensor.dims().begin(), tensor.dims().end()) {}
 
   Result<ir::TensorData> run() {
-    for (const int64_t dim : dims_)
-      if (dim < 0) return wrong("has the negative dimension " + std::to_string(dim) + " in " + text_of_dims(dims_));
-    if (dims_.size() > 64) return wrong("has " + std::to_string(dims_.size()) + " dimensions; 64 is the most");
+    TRY(check_dims());
     dtype_ = TRY(element_type(tensor_.data_type(), what_, place_));
+    if (dtype_.is_handle()) return wrong("holds strings, which are not taken here", codes::unsupported);
     const std::optional<int64_t> bytes = checked_bytes(dims_, dtype_);
     if (!bytes) return wrong("has dimensions " + text_of_dims(dims_) + ", more than any memory holds");
     bytes_ = *bytes;
@@ -77,7 +76,27 @@ class TensorReader {
     return typed();
   }
 
+  // The same of one that holds strings.
+  Result<Strings> strings() {
+    TRY(check_dims());
+    if (tensor_.data_location() == schema::TensorProto::EXTERNAL || tensor_.has_raw_data() || tensor_.has_segment())
+      return wrong("holds strings, which lie in string_data alone");
+    int64_t count = 1;
+    bool fits = true;
+    for (const int64_t dim : dims_) fits = fits && !__builtin_mul_overflow(count, dim, &count);
+    if (!fits || count != tensor_.string_data_size())
+      return wrong("has " + std::to_string(tensor_.string_data_size()) + " strings for the dimensions " +
+                   text_of_dims(dims_));
+    return Strings{dims_, {tensor_.string_data().begin(), tensor_.string_data().end()}};
+  }
+
  private:
+  support::Status check_dims() const {
+    for (const int64_t dim : dims_)
+      if (dim < 0) return wrong("has the negative dimension " + std::to_string(dim) + " in " + text_of_dims(dims_));
+    if (dims_.size() > 64) return wrong("has " + std::to_string(dims_.size()) + " dimensions; 64 is the most");
+    return support::success();
+  }
   Diagnostic wrong(const std::string& why, support::Code code = codes::wrong_tensor) const {
     return {.code = code, .place = place_, .message = what_ + " " + why};
   }
@@ -179,6 +198,8 @@ class TensorReader {
 
 }  // namespace
 
+std::string element_name(DType dtype) { return dtype.is_handle() ? "string" : dtype.str(); }
+
 int element_number(DType dtype) {
   for (size_t number = 1; number < std::size(element_types); ++number)
     if (element_types[number].dtype == dtype) return static_cast<int>(number);
@@ -212,6 +233,13 @@ std::optional<int64_t> checked_bytes(std::span<const int64_t> dims, DType dtype)
     if (bits > 8 * most) return std::nullopt;
   }
   return empty ? 0 : (bits + 7) / 8;
+}
+
+bool holds_strings(const schema::TensorProto& tensor) { return tensor.data_type() == schema::TensorProto::STRING; }
+
+Result<Strings> read_strings(const Model& model, const schema::TensorProto& tensor, const std::string& what,
+                             const Place& place) {
+  return TensorReader(model, tensor, what, place).strings();
 }
 
 Result<ir::TensorData> read_tensor(const Model& model, const schema::TensorProto& tensor, const std::string& what,

@@ -49,16 +49,32 @@ TEST(Tensor, element_types_are_named) {
   const auto type = [](int number) { return with_weight([&](Type& w) { w.set_data_type(number); }).refusal(); };
   EXPECT_NE(type(999).find("the unknown element type 999"), std::string::npos);
   EXPECT_NE(type(0).find("no element type"), std::string::npos);
-  EXPECT_NE(type(8).find("onnx-unsupported: model.onnx: the initializer 'w' has the element type STRING"),
-            std::string::npos);
+  EXPECT_NE(type(8).find("the initializer 'w' holds strings, which lie in string_data alone"), std::string::npos);
   EXPECT_NE(type(14).find("COMPLEX64"), std::string::npos);
+}
+
+TEST(Tensor, as_many_strings_as_the_dims_say) {
+  const auto strings = [](std::vector<int64_t> dims) {
+    return with_weight([&](Type& w) {
+             w.clear_raw_data();
+             w.clear_dims();
+             for (const int64_t dim : dims) w.add_dims(dim);
+             w.set_data_type(Type::STRING);
+             w.add_string_data("a");
+           })
+        .refusal();
+  };
+  EXPECT_NE(strings({2}).find("has 1 strings for the dimensions [2]"), std::string::npos);
+  EXPECT_NE(strings({int64_t{1} << 40, int64_t{1} << 40}).find("has 1 strings"), std::string::npos);
+  EXPECT_NE(strings({-1}).find("negative dimension"), std::string::npos);
+  EXPECT_NE(strings(std::vector<int64_t>(100, 1)).find("100 dimensions"), std::string::npos);
 }
 
 // Values stored in the typed field of every element type that is compiled.
 TEST(Tensor, typed_values_are_read) {
   for (int number = 1; number <= 20; ++number) {
     const auto dtype = element_type(number, "w", {});
-    if (!dtype.ok()) continue;
+    if (!dtype.ok() || number == Type::STRING) continue;
     ModelBuilder m;
     auto& w = *m.proto.mutable_graph()->add_initializer();
     w.set_name("w");

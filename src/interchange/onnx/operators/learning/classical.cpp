@@ -3,6 +3,8 @@
 #include "interchange/onnx/integers.h"
 #include "interchange/onnx/operators/tables.h"
 #include "ops/build.h"
+#include "relax/infer.h"
+#include "relax/strings.h"
 
 namespace lathe::onnx::operators {
 
@@ -18,44 +20,53 @@ Expr vector_constant(const std::vector<float>& values) {
   return relax::constant(ir::tensor_of<float>(DType::float32(), {static_cast<int64_t>(values.size())}, values));
 }
 
-// The one of the attributes `<what>_int64s`, `<what>_floats` and `<what>_tensor` that is there, a vector.
-ir::TensorData vector_attribute(NodeImport& c, const std::string& what) {
+// A vector of numbers or strings.
+struct Column {
+  Expr values;
+  DType dtype;
+  int64_t count = 0;
+};
+Column column_of(const Expr& values) {
+  const auto* info = relax::as_tensor(values);
+  return {values, info->dtype, info->ndim == 1 ? *ir::as_int((*info->shape)[0]) : -1};
+}
+Column column_of(std::vector<std::string> texts) {
+  const auto count = static_cast<int64_t>(texts.size());
+  return column_of(relax::strings(std::move(texts), {count}));
+}
+
+// The one of the attributes `<what>_strings`, `<what>_int64s`, `<what>_floats` and `<what>_tensor` that is there.
+Column vector_attribute(NodeImport& c, const std::string& what) {
   std::vector<ir::TensorData> given;
-  if (c.attributes.has(what + "_strings") || c.attributes.has("classes_strings"))
-    c.fail(codes::unsupported, "the " + what + " are texts; Lathe compiles numbers");
+  std::vector<Column> texts;
+  if (auto v = c.attributes.texts(what + "_strings")) texts.push_back(column_of(std::move(*v)));
+  if (auto t = c.attributes.strings(what + "_tensor"))
+    texts.push_back(column_of(relax::strings(std::move(t->texts), std::move(t->shape))));
   if (const auto v = c.attributes.integers(what + "_int64s"))
     given.push_back(ir::tensor_of<int64_t>(DType::int64(), {static_cast<int64_t>(v->size())}, *v));
   if (const auto v = c.attributes.numbers(what + "_floats"))
     given.push_back(ir::tensor_of<float>(DType::float32(), {static_cast<int64_t>(v->size())}, *v));
-  if (const auto t = c.attributes.tensor(what + "_tensor")) given.push_back(t);
-  if (given.size() != 1)
-    c.fail(codes::wrong_attribute, "the " + what + " are given " + std::to_string(given.size()) + " times, not once");
-  if (given[0]->shape.size() != 1) c.fail(codes::wrong_attribute, "the " + what + " are not a vector");
-  return given[0];
+  if (texts.empty())
+    if (const auto t = c.attributes.tensor(what + "_tensor")) given.push_back(t);
+  if (const size_t times = given.size() + texts.size(); times != 1)
+    c.fail(codes::wrong_attribute, "the " + what + " are given " + std::to_string(times) + " times, not once");
+  const Column column = texts.empty() ? column_of(relax::constant(given[0])) : texts[0];
+  if (column.count < 0) c.fail(codes::wrong_attribute, "the " + what + " are not a vector");
+  return column;
 }
 
-// Each element's value in a table of keys, the last of equal ones, or a default. NaN is found as a key.
-void label_encoder(NodeImport& c) {
-  const ir::TensorData keys = vector_attribute(c, "keys"), values = vector_attribute(c, "values");
-  const int64_t count = keys->shape[0];
-  if (values->shape[0] != count)
+// The value of each element's key, the last of equal ones, or `missing`. NaN is found as a key.
+Expr looked_up(NodeImport& c, const Column& keys, const Column& values, const Expr& missing) {
+  if (values.count != keys.count)
     c.fail(codes::wrong_attribute,
-           std::to_string(count) + " keys do not go with " + std::to_string(values->shape[0]) + " values");
-  const DType dtype = c.dtype(0), result = values->dtype;
-  if (keys->dtype != dtype)
-    c.fail(codes::wrong_attribute, "keys of " + keys->dtype.str() + " are not found among elements of " + dtype.str());
-  const double plain_default = result.is_floating() ? c.attributes.number("default_float", -0.0)
-                                                    : static_cast<double>(c.attributes.integer("default_int64", -1));
-  c.attributes.ignore(result.is_floating() ? "default_int64" : "default_float");
-  c.attributes.ignore("default_string");
-  ir::TensorData otherwise = c.attributes.tensor("default_tensor");
-  if (otherwise && (otherwise->elements() != 1 || otherwise->dtype != result))
-    c.fail(codes::wrong_attribute, "the default is not one element of the values' type, " + result.str());
-  const Expr missing = otherwise ? c.reshape(relax::constant(otherwise), {}) : c.scalar(result, plain_default);
+           std::to_string(keys.count) + " keys do not go with " + std::to_string(values.count) + " values");
+  const DType dtype = c.dtype(0);
+  if (keys.dtype != dtype)
+    c.fail(codes::wrong_attribute, "keys of " + keys.dtype.str() + " are not found among elements of " + dtype.str());
   const Shape shape = c.shape(0);
-  if (count == 0) return c.set(c.call(ops::full, {shape_expr(shape), missing}));
+  if (keys.count == 0) return c.call(ops::full, {shape_expr(shape), missing});
   const auto make = [&](const std::vector<te::Tensor>& in) {
-    const te::IterVar k = te::reduce_axis(ir::int64(0), ir::int64(count), "k");
+    const te::IterVar k = te::reduce_axis(ir::int64(0), ir::int64(keys.count), "k");
     const te::Tensor places = te::compute(
         shape,
         [&](const std::vector<ir::Expr>& i) {
@@ -73,9 +84,51 @@ void label_encoder(NodeImport& c) {
         },
         {places, in[2], in[3]}, "labels")};
   };
-  c.set(c.builder()
-            .call_te("label_encoder", {c.input(0), relax::constant(keys), relax::constant(values), missing}, make)
-            .value_or_throw());
+  const Expr found =
+      c.builder().call_te("looked_up", {c.input(0), keys.values, values.values, missing}, make).value_or_throw();
+  return values.dtype == relax::string_dtype ? c.call(relax::as_strings_operator, {found}) : found;
+}
+
+Expr text_scalar(std::string text) { return relax::strings({std::move(text)}, {}); }
+
+void label_encoder(NodeImport& c) {
+  const Column keys = vector_attribute(c, "keys"), values = vector_attribute(c, "values");
+  const DType result = values.dtype;
+  const bool is_text = result == relax::string_dtype;
+  Expr missing;
+  if (auto texts = c.attributes.strings("default_tensor"))
+    missing = relax::strings(std::move(texts->texts), std::move(texts->shape));
+  else if (const ir::TensorData numbers = c.attributes.tensor("default_tensor"))
+    missing = relax::constant(numbers);
+  if (const auto* given = missing ? relax::as_tensor(missing) : nullptr) {
+    const auto shape = *relax::constant_shape(*given->shape);
+    const bool is_one = std::all_of(shape.begin(), shape.end(), [](int64_t extent) { return extent == 1; });
+    if (!is_one || given->dtype != result)
+      c.fail(codes::wrong_attribute, "the default is not one element of the values' type, " + result.str());
+    missing = c.reshape(missing, {});
+  } else if (is_text) {
+    missing = text_scalar(c.attributes.text("default_string", "_Unused"));
+  } else {
+    missing = c.scalar(result, result.is_floating() ? c.attributes.number("default_float", -0.0)
+                                                    : static_cast<double>(c.attributes.integer("default_int64", -1)));
+  }
+  for (const char* other : {"default_string", "default_int64", "default_float"}) c.attributes.ignore(other);
+  c.set(looked_up(c, keys, values, missing));
+}
+
+// Strings as integers, or integers as strings, by a list of pairs.
+void category_mapper(NodeImport& c) {
+  const auto texts = c.attributes.texts("cats_strings");
+  const auto numbers = c.attributes.integers("cats_int64s");
+  if (!texts || !numbers)
+    c.fail(codes::wrong_attribute, "the attributes 'cats_strings' and 'cats_int64s' are both needed");
+  const Column words = column_of(*texts), integers = column_of(vector_constant(*numbers));
+  const std::string text = c.attributes.text("default_string", "_Unused");
+  const int64_t number = c.attributes.integer("default_int64", -1);
+  if (c.dtype(0) == relax::string_dtype)
+    c.set(looked_up(c, words, integers, relax::constant(ir::tensor_of<int64_t>(DType::int64(), {}, {number}))));
+  else
+    c.set(looked_up(c, integers, words, text_scalar(text)));
 }
 
 // A vector of one number, or of one for each feature, the last dimension.
@@ -181,26 +234,43 @@ void normalizer(NodeImport& c) {
 
 constexpr std::string_view of_classical_models = "ai.onnx.ml";
 
-// The n-grams of a vocabulary: `size` elements each, filled up to the longest, and the columns that count them.
+// The n-grams of a vocabulary: `size` elements each, filled up to the longest, and the columns that count them. Of
+// strings the elements are places in `texts`.
 struct Grams {
+  std::vector<std::string> texts;
+  bool is_text = false;
   std::vector<int64_t> elements, sizes;
   int64_t longest = 1, columns = 0, most_in_column = 1;
   std::vector<int64_t> of_column;  // [columns, most_in_column], -1 where there is no more
 };
 
 Grams read_grams(NodeImport& c) {
-  if (c.attributes.has("pool_strings")) c.fail(codes::unsupported, "the n-grams are texts; Lathe compiles numbers");
   const auto list = [&](std::string_view name) {
     auto given = c.attributes.integers(name);
     if (!given) c.fail(codes::wrong_attribute, "the attribute '" + std::string(name) + "' is missing");
     return *given;
   };
-  const std::vector<int64_t> pool = list("pool_int64s"), starts = list("ngram_counts"), columns = list("ngram_indexes");
+  Grams grams;
+  std::vector<int64_t> pool;
+  if (auto texts = c.attributes.texts("pool_strings")) {
+    grams.is_text = true;
+    std::map<std::string, int64_t> place_of;
+    for (const std::string& text : *texts) {
+      const auto [place, is_new] = place_of.try_emplace(text, static_cast<int64_t>(grams.texts.size()));
+      if (is_new) grams.texts.push_back(text);
+      pool.push_back(place->second);
+    }
+  } else {
+    pool = list("pool_int64s");
+  }
+  if (grams.is_text != (c.dtype(0) == relax::string_dtype))
+    c.fail(codes::wrong_attribute, std::string("the n-grams are ") + (grams.is_text ? "strings" : "numbers") +
+                                       ", but the input holds " + (grams.is_text ? "numbers" : "strings"));
+  const std::vector<int64_t> starts = list("ngram_counts"), columns = list("ngram_indexes");
   const int64_t least = c.attributes.integer("min_gram_length"), most = c.attributes.integer("max_gram_length");
   constexpr int64_t longest_gram = 64, most_columns = int64_t{1} << 24;
   if (least < 1 || most < least || most > longest_gram)
     c.fail(codes::wrong_attribute, "n-grams of " + std::to_string(least) + " to " + std::to_string(most) + " elements");
-  Grams grams;
   grams.longest = most;
   std::map<std::vector<int64_t>, int64_t> column_of;  // of equal n-grams the last one counts
   size_t number = 0;
@@ -281,7 +351,12 @@ void tfidf_vectorizer(NodeImport& c) {
     return c.set(rank == 1 ? c.reshape(none, {columns}) : none);
   }
   const auto count = static_cast<int64_t>(grams.sizes.size());
-  const Expr elements = relax::constant(ir::tensor_of<int64_t>(DType::int64(), {count, grams.longest}, grams.elements));
+  std::vector<std::string> texts;
+  for (const int64_t place : grams.is_text ? grams.elements : std::vector<int64_t>())
+    texts.push_back(grams.texts[static_cast<size_t>(place)]);
+  const Expr elements =
+      grams.is_text ? relax::strings(std::move(texts), {count, grams.longest})
+                    : relax::constant(ir::tensor_of<int64_t>(DType::int64(), {count, grams.longest}, grams.elements));
   const Expr of_column =
       relax::constant(ir::tensor_of<int64_t>(DType::int64(), {grams.columns, grams.most_in_column}, grams.of_column));
   const Expr weights =
@@ -314,6 +389,7 @@ void tfidf_vectorizer(NodeImport& c) {
 
 const OperatorRow classical_rows[] = {
     {"LabelEncoder", {2, 4}, 1, 1, 1, label_encoder, nullptr, of_classical_models},
+    {"CategoryMapper", {1}, 1, 1, 1, category_mapper, nullptr, of_classical_models},
     {"Scaler", {1}, 1, 1, 1, scaler, nullptr, of_classical_models},
     {"Imputer", {1}, 1, 1, 1, imputer, nullptr, of_classical_models},
     {"Normalizer", {1}, 1, 1, 1, normalizer, nullptr, of_classical_models},
