@@ -431,6 +431,27 @@ TEST(pool, takes_reductions_over_outer_axes) {
   }
 }
 
+// Short axes behind one another are one long row, whose sum is gathered in vectors.
+TEST(reduction, joins_axes_behind_one_another) {
+  const Function f = from_text(R"(
+@T.prim_func
+def main(X: T.Buffer((4, 31, 3), "float32"), Y: T.Buffer((4,), "float32")):
+    for r, i, j in T.grid(4, 31, 3):
+        with T.block("sum"):
+            vr, vi, vj = T.axis.remap("SRR", [r, i, j])
+            with T.init():
+                Y[vr] = T.float32(0)
+            Y[vr] = Y[vr] + X[vr, vi, vj]
+)");
+  for (const auto& [bits, registers] : machines) {
+    EXPECT_EQ(scheduled(f, machine(bits, registers), 1e-6), "reduction") << last_remarks;
+    AnalyticDecider decider;
+    const Schedule done =
+        schedule_function(Schedule::create(f).value_or_throw(), machine(bits, registers), decider, {});
+    EXPECT_NE(done.trace().as_python().find("rfactor"), std::string::npos) << done.trace().as_python();
+  }
+}
+
 TEST(reduction, takes_rows_of_a_length_that_is_not_known) {
   const char* softmax = R"(
 @T.prim_func

@@ -1,5 +1,6 @@
 #include "schedule/rules/work.h"
 
+#include "arith/analyzer.h"
 #include "ir/visit.h"
 #include "schedule/rules/transposed.h"
 
@@ -39,6 +40,31 @@ std::optional<int64_t> constant_product(const std::vector<const For*>& loops) {
   return product;
 }
 
+namespace {
+
+// The same where indices are digits of the loop's variable, which may be joined in memory: A[i // 16, i % 16] of rows
+// of 16 walks one element after the other.
+std::optional<int64_t> stride_of_digits(const Access& access, const For& loop) {
+  Expr offset = int64(0);
+  int64_t step = 1;
+  bool known = true;
+  for (size_t d = access.region.size(); d-- > 0;) {
+    if (uses_var(access.region[d].min, loop.loop_var)) {
+      if (!known) return std::nullopt;
+      offset = offset + access.region[d].min * step;
+    }
+    const auto extent = as_int(access.buffer->shape[d]);
+    known = known && extent && *extent < (int64_t{1} << 31) && step < (int64_t{1} << 31);
+    if (known) step *= std::max<int64_t>(*extent, 1);
+  }
+  Linear joined = linear(arith::Analyzer().simplify(offset));
+  const Linear moving = joined.extract([&](const Expr& atom) { return uses_var(atom, loop.loop_var); });
+  if (moving.terms.size() != 1 || !(moving.terms[0].atom == Expr(loop.loop_var))) return std::nullopt;
+  return moving.terms[0].coefficient;
+}
+
+}  // namespace
+
 std::optional<int64_t> stride_of(const Access& access, const For& loop) {
   int64_t stride = 0, step = 1;
   bool known = true;
@@ -46,7 +72,8 @@ std::optional<int64_t> stride_of(const Access& access, const For& loop) {
     Linear index = linear(access.region[d].min);
     const Linear moving = index.extract([&](const Expr& atom) { return uses_var(atom, loop.loop_var); });
     for (const Linear::Term& term : moving.terms) {
-      if (!(term.atom == Expr(loop.loop_var)) || !known) return std::nullopt;
+      if (!known) return std::nullopt;
+      if (!(term.atom == Expr(loop.loop_var))) return stride_of_digits(access, loop);
       stride += term.coefficient * step;
     }
     const auto extent = as_int(access.buffer->shape[d]);
