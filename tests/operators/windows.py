@@ -66,6 +66,44 @@ def conv(attributes, x, w, b=None):
     return y if b is None else y + b.reshape(-1, *[1] * rank)
 
 
+def conv_transpose(attributes, x, w, b=None):
+    """Each element of x adds its multiple of the kernel to the output; the specification's ConvTranspose."""
+    kernel, group, rank = w.shape[2:], attributes.get("group", 1), w.ndim - 2
+    strides = attributes.get("strides", [1] * rank)
+    dilations = attributes.get("dilations", [1] * rank)
+    more = attributes.get("output_padding", [0] * rank)
+    whole = [
+        s * (n - 1) + p + (k - 1) * d + 1
+        for s, n, p, k, d in zip(strides, x.shape[2:], more, kernel, dilations, strict=True)
+    ]
+    shape, auto = attributes.get("output_shape"), attributes.get("auto_pad", "NOTSET")
+    if shape is None and auto in ("SAME_UPPER", "SAME_LOWER"):
+        shape = [n * s for n, s in zip(x.shape[2:], strides, strict=True)]
+    if shape is None:
+        pads = attributes.get("pads", [0] * 2 * rank)
+        before, after = pads[:rank], pads[rank:]
+    else:
+        total = [n - m for n, m in zip(whole, shape, strict=True)]
+        half = [t // 2 for t in total]
+        other = [t - h for t, h in zip(total, half, strict=True)]
+        before, after = (half, other) if auto == "SAME_UPPER" else (other, half)
+    inputs, outputs = x.shape[1] // group, w.shape[1]
+    y = np.zeros((x.shape[0], group * outputs, *whole), x.dtype)
+    for offset in np.ndindex(*kernel):
+        at = tuple(
+            slice(o * d, o * d + s * n, s)
+            for o, d, s, n in zip(offset, dilations, strides, x.shape[2:], strict=True)
+        )
+        for g in range(group):
+            own = slice(g * inputs, (g + 1) * inputs)
+            added = np.tensordot(x[:, own], w[(own, slice(None), *offset)], ([1], [0]))
+            part = y[(slice(None), slice(g * outputs, (g + 1) * outputs), *at)]
+            part += np.moveaxis(added, -1, 1)
+    inside = tuple(slice(max(p, 0), n - q) for p, q, n in zip(before, after, whole, strict=True))
+    y = y[(slice(None), slice(None), *inside)]
+    return y if b is None else y + b.reshape(-1, *[1] * rank)
+
+
 def max_pool(attributes, x):
     """Values, and the flat index of each in x (row major; over all of x, batch and channel included)."""
     kernel = attributes["kernel_shape"]

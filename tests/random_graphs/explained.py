@@ -4,6 +4,8 @@ none to go by. A difference under no row fails the run, and so does one of Lathe
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from tests.operators import reference
 
 
@@ -33,6 +35,10 @@ def integer(attributes, arrays):
     return arrays[0].dtype.kind in "iu"
 
 
+def double(attributes, arrays):
+    return arrays[0].dtype == np.float64
+
+
 def clipped(attributes, arrays):
     return "clip" in attributes
 
@@ -58,13 +64,21 @@ ROWS = [
         "OneHot, inputs: indices", "tests/random_graphs/test_random_graphs.py",
     ),
     Explanation(
-        "evaluator", ("HardSwish", "Gelu", "Erf", "LRN", "BatchNormalization", "Conv", "AveragePool", "MaxPool"),
+        "evaluator", ("HardSwish", "Gelu", "Erf", "LRN", "BatchNormalization", "Conv", "ConvTranspose", "AveragePool",
+         "MaxPool"),
         always,
         "has mistakes or rounds to float32: tests/support/float64.py says which", "the operator's own", SUITE,
     ),
     Explanation(
         "onnxruntime", RECURRENT, empty, "gives zeros for the last state of no steps, or dies", "LSTM, outputs: Y_h",
         SUITE,
+    ),
+    Explanation(
+        "onnxruntime", RECURRENT, always, "takes sigmoid and tanh from rational functions", "LSTM, attributes: "
+        "activations", SUITE,
+    ),
+    Explanation(
+        "onnxruntime", ("HardSwish",), double, "has a sixth in float32", "HardSwish, summary", SUITE,
     ),
     Explanation(
         "onnxruntime", ("LSTM",), clipped, "does not clip what the activation h reads", "LSTM, attributes: clip", SUITE,
@@ -78,8 +92,8 @@ ROWS = [
         "loses axes of a reduction of nothing", "ReduceSumSquare, attributes: keepdims", SUITE,
     ),
     Explanation(
-        "onnxruntime", ("MatMul", "QLinearMatMul", "MatMulInteger", "ConvInteger"), empty,
-        "leaves products of nothing unwritten",
+        "onnxruntime", ("MatMul", "Gemm", "QLinearMatMul", "MatMulInteger", "ConvInteger"), empty,
+        "leaves products of nothing unwritten, or without beta",
         "QLinearMatMul, summary: as numpy.matmul", SUITE,
     ),
     Explanation(

@@ -87,6 +87,19 @@ def disturbed(rng, array, unit):
     return array * (1 + unit * rng.uniform(-1, 1, array.shape))
 
 
+def summed(op, attributes, x, result):
+    """How many terms an operator adds up for an element, where they may be many."""
+    if op.startswith(("Reduce", "Global")):
+        return x.size / max(result.size, 1)
+    if op == "LayerNormalization":
+        return int(np.prod(x.shape[attributes.get("axis", -1) :]))
+    if op == "InstanceNormalization":
+        return int(np.prod(x.shape[2:]))
+    if op == "GroupNormalization":
+        return x.size / max(x.shape[0] * attributes["num_groups"], 1)
+    return 1
+
+
 def evaluate(rng, op, opset, attributes, inputs, dtypes, output_dtypes):
     """Lists of arrays for each output. `inputs`: lists of arrays as this gives them, or None; dtypes: names."""
     outputs = len(output_dtypes)
@@ -106,9 +119,12 @@ def evaluate(rng, op, opset, attributes, inputs, dtypes, output_dtypes):
                 result = np.asarray(result)
                 if is_float(dtype):
                     result = result.astype(np.float64)
-                    terms = given[0].size / max(result.size, 1) if op.startswith(("Reduce", "Global")) else 1
+                    terms = summed(op, attributes, given[0], result)
                     # A sum term by term is off by the root of their number.
                     result = disturbed(rng, result, unit / 2 * max(1, terms**0.5 / 4)) if k > 1 else result
+                    if k > 1 and op in CENTRING:
+                        # What the deviation is off by scales all that it divides.
+                        result = result * (1 + unit * max(1, terms**0.5 / 4) * rng.choice([-1, 1]))
                     if k > 1 and op in CANCELLING:
                         result = result + unit * rng.uniform(-1, 1, result.shape)
                     if k == 1:

@@ -69,6 +69,15 @@ class Conv(OpRun):
         return (windows.conv(given(**attributes), x, w, b),)
 
 
+class ConvTranspose(OpRun):
+    """The evaluator's own gives every group the bias of the first one's channels."""
+
+    op_domain = ""
+
+    def _run(self, x, w, b=None, kernel_shape=None, **attributes):
+        return (windows.conv_transpose(given(**attributes), x, w, b),)
+
+
 class AveragePool(OpRun):
     """As Conv."""
 
@@ -100,7 +109,7 @@ def by_its_equations(kind):
     return type(kind, (OpRun,), {"op_domain": "", "_run": run})
 
 
-OWN = [Erf, Gelu, LRN, BatchNormalization, Conv, AveragePool, MaxPool]
+OWN = [Erf, Gelu, LRN, BatchNormalization, Conv, ConvTranspose, AveragePool, MaxPool]
 OWN += [by_its_equations(kind) for kind in ("LSTM", "GRU")]
 
 
