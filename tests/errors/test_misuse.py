@@ -31,9 +31,6 @@ def problem(lathe, op, model, kind):
         return "taken" if misuse.is_invalid(model) and (op, kind) not in TAKEN else None
     if "internal" in said.lower():
         return f"an internal failure: {said}"
-    strings = any(v.type.tensor_type.elem_type == onnx.TensorProto.STRING for v in model.graph.input)
-    if strings:  # refused as the input that it is, before there is a node
-        return None if "STRING" in said and "'x" in said else f"names no input: {said}"
     wanted = [misuse.NODE, op] + (misuse.operands(model)[:8] if kind in ("shape", "dtype") else [])
     missing = [word for word in wanted if word not in said]
     return f"does not say {', '.join(missing)}: {said}" if missing else None
