@@ -254,5 +254,31 @@ def main(P: T.Buffer((5,), "int32"), X: T.Buffer((4,), "int32"), Y: T.Buffer((5,
   EXPECT_EQ(w.problem(), "");
 }
 
+// The box around what a row reads holds elements that no instance wrote.
+TEST(found_by_walks, placing_a_copy_of_a_diagonal_band) {
+  Walked w(R"(
+@T.prim_func
+def main(X: T.Buffer((7, 4), "int32"), Y: T.Buffer((7, 4), "int32")):
+    A = T.alloc_buffer((10, 4), "int32")
+    B = T.alloc_buffer((10, 4), "int32")
+    for i, j in T.grid(7, 4):
+        with T.block("band"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi + vj, vj] = X[vi, vj] + 1
+        with T.block("copy"):
+            v0 = T.axis.spatial(10, i + j)
+            v1 = T.axis.spatial(4, j)
+            B[v0, v1] = A[v0, v1]
+    for i, j in T.grid(7, 4):
+        with T.block("read"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = B[vi + vj, vj] + 1
+)");
+  EXPECT_EQ(told(w.sch.compute_at(w.block("copy"), w.loop("read", 0))),
+            "cannot compute block 'copy' at loop 'i': an iteration would run instances that did not run before");
+  EXPECT_EQ(told(w.sch.compute_at(w.block("copy"), w.loop("read", 1))), "");
+  EXPECT_EQ(w.problem(), "");
+}
+
 }  // namespace
 }  // namespace lathe::schedule

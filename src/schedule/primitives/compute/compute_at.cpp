@@ -215,6 +215,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   }
   parts = domains;
   std::vector<bool> narrowed(parts.size());
+  bool exact = true;  // the part is what an iteration touches and nothing else
   for (const Access& write : accesses(block->body)) {
     if (!write.writes) continue;
     auto region = touched(inside, [&](const Access& access) { return access.buffer == write.buffer; });
@@ -222,6 +223,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
     if (!region)
       return problem(codes::region,
                      fmt::format("which part of '{}' an iteration needs could not be told", write.buffer->name));
+    exact = exact && region->exact;
     for (size_t i = 0; i < parts.size(); ++i) {
       const IterVar& iter = block->iter_vars[i];
       if (iter->type != IterType::spatial) continue;
@@ -237,6 +239,15 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
       }
     }
   }
+  // Where the block leaves out a part of its domain, the box around what an iteration touches may have instances that
+  // did not run before, whose operands nobody has written.
+  const auto is_scratch = [&](const Buffer& buffer) {
+    return !is_written(buffer) && allocating_block(*program.function, buffer);
+  };
+  const std::vector<Buffer> operands = buffers_read(path.back());
+  if (program.proves && !exact && !runs_whole_domain(realized, own_loops) &&
+      std::any_of(operands.begin(), operands.end(), is_scratch))
+    return problem(codes::region, "an iteration would run instances that did not run before");
   // A variable by which the result is not indexed takes the values that it had: that of a block around, for one.
   for (size_t i = 0; i < parts.size(); ++i) {
     if (narrowed[i] || block->iter_vars[i]->type != IterType::spatial) continue;
