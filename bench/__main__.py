@@ -17,6 +17,10 @@ from tests.onnx_backend import __main__ as onnx_suite
 from tests.support.worker import Worker
 
 
+# What is no comparison by lines, by its first word.
+COMMANDS = {"language": language.main, "compile": compile_time.main, "onnx-suite": onnx_suite.main}
+
+
 def arguments_of(words):
     parser = argparse.ArgumentParser(
         prog="./dev bench", description="Measures Lathe beside its peers, by the protocol in docs/bench.md.",
@@ -102,14 +106,8 @@ def run(options):
 
 
 def main(words):
-    if words[:1] == ["language"]:
-        language.main(words[1:])
-        return
-    if words[:1] == ["compile"]:
-        compile_time.main(words[1:])
-        return
-    if words[:1] == ["onnx-suite"]:
-        onnx_suite.main(words[1:])
+    if words and words[0] in COMMANDS:
+        COMMANDS[words[0]](words[1:])
         return
     options = arguments_of(words)
     if options.list:

@@ -95,8 +95,6 @@ std::vector<const Allocate*> memory_of_iterations(const For& n) {
     } else if (const auto* let = s->as<LetStmt>()) {
       inner.insert(let->var.get());
       s = &let->body;
-    } else if (const auto* declared = s->as<DeclBuffer>()) {
-      s = &declared->body;
     } else if (const auto* data = s->as<AllocateConst>()) {
       s = &data->body;
     } else {

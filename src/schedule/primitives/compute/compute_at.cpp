@@ -176,19 +176,15 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
       return read.writes || read.buffer != buffer || !instance_of(read, *block) || !steadiness.of_read(read);
     });
   };
-  std::vector<Access> later;  // itself, and what comes behind it
-  for (const Access& access : all)
-    if (access.order >= own_order || instance_of(access, *block)) later.push_back(access);
   for (const Buffer& buffer : buffers_read(path.back())) {
     if (is_written(buffer) || !program.proves) continue;
-    const bool goes_on = others_go_on(path, target, later, buffer);
     for (const Access& write : all) {
       if (!write.writes || write.buffer != buffer) continue;
       bool safe = write.order < own_order;
       for (const For* around : own_loops)
         if (safe && std::find(write.loops.begin(), write.loops.end(), around) != write.loops.end())
           safe = disjoint_across(*around, buffer, program.proofs) || steady_in(*around, buffer);
-      if (!safe && write.order > own_order && goes_on) {
+      if (!safe && write.order > own_order && others_go_on(path, target, all, buffer)) {
         continued.push_back(buffer);
         continue;
       }
