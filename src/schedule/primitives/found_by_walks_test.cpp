@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/analysis/access.h"
-#include "schedule/schedule.h"
-#include "script/parse.h"
-#include "tir/script/dialect.h"
+#include "schedule/testing/programs.h"
 #include "tir/testing/differential.h"
 #include "tir/verify.h"
 
@@ -13,11 +11,6 @@ namespace lathe::schedule {
 namespace {
 
 using support::Diagnostics;
-
-Function from_lines(const std::string& text) {
-  static const script::Dialect* const dialects[] = {&tir::script_dialect()};
-  return ir::cast<PrimFunc>(NodeRef(script::parse_function({"<found>", text}, dialects).value_or_throw()));
-}
 
 template <class T>
 std::string told(const Result<T>& result) {
@@ -28,7 +21,7 @@ struct Walked {
   Function original;
   Schedule sch = Schedule::create(original).value_or_throw();
 
-  explicit Walked(const std::string& text) : original(from_lines(text)) {}
+  explicit Walked(const std::string& text) : original(testing::from_text(text)) {}
   BlockRV block(const char* name) { return sch.get_block(name).value_or_throw(); }
   LoopRV loop(const char* name, size_t at) { return sch.get_loops(block(name)).value_or_throw().at(at); }
 
@@ -36,7 +29,7 @@ struct Walked {
   std::string problem() {
     const Function after = sch.mod().find_as<PrimFunc>("main");
     if (const Diagnostics wrong = tir::verify(after); !wrong.empty()) return support::render(wrong);
-    const Function read = from_lines(tir::function_text(after));
+    const Function read = testing::from_text(tir::function_text(after));
     if (const auto other = ir::first_difference(NodeRef(read), NodeRef(after))) return "text: " + *other;
     return tir::testing::difference(original, after, 3);
   }

@@ -5,8 +5,6 @@
 #include "schedule/codes.h"
 #include "schedule/instruction.h"
 #include "schedule/testing/programs.h"
-#include "script/parse.h"
-#include "tir/script/dialect.h"
 #include "tir/testing/differential.h"
 
 namespace lathe::schedule {
@@ -43,15 +41,10 @@ Function padded() {
   return b.build();
 }
 
-Function read(const std::string& text) {
-  const script::Dialect* const dialects[] = {&tir::script_dialect()};
-  return ir::cast<PrimFunc>(script::parse_function({"<row>", text}, dialects).value_or_throw());
-}
-
 // An intrinsic that doubles eight neighbours, which is its own implementation.
 std::shared_ptr<const Context> doubling() {
   static const std::shared_ptr<const Context> made = [] {
-    const Function f = read(
+    const Function f = testing::from_text(
         "@T.prim_func\ndef main(X: T.Buffer((8,), \"float32\"), Y: T.Buffer((8,), \"float32\")):\n"
         "    for i in range(8):\n        with T.block(\"row\"):\n            v = T.axis.spatial(8, i)\n"
         "            Y[v] = X[v] * T.float32(2)\n");
@@ -64,7 +57,7 @@ std::shared_ptr<const Context> doubling() {
 
 // A[i] = A[i] + 1 in place, six times.
 Function in_place() {
-  return read(
+  return testing::from_text(
       "@T.prim_func\ndef main(A: T.Buffer((6,), \"float32\")):\n"
       "    for i in range(6):\n        with T.block(\"step\"):\n            v = T.axis.spatial(6, i)\n"
       "            A[v] = A[v] + T.float32(1)\n");
@@ -72,7 +65,7 @@ Function in_place() {
 
 // B[i] = A[i], B[i + 4] = 2 A[i], C[i] = B[i + from], each for four i.
 Function halves(int from) {
-  return read(
+  return testing::from_text(
       fmt::format("@T.prim_func\ndef main(A: T.Buffer((4,), \"float32\"), C: T.Buffer((4,), \"float32\")):\n"
                   "    B = T.alloc_buffer((8,), \"float32\")\n"
                   "    for i in range(4):\n        with T.block(\"first\"):\n"

@@ -8,8 +8,6 @@
 #include "schedule/analysis/tree.h"
 #include "schedule/rules/tile_registers.h"
 #include "schedule/testing/random_program.h"
-#include "script/parse.h"
-#include "tir/script/dialect.h"
 #include "tir/testing/differential.h"
 
 namespace lathe::schedule {
@@ -241,11 +239,6 @@ TEST(gemm, takes_the_rows_outside_the_lanes) {
         << rows << last_remarks;
 }
 
-Function from_text(const std::string& text) {
-  static const script::Dialect* const dialects[] = {&tir::script_dialect()};
-  return ir::cast<PrimFunc>(ir::NodeRef(script::parse_function({"<test>", text}, dialects).value_or_throw()));
-}
-
 // Sums over an extent that only the run knows, as tensor expressions give them: their start is a nest of its own, as
 // there may be nothing to add.
 Function sum_of_unknown_length(bool transposed, bool with_epilogue) {
@@ -282,7 +275,7 @@ def main(a: T.handle, b: T.handle, c: T.handle, m: T.int64(is_size_var=True), k:
     swap("c, (2, m, 40)", "c, (2, 40, m)");
     swap("C[vh, vi, vj]", "C[vh, vj, vi]");
   }
-  return from_text(text);
+  return testing::from_text(text);
 }
 
 TEST(gemm, sums_over_what_only_the_run_knows) {
@@ -433,7 +426,7 @@ TEST(pool, takes_reductions_over_outer_axes) {
 
 // Short axes behind one another are one long row, whose sum is gathered in vectors.
 TEST(reduction, joins_axes_behind_one_another) {
-  const Function f = from_text(R"(
+  const Function f = testing::from_text(R"(
 @T.prim_func
 def main(X: T.Buffer((4, 31, 3), "float32"), Y: T.Buffer((4,), "float32")):
     for r, i, j in T.grid(4, 31, 3):
@@ -488,7 +481,7 @@ def main(x: T.handle, y: T.handle, n: T.int64(is_size_var=True)):
 )";
   for (const auto& [bits, registers] : machines)
     for (const int64_t n : {0, 1, 15, 70, 130})
-      EXPECT_EQ(scheduled(from_text(softmax), machine(bits, registers), 1e-6, {{"n", n}}), "reduction")
+      EXPECT_EQ(scheduled(testing::from_text(softmax), machine(bits, registers), 1e-6, {{"n", n}}), "reduction")
           << bits << " bits, " << n << last_remarks;
 }
 

@@ -1,10 +1,17 @@
 #include "schedule/testing/programs.h"
 
 #include "schedule/analysis/access.h"
+#include "script/parse.h"
+#include "tir/script/dialect.h"
 
 namespace lathe::schedule::testing {
 
 Expr f32(double value) { return constant(DType::float32(), value); }
+
+Function from_text(const std::string& text) {
+  const script::Dialect* const dialects[] = {&tir::script_dialect()};
+  return cast<PrimFunc>(NodeRef(script::parse_function({"<test>", text}, dialects).value_or_throw()));
+}
 
 Buffer Builder::input(std::string name, std::vector<Expr> shape, DType dtype) {
   parameters_.push_back(buffer(std::move(name), std::move(shape), dtype));

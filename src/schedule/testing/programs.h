@@ -40,6 +40,9 @@ class Builder {
 
 Expr f32(double value);
 
+// The function that a script of one is.
+Function from_text(const std::string& text);
+
 // C[m, n] = sum over k of A[m, k] * B[k, n]
 Function matmul(Expr m, Expr n, Expr k);
 // D = relu(A @ B + bias), as three blocks

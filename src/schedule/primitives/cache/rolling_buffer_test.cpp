@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "schedule/testing/programs.h"
-#include "script/parse.h"
-#include "tir/script/dialect.h"
 #include "tir/testing/differential.h"
 
 namespace lathe::schedule {
@@ -11,14 +9,13 @@ namespace {
 
 // A function of X to Y, with T between; each line of `body` is inside.
 Function with_intermediate(const std::string& shapes, const std::string& body) {
-  const script::Dialect* const dialects[] = {&tir::script_dialect()};
   std::string text = "@T.prim_func\ndef main(" + shapes + "):\n";
   for (size_t at = 0; at < body.size();) {
     const size_t end = body.find('\n', at);
     text += "    " + body.substr(at, end - at) + "\n";
     at = end + 1;
   }
-  return cast<PrimFunc>(script::parse_function({"<rolled>", text}, dialects).value_or_throw());
+  return testing::from_text(text);
 }
 
 // Sums over windows of three, each beside what it needs; `value` is an element's, `before` comes first in the loop.

@@ -1,22 +1,15 @@
 #include <gtest/gtest.h>
 
-#include "schedule/schedule.h"
-#include "script/parse.h"
-#include "tir/script/dialect.h"
+#include "schedule/testing/programs.h"
 #include "tir/testing/differential.h"
 
 namespace lathe::schedule {
 namespace {
 
-Function compute_at_program(const std::string& text) {
-  const script::Dialect* dialects[] = {&tir::script_dialect()};
-  return ir::cast<PrimFunc>(NodeRef(script::parse_function({"test", text}, dialects).value_or_throw()));
-}
-
 // Inside a block, what is fixed by the block around keeps its value where it moves: all rows are not done again for
 // each.
 TEST(compute_at, keeps_what_a_block_around_fixes) {
-  const Function original = compute_at_program(R"(
+  const Function original = testing::from_text(R"(
 @T.prim_func
 def main(X: T.Buffer((3, 5), "int32"), Y: T.Buffer((3, 5), "int32")):
     R = T.alloc_buffer((5,), "int32")
@@ -46,7 +39,7 @@ def main(X: T.Buffer((3, 5), "int32"), Y: T.Buffer((3, 5), "int32")):
 
 // A block made of a nest is one writer: its inner block is no other. What is computed is the tiles that are read.
 TEST(compute_at, moves_a_block_with_blocks_inside) {
-  const Function original = compute_at_program(R"(
+  const Function original = testing::from_text(R"(
 @T.prim_func
 def main(X: T.Buffer((12,), "int32"), Y: T.Buffer((12,), "int32")):
     A = T.alloc_buffer((12,), "int32")
@@ -98,7 +91,7 @@ def main(X: T.Buffer((9,), "int32"), Y: T.Buffer((6,), "int32")):
                        copied);
   };
   for (const bool alike : {true, false}) {
-    const Function original = compute_at_program(
+    const Function original = testing::from_text(
         text(alike ? "L[v] = X[v]" : "w = T.axis.spatial(6, i)\n                L[v] = X[v] + T.int32(w)"));
     Schedule sch = Schedule::create(original).value_or_throw();
     const LoopRV use = sch.get_loops(sch.get_block("use").value_or_throw()).value_or_throw().at(0);
@@ -132,7 +125,7 @@ def main(x: T.handle, Y: T.Buffer((4,), "int32"), n: T.int64(is_size_var=True)):
 }
 
 TEST(compute_at, goes_to_the_one_iteration_that_goes_on_from_it) {
-  const Function original = compute_at_program(sums_apart("S[vi + 1] * 2"));
+  const Function original = testing::from_text(sums_apart("S[vi + 1] * 2"));
   Schedule sch = Schedule::create(original).value_or_throw();
   const LoopRV row = sch.get_loops(sch.get_block("use").value_or_throw()).value_or_throw().at(0);
   for (const char* block : {"sum", "start"}) {
@@ -145,7 +138,7 @@ TEST(compute_at, goes_to_the_one_iteration_that_goes_on_from_it) {
 
 // Two rows use one element: what adds to it may not do so for both.
 TEST(compute_at, does_not_add_twice) {
-  const Function original = compute_at_program(sums_apart("S[vi] * 2 + S[vi + 1]"));
+  const Function original = testing::from_text(sums_apart("S[vi] * 2 + S[vi + 1]"));
   Schedule sch = Schedule::create(original).value_or_throw();
   const LoopRV row = sch.get_loops(sch.get_block("use").value_or_throw()).value_or_throw().at(0);
   const Status sum = sch.compute_at(sch.get_block("sum").value_or_throw(), row);

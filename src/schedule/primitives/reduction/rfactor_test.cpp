@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "schedule/schedule.h"
-#include "script/parse.h"
-#include "tir/script/dialect.h"
+#include "schedule/testing/programs.h"
 #include "tir/testing/differential.h"
 
 namespace lathe::schedule {
@@ -26,9 +24,7 @@ def main(x: T.handle, S: T.Buffer((3,), "int32"), n: T.int64(is_size_var=True)):
             S[vi] = {}
 )",
                                          combined);
-    const script::Dialect* dialects[] = {&tir::script_dialect()};
-    const auto original =
-        ir::cast<PrimFunc>(NodeRef(script::parse_function({"test", text}, dialects).value_or_throw()));
+    const Function original = testing::from_text(text);
     Schedule sch = Schedule::create(original).value_or_throw();
     const std::vector<LoopRV> loops = sch.get_loops(sch.get_block("gather").value_or_throw()).value_or_throw();
     const auto partial = sch.rfactor(loops[2], -1);

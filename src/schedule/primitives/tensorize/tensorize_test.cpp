@@ -2,18 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "schedule/testing/programs.h"
-#include "script/parse.h"
 #include "tir/passes/passes.h"
-#include "tir/script/dialect.h"
 #include "tir/testing/differential.h"
 
 namespace lathe::schedule {
 namespace {
 
 Function function_of(const std::string& parameters, const std::string& body) {
-  const script::Dialect* const dialects[] = {&tir::script_dialect()};
-  const std::string text = "@T.prim_func\ndef main(" + parameters + "):\n" + body;
-  return ir::cast<PrimFunc>(script::parse_function({"intrin.py", text}, dialects).value_or_throw());
+  return testing::from_text("@T.prim_func\ndef main(" + parameters + "):\n" + body);
 }
 
 // C += A @ B of 4 by 3 by 5, as loops; the implementation goes by rows, through addresses too where `strides` are
