@@ -4,6 +4,7 @@
 
 #include "schedule/analysis/access.h"
 #include "schedule/testing/programs.h"
+#include "tir/script/dialect.h"
 #include "tir/testing/differential.h"
 #include "tir/verify.h"
 
