@@ -15,14 +15,7 @@ namespace {
 // Rises when the same kernel would give other code: entries of older compilers are then not found.
 constexpr std::string_view compiler_build = "lathe-llvm-2 LLVM " LLVM_VERSION_STRING;
 
-support::Hash128 cache_key(const support::Hash128& content, const target::Target& target) {
-  support::Hasher hasher;
-  hasher.add(content.high);
-  hasher.add(content.low);
-  hasher.add(target.str());
-  hasher.add(compiler_build);
-  return hasher.finish();
-}
+constexpr size_t brief_kernels_an_object = 32;
 
 void verify(llvm::Module& module, const std::string& kernel) {
   std::string problem;
@@ -31,22 +24,9 @@ void verify(llvm::Module& module, const std::string& kernel) {
     throw support::InternalError(fmt::format("kernel '{}' became invalid LLVM IR: {}", kernel, problem));
 }
 
-void build_module(llvm::Module& module, const Kernel& kernel, const target::Target& target,
-                  llvm::TargetMachine& machine, const std::string& symbol) {
+void describe_module(llvm::Module& module, const target::Target& target, llvm::TargetMachine& machine) {
   module.setTargetTriple(target.triple);
   module.setDataLayout(machine.createDataLayout());
-  KernelEmitter(module, kernel, target, symbol).emit();
-  verify(module, kernel.name);
-  optimise(module, machine);
-}
-
-std::string compile_one(const Kernel& kernel, const target::Target& target, llvm::TargetMachine& machine,
-                        const std::string& symbol) {
-  llvm::LLVMContext context;
-  context.setDiscardValueNames(true);
-  llvm::Module module("kernel", context);
-  build_module(module, kernel, target, machine, symbol);
-  return write_module(module, machine, EmitKind::object);
 }
 
 support::Status check_all(const std::vector<Kernel>& kernels) {
@@ -57,34 +37,107 @@ support::Status check_all(const std::vector<Kernel>& kernels) {
   return support::success();
 }
 
-// One piece of work: the first kernel of its content.
-struct Job {
+// One kernel of those with equal content.
+struct Content {
   const Kernel* kernel;
-  support::Hash128 key;
+  support::Hash128 hash;
   std::string symbol;
+};
+
+// One piece of work: an object.
+struct Job {
+  std::vector<size_t> contents;
+  Effort effort;
+  support::Hash128 key;
   std::shared_ptr<const std::string> object;
   bool from_cache = false;
 };
 
+support::Hash128 cache_key(const Job& job, const std::vector<Content>& contents, const target::Target& target) {
+  support::Hasher hasher;
+  for (const size_t c : job.contents) {
+    hasher.add(contents[c].hash.high);
+    hasher.add(contents[c].hash.low);
+  }
+  if (job.effort != Effort::full) hasher.add("brief");
+  hasher.add(target.str());
+  hasher.add(compiler_build);
+  return hasher.finish();
+}
+
+std::string compile_job(const Job& job, const std::vector<Content>& contents, const target::Target& target,
+                        llvm::TargetMachine& machine) {
+  llvm::LLVMContext context;
+  context.setDiscardValueNames(true);
+  llvm::Module module("kernel", context);
+  describe_module(module, target, machine);
+  for (const size_t c : job.contents) KernelEmitter(module, *contents[c].kernel, target, contents[c].symbol).emit();
+  verify(module, contents[job.contents[0]].kernel->name);
+  optimise(module, machine, job.effort);
+  return write_module(module, machine, EmitKind::object);
+}
+
+// The first kernel of each content, and for each kernel the number of its content.
+std::pair<std::vector<Content>, std::vector<size_t>> contents_of(const std::vector<Kernel>& kernels) {
+  std::vector<Content> contents;
+  std::vector<size_t> content_of_kernel;
+  std::unordered_map<support::Hash128, size_t> known;
+  for (const Kernel& kernel : kernels) {
+    const support::Hash128 hash = kernel_hash(kernel);
+    const auto [it, is_new] = known.try_emplace(hash, contents.size());
+    content_of_kernel.push_back(it->second);
+    if (is_new) contents.push_back({&kernel, hash, ""});
+  }
+  return {std::move(contents), std::move(content_of_kernel)};
+}
+
+// Names the contents' symbols, and divides them up; which kernels share an object depends on the kernels alone.
+std::vector<Job> jobs_of(std::vector<Content>& contents, const target::Target& target, const CompileOptions& options) {
+  std::vector<const Kernel*> distinct;
+  distinct.reserve(contents.size());
+  for (const Content& content : contents) distinct.push_back(content.kernel);
+  const std::vector<Effort> efforts = efforts_of(distinct, options.most_full);
+  std::vector<Job> jobs;
+  std::optional<size_t> open;  // the job that takes the next brief kernel
+  for (size_t c = 0; c < contents.size(); ++c) {
+    const bool full = efforts[c] == Effort::full;
+    contents[c].symbol = (full ? "lathe_kernel_" : "lathe_brief_kernel_") + contents[c].hash.hex();
+    if (!full && open && jobs[*open].contents.size() < brief_kernels_an_object) {
+      jobs[*open].contents.push_back(c);
+      continue;
+    }
+    if (!full) open = jobs.size();
+    jobs.push_back({.contents = {c}, .effort = efforts[c], .key = {}, .object = nullptr});
+  }
+  for (Job& job : jobs) {
+    job.key = cache_key(job, contents, target);
+    if (options.cache) job.object = options.cache->find(job.key);
+    job.from_cache = job.object != nullptr;
+  }
+  return jobs;
+}
+
 // Each thread takes the next job; every job has a context and module of its own, so no order shows in the result.
 // False when it was cancelled before the last.
-bool run_jobs(std::vector<Job>& jobs, const target::Target& target, const CompileOptions& options) {
+bool run_jobs(const std::vector<Job*>& jobs, const std::vector<Content>& contents, const target::Target& target,
+              const CompileOptions& options) {
   std::atomic<size_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
   bool stopped = false;
   const auto work = [&](bool asks) {
     try {
-      const auto machine = make_machine(target).value_or_throw();
+      std::map<Effort, std::unique_ptr<llvm::TargetMachine>> machines;
       for (size_t j = next++; j < jobs.size(); j = next++) {
         if (asks && options.cancelled && options.cancelled()) {
           stopped = true;
           next = jobs.size();
           return;
         }
-        Job& job = jobs[j];
-        if (!job.object)
-          job.object = std::make_shared<const std::string>(compile_one(*job.kernel, target, *machine, job.symbol));
+        Job& job = *jobs[j];
+        auto& machine = machines[job.effort];
+        if (!machine) machine = make_machine(target, job.effort).value_or_throw();
+        job.object = std::make_shared<const std::string>(compile_job(job, contents, target, *machine));
       }
     } catch (...) {
       const std::lock_guard lock(mutex);
@@ -107,39 +160,25 @@ support::Result<CompiledKernels> compile_kernels(const std::vector<Kernel>& kern
                                                  const CompileOptions& options) {
   TRY(check_all(kernels));
   TRY(make_machine(target));
-  std::vector<Job> jobs;
-  std::unordered_map<support::Hash128, size_t> job_of_content;
-  std::vector<size_t> job_of_kernel;
-  for (const Kernel& kernel : kernels) {
-    const support::Hash128 content = kernel_hash(kernel);
-    const auto [it, is_new] = job_of_content.try_emplace(content, jobs.size());
-    job_of_kernel.push_back(it->second);
-    if (!is_new) continue;
-    Job job{.kernel = &kernel,
-            .key = cache_key(content, target),
-            .symbol = "lathe_kernel_" + content.hex(),
-            .object = nullptr};
-    if (options.cache) job.object = options.cache->find(job.key);
-    job.from_cache = job.object != nullptr;
-    jobs.push_back(std::move(job));
-  }
-  std::vector<Job> missing;
-  for (const Job& job : jobs)
-    if (!job.object) missing.push_back(job);
-  const bool done_all =
-      TRY(support::catch_diagnostics([&]() -> support::Result<bool> { return run_jobs(missing, target, options); }));
+  auto [contents, content_of_kernel] = contents_of(kernels);
+  std::vector<Job> jobs = jobs_of(contents, target, options);
+  std::vector<Job*> missing;
+  for (Job& job : jobs)
+    if (!job.object) missing.push_back(&job);
+  const bool done_all = TRY(support::catch_diagnostics(
+      [&]() -> support::Result<bool> { return run_jobs(missing, contents, target, options); }));
   if (!done_all)
     return support::Diagnostic{.code = ir::codes::cancelled, .message = "stopped by the user while code was generated"};
-  size_t done = 0;
-  for (Job& job : jobs) {
-    if (job.object) continue;
-    job.object = missing[done++].object;
-    if (options.cache) options.cache->insert(job.key, job.object);
-  }
+  if (options.cache)
+    for (const Job* job : missing) options.cache->insert(job->key, job->object);
+  std::vector<const Job*> job_of_content(contents.size());
+  for (const Job& job : jobs)
+    for (const size_t c : job.contents) job_of_content[c] = &job;
   CompiledKernels result{.target = target, .kernels = {}};
   for (size_t k = 0; k < kernels.size(); ++k) {
-    const Job& job = jobs[job_of_kernel[k]];
-    result.kernels.push_back({kernels[k].name, job.symbol, job.object, job.from_cache});
+    const size_t c = content_of_kernel[k];
+    const Job& job = *job_of_content[c];
+    result.kernels.push_back({kernels[k].name, contents[c].symbol, job.object, job.from_cache});
   }
   return result;
 }
@@ -155,7 +194,10 @@ support::Result<std::string> emit_llvm(const std::vector<Kernel>& kernels, const
   for (const Kernel& kernel : kernels) {
     auto module = std::make_unique<llvm::Module>(kernel.name, context);
     TRY(support::catch_diagnostics([&]() -> support::Status {
-      build_module(*module, kernel, target, *machine, kernel.name);
+      describe_module(*module, target, *machine);
+      KernelEmitter(*module, kernel, target, kernel.name).emit();
+      verify(*module, kernel.name);
+      optimise(*module, *machine);
       return support::success();
     }));
     const bool failed = llvm::Linker::linkModules(all, std::move(module));

@@ -1,4 +1,5 @@
 // Kernels to machine code with LLVM: in parallel, deduplicated by content, through a cache. No LLVM type is seen here.
+// Where there are more than `most_full`, those that do least get code that is made quickly, several to an object.
 #pragma once
 
 #include "codegen/emit/kernel.h"
@@ -10,9 +11,10 @@ struct CompileOptions {
   int threads = 1;                  // compile threads; the result does not depend on it
   KernelCache* cache = nullptr;     // null: nothing is looked up or kept
   std::function<bool()> cancelled;  // asked by the calling thread between kernels; true stops: "ir-cancelled"
+  size_t most_full = 256;           // kernels that are optimised in full
 };
 
-// One kernel's machine code. Kernels of equal content share symbol and object.
+// One kernel's machine code. Kernels of equal content share symbol and object; one object may hold several symbols.
 struct CompiledKernel {
   std::string name;                           // the kernel's, as the program calls it
   std::string symbol;                         // of its function in the object: from the content

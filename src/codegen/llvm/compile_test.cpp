@@ -49,6 +49,53 @@ TEST(compile_kernels, shares_the_code_of_equal_kernels) {
   EXPECT_EQ(compiled.kernels[7].name, "k7");
 }
 
+// Kernel k computes offset k; the one in the middle does it a hundred times as often.
+std::vector<Kernel> many_kernels(int count) {
+  std::vector<Kernel> kernels;
+  for (int k = 0; k < count; ++k) {
+    kernels.push_back(offset_kernel(fmt::format("k{}", k), k));
+    if (k != count / 2) continue;
+    const Var again = var("again");
+    kernels.back().function = with(*kernels.back().function, [&](PrimFunc& f) {
+      f.body = make<For>(again, int64(0), int64(100), ForKind::serial, f.body);
+    });
+  }
+  return kernels;
+}
+
+TEST(compile_kernels, of_many_those_that_do_least_are_made_quickly_together) {
+  const std::vector<Kernel> kernels = many_kernels(70);
+  const CompileOptions options{.threads = 1, .most_full = 2};
+  const CompiledKernels compiled = compile_kernels(kernels, test::native(), options).value_or_throw();
+  std::map<const std::string*, int> kernels_of;
+  for (const CompiledKernel& kernel : compiled.kernels) ++kernels_of[kernel.object.get()];
+  const auto is_full = [&](size_t k) { return compiled.kernels[k].symbol.starts_with("lathe_kernel_"); };
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    EXPECT_EQ(is_full(k), k == 35 || k == 0) << k;  // of equal work, the first
+    if (is_full(k)) EXPECT_EQ(kernels_of[compiled.kernels[k].object.get()], 1);
+  }
+  EXPECT_EQ(kernels_of.size(), 2u + 3u);  // 68 by thirty-two
+  expect_same(compiled, compile_kernels(kernels, test::native(), {.threads = 3, .most_full = 2}).value_or_throw());
+
+  const auto loaded = load_kernels(compiled).value_or_throw();
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    std::vector<float> a(64, 0.0f), b(64, -1.0f);
+    ASSERT_EQ(test::call(loaded, k, {a.data(), b.data()}), 0);
+    for (const float x : b) ASSERT_EQ(x, static_cast<float>(k) + 1.0f) << k;
+  }
+}
+
+TEST(compile_kernels, what_names_instructions_is_never_made_quickly) {
+  const Buffer a = buffer("A", {int64(1)}, DType::float32());
+  const Expr root =
+      call(DType::float32(), intrinsic::call_llvm_pure_intrin, {make<StringImm>("llvm.sqrt"), load(a, {int64(0)})});
+  const Kernel named{"named", prim_func({a}, make<BufferStore>(a, root, std::vector<Expr>{int64(0)}))};
+  const CompiledKernels compiled =
+      compile_kernels({named, offset_kernel("plain", 1)}, test::native(), {.most_full = 0}).value_or_throw();
+  EXPECT_TRUE(compiled.kernels[0].symbol.starts_with("lathe_kernel_"));
+  EXPECT_TRUE(compiled.kernels[1].symbol.starts_with("lathe_brief_kernel_"));
+}
+
 TEST(compile_kernels, refuses_every_illegal_kernel_at_once) {
   Kernel bad = offset_kernel("bad", 1), worse = offset_kernel("worse", 2);
   for (Kernel* k : {&bad, &worse}) k->function = with(*k->function, [](PrimFunc& f) { f.body = root_block(f.body); });
@@ -106,6 +153,17 @@ TEST_F(Cache, keeps_objects_across_processes) {
                      .value_or_throw()),
             0)
       << "another target found this one's code";
+}
+
+TEST_F(Cache, keeps_what_is_made_quickly_apart) {
+  KernelCache cache(folder);
+  const auto compiled = [&](size_t most_full) {
+    return compile_kernels(some_kernels(), test::native(), {.cache = &cache, .most_full = most_full}).value_or_throw();
+  };
+  EXPECT_EQ(hits(compiled(0)), 0);
+  EXPECT_EQ(files().size(), 1u);
+  EXPECT_EQ(hits(compiled(5)), 0) << "code that was made quickly is no replacement";
+  EXPECT_EQ(hits(compiled(0)), 12);
 }
 
 TEST_F(Cache, drops_damaged_entries) {

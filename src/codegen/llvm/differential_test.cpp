@@ -286,7 +286,8 @@ struct Outcome {
   std::string first;
 };
 
-Outcome compare_random_kernels(uint64_t first_seed, int programs, const target::Target& target) {
+Outcome compare_random_kernels(uint64_t first_seed, int programs, const target::Target& target,
+                               const CompileOptions& options = {}) {
   Outcome outcome;
   for (int p = 0; p < programs; ++p) {
     const uint64_t seed = first_seed + static_cast<uint64_t>(p);
@@ -299,7 +300,7 @@ Outcome compare_random_kernels(uint64_t first_seed, int programs, const target::
       continue;
     }
     ++outcome.accepted;
-    const auto loaded = test::load({kernel}, target);
+    const auto loaded = test::load({kernel}, target, options);
     std::vector<void*> buffers;
     for (TensorBuffer& b : got) buffers.push_back(b.bytes.data());
     test::CallState state;
@@ -322,6 +323,16 @@ TEST(differential, random_kernels_do_what_the_interpreter_does) {
   std::printf("  %d random kernels compared, %d refused by the interpreter\n", outcome.accepted, outcome.refused);
   EXPECT_EQ(outcome.differing, 0) << outcome.first;
   EXPECT_GE(outcome.accepted, 270) << outcome.first;
+}
+
+TEST(differential, code_made_quickly_computes_the_same) {
+  for (const char* name : {"native", "x86-64-v2"}) {
+    const target::Target target = target::parse_target(name).value_or_throw();
+    if (!target.triple.starts_with(test::native().triple.substr(0, 6))) continue;
+    const Outcome outcome = compare_random_kernels(9000, 200, target, {.most_full = 0});
+    EXPECT_EQ(outcome.differing, 0) << outcome.first;
+    EXPECT_GE(outcome.accepted, 180) << outcome.first;
+  }
 }
 
 TEST(differential, an_older_machine_computes_the_same) {

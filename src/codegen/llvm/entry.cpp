@@ -116,7 +116,7 @@ llvm::Function* KernelEmitter::emit() {
   if (!terminated()) builder_.CreateRet(builder_.getInt32(0));
   end_tiles();
   for (llvm::Function& each : module_)
-    if (!each.isDeclaration()) set_target_attributes(each, target_);
+    if (!each.isDeclaration() && !each.hasFnAttribute("target-features")) set_target_attributes(each, target_);
   return f;
 }
 

@@ -43,9 +43,9 @@ support::Result<std::shared_ptr<LoadedKernels>> load_kernels(const CompiledKerne
   llvm::orc::JITTargetMachineBuilder machine(here);
   auto jit = take(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create());
   llvm::orc::JITDylib& library = jit->getMainJITDylib();
-  std::set<std::string> added;
+  std::set<const std::string*> added;  // an object may hold several kernels
   for (const CompiledKernel& kernel : compiled.kernels) {
-    if (!added.insert(kernel.symbol).second) continue;
+    if (!added.insert(kernel.object.get()).second) continue;
     take(jit->addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(*kernel.object, kernel.symbol)));
   }
   std::vector<LatheKernel> functions;

@@ -132,9 +132,9 @@ Result<std::vector<std::string>> write_parts(const ArtifactContents& contents, c
   const std::string weights_symbol = "lathe_weights_" + content_hash(contents).hex();
   std::vector<std::string> objects = {folder.file("artifact.o")};
   TRY(write_file(objects[0], TRY(artifact_object(contents, symbol, weights_symbol))));
-  std::set<std::string> seen;
+  std::set<const std::string*> seen;  // an object may hold several kernels
   for (const CompiledKernel& kernel : contents.kernels->kernels) {
-    if (!seen.insert(kernel.symbol).second) continue;
+    if (!seen.insert(kernel.object.get()).second) continue;
     objects.push_back(folder.file(fmt::format("kernel_{}.o", seen.size())));
     TRY(write_file(objects.back(), *kernel.object));
   }

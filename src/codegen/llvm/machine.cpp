@@ -48,7 +48,7 @@ std::string cpu_of(const target::Target& target) {
 
 }  // namespace
 
-support::Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const target::Target& target) {
+support::Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const target::Target& target, Effort effort) {
   initialise_llvm();
   std::string error;
   const llvm::Target* known = llvm::TargetRegistry::lookupTarget(target.triple, error);
@@ -59,9 +59,9 @@ support::Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const target:
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   options.FunctionSections = true;
   options.MCOptions.AsmVerbose = false;
-  std::unique_ptr<llvm::TargetMachine> machine(
-      known->createTargetMachine(target.triple, cpu_of(target), feature_text(target), options, llvm::Reloc::PIC_,
-                                 llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(known->createTargetMachine(
+      target.triple, cpu_of(target), feature_text(target), options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      effort == Effort::full ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
   support::require(machine != nullptr, "LLVM made no target machine");
   return machine;
 }
@@ -78,7 +78,7 @@ void set_target_attributes(llvm::Function& function, const target::Target& targe
   function.addFnAttr(llvm::Attribute::NoUnwind);
 }
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, Effort effort) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -92,14 +92,16 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
 
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::EarlyCSEPass(true));
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
-  passes.addPass(llvm::EarlyCSEPass(true));
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::DSEPass());
-  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::EarlyCSEPass(effort == Effort::full));
+  if (effort == Effort::full) {
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+    passes.addPass(llvm::EarlyCSEPass(true));
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::DSEPass());
+    passes.addPass(llvm::SimplifyCFGPass());
+  }
   for (llvm::Function& function : module)
     if (!function.isDeclaration()) passes.run(function, functions);
 }

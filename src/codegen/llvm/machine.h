@@ -5,6 +5,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include "codegen/emit/effort.h"
 #include "codegen/emit/kernel.h"
 
 namespace lathe::codegen {
@@ -12,13 +13,15 @@ namespace lathe::codegen {
 // Registers the architectures once.
 void initialise_llvm();
 
-support::Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const target::Target& target);
+support::Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const target::Target& target,
+                                                                   Effort effort = Effort::full);
 
 // CPU, features and vector width on a function: what LLVM's passes ask.
 void set_target_attributes(llvm::Function& function, const target::Target& target);
 
-// The passes worth their time on code that is already scheduled.
-void optimise(llvm::Module& module, llvm::TargetMachine& machine);
+// The passes worth their time on code that is already scheduled; for little effort those without which buffers of scope
+// register would be memory.
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, Effort effort = Effort::full);
 
 // Object, assembly or IR text of the module.
 std::string write_module(llvm::Module& module, llvm::TargetMachine& machine, EmitKind kind);

@@ -12,8 +12,9 @@ using Loaded = std::shared_ptr<LoadedKernels>;
 
 inline target::Target native() { return target::native_target(); }
 
-inline Loaded load(const std::vector<Kernel>& kernels, const target::Target& target = native()) {
-  return load_kernels(compile_kernels(kernels, target).value_or_throw()).value_or_throw();
+inline Loaded load(const std::vector<Kernel>& kernels, const target::Target& target = native(),
+                   const CompileOptions& options = {}) {
+  return load_kernels(compile_kernels(kernels, target, options).value_or_throw()).value_or_throw();
 }
 
 // What one call saw: errors raised, memory given out.
