@@ -80,6 +80,10 @@ Result<ir::TensorData> read_npy(const std::string& path) {
   std::error_code failure;
   if (!file || std::filesystem::is_directory(path, failure)) return refuse(path, "there is no such file");
   const std::string all((std::istreambuf_iterator<char>(file)), {});
+  return read_npy_bytes(all, path);
+}
+
+Result<ir::TensorData> read_npy_bytes(std::string_view all, const std::string& path) {
   if (all.size() < 10 || all.compare(0, 6, "\x93NUMPY") != 0) return refuse(path, "this is not a .npy file");
   const int version = static_cast<uint8_t>(all[6]);
   size_t length = static_cast<uint8_t>(all[8]) | static_cast<size_t>(static_cast<uint8_t>(all[9])) << 8;
@@ -101,16 +105,16 @@ Result<ir::TensorData> read_npy(const std::string& path) {
   if (type == std::end(types)) return refuse(path, "arrays of dtype '" + std::string(descr) + "' are not read");
   const auto shape = parse_shape(field(header, "shape"));
   if (!shape) return refuse(path, "the header's shape is damaged");
-  const std::string_view payload = std::string_view(all).substr(begin + length);
-  const auto item = static_cast<size_t>(type->dtype.element_bytes());
-  uint64_t elements = 1;
-  for (const int64_t extent : *shape) {
-    if (extent != 0 && elements > payload.size() / static_cast<uint64_t>(extent) + 1)
+  const std::string_view payload = all.substr(begin + length);
+  const auto item = static_cast<uint64_t>(type->dtype.element_bytes());
+  // Sizes are multiplied as if none were zero, so that no product of a part of them is beyond what is counted.
+  uint64_t bytes = item;
+  for (const int64_t extent : *shape)
+    if (extent != 0 && __builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
       return refuse(path, "the file is shorter than its shape says");
-    elements *= static_cast<uint64_t>(extent);
-  }
-  if (elements * item != payload.size())
-    return refuse(path, fmt::format("{} bytes of data, but the shape takes {}", payload.size(), elements * item));
+  if (std::find(shape->begin(), shape->end(), 0) != shape->end()) bytes = 0;
+  if (bytes != payload.size())
+    return refuse(path, fmt::format("{} bytes of data, but the shape takes {}", payload.size(), bytes));
   const bool fortran = field(header, "fortran_order").starts_with("True");
   return ir::tensor_data(type->dtype, *shape, fortran ? transpose(payload, *shape, item) : std::string(payload));
 }
