@@ -2,6 +2,8 @@
 
 #include <deque>
 
+#include "arrays/npy.h"
+#include "driver/report/crash.h"
 #include "driver/report/reproducer.h"
 #include "nodes.h"
 #include "support/environment.h"
@@ -51,13 +53,50 @@ Built build(const ir::IRModule& module, const std::string& target, const std::ve
   return unwrap(built);
 }
 
+// What calls the function again by `lathe run`, with the arguments as they are by then.
+driver::Reproducer reproducer_of(const Built& built, const std::string& name, const Given& given, int threads) {
+  driver::Reproducer r{
+      .files = {{"functions.so", "", [&built](const std::string& path) { return built->save(path).ok(); }}},
+      .arguments = {"run", "{functions.so}", "--function", name}};
+  for (size_t i = 0; i < given.arguments.size(); ++i) {
+    std::string text;
+    if (const auto* tensor = std::get_if<const DLTensor*>(&given.arguments[i])) {
+      const std::string file = fmt::format("argument{}.npy", i);
+      text = "{" + file + "}";
+      r.files.push_back({file, "", [tensor = *tensor](const std::string& path) {
+                           return tool::write_npy(path, *to_data(*tensor)).ok();
+                         }});
+    } else if (const auto* whole = std::get_if<int64_t>(&given.arguments[i])) {
+      text = std::to_string(*whole);
+    } else {
+      text = fmt::format("{:.17g}", std::get<double>(given.arguments[i]));
+    }
+    r.arguments.insert(r.arguments.end(), {"--input", fmt::format("{}={}", i, text)});
+  }
+  r.arguments.insert(r.arguments.end(), {"--threads", std::to_string(threads)});
+  return r;
+}
+
+// Runs `step` without the interpreter lock; an internal failure or a crash in it leaves the reproducer.
+template <class Step>
+auto reported(const Built& built, const std::string& name, const Given& given, int threads, Step&& step) {
+  const auto reproducer = [&] { return reproducer_of(built, name, given, threads); };
+  const driver::CrashWatch watch(reproducer);
+  const nb::gil_scoped_release unlocked;
+  try {
+    return step();
+  } catch (const support::InternalError& failure) {
+    driver::Reproducer left = reproducer();
+    left.what = failure.what();
+    throw driver::ReportedFailure(driver::leave_reproducer(left));
+  }
+}
+
 nb::object call(const Built& built, const std::string& name, const nb::tuple& objects, int threads) {
   Given given;
   take(given, objects);
-  const auto status = [&] {
-    const nb::gil_scoped_release unlocked;
-    return built->call(name, given.arguments, threads);
-  }();
+  const auto status =
+      reported(built, name, given, threads, [&] { return built->call(name, given.arguments, threads); });
   for (InputTensor& tensor : given.tensors) tensor.unpack_written();
   unwrap(status);
   return nb::none();
@@ -67,10 +106,9 @@ std::vector<double> time_calls(const Built& built, const std::string& name, cons
                                int repeat, double min_repeat_seconds, int64_t flush_bytes, int threads) {
   Given given;
   take(given, objects);
-  const auto seconds = [&] {
-    const nb::gil_scoped_release unlocked;
+  const auto seconds = reported(built, name, given, threads, [&] {
     return built->time(name, given.arguments, {number, repeat, threads, min_repeat_seconds, flush_bytes});
-  }();
+  });
   return unwrap(seconds);
 }
 

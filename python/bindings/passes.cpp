@@ -1,5 +1,8 @@
+#include "graph/passes.h"
+
 #include "arith/analyzer.h"
 #include "driver/pipeline.h"
+#include "driver/report/reproducer.h"
 #include "driver/verify_module.h"
 #include "ir/visit.h"
 #include "nodes.h"
@@ -31,10 +34,22 @@ ir::IRModule run_pass(const std::string& name, const ir::IRModule& module, const
       if (row.name != name) continue;
       ir::PassContext context;
       context.cancelled = is_interrupted;
-      for (const auto& [option, value] : config) context.config.set(option, value);
-      return unwrap(row.run(module, context));
+      driver::Reproducer reproducer{.module = module, .arguments = {"opt", "{model}", "--passes=" + name}};
+      for (const auto& [option, value] : config) {
+        context.config.set(option, value);
+        reproducer.arguments.insert(reproducer.arguments.end(), {"--config", option + (value ? "=true" : "=false")});
+      }
+      return unwrap(driver::reporting(reproducer, [&] { return row.run(module, context); }));
     }
   throw nb::value_error(("there is no pass '" + name + "'").c_str());
+}
+
+ir::IRModule gradient_of(const ir::IRModule& module, const std::string& function,
+                         const std::optional<std::vector<std::string>>& parameters, int64_t target, bool replaces) {
+  ir::PassContext context;
+  context.cancelled = is_interrupted;
+  return unwrap(graph::gradient(
+      module, {.function = function, .parameters = parameters, .target = target, .replaces = replaces}, context));
 }
 
 // What replaces a child when a node is rebuilt: `change(child)`, or the child where that gives None.
@@ -156,6 +171,9 @@ void bind_passes(nb::module_& m) {
       "The passes from loops and blocks to kernels, in order.");
   m.def("run_tir_pass", run_pass, nb::arg("name"), nb::arg("module"),
         nb::arg("config") = std::map<std::string, bool>());
+  m.def("gradient", gradient_of, nb::arg("module"), nb::arg("function"), nb::arg("parameters").none(),
+        nb::arg("target"), nb::arg("replaces"),
+        "The module with a function of gradients: beside the function, or in its place with flat results.");
   m.def("map_children", map_children, nb::arg("node"), nb::arg("change"),
         "The node with its children replaced by what change(child) gives; None keeps a child.");
   m.def("children", children_of, nb::arg("node"), "The nodes right below a node, in order.");

@@ -6,7 +6,7 @@
     y = lathe.load("model.so")(x)
 """
 
-from . import arith, instrument, ir, s_tir, script, target, te, testing, tir, topi, transform
+from . import arith, instrument, ir, relax, s_tir, script, target, te, testing, tir, topi, transform
 from . import runtime, runtime as nd
 from ._lathe import Diagnostic, Executable, IRModule, Limits, __version__
 from .compiler import compile, import_onnx, load
@@ -24,7 +24,7 @@ __all__ = [
     "CompileError", "Diagnostic", "Error", "Executable", "IRModule", "InferenceSession", "InputError", "InternalError",
     "Limits", "ModelError", "NodeError", "RunError", "ScheduleError", "ScriptError", "SessionOptions", "TVMError",
     "__version__", "arith", "build", "compile", "cpu", "device", "get_global_func", "import_onnx", "instrument", "ir",
-    "load", "nd", "register_func", "register_global_func", "runtime", "s_tir", "script", "target", "te",
+    "load", "nd", "register_func", "register_global_func", "relax", "runtime", "s_tir", "script", "target", "te",
     "testing", "tir", "topi", "transform",
 ]  # fmt: skip
 

@@ -4,6 +4,7 @@
 #include "graph/testing/graph_fixture.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
+#include "relax/assert_op.h"
 #include "relax/interpret/evaluate.h"
 
 namespace lathe::graph {
@@ -17,7 +18,10 @@ int count_checks(const ir::IRModule& module) {
   int count = 0;
   const auto main = module.find_as<relax::FunctionNode>("main");
   for (const auto& block : main->body.as<relax::SeqExpr>()->blocks)
-    for (const auto& binding : block->bindings) count += binding.is<relax::MatchCast>();
+    for (const auto& binding : block->bindings) {
+      const auto* bound = binding.as<relax::VarBinding>();
+      count += bound && relax::as_assert(bound->value);
+    }
   return count;
 }
 

@@ -10,6 +10,9 @@ LATHE_FAULT(fold_constants_swaps_values, "graph_test", "the values that were fol
 
 namespace {
 
+// An attribute of functions.
+constexpr const char* reached_limit = "folding_reached_limit";
+
 // Nothing where a size is not known, or beyond what any machine holds.
 std::optional<int64_t> byte_size(const StructInfo& info) {
   constexpr int64_t no_machine = int64_t{1} << 48;
@@ -61,6 +64,11 @@ class ConstantPart {
   bool empty() const { return needed_.empty(); }
   const std::vector<Var>& needed() const { return needed_; }
   const std::vector<ir::TensorData>& inputs() const { return inputs_; }
+  int64_t input_bytes() const {
+    int64_t total = 0;
+    for (const ir::TensorData& input : inputs_) total += static_cast<int64_t>(input->view().size());
+    return total;
+  }
 
   ir::IRModule module(std::span<const Var> wanted) const {
     std::vector<Expr> items(wanted.begin(), wanted.end());
@@ -197,6 +205,7 @@ class Values {
   }
 
   const std::unordered_map<const ir::Node*, Expr>& found() const { return found_; }
+  bool has_left_some() const { return has_left_some_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -213,7 +222,8 @@ class Values {
     support::require(values->size() == wanted.size(), "the evaluator gave another number of results");
     const bool backwards = support::flip(fold_constants_swaps_values);
     for (size_t i = 0; i < wanted.size(); ++i)
-      found_[wanted[i].get()] = constant(values->at(backwards ? wanted.size() - 1 - i : i));
+      found_[wanted[i].get()] =
+          ir::with_origin(constant(values->at(backwards ? wanted.size() - 1 - i : i)), wanted[i]->origin());
     return support::success();
   }
 
@@ -226,7 +236,8 @@ class Values {
     return compute(wanted.subspan(wanted.size() / 2));
   }
 
-  void leave(const Var& var, const std::string& reason) const {
+  void leave(const Var& var, const std::string& reason) {
+    has_left_some_ = true;
     context_.remark("fold_constants", function_ + "." + var->name, reason);
   }
 
@@ -234,6 +245,7 @@ class Values {
   std::string function_;
   const ir::PassContext& context_;
   Clock::duration failing_{};
+  bool has_left_some_ = false;
   std::unordered_map<const ir::Node*, Expr> found_;
 };
 
@@ -253,13 +265,19 @@ support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::Pass
       continue;
     }
     Values values(part, name, context);
-    TRY(values.compute(room));
+    // Rows that fold come several times, and the room is for all of them: what one has left, the next does not take,
+    // but for weights in another layout, padded at the most to twice their size.
+    int64_t room_of_weights = 2 * part.input_bytes();
+    TRY(values.compute(function->attrs.get_or(reached_limit, false) ? room_of_weights : room));
     if (values.found().empty()) continue;
     const auto replace = [&](Emitter&, const Var& var, const Expr&) -> Result<Expr> {
       const auto it = values.found().find(var.get());
       return it == values.found().end() ? Expr() : it->second;
     };
-    module.set(name, TRY(rewrite_bindings(function, replace)));
+    Function folded = TRY(rewrite_bindings(function, replace));
+    if (values.has_left_some())
+      folded = ir::with(*folded, [](relax::FunctionNode& copy) { copy.attrs.set(reached_limit, true); });
+    module.set(name, std::move(folded));
   }
   return module;
 }

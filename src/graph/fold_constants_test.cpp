@@ -131,15 +131,20 @@ TEST(fold_constants, hands_on_other_errors_of_the_evaluator) {
   EXPECT_EQ(result.diagnostics()[0].code, ir::codes::cancelled);
 }
 
-TEST(fold_constants, bounds_what_all_results_take_together) {
-  Graph g;
+// A fill by each number below `count`, of as much as may be folded at once, added to x.
+ir::IRModule fills(Graph& g, int64_t count) {
   const Expr x = g.input("x", Extents{1});
-  const int64_t most = largest_folded_bytes / largest_growth_bytes;
   std::vector<Expr> results;
-  for (int64_t i = 0; i < most + 2; ++i)
+  for (int64_t i = 0; i < count; ++i)
     results.push_back(g.call(ops::add, {x, g.call(ops::broadcast_to, {filled({1}, static_cast<double>(i)),
                                                                       shape({largest_growth_bytes / 4})})}));
-  const auto before = g.finish(results);
+  return g.finish(results);
+}
+
+TEST(fold_constants, bounds_what_all_results_take_together) {
+  constexpr int64_t most = largest_folded_bytes / largest_growth_bytes;
+  Graph g;
+  const auto before = fills(g, most + 2);
   int64_t asked = 0;
   ir::PassContext counting = context();
   counting.evaluate = [&](const ir::IRModule& module, const std::string&,
@@ -153,6 +158,20 @@ TEST(fold_constants, bounds_what_all_results_take_together) {
   EXPECT_FALSE(fold_constants(before, counting).ok());
   EXPECT_EQ(asked, most);
   EXPECT_EQ(remarks.size(), 2u);
+}
+
+TEST(fold_constants, leaves_to_the_run_what_was_left_to_it_before) {
+  const auto left_of = [](const ir::IRModule& module) {
+    const Names names = calls(module);
+    return std::count(names.begin(), names.end(), "broadcast_to");
+  };
+  constexpr int64_t most = largest_folded_bytes / largest_growth_bytes;
+  Graph g;
+  const ir::IRModule once = with_constants_folded(fills(g, most + 5));
+  EXPECT_EQ(left_of(once), 5);
+  EXPECT_EQ(left_of(with_constants_folded(once)), 5) << "the first row's results count as weights of the second's";
+  Graph few;
+  EXPECT_EQ(left_of(with_constants_folded(fills(few, most))), 0);
 }
 
 // Joined to itself over and over, a value grows without any operator that makes more than it is given.

@@ -31,7 +31,8 @@ Result<IRModule> check_shapes(IRModule module, const PassContext& context);
 // is folded when it is not larger by more than `largest_growth_bytes` than what it is computed from, and when it, and
 // all results together, are not larger by more than `largest_folded_bytes` than the module's constants. What the
 // evaluator declines as too much (ir::codes::evaluation_limit) is found by halves. All this is left for the run, and a
-// remark says so.
+// remark says so; a function where something was left has the attribute "folding_reached_limit", and the next row that
+// folds adds nothing to it that its weights do not tell.
 Result<IRModule> fold_constants(IRModule module, const PassContext& context);
 inline constexpr int64_t largest_growth_bytes = 1 << 20;
 inline constexpr int64_t largest_folded_bytes = 32 << 20;
@@ -65,5 +66,17 @@ Result<IRModule> eliminate_dead_code(IRModule module, const PassContext& context
 // A group whose only use is another group can never close a cycle with it.
 Result<IRModule> fuse_ops(IRModule module, const PassContext& context);
 inline constexpr size_t max_group = 64;
+
+// Reverse-mode differentiation. Adds a function "<name>_adjoint" of the same parameters, whose value is the function's
+// own, and a tuple of the gradients of one result, a scalar, by parameters. An operator with a rule of its own
+// (`relax::Operator::gradient`) goes by that; any other by the adjoint of what it means as a tensor program
+// (tir/differentiate). Only on request: no row of the pipeline.
+struct GradientRequest {
+  std::string function = "main";
+  std::optional<std::vector<std::string>> parameters;  // nothing: all that are tensors of floats
+  int64_t target = 0;                                  // which item, where the result is a tuple
+  bool replaces = false;  // the function itself, all results in one flat tuple, instead of a function beside it
+};
+Result<IRModule> gradient(IRModule module, const GradientRequest& request, const PassContext& context);
 
 }  // namespace lathe::graph

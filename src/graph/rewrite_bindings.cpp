@@ -51,7 +51,7 @@ std::unordered_map<const ir::Node*, int> count_uses(const Function& function) {
 
 Expr Emitter::emit(Expr value, const std::string& hint) {
   if (!value || is_leaf(value)) return value;
-  Var var = relax_var(hint.empty() ? "lv" : hint, value->struct_info, true);
+  Var var = ir::with_origin(relax_var(hint.empty() ? "lv" : hint, value->struct_info, true), origin_);
   value = ir::with_origin(std::move(value), origin_);
   values_[var.get()] = value;
   bindings_.push_back(make<VarBinding>(std::move(value), var));

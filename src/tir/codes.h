@@ -35,6 +35,8 @@ inline constexpr Code wrong_call{"tir-wrong-call"};  // of a function of the mod
 inline constexpr Code vectorized_reduction{"tir-vectorized-reduction"};
 inline constexpr Code match_buffer_rank{"tir-match-buffer-rank"};
 
+inline constexpr Code no_gradient{"tir-no-gradient"};  // a program, or a function in it, that no gradient is made of
+
 inline constexpr Code tensor_intrin{"tir-tensor-intrin"};  // two functions that make no intrinsic, or no such name
 
 inline constexpr Code no_numpy{"tir-no-numpy"};  // a program that has no form as loops over NumPy arrays

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.operators.sample import is_float
+from tests.operators.sample import TEXT, is_float
 
 
 def few_values(d, shape, dtype):
@@ -69,7 +69,7 @@ def compressed(s, x, condition):
 def different(s, x):
     axis = s.attributes.get("axis")
     parts = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
-    keys = [tuple((part + 0).reshape(-1).tolist()) for part in parts]  # -0.0 + 0 is 0.0
+    keys = [tuple(np.ravel(part if x.dtype == TEXT else part + 0).tolist()) for part in parts]  # -0.0 + 0 is 0.0
     found = list(dict.fromkeys(keys))
     if s.attributes.get("sorted", 1):
         found.sort()

@@ -14,7 +14,21 @@ CLAIMED = """
     RNN GRU LSTM NonZero Compress Unique NonMaxSuppression
     GridSample AffineGrid RoiAlign DeformConv Col2Im MaxUnpool DFT STFT MelWeightMatrix Det LinearAttention
     CausalConvWithState
+    BitShift IsInf IsNaN Shrink Swish EyeLike BlackmanWindow HammingWindow HannWindow Range OneHot Size GatherND
+    ScatterND Scatter ReverseSequence CumProd CenterCropPad LpPool GlobalLpPool ConvTranspose Einsum
+    InstanceNormalization GroupNormalization RMSNormalization MeanVarianceNormalization LpNormalization LRN
+    NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss Resize Upsample Attention FlexAttention RotaryEmbedding
+    ArrayFeatureExtractor Binarizer Imputer Normalizer Scaler LabelEncoder TreeEnsemble TfIdfVectorizer Momentum
+    Adagrad Adam StringConcat RegexFullMatch StringSplit StringNormalizer CategoryMapper RandomNormal
+    RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial SequenceAt SequenceConstruct
+    SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence ConcatFromSequence Optional
+    OptionalGetElement OptionalHasElement SequenceMap If Loop Scan
 """.split()
+
+# Operators that are imported and have no samples, each with the reason.
+WITHOUT_SAMPLES = {
+    "Gradient": "it is one of the graph around its node: tests/operators/gradient_cases.py has a graph",
+}
 
 # Element types of those operators; strings, sequences and complex numbers are not.
 CLAIMED_DTYPES = {

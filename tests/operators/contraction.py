@@ -152,7 +152,83 @@ def arg_reduction(d):
     return d.sample([x], attributes=attributes)
 
 
+def lp_pool(d):
+    dtype, rank = d.dtype(), d.choice([1, 2, 2, 3])
+    attributes, spatial = window(d, rank, dilations=d.opset >= 18)
+    if d.opset >= 18 and d.chance(0.3) and "auto_pad" not in attributes:
+        attributes["ceil_mode"] = 1
+    if d.chance(0.7):
+        attributes["p"] = d.integer(1, 3)
+    return d.sample([d.array([d.integer(1, 3), d.integer(1, 4), *spatial], dtype)], attributes=attributes, terms=27)
+
+
+def global_lp_pool(d):
+    x = d.array([d.integer(1, 3), d.integer(1, 4), *d.shape(1, 3, zero=0)], d.dtype())
+    return d.sample([x], attributes={"p": d.integer(1, 3)} if d.chance(0.7) else {}, terms=x[0, 0].size)
+
+
+def conv_transpose(d):
+    dtype, rank = d.dtype(), d.choice([1, 2, 2, 3])
+    attributes, _ = window(d, rank, auto=False)
+    kernel = attributes["kernel_shape"]
+    strides, dilations = (attributes.get(n, [1] * rank) for n in ("strides", "dilations"))
+    spatial = [d.integer(2, 6) for _ in range(rank)]
+    if d.chance(0.4):
+        attributes["output_padding"] = [d.integer(0, max(s, k) - 1) for s, k in zip(strides, dilations, strict=True)]
+    form = d.integer(0, 5)
+    if form == 0:
+        attributes.pop("pads", None)
+        attributes["auto_pad"] = d.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+    elif form == 1:
+        attributes.pop("pads", None)
+        whole = [s * (n - 1) + (k - 1) * t + 1 for s, n, k, t in zip(strides, spatial, kernel, dilations, strict=True)]
+        attributes["output_shape"] = [d.integer(max(n - 2, 1), n) for n in whole]
+        attributes.pop("output_padding", None)
+        if d.chance(0.5):
+            attributes["auto_pad"] = d.choice(["SAME_UPPER", "SAME_LOWER"])
+    group = d.choice([1, 1, 2, 3])
+    inputs, outputs = group * d.integer(1, 4), d.integer(1, 4)
+    if group > 1 or d.chance(0.4):
+        attributes["group"] = group
+    if d.chance(0.3):
+        attributes.pop("kernel_shape")
+    x = d.array([d.choice([1, 2, 0]), inputs, *spatial], dtype, -1, 1)
+    w = d.array([inputs, outputs, *kernel], dtype, -1, 1)
+    b = d.array([group * outputs], dtype, -1, 1) if d.chance(0.6) else None
+    terms = max(int(w[:, 0].size) // group, 1)
+    s = d.sample([x, w, b], attributes=attributes, constants={1, 2} if d.chance(0.7) else set(), terms=terms)
+    s.symbolic = {(0, axis): f"n{axis}" for (i, axis) in s.symbolic if i == 0 and axis != 1}
+    return s
+
+
+def einsum(d):
+    """Labels at random, some of them twice in one operand, some summed over in one operand alone."""
+    dtype, sizes = d.dtype(), {label: d.choice([1, 2, 3, 4, 5]) for label in "abcdeI"}
+    if d.chance(0.1):
+        sizes[d.choice("abcde")] = 0
+    ellipsis = [d.integer(1, 3) for _ in range(d.integer(1, 2))] if d.chance(0.3) else None
+    terms, operands = [], []
+    for _ in range(d.integer(1, 3)):
+        labels = [d.choice("abcdeI") for _ in range(d.integer(0 if terms else 1, 3))]
+        shape = [sizes[label] for label in labels]
+        if ellipsis and (not terms or d.chance(0.6)):
+            at = d.integer(0, len(labels))
+            labels.insert(at, "...")
+            shape[at:at] = d.broadcast(ellipsis)
+        terms.append("".join(labels))
+        operands.append(d.array(shape, dtype, -2, 2))
+    equation = ",".join(terms)
+    if d.chance(0.7):
+        used = sorted(set(equation) - set(",."))
+        kept = [used[k] for k in d.rng.permutation(len(used))[: d.integer(0, len(used))]]
+        equation += "->" + ("..." if ellipsis else "") + "".join(kept)
+    count = 4 ** len(operands) * max(int(np.prod([sizes[label] for label in set(equation) & set(sizes)])), 1)
+    # The shape inference of ONNX does not survive a term without labels.
+    return d.sample(operands, attributes={"equation": equation}, symbolic=False, terms=count, types=[dtype])
+
+
 GENERATORS = {
+    "LpPool": lp_pool, "GlobalLpPool": global_lp_pool, "ConvTranspose": conv_transpose, "Einsum": einsum,
     "MatMul": matmul, "Gemm": gemm, "Conv": conv, "MaxPool": pool(False), "AveragePool": pool(True),
     "GlobalAveragePool": global_pool, "GlobalMaxPool": global_pool, "BatchNormalization": batch_norm,
     "LayerNormalization": layer_norm, "Softmax": softmax, "LogSoftmax": softmax,

@@ -96,7 +96,36 @@ def hardmax(d):
     return d.sample([x], attributes={"axis": d.axis(x.ndim, negative=d.opset >= 11)})
 
 
+def bit_shift(d):
+    """A shift by the width or more is nobody's promise."""
+    shape, dtype = d.shape(), d.dtype()
+    a, b = d.array(d.broadcast(shape), dtype, 0, 250), d.array(shape, dtype, 0, 8 * dtype.itemsize - 1)
+    return d.sample([a, b], attributes={"direction": d.choice(["LEFT", "RIGHT"])})
+
+
+def special_floats(d):
+    x = d.array(d.shape(), d.dtype("T1" if d.op == "IsNaN" and d.opset >= 9 or d.op == "IsInf" else "T"))
+    for value in (np.inf, -np.inf, np.nan, 0.0):
+        if x.size:
+            x.flat[d.integer(0, x.size - 1)] = np.array(value).astype(x.dtype)
+    names = ("detect_negative", "detect_positive") if d.op == "IsInf" else ()
+    return d.sample([x], attributes={name: d.integer(0, 1) for name in names if d.chance(0.6)})
+
+
+def shrink(d):
+    """Thresholds and biases are exact in every dtype; of integers they are whole, and of unsigned ones fit below x."""
+    x = d.array(d.shape(), d.dtype(), -6, 6)
+    if is_float(x.dtype):
+        return d.sample([x], attributes={n: d.choice([0.25, 1.5, 2.0]) for n in ("lambd", "bias") if d.chance(0.7)})
+    attributes = {"lambd": d.choice([1.0, 2.5])}
+    if d.chance(0.7):
+        attributes["bias"] = d.choice([1.0, 2.0])
+    return d.sample([x], attributes=attributes)
+
+
 GENERATORS = {
+    "BitShift": bit_shift, "IsInf": special_floats, "IsNaN": special_floats, "Shrink": shrink,
+    "Swish": unary(attributes=optional_floats(alpha=(0.3, 2))),
     **{op: unary() for op in ("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "HardSwish", "Neg", "Not", "Relu", "Round")},
     **{op: unary() for op in ("Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Tanh")},
     **{op: unary() for op in ("Asinh", "Atan", "BitwiseNot", "Cosh", "Mish", "Sinh", "Softsign")},

@@ -10,7 +10,7 @@ from onnx.reference.ops.op_cast import cast_to
 
 from tests.operators import windows
 from tests.operators.contraction import window
-from tests.operators.sample import DTYPES, is_float, is_integer, limits
+from tests.operators.sample import DTYPES, NUMBERS, is_float, is_integer, limits
 
 SATURATING = {"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"}
 
@@ -38,13 +38,14 @@ def conversion_input(d, source, target):
 
 
 def cast(d):
-    source, target = d.dtype("T1"), d.dtype("T2")
+    """Of numbers: how a number is written is left open by the specification."""
+    source, target = d.dtype("T1", NUMBERS), d.dtype("T2", NUMBERS)
     attributes = {"to": helper.np_dtype_to_tensor_dtype(target), **conversion_attributes(d)}
     return d.sample([conversion_input(d, source, target)], attributes=attributes)
 
 
 def cast_like(d):
-    source, target = d.dtype("T1"), d.dtype("T2")
+    source, target = d.dtype("T1", NUMBERS), d.dtype("T2", NUMBERS)
     other = d.array([2], target, 0, 1)
     return d.sample([conversion_input(d, source, target), other], attributes=conversion_attributes(d))
 
@@ -60,7 +61,7 @@ def converted(s, x, target):
 
 def bit_cast(d):
     source = d.dtype("T1")
-    target = d.choice([t for t in map(DTYPES.get, DTYPES) if bits(t) == bits(source)])
+    target = d.choice([t for t in map(DTYPES.get, NUMBERS) if bits(t) == bits(source)])
     x = d.array(d.shape(), source, -3, 3)
     return d.sample([x], attributes={"to": helper.np_dtype_to_tensor_dtype(target)})
 
@@ -181,7 +182,7 @@ def dynamic_quantize_linear(d):
     k.flat[0] = -zero
     if k.size > 1:
         k.flat[-1] = 255 - zero
-    return d.sample([np.asarray(k * scale).astype(np.float32)], outputs=3)
+    return d.sample([np.asarray(k * scale).astype(d.dtype("T1"))], outputs=3)
 
 
 def dynamic_quantize_reference(s, x):
@@ -197,8 +198,8 @@ def dynamic_quantize_reference(s, x):
 BYTES = ("int8", "uint8")
 
 
-def byte_tensor(d, shape):
-    dtype = DTYPES[d.choice(BYTES)]
+def byte_tensor(d, shape, parameter):
+    dtype = d.dtype(parameter, BYTES)
     low, high = limits(dtype)
     return d.array(shape, dtype, low, high)
 
@@ -214,7 +215,7 @@ def power_of_two(d, shape=(), low=-3, high=1):
 def matrices(d):
     m, k, n = (d.size() for _ in range(3))
     batch = d.shape(0, 2, elements=20)
-    return byte_tensor(d, [*d.broadcast(batch), m, k]), byte_tensor(d, [*batch, k, n])
+    return byte_tensor(d, [*d.broadcast(batch), m, k], "T1"), byte_tensor(d, [*batch, k, n], "T2")
 
 
 def per_row(d, a):
@@ -234,7 +235,7 @@ def matmul_integer(d):
 
 def by_row(parameter):
     parameter = np.asarray(parameter)
-    return parameter[:, None] if parameter.ndim == 1 and parameter.size > 1 else parameter
+    return parameter[:, None] if parameter.ndim == 1 and parameter.size != 1 else parameter
 
 
 def centred(x, zero):
@@ -248,9 +249,11 @@ def matmul_integer_reference(s, a, b, a_zero=None, b_zero=None):
 def qlinear_matmul(d):
     a, b = matrices(d)
     rows, columns = per_row(d, a), per_column(d, b)
-    y_zero = zero_like(d, byte_tensor(d, ()))
-    inputs = [a, power_of_two(d, rows), zero_like(d, a, rows), b, power_of_two(d, columns), zero_like(d, b, columns)]
-    return d.sample([*inputs, power_of_two(d, (), 1, 12), y_zero], symbolic=False)
+    y_zero = zero_like(d, byte_tensor(d, (), "T3"))
+    scales = d.dtype("TS") if d.opset >= 21 else DTYPES["float"]
+    by = [power_of_two(d, *own).astype(scales) for own in ((rows,), (columns,), ((), 1, 12))]
+    inputs = [a, by[0], zero_like(d, a, rows), b, by[1], zero_like(d, b, columns), by[2], y_zero]
+    return d.sample(inputs, symbolic=False)
 
 
 def qlinear_matmul_reference(s, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
@@ -264,8 +267,8 @@ def convolved(d):
     group = d.choice([1, 1, 2, 3])
     channels, outputs = group * d.integer(1, 4), group * d.integer(1, 5)
     attributes["group"] = group
-    x = byte_tensor(d, [d.choice([1, 2, 0]), channels, *spatial])
-    return attributes, x, byte_tensor(d, [outputs, channels // group, *attributes["kernel_shape"]])
+    x = byte_tensor(d, [d.choice([1, 2, 0]), channels, *spatial], "T1")
+    return attributes, x, byte_tensor(d, [outputs, channels // group, *attributes["kernel_shape"]], "T2")
 
 
 def conv_integer(d):
@@ -289,7 +292,7 @@ def qlinear_conv(d):
     own = d.choice([(), (w.shape[0],)])
     bias = d.array([w.shape[0]], np.dtype(np.int32), -900, 900) if d.chance(0.5) else None
     inputs = [x, power_of_two(d), zero_like(d, x), w, power_of_two(d, own), zero_like(d, w, own)]
-    inputs += [power_of_two(d, (), 1, 12), zero_like(d, byte_tensor(d, ())), bias]
+    inputs += [power_of_two(d, (), 1, 12), zero_like(d, byte_tensor(d, (), "T3")), bias]
     return d.sample(inputs, attributes=attributes, symbolic=False)
 
 

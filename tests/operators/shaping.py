@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import numpy_helper
 
-from tests.operators.sample import DTYPES
+from tests.operators.sample import DTYPES, PLAIN, TEXT
 
 
 def reshape(d):
@@ -180,8 +180,34 @@ def constant_of_shape(d):
     return d.sample([shape], attributes=attributes, constants={0} if d.chance(0.6) else set(), symbolic=False)
 
 
+def center_crop_pad(d):
+    x = d.array(d.shape(1, 4, elements=800), d.dtype())
+    axes = d.axes(x.ndim) if d.chance(0.6) else None
+    sizes = [d.integer(0, 9) for _ in (axes if axes is not None else x.shape)]
+    shape = np.array(sizes, d.dtype("Tind"))
+    constants = {1} if d.chance(0.6) else set()
+    attributes = {} if axes is None else {"axes": axes}
+    return d.sample([x, shape], attributes=attributes, constants=constants, fixed={1})
+
+
+def center_cropped_and_padded(s, x, shape):
+    for axis, size in zip(s.attributes.get("axes", range(x.ndim)), shape.tolist(), strict=True):
+        own = x.shape[axis]
+        if size < own:
+            x = np.take(x, np.arange(size) + (own - size) // 2, axis)
+        else:
+            before = (size - own) // 2
+            widths = [(0, 0)] * x.ndim
+            widths[axis] = (before, size - own - before)
+            x = np.pad(x, widths, constant_values="" if x.dtype == TEXT else 0)
+    return x
+
+
 GENERATORS = {
+    "CenterCropPad": center_crop_pad,
     "Reshape": reshape, "Flatten": flatten, "Transpose": transpose, "Concat": concat, "Split": split, "Slice": slice_,
     "Gather": gather, "Pad": pad, "Expand": expand, "Tile": tile, "Squeeze": squeeze, "Unsqueeze": unsqueeze,
     "Shape": shape_of, "Constant": constant, "ConstantOfShape": constant_of_shape,
 }  # fmt: skip
+OWN = {"CenterCropPad": (PLAIN, center_cropped_and_padded)}
+EXACT = {"CenterCropPad"}

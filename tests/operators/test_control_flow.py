@@ -54,7 +54,7 @@ class Writer:
 
     def fill(self):
         for _ in range(self.rng.integer(1, 3)):
-            kinds = ["arithmetic"] * 3 + (["branch", "loop", "scan", "growing"] if self.depth < DEEPEST else [])
+            kinds = ["arithmetic"] * 3 + (self.rng.nests if self.depth < DEEPEST else [])
             getattr(self, self.rng.choice(kinds))()
         if not self.nodes:
             self.arithmetic()
@@ -113,8 +113,9 @@ class Writer:
 
 
 class Random:
-    def __init__(self, seed, index):
+    def __init__(self, seed, index, grows):
         self.rng, self.names = np.random.default_rng([seed, index]), 0
+        self.nests = ["branch", "loop", "scan", *(["growing"] if grows else [])]
 
     def choice(self, items):
         return items[int(self.rng.integers(len(items)))]
@@ -126,12 +127,13 @@ class Random:
         return int(self.rng.integers(low, high + 1))
 
 
-def random_model(seed, index):
-    rng = Random(seed, index)
+def random_model(seed, index, grows=True):
+    """A model and what drew it; `grows`: with loops that carry what grows."""
+    rng = Random(seed, index, grows)
     writer = Writer(rng, ["x", "y"], [], 0)
     for _ in range(3):
         writer.fill()
-    getattr(writer, rng.choice(["branch", "loop", "scan", "growing"]))()
+    getattr(writer, rng.choice(rng.nests))()
     inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [3]) for n in ("x", "y")]
     outputs = [helper.make_tensor_value_info(writer.seen[-1], TensorProto.FLOAT, [3])]
     inputs.append(scalar("m", TensorProto.INT64))

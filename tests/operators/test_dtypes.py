@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.operators.claimed import CLAIMED
-from tests.operators.sample import DTYPES, LAST_OPSET, Draw, allowed_dtypes, schema
+from tests.operators.sample import DTYPES, Draw, allowed_dtypes, last_opset, schema
 from tests.operators.table import GENERATORS, check
 
 SAMPLES = 3  # of each dtype
@@ -17,7 +17,7 @@ class Chosen(Draw):
 
     def __init__(self, op, rng, parameter, dtype):
         super().__init__(op, rng)
-        self.opset, self.parameter, self.chosen, self.used = LAST_OPSET, parameter, dtype, False
+        self.opset, self.parameter, self.chosen, self.used = last_opset(op), parameter, dtype, False
 
     def dtype(self, parameter="T", only=None):
         if parameter != self.parameter or (only is not None and self.chosen not in only):
@@ -28,8 +28,8 @@ class Chosen(Draw):
 
 def rows(op):
     """Pairs of a type parameter and a dtype that the newest definition lists for it."""
-    for constraint in schema(op, LAST_OPSET).type_constraints:
-        for name in allowed_dtypes(op, LAST_OPSET, constraint.type_param_str):
+    for constraint in schema(op, last_opset(op)).type_constraints:
+        for name in allowed_dtypes(op, last_opset(op), constraint.type_param_str):
             yield constraint.type_param_str, name
 
 

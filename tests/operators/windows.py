@@ -84,7 +84,7 @@ def conv_transpose(attributes, x, w, b=None):
         before, after = pads[:rank], pads[rank:]
     else:
         total = [n - m for n, m in zip(whole, shape, strict=True)]
-        half = [t // 2 for t in total]
+        half = [int(t / 2) for t in total]  # towards zero
         other = [t - h for t, h in zip(total, half, strict=True)]
         before, after = (half, other) if auto == "SAME_UPPER" else (other, half)
     inputs, outputs = x.shape[1] // group, w.shape[1]
@@ -99,7 +99,11 @@ def conv_transpose(attributes, x, w, b=None):
             added = np.tensordot(x[:, own], w[(own, slice(None), *offset)], ([1], [0]))
             part = y[(slice(None), slice(g * outputs, (g + 1) * outputs), *at)]
             part += np.moveaxis(added, -1, 1)
-    inside = tuple(slice(max(p, 0), n - q) for p, q, n in zip(before, after, whole, strict=True))
+    # An output that is larger than what the kernels reach goes on with zeros.
+    y = np.pad(y, [(0, 0), (0, 0), *((max(-p, 0), max(-q, 0)) for p, q in zip(before, after, strict=True))])
+    inside = tuple(
+        slice(max(p, 0), max(-p, 0) + n - q) for p, q, n in zip(before, after, whole, strict=True)
+    )
     y = y[(slice(None), slice(None), *inside)]
     return y if b is None else y + b.reshape(-1, *[1] * rank)
 

@@ -20,6 +20,8 @@ struct Positions {
   Expr operator()(const Expr& index) const {
     const Expr at = ir::cast(position_type, index), half = position(0.5), one = position(1);
     const Expr width = scale * own;
+    // 1 / 49 of 49 elements is less than one by a rounding.
+    const Expr is_one = ir::call(ir::intrinsic::abs, width - one) < position(1e-9);
     const Expr centred = ir::div(at + half, scale) - half;
     switch (how.coordinates) {
       case Coordinates::half_pixel:
@@ -27,13 +29,13 @@ struct Positions {
       case Coordinates::half_pixel_symmetric:
         return own * half * (one - ir::div(out, width)) + centred;
       case Coordinates::pytorch_half_pixel:
-        return ir::select(ir::eq(width, one), position(-0.5), centred);
+        return ir::select(is_one, position(0), centred);
       case Coordinates::align_corners:
-        return ir::select(ir::eq(width, one), position(0), ir::div(at * (own - one), width - one));
+        return ir::select(is_one, position(0), ir::div(at * (own - one), width - one));
       case Coordinates::asymmetric:
         return ir::div(at, scale);
       case Coordinates::crop_and_resize:
-        return low * (own - one) + ir::select(ir::eq(width, one), (high - low) * (own - one) * half,
+        return low * (own - one) + ir::select(is_one, (high - low) * (own - one) * half,
                                               ir::div(at * (high - low) * (own - one), width - one));
     }
     support::unreachable("coordinates without a case");

@@ -1,14 +1,16 @@
 // Arithmetic of two tensors. Integers wrap; integer division truncates.
 #include "ops/elementwise/elementwise.h"
+#include "ops/gradient/gradient.h"
 
 namespace lathe::ops {
 
 using enum DTypeSet;
 
-const Operator add = binary("add", numeric, ir::add, "a + b");
-const Operator subtract = binary("subtract", numeric, ir::sub, "a - b");
-const Operator multiply = binary("multiply", numeric, ir::mul, "a * b");
-const Operator divide = binary("divide", numeric, ir::div, "a / b if floating else numpy.trunc(a / b)");
+const Operator add = binary("add", numeric, ir::add, "a + b", false, gradient_of_add);
+const Operator subtract = binary("subtract", numeric, ir::sub, "a - b", false, gradient_of_subtract);
+const Operator multiply = binary("multiply", numeric, ir::mul, "a * b", false, gradient_of_multiply);
+const Operator divide =
+    binary("divide", numeric, ir::div, "a / b if floating else numpy.trunc(a / b)", false, gradient_of_divide);
 const Operator power = binary(
     "power", numeric,
     [](const Expr& a, const Expr& b) {

@@ -10,17 +10,20 @@ std::string te_name(std::string_view operator_name) {
   return std::string(operator_name.substr(operator_name.rfind('.') + 1));
 }
 
-Operator unary(std::string_view name, DTypeSet dtypes, UnaryScalar f, std::string_view reference) {
+Operator unary(std::string_view name, DTypeSet dtypes, UnaryScalar f, std::string_view reference,
+               relax::Gradient gradient) {
   return {.name = name,
           .inputs = {{"x"}},
           .infer = relax::same_type_as_input(dtypes),
           .meaning = relax::TeExpression(
               [name, f](const LowerContext& c) { return std::vector{te::topi::map(c.tensor(0), f, te_name(name))}; }),
           .fusion = FusionKind::elementwise,
+          .gradient = std::move(gradient),
           .reference = reference};
 }
 
-Operator binary(std::string_view name, DTypeSet dtypes, BinaryScalar f, std::string_view reference, bool is_predicate) {
+Operator binary(std::string_view name, DTypeSet dtypes, BinaryScalar f, std::string_view reference, bool is_predicate,
+                relax::Gradient gradient) {
   return {.name = name,
           .inputs = {{"a"}, {"b"}},
           .infer = [dtypes, is_predicate](const InferContext& c) -> Result<StructInfo> {
@@ -38,6 +41,7 @@ Operator binary(std::string_view name, DTypeSet dtypes, BinaryScalar f, std::str
                 te_name(name))};
           }),
           .fusion = FusionKind::broadcast,
+          .gradient = std::move(gradient),
           .reference = reference};
 }
 

@@ -29,10 +29,11 @@ std::string te_name(std::string_view operator_name);
 using UnaryScalar = std::function<Expr(const Expr&)>;
 using BinaryScalar = std::function<Expr(const Expr&, const Expr&)>;
 // An operator of one tensor; the result has the input's type.
-Operator unary(std::string_view name, DTypeSet dtypes, UnaryScalar f, std::string_view reference);
+Operator unary(std::string_view name, DTypeSet dtypes, UnaryScalar f, std::string_view reference,
+               relax::Gradient gradient = {});
 // An operator of two tensors of one dtype, broadcast; the result has their dtype, or bool.
 Operator binary(std::string_view name, DTypeSet dtypes, BinaryScalar f, std::string_view reference,
-                bool is_predicate = false);
+                bool is_predicate = false, relax::Gradient gradient = {});
 // The scalars of an operator with attributes.
 template <class Attributes>
 Operator unary_with(std::string_view name, DTypeSet dtypes, Expr (*f)(const Expr&, const Attributes&),

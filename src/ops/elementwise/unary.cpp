@@ -1,5 +1,6 @@
 // Functions of one tensor. Transcendental functions of floats narrower than float32 are computed in float32.
 #include "ops/elementwise/elementwise.h"
+#include "ops/gradient/gradient.h"
 
 namespace lathe::ops {
 
@@ -35,7 +36,7 @@ Expr sign_of(const Expr& x) {
 
 }  // namespace
 
-const Operator negative = unary("negative", numeric, negated, "-x");
+const Operator negative = unary("negative", numeric, negated, "-x", gradient_of_negative);
 const Operator abs = unary("abs", numeric, absolute, "numpy.abs(x)");
 const Operator sign = unary("sign", numeric, sign_of, "numpy.sign(x)");
 const Operator floor = float_function("floor", ir::intrinsic::floor, "numpy.floor(x)");

@@ -3,6 +3,7 @@
 #include "te/topi/matmul.h"
 
 #include "ops/attributes.h"
+#include "ops/gradient/gradient.h"
 #include "ops/operators.h"
 
 namespace lathe::ops {
@@ -74,6 +75,7 @@ const Operator matmul{
     .infer = infer_matmul,
     .meaning = relax::TeExpression(lower_matmul),
     .fusion = relax::FusionKind::product,
+    .gradient = gradient_of_matmul,
     .reference = "numpy.matmul(a, b)",
 };
 

@@ -1,5 +1,6 @@
 // Softmax and its logarithm along one axis, shifted by the largest element so that no exponential overflows. Floats
 // narrower than float32 are computed in float32.
+#include "ops/gradient/gradient.h"
 #include "ops/rule.h"
 
 namespace lathe::ops {
@@ -94,6 +95,7 @@ const Operator softmax{
     .infer = infer_softmax,
     .meaning = relax::TeExpression([](const LowerContext& c) { return lower_softmax(c, false); }),
     .fusion = FusionKind::reduction,
+    .gradient = gradient_of_softmax,
     .reference = "scipy.special.softmax(x, axis=axis)",
 };
 
@@ -104,6 +106,7 @@ const Operator log_softmax{
     .infer = infer_softmax,
     .meaning = relax::TeExpression([](const LowerContext& c) { return lower_softmax(c, true); }),
     .fusion = FusionKind::reduction,
+    .gradient = gradient_of_log_softmax,
     .reference = "scipy.special.log_softmax(x, axis=axis)",
 };
 

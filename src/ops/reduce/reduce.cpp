@@ -1,5 +1,6 @@
 // Reductions over axes. Sums, products and means of floats narrower than float32 are accumulated in float32. Of no
 // element the sum is 0, the product 1, the largest and smallest the reducer's identity, the mean NaN (0 for integers).
+#include "ops/gradient/gradient.h"
 #include "ops/rule.h"
 #include "support/mutation.h"
 
@@ -56,7 +57,7 @@ Tensor reduced(const LowerContext& c, Reducer reducer, DType wide, const std::st
 Expr summed(Expr x, std::vector<te::IterVar> axes) { return te::sum(std::move(x), std::move(axes)); }
 
 Operator reduction(std::string_view name, DTypeSet dtypes, Reducer reducer, bool accumulates,
-                   std::string_view reference) {
+                   std::string_view reference, relax::Gradient gradient = {}) {
   return {.name = name,
           .inputs = {{"x"}},
           .attributes = relax::attributes_of<ReduceAttributes>(),
@@ -68,6 +69,7 @@ Operator reduction(std::string_view name, DTypeSet dtypes, Reducer reducer, bool
             return std::vector{te::topi::cast(result, dtype, std::string(name) + "_cast")};
           }),
           .fusion = FusionKind::reduction,
+          .gradient = std::move(gradient),
           .reference = reference};
 }
 
@@ -83,7 +85,8 @@ std::vector<Tensor> lower_mean(const LowerContext& c) {
 
 }  // namespace
 
-const Operator sum = reduction("sum", DTypeSet::numeric, summed, true, "numpy.sum(x, axis, keepdims=keepdims)");
+const Operator sum =
+    reduction("sum", DTypeSet::numeric, summed, true, "numpy.sum(x, axis, keepdims=keepdims)", gradient_of_sum);
 const Operator prod = reduction("prod", DTypeSet::numeric, te::prod, true, "numpy.prod(x, axis, keepdims=keepdims)");
 // NaN wins; of bool, or and and.
 const Operator max = reduction("max", DTypeSet::any, te::max, false, "numpy.max(x, axis, keepdims=keepdims)");

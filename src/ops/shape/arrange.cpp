@@ -1,4 +1,5 @@
 // Operators whose every output element is an input element elsewhere: permute_dims, broadcast_to, tile, nn.pad.
+#include "ops/gradient/gradient.h"
 #include "ops/rule.h"
 #include "te/topi/pad.h"
 
@@ -151,6 +152,7 @@ const Operator permute_dims{
     .infer = infer_permute,
     .meaning = relax::TeExpression(lower_permute),
     .fusion = FusionKind::injective,
+    .gradient = gradient_of_permute_dims,
     .reference = "numpy.transpose(x, axes)",
 };
 

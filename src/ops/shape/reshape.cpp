@@ -1,4 +1,5 @@
 // Operators that give the same elements in the same order another shape: reshape, expand_dims, squeeze.
+#include "ops/gradient/gradient.h"
 #include "ops/rule.h"
 
 namespace lathe::ops {
@@ -116,6 +117,7 @@ const Operator reshape{
     .meaning = relax::TeExpression(lower_reshape),
     .fusion = FusionKind::injective,
     .is_view = true,
+    .gradient = gradient_of_view,
     .reference = "numpy.reshape(x, shape)",
 };
 
@@ -127,6 +129,7 @@ const Operator expand_dims{
     .meaning = relax::TeExpression(lower_reshape),
     .fusion = FusionKind::injective,
     .is_view = true,
+    .gradient = gradient_of_view,
     .reference = "numpy.expand_dims(x, axis)",
 };
 
@@ -138,6 +141,7 @@ const Operator squeeze{
     .meaning = relax::TeExpression(lower_reshape),
     .fusion = FusionKind::injective,
     .is_view = true,
+    .gradient = gradient_of_view,
     .reference = "numpy.squeeze(x, axis)",
 };
 
