@@ -34,5 +34,7 @@ inline constexpr Code input_strides{"runtime-input-strides"};
 inline constexpr Code input_device{"runtime-input-device"};
 inline constexpr Code input_overlap{"runtime-input-overlap"};  // memory that is written is another argument's too
 inline constexpr Code input{"runtime-input"};                  // an input that does not fit the model's
+inline constexpr Code no_value{"rewrite-no-value"};            // a name that no value of the model has, or can have
+inline constexpr Code rewritten_differs{"rewrite-differs"};    // a rewritten model that computes something else
 
 }  // namespace lathe::driver::codes

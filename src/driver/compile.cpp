@@ -11,6 +11,7 @@
 #include "driver/report/fail_on_request.h"
 #include "driver/verify_module.h"
 #include "ir/codes.h"
+#include "lower/plan/plan_memory.h"
 #include "tir/analysis/flops.h"
 
 namespace lathe::driver {
@@ -68,7 +69,7 @@ class Compilation {
     };
     context_.evaluate = native_evaluator(options);
     rows_ = pipeline(options.target, options.decisions);
-    if (options.most_operations > 0) bound_operations();
+    if (options.most_operations > 0 || options.most_bytes > 0) bound_run();
   }
 
   Result<CompiledModelRef> run(ir::IRModule module) {
@@ -108,20 +109,35 @@ class Compilation {
     return options_.stop_after.empty() || names.count(options_.stop_after) ? "" : options_.stop_after;
   }
 
-  // What tensor functions mean before they are scheduled is what they have to do.
-  void bound_operations() {
+  // What tensor functions mean before they are scheduled is what they have to do, and where values lie is known as
+  // well.
+  void bound_run() {
     const auto row = std::find_if(rows_.begin(), rows_.end(), [](const auto& r) { return r.name == "legalize"; });
-    row->run = [most = options_.most_operations, run = row->run](
-                   ir::IRModule module, const ir::PassContext& context) -> Result<ir::IRModule> {
+    row->run = [this, run = row->run](ir::IRModule module, const ir::PassContext& context) -> Result<ir::IRModule> {
       module = TRY(run(std::move(module), context));
-      double operations = 0;
-      for (const auto& [name, base] : module)
-        if (const auto* function = base.as<tir::PrimFunc>()) operations += tir::estimate_flops(function->body);
-      if (operations <= most) return module;
-      return support::Diagnostic{
-          .code = ir::codes::evaluation_limit,
-          .message = fmt::format("it takes {:.2g} operations, more than {:.2g}", operations, most)};
+      if (options_.most_operations > 0) TRY(few_operations(module));
+      if (options_.most_bytes > 0) TRY(little_memory(module));
+      return module;
     };
+  }
+
+  support::Status few_operations(const ir::IRModule& module) const {
+    double operations = 0;
+    for (const auto& [name, base] : module)
+      if (const auto* function = base.as<tir::PrimFunc>()) operations += tir::estimate_flops(function->body);
+    if (operations <= options_.most_operations) return support::success();
+    return support::Diagnostic{
+        .code = ir::codes::evaluation_limit,
+        .message = fmt::format("it takes {:.2g} operations, more than {:.2g}", operations, options_.most_operations)};
+  }
+
+  support::Status little_memory(const ir::IRModule& module) const {
+    const auto planned =
+        static_cast<uint64_t>(lower::plan_memory(module, module.find_as<relax::FunctionNode>("main")).arena_bytes);
+    if (planned <= options_.most_bytes) return support::success();
+    return support::Diagnostic{
+        .code = ir::codes::evaluation_limit,
+        .message = fmt::format("it takes {} bytes of memory, more than {}", planned, options_.most_bytes)};
   }
 
   void report(const std::string& stage, double fraction) const {

@@ -25,6 +25,7 @@ struct CompileOptions {
   std::map<std::string, int64_t> decisions;  // answers to the schedule rules' questions: "gemm.rows"
   std::string stop_after;                    // the last row to run
   double most_operations = 0;                // of all tensor programs; 0: as many as there are
+  uint64_t most_bytes = 0;                   // of the memory that `main` plans for; 0: as many as there are
   bool verify = development_build;           // check the program before and after each row
   std::string dump_folder;                   // where each changed program is written, one file a row; empty: nowhere
   std::function<void(const std::string& row, const ir::IRModule&)>

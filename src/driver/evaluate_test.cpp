@@ -116,5 +116,23 @@ TEST(native_evaluator, declines_what_takes_too_much) {
   EXPECT_EQ(code(1 << 12, {.operations = 1e15, .seconds = 0.01, .bytes = 1 << 30}), ir::codes::evaluation_limit.name);
 }
 
+TEST(native_evaluator, refuses_by_the_plan_of_memory_and_at_once_what_it_has_refused) {
+  int asked = 0;
+  CompileOptions options;
+  options.compile_threads = 1;
+  options.cancelled = [&] { return ++asked < 0; };
+  const ir::Evaluator evaluate = native_evaluator(options, {.bytes = 1000});
+  const ir::IRModule module = much_from_little(16);
+  const std::vector<ir::TensorData> one = {ir::tensor_of<float>(ir::DType::float32(), {1, 1}, std::vector<float>{2})};
+  const auto refused = evaluate(module, "main", one);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.diagnostics()[0].message, "it takes 1024 bytes of memory, more than 1008");
+  EXPECT_GT(std::exchange(asked, 0), 0);
+  EXPECT_EQ(evaluate(module, "main", one).diagnostics()[0].message, refused.diagnostics()[0].message);
+  EXPECT_EQ(asked, 0) << "it was compiled again";
+  EXPECT_FALSE(evaluate(much_from_little(17), "main", one).ok());
+  EXPECT_GT(asked, 0);
+}
+
 }  // namespace
 }  // namespace lathe::driver

@@ -14,6 +14,7 @@
 #include "driver/interpret_call.h"
 #include "driver/pipeline.h"
 #include "driver/print.h"
+#include "driver/report/fail_on_request.h"
 #include "driver/verify_module.h"
 #include "ir/visit.h"
 #include "runtime/core/call_state.h"
@@ -267,6 +268,7 @@ Result<BuiltFunctions::Call> BuiltFunctions::prepare(const std::string& name, co
 
 Status BuiltFunctions::call(const std::string& name, const std::vector<Argument>& arguments, int threads) const {
   const Call call = TRY(prepare(name, arguments, threads));
+  fail_on_request("run");
   return call.run();
 }
 
@@ -274,6 +276,7 @@ Result<std::vector<double>> BuiltFunctions::time(const std::string& name, const 
                                                  const Timing& timing) const {
   using Clock = std::chrono::steady_clock;
   const Call call = TRY(prepare(name, arguments, timing.threads));
+  fail_on_request("run");
   TRY(call.run());  // the first run pages the memory in
   std::vector<char> flushed(static_cast<size_t>(std::max<int64_t>(0, timing.flush_bytes)));
   int64_t number = std::max(1, timing.number);

@@ -99,7 +99,7 @@ std::vector<ir::PassRow> kernel_rows() {
 }
 
 std::vector<ir::PassRow> library_rows() {
-  return {
+  return failing_on_request({
       {"convert_blocks_to_opaque", tir::convert_blocks_to_opaque, {"lower_init"}},
       {"remove_no_op", tir::remove_no_op},
       {"lower_match_buffer", tir::lower_match_buffer},
@@ -108,7 +108,7 @@ std::vector<ir::PassRow> library_rows() {
       {"share_expressions", tir::share_expressions},
       {"share_storage", tir::share_storage, {"convert_blocks"}},
       {"narrow_dtypes", tir::narrow_dtypes, {"convert_blocks"}},
-  };
+  });
 }
 
 support::Result<tir::Function> lower_to_kernel(const tir::Function& function) {

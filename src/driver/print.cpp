@@ -1,6 +1,6 @@
 #include "driver/print.h"
 
-#include "ops/operators.h"
+#include "interchange/onnx/nodes/node_call.h"
 #include "relax/script/dialect.h"
 #include "script/print.h"
 #include "tir/script/dialect.h"
@@ -8,13 +8,13 @@
 namespace lathe::driver {
 
 std::string print(const ir::IRModule& module) {
-  const auto graph = relax::script_dialect(ops::default_operators());
+  const auto graph = relax::script_dialect(onnx::operators_with_nodes());
   const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
   return script::print(module, {}, dialects);
 }
 
 std::string print_node(const ir::NodeRef& node, const std::string& name) {
-  const auto graph = relax::script_dialect(ops::default_operators());
+  const auto graph = relax::script_dialect(onnx::operators_with_nodes());
   const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
   if (node && node->node_class().family == ir::FunctionNode::family)
     return script::print_function(name, ir::detail::narrow<ir::FunctionNode>(node), {}, dialects);

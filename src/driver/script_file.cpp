@@ -5,7 +5,7 @@
 
 #include "driver/codes.h"
 #include "driver/verify_module.h"
-#include "ops/operators.h"
+#include "interchange/onnx/nodes/node_call.h"
 #include "relax/script/dialect.h"
 #include "script/constant_text.h"
 #include "script/parse.h"
@@ -74,7 +74,7 @@ support::Result<ir::IRModule> read_script(const std::string& path) {
     const auto it = constants.find(name);
     return it == constants.end() ? ir::TensorData() : it->second;
   };
-  const auto graph = relax::script_dialect(ops::default_operators());
+  const auto graph = relax::script_dialect(onnx::operators_with_nodes());
   const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
   ir::IRModule module = TRY(script::parse({path, std::move(text)}, dialects, options));
   if (support::Diagnostics found = verify_module(module, {}); !found.empty()) return found;
@@ -85,7 +85,7 @@ support::Status write_script(const ir::IRModule& module, const std::string& path
   Constants constants;
   script::PrintOptions options;
   options.constants = &constants;
-  const auto graph = relax::script_dialect(ops::default_operators());
+  const auto graph = relax::script_dialect(onnx::operators_with_nodes());
   const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
   std::ofstream file(path, std::ios::binary);
   file << script::print(module, options, dialects);

@@ -39,7 +39,7 @@ class ExprPrinter {
 
   std::string tir(std::string_view name) const { return options.tir_prefix + "." + std::string(name); }
 
-  const PrintOptions& options;
+  const PrintOptions options;
   Names& names;
 
  protected:

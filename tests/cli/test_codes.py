@@ -48,3 +48,18 @@ def test_verify_without_a_python_to_ask(lathe_cli):
     words = ["verify", paths.DIGITS_MODEL, "--python", "no-such-python"]
     assert code_of(lathe_cli, *words, exit_code=0) == "verify-no-onnxruntime"
     assert "there is no no-such-python" in lathe_cli(*words).out
+
+
+def test_models_written_again(lathe_cli, tmp_path):
+    from onnx import TensorProto, helper, save
+
+    info = helper.make_tensor_value_info
+    nodes = [helper.make_node("RandomUniform", [], [name], shape=[4]) for name in ("nobody", "r")]
+    nodes.append(helper.make_node("Add", ["x", "r"], ["y"]))
+    x, y = info("x", TensorProto.FLOAT, [4]), info("y", TensorProto.FLOAT, [4])
+    opsets = [helper.make_opsetid("", 17)]
+    model = tmp_path / "drawn.onnx"
+    save(helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=opsets, ir_version=8), model)
+    assert code_of(lathe_cli, "opt", model, "-o", tmp_path / "a.onnx") == "rewrite-differs"
+    assert code_of(lathe_cli, "opt", model, "--outputs", "none", "-o", tmp_path / "a.onnx") == "rewrite-no-value"
+    assert code_of(lathe_cli, "opt", model, "--passes=none_such", "-o", tmp_path / "a.onnx") == "driver-unknown-pass"

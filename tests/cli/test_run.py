@@ -7,6 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
+import lathe
+from lathe.script import from_source
 from tests.models import MODELS, input_for
 from tests.support import paths
 from tests.support.backends import onnxruntime_session
@@ -155,3 +157,40 @@ def test_bench_profiles_kernels_beside_their_limits(lathe_cli):
 )
 def test_bench_refuses(lathe_cli, arguments, words):
     assert words in lathe_cli.fails("bench", paths.DIGITS_MODEL, *arguments).err
+
+
+@pytest.mark.parametrize("extents", ["2305843009213693952", "4294967296, 4294967296", "9223372036854775807, 3"])
+def test_an_array_whose_size_wraps_is_refused(lathe_cli, digits_artifact, tmp_path, extents):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({extents},), }}".ljust(117).encode() + b"\n"
+    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    outcome = lathe_cli.fails("run", digits_artifact, "--input", f"image={tmp_path / 'x.npy'}")
+    assert "input 'image'" in outcome.err and "shape" in outcome.err
+
+
+@pytest.fixture
+def library(tmp_path):
+    """b = n * a, by lathe.build."""
+    i = np.arange(6, dtype=np.float32)
+    times = from_source(
+        """
+@T.prim_func
+def times(a: T.Buffer((6,), "float32"), b: T.Buffer((6,), "float32"), n: T.int64):
+    for i in range(6):
+        b[i] = a[i] * T.cast(n, "float32")
+"""
+    )
+    lathe.build(lathe.IRModule({"times": times})).export_library(str(tmp_path / "times.so"))
+    np.save(tmp_path / "a.npy", i)
+    np.save(tmp_path / "b.npy", 0 * i)
+    return tmp_path / "times.so"
+
+
+def test_a_function_of_a_library(lathe_cli, library):
+    folder = library.parent
+    words = ["run", library, "--function", "times", "--input", "2=3", "--input", f"0={folder / 'a.npy'}"]
+    done = lathe_cli(*words, "--input", f"1={folder / 'b.npy'}", "-o", folder / "out.npz")
+    assert done.out == "b: float32 [6]\n"
+    assert np.array_equal(np.load(folder / "out.npz")["b"], 3 * np.load(folder / "a.npy"))
+    assert "argument 1 of 'times' is missing" in lathe_cli.fails(*words).err
+    assert "not by 'a'" in lathe_cli.fails(*words[:4], "--input", f"a={folder / 'a.npy'}").err
+    assert "there is no function 'half'" in lathe_cli.fails("run", library, "--function", "half").err

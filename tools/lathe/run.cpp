@@ -7,13 +7,14 @@
 #include "driver/interrupt.h"
 #include "inputs.h"
 #include "profile.h"
+#include "run_function.h"
 #include "run_limits.h"
 
 namespace lathe::tool {
 namespace {
 
 struct Options {
-  std::string artifact, output;
+  std::string artifact, output, function;
   std::vector<std::string> inputs;
   int threads = 0, repeat = 1;
   driver::Limits limits;
@@ -34,6 +35,7 @@ void print_profile(LatheContext* context) {
 
 driver::Reproducer reproducer_of(const Options& o) {
   driver::Reproducer r{.model = o.artifact, .arguments = {"run", "{model}"}};
+  if (!o.function.empty()) r.arguments.insert(r.arguments.end(), {"--function", o.function});
   append_inputs(o.inputs, r);
   if (!o.output.empty())
     r.arguments.insert(r.arguments.end(), {"-o", "{folder}/" + std::filesystem::path(o.output).filename().string()});
@@ -44,6 +46,7 @@ driver::Reproducer reproducer_of(const Options& o) {
 }
 
 void run(const Options& o) {
+  if (!o.function.empty()) return run_function({o.artifact, o.function, o.inputs, o.output, o.threads});
   const driver::ExecutableRef executable = driver::open(o.artifact).value_or_throw();
   LatheModel* model = executable->model();
   const std::vector<ir::TensorData> inputs = read_inputs(o.inputs, model);
@@ -79,6 +82,10 @@ void add_run(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("run", "Run a saved artifact on arrays from files");
   sub->add_option("artifact", o->artifact, "The artifact (.so)")->required();
   sub->add_option("--input", o->inputs, "An input: name=file.npy")->take_all();
+  sub->add_option(
+      "--function", o->function,
+      "A tensor function of a library: each argument by its number, 0=file.npy or 1=3, those that it writes "
+      "to as well; limits, repetition and profile are of models");
   sub->add_option("-o,--output", o->output, "Where the outputs go: .npz, or .npy for a single one");
   sub->add_option("--threads", o->threads, "Threads (0: LATHE_NUM_THREADS, else what this process may use)");
   add_limits(*sub, o->limits);

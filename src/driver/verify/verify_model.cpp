@@ -5,6 +5,7 @@
 #include "driver/interpreted.h"
 #include "driver/pipeline.h"
 #include "driver/verify/sample.h"
+#include "driver/verify/trials.h"
 #include "graph/rewrite_bindings.h"
 #include "ir/codes.h"
 #include "relax/call_tir.h"
@@ -17,48 +18,11 @@ namespace {
 using ir::TensorData;
 using support::Result;
 using support::Status;
-using Dims = std::map<std::string, int64_t>;
-
-// Sizes that hurt: one, a prime, a vector and a tail.
-constexpr int64_t trial_sizes[] = {1, 3, 17};
 
 std::string words(const Dims& dims) {
   std::string text;
   for (const auto& [name, size] : dims) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, size);
   return text;
-}
-
-// The symbolic dimensions of the inputs, by name.
-std::vector<std::string> symbols_of(const Signature& signature) {
-  std::vector<std::string> names;
-  for (const relax::Var& input : signature.inputs) {
-    const auto* info = input->struct_info.as<relax::TensorStructInfo>();
-    if (!info || !info->shape) continue;
-    for (const ir::Expr& dim : *info->shape)
-      if (const auto* symbol = dim.as<ir::VarNode>())
-        if (std::find(names.begin(), names.end(), symbol->name) == names.end()) names.push_back(symbol->name);
-  }
-  return names;
-}
-
-Result<std::vector<TensorData>> random_inputs(const Signature& signature, const Dims& dims, uint64_t seed) {
-  std::vector<TensorData> inputs;
-  for (const relax::Var& input : signature.inputs) {
-    const auto* info = input->struct_info.as<relax::TensorStructInfo>();
-    if (!info || !info->shape)
-      return support::Diagnostic{
-          .code = codes::verify_unknown_shape,
-          .message = "the input '" + input->name + "' has no known shape to make random values of"};
-    std::vector<int64_t> shape;
-    for (const ir::Expr& dim : *info->shape) {
-      const auto* symbol = dim.as<ir::VarNode>();
-      const auto known = ir::as_int(dim);
-      const auto tried = symbol ? dims.find(symbol->name) : dims.end();
-      shape.push_back(known ? *known : tried != dims.end() ? tried->second : 3);
-    }
-    inputs.push_back(random_tensor(info->dtype, std::move(shape), seed + inputs.size()));
-  }
-  return inputs;
 }
 
 // The tensor programs that a module of one program an operator calls, in order.
@@ -139,12 +103,12 @@ class Verify {
     ir::IRModule module = TRY(read_(options_.dims));
     const Signature signature = signature_of(module);
     const std::vector<std::string> symbols = symbols_of(signature);
-    const size_t trials = symbols.empty() ? 1 : std::size(trial_sizes);
+    const size_t trials = trials_of(symbols);
     if (options_.bisect) TRY(bisect_trials(module, signature, symbols, trials));
     if (made_.bisection && !made_.bisection->agrees) return std::move(made_);
     compiled_ = TRY(load(TRY(compile(module, options_.compile))));
     for (size_t t = 0; t < trials; ++t) {
-      const Dims dims = dims_of(symbols, t);
+      const Dims dims = trial_dims(symbols, t);
       Status done = trial(signature, dims, options_.seed + 1000 * t);
       // Not every choice of sizes is a legal model; one must be.
       if (!done.ok() && (trials == 1 || (t + 1 == trials && made_.trials.empty()))) return std::move(done).failure();
@@ -154,17 +118,11 @@ class Verify {
   }
 
  private:
-  static Dims dims_of(const std::vector<std::string>& symbols, size_t trial) {
-    Dims dims;
-    for (size_t s = 0; s < symbols.size(); ++s) dims[symbols[s]] = trial_sizes[(trial + s) % std::size(trial_sizes)];
-    return dims;
-  }
-
   // Up to the first trial that differs; before anything is compiled as a whole, which may be what fails.
   Status bisect_trials(const ir::IRModule& module, const Signature& signature, const std::vector<std::string>& symbols,
                        size_t trials) {
     for (size_t t = 0; t < trials && (!made_.bisection || made_.bisection->agrees); ++t) {
-      const Dims dims = dims_of(symbols, t);
+      const Dims dims = trial_dims(symbols, t);
       Dims fixed = options_.dims;
       fixed.insert(dims.begin(), dims.end());
       const auto fixed_module = read_(fixed);  // not every choice of sizes is a legal model

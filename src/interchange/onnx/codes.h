@@ -26,5 +26,7 @@ inline constexpr support::Code wrong_node{"onnx-wrong-node"};  // counts of inpu
 inline constexpr support::Code wrong_attribute{"onnx-wrong-attribute"};
 inline constexpr support::Code not_constant{"onnx-not-constant"};  // a value that must be known when compiling
 inline constexpr support::Code unsupported{"onnx-unsupported"};    // a legal form that Lathe does not compile
+// Writing.
+inline constexpr support::Code not_exported{"onnx-not-exported"};  // what has no form in ONNX
 
 }  // namespace lathe::onnx::codes

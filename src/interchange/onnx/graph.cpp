@@ -30,13 +30,15 @@ constexpr int64_t most_conversions = 1'000'000;
 
 // The names that nodes of one graph or one call of a function see.
 struct Scope {
-  std::unordered_map<std::string, GraphValue> values;
+  GraphValues values;
   Opsets opsets;
   const NodeAttributes* given = nullptr;           // attributes of the function's call
   std::string prefix;                              // of node names: "call/"
   std::unordered_set<std::string> absent;          // inputs that the function's call leaves out
   Scope* around = nullptr;                         // of the graph that holds this one
   std::unordered_map<std::string, int64_t> ranks;  // that the graph declares of its outputs and of values between
+  const std::vector<const NodeProto*>* nodes = nullptr;
+  const std::vector<int>* order = nullptr;  // of the nodes
 
   // The value of that name, or null. One from around is copied: what the inside learns of it holds inside only.
   GraphValue* find(const std::string& name) {
@@ -70,8 +72,8 @@ std::unordered_map<std::string, int64_t> declared_ranks(const GraphProto& graph)
 
 class GraphImport {
  public:
-  GraphImport(const Model& model, const ImportOptions& options)
-      : model_(model), options_(options), functions_(*model.proto), graph_(model.proto->graph()) {}
+  GraphImport(const Model& model, const ImportOptions& options, const SeeNode& see)
+      : model_(model), options_(options), see_(see), functions_(*model.proto), graph_(model.proto->graph()) {}
 
   Result<ir::IRModule> run() {
     Scope scope;
@@ -163,6 +165,8 @@ class GraphImport {
   // ---- nodes ----
 
   void convert_nodes(Scope& scope, const std::vector<const NodeProto*>& nodes, const std::vector<int>& order) {
+    scope.nodes = &nodes;
+    scope.order = &order;
     for (const int index : order) {
       if (diagnostics_.size() >= most_diagnostics) return;
       if (++converted_ > most_conversions) {
@@ -240,8 +244,8 @@ class GraphImport {
     import.name_inputs(&names);
     check_counts(row, import);
     check_input_types(domain, node.op_type(), import);
-    const bool has_graphs =
-        std::any_of(node.attribute().begin(), node.attribute().end(), [](const auto& a) { return a.has_g(); });
+    const bool has_graphs = row.reads_around || std::any_of(node.attribute().begin(), node.attribute().end(),
+                                                            [](const auto& a) { return a.has_g(); });
     const bool folds = row.fold && import.all_known() && row.fold(import) && import.keeps_integers();
     if (!folds && (has_graphs || !fold_constants(row, import, attributes))) {
       import.clear_results();
@@ -258,6 +262,7 @@ class GraphImport {
       value.given_by = "the output of " + in_quotes(place.node);
       scope.values[outputs[i]] = std::move(value);
     }
+    if (see_ && !scope.around && !scope.given) see_(node, opset, scope.values);
     return true;
   }
 
@@ -271,6 +276,10 @@ class GraphImport {
                                     std::vector<GraphValue> inputs) override {
       return importer_.convert_inside(around_, graph, place_, name, std::move(inputs));
     }
+    GraphValue convert_again(const std::vector<std::string>& names, std::vector<GraphValue> values,
+                             const std::string& result) override {
+      return importer_.convert_again(around_, place_, names, std::move(values), result);
+    }
 
    private:
     GraphImport& importer_;
@@ -278,14 +287,20 @@ class GraphImport {
     const support::ModelNode& place_;
   };
 
-  std::vector<GraphValue> convert_inside(Scope& around, const GraphProto& graph, const support::ModelNode& place,
-                                         const std::string& name, std::vector<GraphValue> inputs) {
-    const ir::Origin origin = builder_.origin();
+  // The scope of nodes that see what is around them.
+  static Scope inside(Scope& around) {
     Scope scope;
     scope.opsets = around.opsets;
     scope.given = around.given;
     scope.around = &around;
     scope.absent = around.absent;
+    return scope;
+  }
+
+  std::vector<GraphValue> convert_inside(Scope& around, const GraphProto& graph, const support::ModelNode& place,
+                                         const std::string& name, std::vector<GraphValue> inputs) {
+    const ir::Origin origin = builder_.origin();
+    Scope scope = inside(around);
     scope.prefix = place.node + "/" + name + "/";
     NodeList list = list_nodes(graph).value_or_throw();
     list.within = name + " of " + in_quotes(place.node) + ": ";
@@ -309,6 +324,42 @@ class GraphImport {
       outputs.push_back(*value);
     }
     return outputs;
+  }
+
+  GraphValue convert_again(Scope& around, const support::ModelNode& place, const std::vector<std::string>& names,
+                           std::vector<GraphValue> values, const std::string& result) {
+    // What depends on the values, in order; then, from the result back, what it needs of that, or has not met yet.
+    std::unordered_set<std::string> reached(names.begin(), names.end()), needed{result};
+    const std::unordered_set<std::string> given = reached;
+    for (const int index : *around.order) {
+      const NodeProto& node = *(*around.nodes)[static_cast<size_t>(index)];
+      bool reads = false;
+      each_read(node, [&](const std::string& name) { reads = reads || reached.count(name); });
+      if (reads) reached.insert(node.output().begin(), node.output().end());
+    }
+    std::vector<int> chosen;
+    for (size_t k = around.order->size(); k-- > 0;) {
+      const NodeProto& node = *(*around.nodes)[static_cast<size_t>((*around.order)[k])];
+      const bool again = std::any_of(node.output().begin(), node.output().end(), [&](const std::string& name) {
+        return needed.count(name) && !given.count(name) && (reached.count(name) || !around.find(name));
+      });
+      if (!again) continue;
+      chosen.push_back((*around.order)[k]);
+      each_read(node, [&](const std::string& name) { needed.insert(name); });
+    }
+    std::reverse(chosen.begin(), chosen.end());
+    const ir::Origin origin = builder_.origin();
+    Scope scope = inside(around);
+    scope.ranks = around.ranks;
+    scope.prefix = place.node + "/";
+    for (size_t i = 0; i < names.size(); ++i) scope.values[names[i]] = std::move(values[i]);
+    convert_nodes(scope, *around.nodes, chosen);
+    if (!diagnostics_.empty()) throw DiagnosticError(Diagnostics{});  // what is wrong is said already
+    builder_.set_origin(origin);
+    GraphValue* value = scope.find(result);
+    if (!value || value->failed)
+      throw DiagnosticError(refuse(codes::missing_value, "there is no value " + in_quotes(result) + " in the graph"));
+    return *value;
   }
 
   // "a sequence", for what is no tensor.
@@ -424,6 +475,7 @@ class GraphImport {
 
   const Model& model_;
   const ImportOptions& options_;
+  const SeeNode& see_;
   LocalFunctions functions_;
   const GraphProto& graph_;
   relax::BlockBuilder builder_;
@@ -433,8 +485,8 @@ class GraphImport {
 
 }  // namespace
 
-Result<ir::IRModule> import_graph(const Model& model, const ImportOptions& options) {
-  return support::catch_diagnostics([&] { return GraphImport(model, options).run(); });
+Result<ir::IRModule> import_graph(const Model& model, const ImportOptions& options, const SeeNode& see) {
+  return support::catch_diagnostics([&] { return GraphImport(model, options, see).run(); });
 }
 
 }  // namespace lathe::onnx

@@ -14,25 +14,28 @@ struct InputTypes {
 };
 
 struct OperatorTypes {
-  std::string_view op;
-  bool is_variadic;  // the last input stands for all that follow
-  std::vector<InputTypes> inputs;
-  std::vector<int> outputs;  // parameters of inputs, or -1; the last stands for all that follow
+  std::string_view op;  // after its domain and a dot, but for ONNX's own
+  bool is_variadic;     // the last input stands for all that follow
+  std::initializer_list<InputTypes> inputs;
+  std::initializer_list<int> outputs;  // parameters of inputs, or -1; the last stands for all that follow
 };
 
-// Sorted by name; made of the onnx package when the build is configured.
-const std::vector<OperatorTypes>& operator_types() {
-  static const std::vector<OperatorTypes> rows = {
+// Sorted; made of the onnx package when the build is configured.
+constexpr OperatorTypes rows[] = {
 #include "onnx_types.inc"
-  };
-  return rows;
+};
+
+const OperatorTypes* types_of(std::string_view domain, std::string_view op) {
+  const std::string key = (domain.empty() ? "" : std::string(domain) + ".") + std::string(op);
+  const auto row = std::lower_bound(std::begin(rows), std::end(rows), key,
+                                    [](const OperatorTypes& r, std::string_view name) { return r.op < name; });
+  return row != std::end(rows) && row->op == key ? row : nullptr;
 }
 
-const OperatorTypes* types_of(std::string_view op) {
-  const std::vector<OperatorTypes>& rows = operator_types();
-  const auto row = std::lower_bound(rows.begin(), rows.end(), op,
-                                    [](const OperatorTypes& r, std::string_view name) { return r.op < name; });
-  return row != rows.end() && row->op == op ? &*row : nullptr;
+// Element `i`, or the last, which stands for all that follow.
+template <class T>
+const T& at_or_last(const std::initializer_list<T>& list, size_t i) {
+  return list.begin()[std::min(i, list.size() - 1)];
 }
 
 std::string fitting(uint64_t elements) {
@@ -49,12 +52,12 @@ std::string fitting(uint64_t elements) {
 }  // namespace
 
 void check_input_types(std::string_view domain, std::string_view op, NodeImport& import) {
-  const OperatorTypes* types = domain.empty() ? types_of(op) : nullptr;
-  if (!types || types->inputs.empty()) return;
+  const OperatorTypes* types = types_of(domain, op);
+  if (!types || types->inputs.size() == 0) return;
   std::map<int, size_t> first_of;  // of a parameter: the first input of it
   for (size_t i = 0; i < import.input_count(); ++i) {
     if (!import.has(i) || (i >= types->inputs.size() && !types->is_variadic)) continue;
-    const InputTypes& wanted = types->inputs[std::min(i, types->inputs.size() - 1)];
+    const InputTypes& wanted = at_or_last(types->inputs, i);
     const Expr& tensor = import.value(i).tensor;
     if (tensor && !relax::as_tensor(tensor)) continue;  // a sequence of tensors, or none
     const int number = element_number(import.dtype(i));
@@ -71,10 +74,10 @@ void check_input_types(std::string_view domain, std::string_view op, NodeImport&
 }
 
 void keep_strings(std::string_view domain, std::string_view op, NodeImport& import) {
-  const OperatorTypes* types = domain.empty() ? types_of(op) : nullptr;
+  const OperatorTypes* types = types_of(domain, op);
   std::set<int> of_strings;
-  for (size_t i = 0; types && i < import.input_count() && !types->inputs.empty(); ++i) {
-    const int parameter = types->inputs[std::min(i, types->inputs.size() - 1)].parameter;
+  for (size_t i = 0; types && i < import.input_count() && types->inputs.size() > 0; ++i) {
+    const int parameter = at_or_last(types->inputs, i).parameter;
     const auto* info = import.has(i) ? relax::as_tensor(import.value(i).tensor) : nullptr;
     if (info && info->dtype == relax::string_dtype) of_strings.insert(parameter);
   }
@@ -82,9 +85,8 @@ void keep_strings(std::string_view domain, std::string_view op, NodeImport& impo
   for (size_t i = 0; !of_strings.empty() && i < import.results().size(); ++i) {
     Expr& result = import.results()[i].tensor;
     const auto* info = relax::as_tensor(result);
-    if (!info || types->outputs.empty() || info->dtype != DType::int64()) continue;
-    if (of_strings.count(types->outputs[std::min(i, types->outputs.size() - 1)]))
-      result = import.call(relax::as_strings_operator, {result});
+    if (!info || types->outputs.size() == 0 || info->dtype != DType::int64()) continue;
+    if (of_strings.count(at_or_last(types->outputs, i))) result = import.call(relax::as_strings_operator, {result});
   }
 }
 

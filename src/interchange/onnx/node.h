@@ -23,6 +23,10 @@ class NestedGraphs {
   // attribute's. Throws where a node of it is refused.
   virtual std::vector<GraphValue> convert(const schema::GraphProto& graph, const std::string& name,
                                           std::vector<GraphValue> inputs) = 0;
+  // Emits again, where the builder stands, the nodes around that lead from values of these names to the one called
+  // `result`, with `values` in their place. Throws where there is no such value, or a node of it is refused.
+  virtual GraphValue convert_again(const std::vector<std::string>& names, std::vector<GraphValue> values,
+                                   const std::string& result) = 0;
 };
 
 class NodeImport {
@@ -183,6 +187,7 @@ struct OperatorRow {
   bool (*fold)(NodeImport&) = nullptr;
   std::string_view domain = "";  // empty: ONNX's own
   bool takes_any = false;        // inputs may be sequences and optionals
+  bool reads_around = false;     // more of the graph than its inputs
 };
 inline constexpr size_t any_number = 1u << 20;
 

@@ -4,6 +4,7 @@
 #include "ir/visit.h"
 #include "lower/codes.h"
 #include "relax/infer.h"
+#include "relax/mismatch.h"
 #include "relax/strings.h"
 #include "support/mutation.h"
 
@@ -416,28 +417,13 @@ support::Status FunctionLowering::cast(const MatchCast& cast, const Binding& at)
 
 // What type rules took for true of extents.
 support::Status FunctionLowering::check_extents(const MatchCast& cast, const ShapeExpr& extents, const Binding& at) {
-  const std::string node = node_name(at);
   const auto* wanted = cast.struct_info.as<ShapeStructInfo>();
   if (!wanted || !wanted->values || wanted->values->size() != extents.values.size())
     return refuse(cast.value, "a shape is matched with a value that is none of its rank");
   for (size_t d = 0; d < extents.values.size(); ++d) {
     const ir::Expr &actual = extents.values[d], &expected = (*wanted->values)[d];
-    // 1, or what it broadcasts to, which may be such a choice itself.
-    const auto* choice = expected.as<ir::Select>();
-    const ir::Expr& other = choice ? choice->false_value : expected;
-    const auto* inner = other.as<ir::Select>();
-    std::string left = text_of(actual), right = text_of(inner ? inner->false_value : other);
-    if (ir::as_int(actual)) std::swap(left, right);
-    const uint32_t same = function_.reg(ValueKind::scalar);
-    uint32_t met = TRY(scalars_.operand(actual)), named = TRY(scalars_.operand(inner ? inner->false_value : other));
-    function_.emit(Opcode::scalar_equal, {same, met, TRY(scalars_.operand(expected))}, node);
-    if (ir::as_int(actual)) std::swap(met, named);
-    const bool is_number = ir::as_int(actual) || ir::as_int(inner ? inner->false_value : other);
-    const std::string text = operator_prefix(at) + "the shapes do not fit: " + left + " is %, it must be " +
-                             (choice ? "1 or " : "") + right + (is_number ? "" : ", which is %");
-    std::vector<uint32_t> operands = {same, parts_.writer.text(text), is_number ? 1u : 2u, met};
-    if (!is_number) operands.push_back(named);
-    function_.emit(Opcode::assert_numbers, operands, node);
+    const Message message = mismatch(actual, expected);
+    TRY(check({ir::eq(actual, expected), message.numbers(), message.format()}, at));
   }
   return support::success();
 }

@@ -75,9 +75,10 @@ class FunctionLowering {
   // Whether the operator is one of theirs.
   support::Result<bool> collection(const relax::VarBinding& bound, const relax::Call& call, const relax::Operator& op);
   support::Result<uint32_t> position(const relax::Call& call, size_t i, const std::string& node);
+  void check_position(uint32_t sequence, uint32_t position, bool may_be_end, const relax::Call& call);
   uint32_t scalar_tensor(uint32_t scalar, ir::DType dtype, const std::string& node);
   Status join(uint32_t into, uint32_t sequence, const relax::TensorStructInfo& element, bool new_axis,
-              const std::string& node);
+              const relax::Call& call);
   Status split(uint32_t into, const relax::Call& call, const relax::TensorStructInfo& element, const std::string& node);
 
   // ---- strings (lower_strings.cpp) ----

@@ -21,6 +21,34 @@ Result<uint32_t> FunctionLowering::position(const Call& call, size_t i, const st
   return reg;
 }
 
+// That a position, counted from either end, is one of an element of the sequence, or of the end; without one, that
+// there is an element.
+void FunctionLowering::check_position(uint32_t sequence, uint32_t position, bool may_be_end, const Call& call) {
+  const ir::NodeRef at(&call);
+  const std::string node = node_name(at), prefix = operator_prefix(at);
+  const auto scalar = [&](Opcode opcode, uint32_t a, uint32_t b) {
+    const uint32_t reg = function_.reg(ValueKind::scalar);
+    function_.emit(opcode, {reg, a, b}, node);
+    return reg;
+  };
+  const uint32_t count = function_.reg(ValueKind::scalar);
+  function_.emit(Opcode::sequence_length, {count, sequence}, node);
+  if (position == abi::absent) {
+    if (may_be_end) return;
+    const std::string text = prefix + "an empty sequence has no element to erase";
+    function_.emit(Opcode::assert_true, {count, parts_.writer.text(text)}, node);
+    return;
+  }
+  const uint32_t least = scalar(Opcode::scalar_subtract, immediate(0), count);
+  const uint32_t low = scalar(Opcode::scalar_less_equal, least, position);
+  const uint32_t high = scalar(may_be_end ? Opcode::scalar_less_equal : Opcode::scalar_less, position, count);
+  const uint32_t inside = scalar(Opcode::scalar_minimum, low, high);
+  const std::string text = prefix +
+                           "position % lies outside of a sequence of % elements, which has positions in [%, %" +
+                           (may_be_end ? "]" : ")");
+  function_.emit(Opcode::assert_numbers, {inside, parts_.writer.text(text), 4, position, count, least, count}, node);
+}
+
 // A tensor of one scalar, in memory of its own.
 uint32_t FunctionLowering::scalar_tensor(uint32_t scalar, ir::DType dtype, const std::string& node) {
   const uint32_t reg = function_.reg(ValueKind::tensor, dlpack_type(dtype), 0);
@@ -51,22 +79,29 @@ Result<bool> FunctionLowering::collection(const VarBinding& bound, const Call& c
       emit(Opcode::make_sequence, std::move(operands));
     } else if (&op == &sequence_insert_operator) {
       const uint32_t at = TRY(position(call, 2, node));
+      check_position(TRY(argument(0)), at, true, call);
       emit(Opcode::sequence_insert, {into, TRY(argument(0)), at, TRY(argument(1))});
     } else if (&op == &sequence_erase_operator) {
       const uint32_t at = TRY(position(call, 1, node));
+      check_position(TRY(argument(0)), at, false, call);
       emit(Opcode::sequence_erase, {into, TRY(argument(0)), at});
     } else if (&op == &sequence_at_operator) {
       const uint32_t at = TRY(position(call, 1, node));
+      check_position(TRY(argument(0)), at, false, call);
       emit(Opcode::sequence_at, {into, TRY(argument(0)), at});
     } else if (&op == &make_optional_operator) {
       emit(Opcode::make_optional, {into, call.args.empty() || !call.args[0] ? abi::absent : TRY(argument(0))});
     } else if (&op == &optional_get_operator) {
+      const uint32_t has = scalar();
+      emit(Opcode::optional_has, {has, TRY(argument(0))});
+      const std::string text = operator_prefix(bound.value) + "an optional without a value is read";
+      emit(Opcode::assert_true, {has, parts_.writer.text(text)});
       emit(Opcode::optional_get, {into, TRY(argument(0))});
     } else if (&op == &join_sequence_operator) {
       const uint32_t sequence = TRY(argument(0));
       const auto* element = call.args[0]->struct_info.as<SequenceStructInfo>()->element.as<TensorStructInfo>();
       const bool new_axis = static_cast<const JoinSequenceAttributes&>(*call.attributes).new_axis;
-      TRY(join(into, sequence, *element, new_axis, node));
+      TRY(join(into, sequence, *element, new_axis, call));
     } else if (&op == &split_sequence_operator) {
       const auto* element = bound.var->struct_info.as<SequenceStructInfo>()->element.as<TensorStructInfo>();
       TRY(split(into, call, *element, node));
@@ -81,7 +116,8 @@ Result<bool> FunctionLowering::collection(const VarBinding& bound, const Call& c
 
 // One pass over the elements for the extent of the axis, one to copy them behind each other.
 support::Status FunctionLowering::join(uint32_t into, uint32_t sequence, const TensorStructInfo& element, bool new_axis,
-                                       const std::string& node) {
+                                       const Call& call) {
+  const std::string node = node_name(ir::NodeRef(&call)), prefix = operator_prefix(ir::NodeRef(&call));
   const auto emit = [&](Opcode opcode, std::vector<uint32_t> operands) {
     function_.emit(opcode, std::move(operands), node);
   };
@@ -90,7 +126,7 @@ support::Status FunctionLowering::join(uint32_t into, uint32_t sequence, const T
   const uint32_t count = scalar(), i = scalar(), total = scalar(), own = scalar(), row = scalar(), first = scalar();
   const uint32_t part = tensor_register(element, ""), place = tensor_register(element, "");
   emit(Opcode::sequence_length, {count, sequence});
-  emit(Opcode::assert_true, {count, parts_.writer.text("an empty sequence is joined")});
+  emit(Opcode::assert_true, {count, parts_.writer.text(prefix + "an empty sequence is joined")});
   emit(Opcode::sequence_at, {part, sequence, immediate(0)});
   Registers extents;  // of a part, without the axis that is joined
   emit(Opcode::scalar_set, {row, immediate(1)});
@@ -124,8 +160,16 @@ support::Status FunctionLowering::join(uint32_t into, uint32_t sequence, const T
   whole.insert(whole.end(), extents.begin(), extents.end());
   emit(Opcode::alloc_tensor, std::move(whole));
   emit(Opcode::scalar_set, {first, immediate(0)});
-  const uint32_t elements = scalar();
+  const uint32_t elements = scalar(), other = scalar(), same = scalar();
+  const uint32_t text = parts_.writer.text(
+      prefix +
+      "element % of the sequence has an extent of % where the first has %, and those that are joined are alike");
   each([&] {
+    for (size_t k = 0; k < extents.size(); ++k) {
+      emit(Opcode::read_dim, {other, part, immediate(static_cast<int64_t>(k) + (new_axis ? 0 : 1))});
+      emit(Opcode::scalar_equal, {same, other, extents[k]});
+      emit(Opcode::assert_numbers, {same, text, 3, i, other, extents[k]});
+    }
     std::vector<uint32_t> operands{place, into, first, rank};
     if (!new_axis) {
       emit(Opcode::read_dim, {own, part, immediate(0)});
@@ -147,6 +191,7 @@ support::Status FunctionLowering::split(uint32_t into, const Call& call, const T
     function_.emit(opcode, std::move(operands), node);
   };
   const auto scalar = [&] { return function_.reg(ValueKind::scalar); };
+  const std::string prefix = operator_prefix(ir::NodeRef(&call));
   const uint32_t x = TRY(values(call.args[0])).at(0);
   const bool keep = static_cast<const SplitSequenceAttributes&>(*call.attributes).keep_axis;
   const auto* sizes = call.args.size() > 1 && call.args[1] ? as_tensor(call.args[1]) : nullptr;
@@ -171,7 +216,8 @@ support::Status FunctionLowering::split(uint32_t into, const Call& call, const T
     else
       emit(Opcode::scalar_set, {size, immediate(1)});
     emit(Opcode::scalar_less, {ok, immediate(0), size});
-    emit(Opcode::assert_true, {ok, parts_.writer.text("a tensor is split into parts of no or negative extent")});
+    emit(Opcode::assert_true,
+         {ok, parts_.writer.text(prefix + "a tensor is split into parts of no or negative extent")});
     // Rounded up, without the sum that could wrap.
     emit(Opcode::scalar_subtract, {left, immediate(0), extent});
     emit(Opcode::scalar_floor_divide, {count, left, size});
@@ -187,7 +233,7 @@ support::Status FunctionLowering::split(uint32_t into, const Call& call, const T
     emit(Opcode::load_scalar, {size, given, i});
   else
     emit(Opcode::scalar_minimum, {size, size, left});
-  const uint32_t text = parts_.writer.text("the parts of a tensor that is split do not add up to its extent");
+  const uint32_t text = parts_.writer.text(prefix + "the parts of a tensor that is split do not add up to its extent");
   if (!keep) {
     emit(Opcode::scalar_equal, {ok, size, immediate(1)});
     emit(Opcode::assert_true, {ok, text});

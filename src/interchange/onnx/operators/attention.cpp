@@ -103,6 +103,14 @@ Expr with_past(NodeImport& c, const Expr& now, size_t past) {
   return c.call(ops::concat, {c.input(past), now}, ir::make<ops::AxisAttributes>(int64_t{2}));
 }
 
+// Queries, keys and values [batch, heads, length, size] of one batch; keys and values of one number of heads.
+void expect_one_batch(NodeImport& c, const Expr& q, const Expr& k, const Expr& values) {
+  const Shape queries = build::shape_of(q), keys = build::shape_of(k), others = build::shape_of(values);
+  build::expect_equal(c.builder(), keys[0], queries[0]);
+  build::expect_equal(c.builder(), others[0], queries[0]);
+  build::expect_equal(c.builder(), others[1], keys[1]);
+}
+
 // 1 / sqrt(size)
 Expr scale_of_head(NodeImport& c, const ir::Expr& size, DType dtype) {
   if (const auto known = ir::as_int(size))
@@ -131,6 +139,7 @@ void attention(NodeImport& c) {
     k = split_heads(c, k, heads);
     values = split_heads(c, values, heads);
   }
+  expect_one_batch(c, q, k, values);
   k = with_past(c, k, 4);
   values = with_past(c, values, 5);
   if (c.wants(1)) c.set(1, k);
@@ -203,6 +212,7 @@ void flex_attention(NodeImport& c) {
     if (c.rank(i) != 4) c.fail(codes::wrong_node, "queries, keys and values all need 4 dimensions");
   const Expr q = c.input(0);
   const Shape queries = build::shape_of(q);
+  expect_one_batch(c, q, c.input(1), c.input(2));
   const Expr k = repeat_heads(c, c.input(1), queries[1]), values = repeat_heads(c, c.input(2), queries[1]);
   const DType dtype = c.dtype(0);
   DType wide = relax::accumulation_dtype(dtype);

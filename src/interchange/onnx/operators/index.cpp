@@ -3,6 +3,7 @@
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/operators/tables.h"
 #include "ops/build.h"
+#include "relax/strings.h"
 
 namespace lathe::onnx::operators {
 
@@ -55,6 +56,8 @@ build::Combine read_combine(NodeImport& c) {
   if (c.version < 16) return build::Combine::replace;
   const std::string word = c.version >= 18 ? c.attributes.word("reduction", {"none", "add", "mul", "max", "min"})
                                            : c.attributes.word("reduction", {"none", "add", "mul"});
+  if (word != "none" && c.dtype(0) == relax::string_dtype)
+    c.fail(codes::wrong_attribute, "the reduction '" + word + "' is not one of strings");
   if (word == "add") return build::Combine::add;
   if (word == "mul") return build::Combine::multiply;
   if (word == "min") return build::Combine::minimum;
@@ -142,7 +145,7 @@ void trilu(NodeImport& c) {
     if (given.size() != 1) c.fail(codes::wrong_node, "the input k of Trilu is not one number");
     k = given[0];
   }
-  const ir::Expr zero = ir::constant(c.dtype(0), 0);
+  const ir::Expr zero = ir::constant(relax::loop_dtype(c.dtype(0)), 0);
   c.set(build::elementwise(
       c.builder(), {c.input(0)}, c.shape(0),
       [&](const std::vector<ir::Expr>& x, const std::vector<ir::Expr>& i) {
@@ -172,8 +175,9 @@ void reverse_sequence(NodeImport& c) {
   const int64_t batch = c.axis(c.attributes.integer("batch_axis", 1), c.rank(0), "batch_axis");
   const int64_t time = c.axis(c.attributes.integer("time_axis", 0), c.rank(0), "time_axis");
   if (batch == time) c.fail(codes::wrong_attribute, "'batch_axis' and 'time_axis' are the same axis");
+  if (c.rank(1) != 1) c.fail(codes::wrong_shape, "the lengths are not a vector");
   const Shape shape = c.shape(0);
-  build::expect_equal(c.builder(), c.shape(1).at(0), shape[static_cast<size_t>(batch)]);
+  build::expect_equal(c.builder(), c.shape(1)[0], shape[static_cast<size_t>(batch)]);
   const ir::Expr& steps = shape[static_cast<size_t>(time)];
   c.expect_elements(1, {ir::int64(0)}, {relax::simplified(steps + 1)},
                     relax::Message() << "axis " << std::to_string(time) << " of " << c.name_of(0) << " takes lengths");

@@ -36,7 +36,8 @@ Expr likelihood_loss(NodeImport& c, const Expr& scores, const Expr& classes, con
   };
   std::vector<Expr> args{classes};
   if (weights) {
-    build::expect_equal(c.builder(), build::shape_of(weights).at(0), own[1]);
+    if (c.rank(2) != 1) c.fail(codes::wrong_shape, "the weights of the classes are not a vector");
+    build::expect_equal(c.builder(), c.shape(2)[0], own[1]);
     args.push_back(weights);
   }
   const Expr weight = c.builder().call_te("class_weight", std::move(args), weigh).value_or_throw();

@@ -7,9 +7,9 @@ namespace lathe::onnx::operators {
 
 namespace {
 
-relax::AttributesRef pool_attributes(NodeImport& c, bool has_dilations, bool count_include_pad) {
-  const WindowAttributes w = read_windows(c, false, has_dilations);
-  const bool ceil_mode = c.version >= 10 && c.attributes.flag("ceil_mode", false);
+bool is_same(const WindowAttributes& w) { return w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER"; }
+
+relax::AttributesRef pool_attributes(const WindowAttributes& w, bool ceil_mode, bool count_include_pad) {
   return attributes_with<ops::PoolAttributes>([&](ops::PoolAttributes& a) {
     a.pool_size = w.kernel;
     a.strides = w.strides;
@@ -19,6 +19,11 @@ relax::AttributesRef pool_attributes(NodeImport& c, bool has_dilations, bool cou
     a.auto_pad = w.auto_pad;
     a.count_include_pad = count_include_pad;
   });
+}
+
+relax::AttributesRef pool_attributes(NodeImport& c, bool has_dilations, bool count_include_pad) {
+  const WindowAttributes w = read_windows(c, false, has_dilations);
+  return pool_attributes(w, c.version >= 10 && c.attributes.flag("ceil_mode", false), count_include_pad);
 }
 
 // A row-major index into [N, C, spatial…] as one whose spatial part is column-major.
@@ -70,17 +75,43 @@ void global_pool(NodeImport& c) {
   c.set(c.call(op, {c.input(0)}, ir::make<ops::ReduceAttributes>(std::optional(axes), true)));
 }
 
+// x with zeros around it, or less of it, so that the windows whose count is rounded up cover all that is left. The
+// windows lose their padding by it.
+Expr padded_for_windows(NodeImport& c, const Expr& x, WindowAttributes& w) {
+  const auto rank = static_cast<size_t>(spatial_rank(c));
+  Shape before{ir::int64(0), ir::int64(0)}, after = before;
+  const auto at = [](const std::vector<int64_t>& values, size_t d, int64_t otherwise) {
+    return values.empty() ? otherwise : values[d];
+  };
+  for (size_t d = 0; d < rank; ++d) {
+    const bool padded = w.auto_pad == "NOTSET";
+    const relax::Window window{at(w.strides, d, 1), at(w.dilations, d, 1), ir::int64(w.kernel[d]),
+                               ir::int64(padded ? at(w.pads, d, 0) : 0),
+                               ir::int64(padded ? at(w.pads, rank + d, 0) : 0)};
+    const ir::Expr& extent = c.shape(0)[2 + d];
+    const ir::Expr count = relax::window_positions(extent, window, true);
+    before.push_back(window.pad_begin);
+    after.push_back(relax::simplified(ir::max(count - 1, ir::int64(0)) * window.stride + window.reach() - extent -
+                                      window.pad_begin));
+  }
+  w.pads.clear();
+  w.auto_pad = "NOTSET";
+  return c.call(ops::pad, {x, ir::make<relax::ShapeExpr>(before), ir::make<relax::ShapeExpr>(after)},
+                ir::make<ops::PadAttributes>("constant"));
+}
+
 // (sum of |x|^p over the window)^(1/p): the mean over all places of the window, padding included, times their number.
 void lp_pool(NodeImport& c) {
   const int64_t p = c.attributes.integer("p", 2);
   if (p < 1) c.fail(codes::wrong_attribute, "the attribute 'p' is " + std::to_string(p));
-  if (c.version >= 18 && c.attributes.flag("ceil_mode", false))
-    c.fail(codes::unsupported, "LpPool with ceil_mode is not one that Lathe compiles");
-  const relax::AttributesRef how = pool_attributes(c, c.version >= 18, true);
+  WindowAttributes w = read_windows(c, false, c.version >= 18);
   double places = 1;
-  for (const int64_t extent : how.as<ops::PoolAttributes>()->pool_size) places *= static_cast<double>(extent);
+  for (const int64_t extent : w.kernel) places *= static_cast<double>(extent);
   const DType dtype = c.dtype(0), wide = relax::accumulation_dtype(dtype);
-  const Expr x = c.call(ops::abs, {c.cast(c.input(0), wide)});
+  Expr x = c.call(ops::abs, {c.cast(c.input(0), wide)});
+  // A mean has only the places up to the padding that is declared.
+  if (c.version >= 18 && c.attributes.flag("ceil_mode", false) && !is_same(w)) x = padded_for_windows(c, x, w);
+  const relax::AttributesRef how = pool_attributes(w, false, true);
   const Expr powers = c.call(ops::power, {x, c.scalar(wide, static_cast<double>(p))});
   const Expr sums = c.call(ops::multiply, {c.call(ops::avg_pool, {powers}, how), c.scalar(wide, places)});
   c.set(c.cast(c.call(ops::power, {sums, c.scalar(wide, 1 / static_cast<double>(p))}), dtype));

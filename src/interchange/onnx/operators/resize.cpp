@@ -2,6 +2,7 @@
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/operators/tables.h"
 #include "ops/build.h"
+#include "relax/strings.h"
 
 namespace lathe::onnx::operators {
 
@@ -41,6 +42,8 @@ build::Resampling read_how(NodeImport& c) {
   how.interpolation = mode == "nearest"  ? build::Interpolation::nearest
                       : mode == "linear" ? build::Interpolation::linear
                                          : build::Interpolation::cubic;
+  if (how.interpolation != build::Interpolation::nearest && c.dtype(0) == relax::string_dtype)
+    c.fail(codes::wrong_attribute, "there is nothing between strings, so the mode is 'nearest', not '" + mode + "'");
   if (c.version < 11) {
     how.coordinates = build::Coordinates::asymmetric;
     how.nearest = build::Nearest::floor;
@@ -58,6 +61,9 @@ build::Resampling read_how(NodeImport& c) {
       {"tf_crop_and_resize", build::Coordinates::crop_and_resize}};
   for (const auto& [name, value] : places)
     if (name == place) how.coordinates = value;
+  if (how.coordinates == build::Coordinates::crop_and_resize && c.dtype(0) == relax::string_dtype)
+    c.fail(codes::wrong_attribute,
+           "what lies beyond is the number of 'extrapolation_value', but the input holds strings");
   const std::string nearest =
       c.attributes.word("nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
   how.nearest = nearest == "floor"               ? build::Nearest::floor
@@ -159,6 +165,8 @@ void upsample(NodeImport& c) {
   build::Resampling how;
   how.interpolation = c.attributes.word("mode", {"nearest", "linear"}) == "linear" ? build::Interpolation::linear
                                                                                    : build::Interpolation::nearest;
+  if (how.interpolation != build::Interpolation::nearest && c.dtype(0) == relax::string_dtype)
+    c.fail(codes::wrong_attribute, "there is nothing between strings, so the mode is 'nearest'");
   how.coordinates = build::Coordinates::asymmetric;
   how.nearest = build::Nearest::floor;
   Expr scales;

@@ -3,6 +3,7 @@
 #include "interchange/onnx/operators/tables.h"
 #include "interchange/onnx/operators/windows.h"
 #include "ops/build.h"
+#include "relax/strings.h"
 
 namespace lathe::onnx::operators {
 
@@ -25,6 +26,8 @@ void grid_sample(NodeImport& c) {
   // Since opset 20 the modes are named for any number of dimensions.
   const std::string mode = c.version >= 20 ? c.attributes.word("mode", {"linear", "nearest", "cubic"})
                                            : c.attributes.word("mode", {"bilinear", "nearest", "bicubic"});
+  if (mode != "nearest" && c.dtype(0) == relax::string_dtype)
+    c.fail(codes::wrong_attribute, "there is nothing between strings, so the mode is 'nearest', not '" + mode + "'");
   if (mode == "nearest") how.interpolation = build::Interpolation::nearest;
   if (mode.ends_with("cubic")) how.interpolation = build::Interpolation::cubic;
   spatial_rank(c);
@@ -140,6 +143,7 @@ void deform_conv(NodeImport& c) {
 void col2im(NodeImport& c) {
   build::Folding how;
   expect_rank(c, 0, 3, "blocks");
+  if (c.dtype(0) == relax::string_dtype) c.fail(codes::wrong_node, "blocks are added up, which strings are not");
   const auto declared = c.declared_rank(0);
   const Integers image = c.integers_or(1, declared ? std::optional(*declared - 2) : std::nullopt);
   const Integers block = c.integers(2, static_cast<int64_t>(image.size()));

@@ -32,4 +32,11 @@ Result<Model> read_model(Bytes file, std::string name, std::string folder) {
   return model;
 }
 
+Result<Model> read_model(const std::string& path) {
+  Bytes file = TRY(map_file(path));
+  const std::filesystem::path where(path);
+  return read_model(std::move(file), where.filename().string(),
+                    where.has_parent_path() ? where.parent_path().string() : ".");
+}
+
 }  // namespace lathe::onnx

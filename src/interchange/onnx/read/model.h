@@ -30,6 +30,8 @@ struct Model {
 };
 
 support::Result<Model> read_model(Bytes file, std::string name, std::string folder);
+// The model in a file; its external data lies in the file's folder.
+support::Result<Model> read_model(const std::string& path);
 
 // The element type of that number in TensorProto.DataType, or a diagnostic: those of the specification that Lathe does
 // not compile are named, others are said to be unknown. `what` begins the sentence: "the input 'x'".

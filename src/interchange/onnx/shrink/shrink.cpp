@@ -4,6 +4,7 @@
 #include "interchange/onnx/import.h"
 #include "interchange/onnx/read/model.h"
 #include "interchange/onnx/shrink/edit.h"
+#include "interchange/onnx/types.h"
 #include "onnx_schema.pb.h"
 #include "relax/expr.h"
 
@@ -33,22 +34,6 @@ Result<ModelProto> with_raw_payloads(const std::string& content, const ShrinkOpt
     tensor = raw;
   }
   return proto;
-}
-
-schema::TypeProto type_of(const relax::TensorStructInfo& info) {
-  schema::TypeProto type;
-  auto& tensor = *type.mutable_tensor_type();
-  tensor.set_elem_type(element_number(info.dtype));
-  for (const ir::Expr& extent : *info.shape) {
-    auto* dim = tensor.mutable_shape()->add_dim();
-    const auto* symbol = extent.as<ir::VarNode>();
-    if (const auto known = ir::as_int(extent))
-      dim->set_dim_value(*known);
-    else if (symbol)
-      dim->set_dim_param(symbol->name);
-  }
-  tensor.mutable_shape();
-  return type;
 }
 
 class ShrinkSearch {
@@ -110,7 +95,7 @@ class ShrinkSearch {
     for (int i = 0; i < every.graph().output_size(); ++i) {
       const relax::StructInfo& one = tuple ? tuple->items.at(static_cast<size_t>(i)) : result;
       const auto* tensor = one.as<relax::TensorStructInfo>();
-      if (tensor && tensor->shape) (*types_)[every.graph().output(i).name()] = type_of(*tensor);
+      if (tensor && tensor->shape) (*types_)[every.graph().output(i).name()] = type_of(one).value();
     }
     return *types_;
   }

@@ -31,7 +31,7 @@ bool split_by_spaces(const Text& text, int64_t most, const Each& each) {
   uint64_t at = spaces_at(text, 0);
   for (int64_t parts = 0; at < text.bytes; ++parts) {
     uint64_t end = text.bytes;
-    if (most >= 0 && parts == most) {  // as Python does: the rest loses its trailing spaces
+    if (most >= 0 && parts == most) {  // as ONNX Runtime does: the rest loses its trailing spaces
       while (end > at && is_space(text.at[end - 1])) --end;
       return each(Text{text.at + at, end - at});
     }

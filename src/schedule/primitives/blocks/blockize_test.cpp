@@ -53,6 +53,16 @@ TEST(blockize, keeps_the_init_inside_where_the_whole_reduction_is) {
   EXPECT_TRUE(sch.get(block).value_or_throw()->init);
 }
 
+TEST(blockize, keeps_the_predicate_of_a_tail_inside) {
+  const Function original = testing::matmul(int64(5), int64(6), int64(4));
+  Schedule sch = Schedule::create(original).value_or_throw();
+  const BlockRV block = sch.get_block("matmul").value_or_throw();
+  const auto l = sch.get_loops(block).value_or_throw();
+  const auto i = sch.split(l[0], {Factor(), int64_t{4}}).value_or_throw();
+  ASSERT_TRUE(sch.blockize(i[1]).ok());
+  EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3), "");
+}
+
 // The three blocks of a dense layer in one loop over rows.
 struct Rows {
   Function original = testing::dense(int64(5), int64(6), int64(4));

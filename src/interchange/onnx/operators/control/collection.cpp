@@ -196,10 +196,7 @@ void sequence_map(NodeImport& c) {
     std::vector<GraphValue> given;
     for (const Expr& x : inputs)
       given.push_back({.tensor = x->struct_info.is<SequenceStructInfo>() ? element_at(c, x, at) : x});
-    std::vector<Expr> results;
-    for (GraphValue& value : c.graphs().convert(body, "body", std::move(given)))
-      results.push_back(tensor_of(c.builder(), value));
-    return results;
+    return results_of_body(c, body, std::move(given));
   };
   // What the outputs are is known when the body is converted: once for that alone.
   const relax::BlockBuilder::Mark mark = c.builder().mark();

@@ -12,6 +12,7 @@
 #include "ops/build.h"
 #include "relax/collection.h"
 #include "relax/outline.h"
+#include "relax/strings.h"
 
 namespace lathe::onnx::operators {
 
@@ -235,7 +236,7 @@ void loop(NodeImport& c) {
   turns.body = [&](const Expr& turn, const Expr& condition, const std::vector<Expr>& values) {
     std::vector<GraphValue> inputs{scalar_for(c, body.input(0), turn), scalar_for(c, body.input(1), condition)};
     for (const Expr& value : values) inputs.push_back({.tensor = value});
-    std::vector<Expr> results = tensors_of(c, c.graphs().convert(body, "body", std::move(inputs)));
+    std::vector<Expr> results = results_of_body(c, body, std::move(inputs));
     const auto* decides = relax::as_tensor(results[0]);
     if (!decides || decides->dtype != DType::boolean())
       c.fail(codes::wrong_node, "the first output of body, which says whether to go on, is " +
@@ -268,7 +269,8 @@ Expr reversed(NodeImport& c, const Expr& x) {
         },
         in, "reversed")};
   };
-  return c.builder().call_te("reversed", {x}, flip).value_or_throw();
+  const Expr y = c.builder().call_te("reversed", {x}, flip).value_or_throw();
+  return build::dtype_of(x) == relax::string_dtype ? c.call(relax::as_strings_operator, {y}) : y;
 }
 
 struct Directions {
@@ -315,7 +317,7 @@ std::vector<Expr> scan(NodeImport& c, const GraphProto& body, const std::vector<
         position = c.call(ops::subtract, {c.call(ops::subtract, {turns.trips, c.scalar(DType::int64(), 1)}), turn});
       given.push_back({.tensor = part(c, inputs[k], position, axis_of(k))});
     }
-    std::vector<Expr> results = tensors_of(c, c.graphs().convert(body, "body", std::move(given)));
+    std::vector<Expr> results = results_of_body(c, body, std::move(given));
     results.insert(results.begin(), condition);
     return results;
   };
@@ -382,8 +384,16 @@ Expr named(NodeImport& c, const Expr& x, const Extents& extents, const std::stri
 
 Expr as_scalar(NodeImport& c, const Expr& x) { return c.reshape(x, {}); }
 
+// Rows are stacked by their bytes. Of a type of fewer bits they are kept in this one, which has all its values.
+std::optional<DType> type_of_rows(DType dtype) {
+  if (dtype.is_bool() || dtype.bits >= 8) return std::nullopt;
+  if (dtype.is_floating()) return DType::float_(16);
+  return dtype.is_uint() ? DType::uint(8) : DType::int_(8);
+}
+
 std::vector<Expr> emit_loop(NodeImport& c, const Turns& turns) {
   relax::BlockBuilder& b = c.builder();
+  std::map<size_t, DType> narrow;  // results of the body that are kept in a wider type
   std::vector<Carried> carried;
   for (const Expr& value : turns.initial) {
     const auto* info = relax::as_tensor(value);
@@ -400,6 +410,12 @@ std::vector<Expr> emit_loop(NodeImport& c, const Turns& turns) {
     body = outlined(c, params, [&] {
       std::vector<Expr> results = turns.body(params[0], params[1], {params.begin() + 2, params.end()});
       results[0] = as_scalar(c, results[0]);
+      for (size_t k = 1 + carried.size(); k < results.size(); ++k)
+        if (const auto* row = relax::as_tensor(results[k]))
+          if (const std::optional<DType> wide = type_of_rows(row->dtype)) {
+            narrow.insert_or_assign(k, row->dtype);
+            results[k] = c.cast(results[k], *wide);
+          }
       goes_on_always = !turns.condition && (results[0].get() == params[1].get() || is_constant_true(results[0]));
       if (goes_on_always) results[0] = c.scalar(DType::boolean(), 1);
       return results;
@@ -445,6 +461,7 @@ std::vector<Expr> emit_loop(NodeImport& c, const Turns& turns) {
   std::vector<Expr> results;
   for (size_t k = 0; k < extents.size(); ++k)
     results.push_back(named(c, b.tuple_item(all, static_cast<int64_t>(k)), extents[k], "loop"));
+  for (const auto& [k, dtype] : narrow) results[k - 1] = c.cast(results[k - 1], dtype);
   return results;
 }
 
@@ -462,6 +479,20 @@ Expr axis_to_first(NodeImport& c, const Expr& x, int64_t axis) {
   for (int64_t d = 0; d < relax::as_tensor(x)->ndim; ++d)
     if (d != axis) order.push_back(d);
   return c.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(std::optional(std::move(order))));
+}
+
+std::vector<Expr> results_of_body(NodeImport& c, const GraphProto& body, std::vector<GraphValue> given) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    const auto& input = body.input(static_cast<int>(i));
+    const auto* info = relax::as_tensor(given[i].tensor);
+    const int32_t number = input.type().tensor_type().elem_type();
+    if (!info || number == schema::TensorProto::UNDEFINED) continue;
+    const DType wanted = element_type(number, "the input '" + input.name() + "' of body", c.place()).value_or_throw();
+    if (info->dtype != wanted)
+      c.fail(codes::wrong_node, "the input '" + input.name() + "' of body is " + element_name(wanted) +
+                                    ", but the node gives it " + element_name(info->dtype));
+  }
+  return tensors_of(c, c.graphs().convert(body, "body", std::move(given)));
 }
 
 void set_results(NodeImport& c, const std::vector<Expr>& results) {

@@ -25,6 +25,9 @@ Expr as_scalar(NodeImport& c, const Expr& x);
 Expr first_axis_to(NodeImport& c, const Expr& x, int64_t axis);
 Expr axis_to_first(NodeImport& c, const Expr& x, int64_t axis);
 
+// What the graph makes of values whose element types are those that its inputs are declared to have.
+std::vector<Expr> results_of_body(NodeImport& c, const schema::GraphProto& body, std::vector<GraphValue> given);
+
 // The node's outputs, of which there may be fewer than `results`.
 void set_results(NodeImport& c, const std::vector<Expr>& results);
 
