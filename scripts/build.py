@@ -52,4 +52,5 @@ def test_targets(name):
     command = ["ninja", "-C", folder(name), "-t", "targets", "all"]
     listing = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True).stdout
     rows = [line.rsplit(": ", 1) for line in listing.splitlines() if ": " in line]
-    return {target for target, rule in rows if rule == "phony" and target.endswith("_test") and "/" not in target}
+    named = {target for target, rule in rows if rule == "phony" and target.endswith("_test") and "/" not in target}
+    return {target for target in named if not target.startswith("cmake_")}  # those are CMake's own

@@ -1,9 +1,10 @@
 """What each ONNX operator's inputs may be, out of the `onnx` package, as rows of C++: python scripts/onnx_types.py.
 
-A row is an operator, and for each input the type parameter that it shares with others, its name, and a set of element
-types as bits by their number in TensorProto. What any release of the operator lists counts: a newer release takes more
-types, and nothing is lost where an older model has them, too. The last input of a variadic operator stands for all that
-follow. After the inputs come the outputs: the parameter of inputs that each shares, or -1.
+A row is an operator, after its domain and a dot where it is not of ONNX's own, and for each input the type parameter
+that it shares with others, its name, and a set of element types as bits by their number in TensorProto. What any
+release of the operator lists counts: a newer release takes more types, and nothing is lost where an older model has
+them, too. The last input of a variadic operator stands for all that follow. After the inputs come the outputs: the
+parameter of inputs that each shares, or -1.
 """
 
 import onnx
@@ -50,8 +51,9 @@ def outputs_of(schema):
 def main():
     operators = {}
     for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == "" and not schema.deprecated:
-            operators.setdefault(schema.name, []).append(schema)
+        if not schema.deprecated:
+            name = f"{schema.domain}.{schema.name}" if schema.domain else schema.name
+            operators.setdefault(name, []).append(schema)
     for name in sorted(operators):
         releases = sorted(operators[name], key=lambda schema: schema.since_version)
         variadic = any(i.option == onnx.defs.OpSchema.FormalParameterOption.Variadic for i in releases[-1].inputs)

@@ -1,7 +1,7 @@
 """Writes docs/operators.md: each ONNX operator that is imported, with its versions, dtypes and tests.
 
 The operators and versions are the rows under src/interchange/onnx/operators. Dtypes are those of the specification
-that tests/operators/test_dtypes.py runs; an operator without random samples has none here.
+that tests/operators/test_dtypes.py runs.
 """
 
 import re
@@ -28,11 +28,14 @@ What the ONNX importer takes. Made by `python -m scripts.operator_table`.
 
 - *changes*: the opsets in which something that matters changed; the newest that a model's opset reaches counts.
 - *dtypes*: those that the specification lists for a type parameter and that run on random samples, each against a
-  reference (`pytest tests/operators/test_dtypes.py --full`); a dash: the operator has no random samples yet.
+  reference (`pytest tests/operators/test_dtypes.py --full`). *fixed*: it lists none, each input has one type.
   *floats*: {floats}.
   *integers*: {integers}.
   *float8*: {float8}.
   *packed*, and powers of two: {packed}.
+- *gradient*: yes where the gradient is held against central differences in float64 (float32 where the specification
+  has no float64; `pytest tests/operators/test_gradients.py`); a dash: it has none, and `tests/operators/gradients.py`
+  says why.
 - *suite*: cases of the onnx backend suite under this operator that pass, of all (`tests/onnx_backend`).
 
 """
@@ -60,8 +63,11 @@ def in_groups(names):
 
 
 def dtypes_of(op):
+    from tests.operators.claimed import CLAIMED
     from tests.operators.test_dtypes import rows, samples
 
+    if op not in CLAIMED:
+        return "-"
     drawn = defaultdict(list)
     for parameter, dtype in rows(op):
         if any(True for _ in samples(op, parameter, dtype)):
@@ -85,14 +91,15 @@ def suite():
 
 
 def text():
-    from tests.operators.claimed import CLAIMED
+    from tests.operators.gradients import NO_GRADIENT
 
-    cases, lines = suite(), ["| operator | changes | dtypes | suite | source |", "|---|---|---|---|---|"]
+    cases, lines = suite(), ["| operator | changes | dtypes | gradient | suite | source |", "|---|---|---|---|---|---|"]
     for op, (versions, source) in sorted(imported().items()):
-        dtypes = dtypes_of(op) or "none" if op in CLAIMED else "-"
+        dtypes = dtypes_of(op) or "fixed"
         passed, total = cases.get(op, (0, 0))
         told = f"{passed} of {total}" if total else "-"
-        lines.append(f"| {op} | {', '.join(map(str, versions))} | {dtypes} | {told} | `{source}.cpp` |")
+        gradient = "-" if op in NO_GRADIENT else "yes"
+        lines.append(f"| {op} | {', '.join(map(str, versions))} | {dtypes} | {gradient} | {told} | `{source}.cpp` |")
     groups = {group: ", ".join(members) for group, members in GROUPS.items()}
     return HEAD.format(**groups) + "\n".join(lines) + "\n"
 

@@ -22,16 +22,15 @@ class Misuse:
     opset: int = 21
     fixed: str = ""  # the input whose extents are numbers, because the rank of the result depends on them
 
+    def input(self, name, value):
+        if isinstance(value, list):
+            return helper.make_tensor_sequence_value_info(name, TYPES[value[0].dtype], [None] * value[0].ndim)
+        extents = value.shape if name == self.fixed else [f"{name}_{axis}" for axis in range(value.ndim)]
+        return helper.make_tensor_value_info(name, TYPES[value.dtype], extents)
+
     def model(self):
         """The operator alone; extents are symbols, each of its own, so that nothing is known before the run."""
-        inputs = [
-            helper.make_tensor_value_info(
-                name,
-                TYPES[array.dtype],
-                array.shape if name == self.fixed else [f"{name}_{axis}" for axis in range(array.ndim)],
-            )
-            for name, array in self.good.items()
-        ]
+        inputs = [self.input(name, value) for name, value in self.good.items()]
         names = [f"y{position}" for position in range(self.outputs)]
         node = helper.make_node(self.op, list(self.good), names, name=NODE, **(self.attributes or {}))
         outputs = [helper.make_empty_tensor_value_info(name) for name in names]
@@ -56,15 +55,22 @@ MISUSES = {
         "Concat", {"a": f(2, 3), "b": f(4, 3)}, {"b": f(4, 5)}, "b_1 is 5, it must be a_1, which is 3",
         {"axis": 0}),
     "Add": Misuse(
-        "Add", {"a": f(2, 3), "b": f(2, 3)}, {"b": f(2, 4)}, "b_1 is 4, it must be 1 or a_1, which is 3"),
+        "Add", {"a": f(2, 3), "b": f(2, 3)}, {"b": f(2, 4)},
+        "Add: the shapes do not fit: b_1 is 4, it must be 1 or a_1, which is 3; "
+        "'a', the graph's input, is float32[2, 3]; 'b', the graph's input, is float32[2, 4]"),
     "Where": Misuse(
         "Where", {"c": np.ones((2, 3), bool), "a": f(2, 3), "b": f(2, 3)}, {"b": f(4, 3)}, "b_0 is 4, it must be 1 or"),
+    "Max, three operands": Misuse(
+        "Max", {"a": f(2, 3), "b": f(3), "c": f(2, 1)}, {"c": f(4, 1)}, "'c', the graph's input, is float32[4, 1]"),
     "MatMul": Misuse(
-        "MatMul", {"a": f(2, 3), "b": f(3, 4)}, {"b": f(5, 4)}, "a_1 is 3, it must be b_0, which is 5"),
+        "MatMul", {"a": f(2, 3), "b": f(3, 4)}, {"b": f(5, 4)},
+        "a_1 is 3, it must be b_0, which is 5; 'a', the graph's input, is float32[2, 3]; "
+        "'b', the graph's input, is float32[5, 4]"),
     "Gemm": Misuse(
         "Gemm", {"a": f(2, 3), "b": f(3, 4), "c": f(2, 4)}, {"b": f(5, 4)}, "a_1 is 3, it must be b_0, which is 5"),
     "Conv": Misuse(
-        "Conv", {"x": f(1, 2, 5, 5), "w": f(3, 2, 3, 3)}, {"w": f(3, 4, 3, 3)}, "x_1 is 2, it must be w_1, which is 4"),
+        "Conv", {"x": f(1, 2, 5, 5), "w": f(3, 2, 3, 3)}, {"w": f(3, 4, 3, 3)},
+        "x_1 is 2, it must be w_1, which is 4; 'x', the graph's input, is float32[1, 2, 5, 5]; 'w', "),
     "ScatterElements, updates": Misuse(
         "ScatterElements", {"x": f(3, 4), "at": i([0, 2]), "u": f(1, 2)}, {"u": f(1, 3)},
         "u_1 is 3, it must be at_1, which is 2"),
@@ -192,6 +198,29 @@ MISUSES = {
         "GRU", {"x": f(3, 2, 1), "w": f(1, 6, 1), "r": f(1, 6, 2), "b": f(1, 12), "lens": np.array([3, 2], np.int32)},
         {"lens": np.array([3, 4], np.int32)}, "'lens' holds 4 at [1], but 'x' takes lengths in [0, 4)",
         {"hidden_size": 2}),
+    "SequenceAt": Misuse("SequenceAt", {"s": [f(2), f(3)], "at": n(-2)}, {"at": n(2)},
+        "SequenceAt: position 2 lies outside of a sequence of 2 elements, which has positions in [-2, 2)"),
+    "SequenceAt, from the end": Misuse("SequenceAt", {"s": [f(2), f(3)], "at": n(1)}, {"at": n(-(1 << 63))},
+        f"SequenceAt: position {-(1 << 63)} lies outside of a sequence of 2 elements"),
+    "SequenceAt, of none": Misuse("SequenceAt", {"s": [f(2)], "at": n(0)}, {"s": []},
+        "SequenceAt: position 0 lies outside of a sequence of 0 elements"),
+    "SequenceErase": Misuse("SequenceErase", {"s": [f(2), f(3)], "at": n(1)}, {"at": n(2)},
+        "SequenceErase: position 2 lies outside of a sequence of 2 elements"),
+    "SequenceErase, the last of none": Misuse("SequenceErase", {"s": [f(2)]}, {"s": []},
+        "SequenceErase: an empty sequence has no element to erase"),
+    "SequenceInsert": Misuse("SequenceInsert", {"s": [f(2), f(3)], "x": f(1), "at": n(2)}, {"at": n(3)},
+        "SequenceInsert: position 3 lies outside of a sequence of 2 elements, which has positions in [-2, 2]"),
+    "ConcatFromSequence": Misuse("ConcatFromSequence", {"s": [f(2, 3), f(1, 3)]}, {"s": [f(2, 3), f(1, 4)]},
+        "ConcatFromSequence: element 1 of the sequence has an extent of 4 where the first has 3", {"axis": 0}),
+    "ConcatFromSequence, a new axis": Misuse("ConcatFromSequence", {"s": [f(2), f(2)]}, {"s": [f(2), f(2), f(3)]},
+        "ConcatFromSequence: element 2 of the sequence has an extent of 3 where the first has 2",
+        {"axis": 1, "new_axis": 1}),
+    "ConcatFromSequence, of none": Misuse("ConcatFromSequence", {"s": [f(2)]}, {"s": []},
+        "ConcatFromSequence: an empty sequence is joined", {"axis": 0}),
+    "SplitToSequence": Misuse("SplitToSequence", {"x": f(5), "sizes": i(2, 3)}, {"sizes": i(2, 4)},
+        "SplitToSequence: the parts of a tensor that is split do not add up to its extent"),
+    "SplitToSequence, by nothing": Misuse("SplitToSequence", {"x": f(5), "size": n(2)}, {"size": n(0)},
+        "SplitToSequence: a tensor is split into parts of no or negative extent"),
     "TensorScatter": Misuse(
         "TensorScatter", {"x": f(2, 4, 3), "u": f(2, 2, 3), "at": i(0, 2)}, {"at": i(0, 3)},
         "'at' holds 3 at [1], but 2 entries of 'u' fit 'x' at places in [0, 3)", opset=24),

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper
 
@@ -14,7 +15,7 @@ def sample_model(op, index=0):
     """The model of a sample of the operator, its node and inputs under names that a message can be searched for."""
     for i in itertools.count(index):
         sample = draw(op, 11, i)
-        if not sample.symbolic and all(x is None or x.size for x in sample.inputs):
+        if not sample.symbolic and all(not isinstance(x, np.ndarray) or x.size for x in sample.inputs):
             break
     model = sample.model()
     model.graph.node[0].name = NODE
@@ -65,6 +66,8 @@ def element_type(position, element):
 
 def rank(position, dims):
     def change(model):
+        if not model.graph.input[position].type.tensor_type.elem_type:  # it was no tensor
+            model.graph.input[position].type.tensor_type.elem_type = TensorProto.FLOAT
         shape = model.graph.input[position].type.tensor_type.shape
         del shape.dim[:]
         for size in dims:
@@ -99,6 +102,9 @@ def misuses(model):
         yield "twelve inputs more", "count", more_inputs
     yield "nine outputs more", "count", more_outputs
     for i, value in enumerate(model.graph.input):
+        if not value.type.HasField("tensor_type"):
+            yield f"input {i} a tensor", "count", rank(i, [2])
+            continue
         shape = value.type.tensor_type.shape.dim
         for element in (TensorProto.STRING, TensorProto.BOOL, TensorProto.FLOAT, TensorProto.INT16):
             name = TensorProto.DataType.Name(element).lower()
@@ -122,6 +128,8 @@ def operands(model):
     """How a message writes the node's operands that are inputs of the model: "float32[3, 4]"."""
     texts = []
     for value in model.graph.input:
+        if not value.type.HasField("tensor_type"):
+            continue
         tensor = value.type.tensor_type
         dtype = {"DOUBLE": "float64", "FLOAT": "float32"}.get(
             TensorProto.DataType.Name(tensor.elem_type), TensorProto.DataType.Name(tensor.elem_type).lower()

@@ -1,9 +1,17 @@
 """Operators misused by values that only the run sees: the message names the node, or nothing outside is touched."""
 
+import copy
+
 import numpy as np
 import pytest
 
 from tests.errors.at_run_time import MISUSES, NODE
+
+
+def same(a, b):
+    if isinstance(a, list):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
 @pytest.mark.parametrize("name", MISUSES)
@@ -13,12 +21,12 @@ def test_misuse(lathe, name):
 
     def run(feeds):
         results = exe.run(list(feeds.values()))
-        assert [result.dtype for result in results]
+        assert results
         return results
 
     before = run(misuse.good)
     wrong = {**misuse.good, **misuse.bad}
-    given = {key: array.copy() for key, array in wrong.items()}
+    given = copy.deepcopy(wrong)
     if misuse.says:
         with pytest.raises(lathe.RunError) as raised:
             run(wrong)
@@ -26,6 +34,5 @@ def test_misuse(lathe, name):
     else:
         run(wrong)
     # The process lives on, inputs are as they were, and what fits gives what it gave.
-    assert all(np.array_equal(wrong[key], given[key]) for key in wrong)
-    for old, new in zip(before, run(misuse.good), strict=True):
-        np.testing.assert_array_equal(old, new)
+    assert all(same(wrong[key], given[key]) for key in wrong)
+    assert all(same(old, new) for old, new in zip(before, run(misuse.good), strict=True))

@@ -210,6 +210,31 @@ def chain(count):
     return graph([helper.make_node("Relu", [a], [b]) for a, b in itertools.pairwise(names)], X)
 
 
+def many_fills(count, grows):
+    """Fills of large values, each of another number and, where it grows, of another size; all are outputs."""
+    nodes = []
+    for i in range(count):
+        value = helper.make_tensor("v", TensorProto.FLOAT, [1], [float(i)])
+        size = f"s{i}" if grows else "s"
+        nodes.append(helper.make_node("ConstantOfShape", [size], [f"y{i}"], value=value))
+    sizes = {f"s{i}": np.array([(1 << 18) + i]) for i in range(count)} if grows else {"s": np.array([1 << 18])}
+    return graph(nodes, {}, sizes, [f"y{i}" for i in range(count)])
+
+
+FUNCTIONS = ("Relu", "Exp", "Tanh", "Sqrt", "Abs", "Neg", "Floor", "Sigmoid", "Softplus", "Erf")
+
+
+def many_chains(count):
+    """Chains of four element-wise functions and a sum, no two of them the same program."""
+    nodes, weights = [], {}
+    for i, chosen in zip(range(count), itertools.product(FUNCTIONS, repeat=4), strict=False):
+        names = [f"x{i % 8}", *(f"v{i}_{k}" for k in range(4))]
+        nodes += [helper.make_node(op, [a], [b]) for op, a, b in zip(chosen, names[:-1], names[1:], strict=True)]
+        nodes.append(helper.make_node("Add", [names[-1], f"k{i}"], [f"y{i}"]))
+        weights[f"k{i}"] = np.array(i + 0.5, np.float32)
+    return graph(nodes, {f"x{j}": (np.float32, [3, 4 + j]) for j in range(8)}, weights, [f"y{i}" for i in range(count)])
+
+
 def wide_sum(count):
     return graph([helper.make_node("Sum", ["x"] * count, ["y"])], X)
 
@@ -293,6 +318,9 @@ def corpus():
         rows[f"Loop of {turns}"] = functools.partial(loop, turns)
     rows["functions that call twice, 40 deep"] = functools.partial(calls_doubled, 40)
     rows["functions that call twice, 12 deep"] = functools.partial(calls_doubled, 12)
+    rows["4,000 different fills"] = functools.partial(many_fills, 4000, False)
+    rows["1,500 fills of different sizes"] = functools.partial(many_fills, 1500, True)
+    rows["1,000 different chains"] = functools.partial(many_chains, 1000)
     rows["100,000 unused initializers"] = functools.partial(unused_initializers, 100_000)
     rows["a chain of 3,000 nodes"] = functools.partial(chain, 3000)
     rows["a sum of 20,000"] = functools.partial(wide_sum, 20_000)

@@ -147,20 +147,46 @@ def test_a_crash_of_a_kernel_in_python(failing, model, artifact, text):
     failing.check("run!", python(text, model, artifact), -4, "the process got SIGILL")
 
 
-def test_build(failing):
-    text = """
-        from lathe.script import tir as T
+TIMES = """
+    from lathe import tir
+    from lathe.script import tir as T
 
-        @T.prim_func
-        def twice(a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32")):
-            for i in range(8):
-                b[i] = a[i] * T.float32(2)
-        lathe.build(twice)
-    """
-    script = failing.folder / "twice.py"  # a function's source must lie in a file
-    command = python(text)
-    script.write_text(command[2])
-    failing.check("convert_blocks", [sys.executable, script])
+    @T.prim_func
+    def times(a: T.Buffer((6,), "float32"), b: T.Buffer((6,), "float32"), n: T.int64):
+        for i in range(6):
+            b[i] = a[i] * T.cast(n, "float32")
+"""
+
+
+def in_a_file(failing, text):
+    """A command that runs the text after the function `times`: a function's source must lie in a file."""
+    script = failing.folder / "times.py"
+    script.write_text(python(TIMES + "    " + text + "\n")[2])
+    return [sys.executable, script]
+
+
+def test_build(failing):
+    failing.check("convert_blocks", in_a_file(failing, "lathe.build(times)"))
+
+
+@pytest.mark.parametrize("step, code, reason", [("run", INTERNAL, None), ("run!", -4, "the process got SIGILL")])
+@pytest.mark.parametrize("how", ["({})", ".time_evaluator('times', number=2)({})"])
+def test_a_call_of_what_was_built(failing, tmp_path, how, step, code, reason):
+    call = how.replace("{}", "x[0], np.zeros(6, 'float32'), 3")
+    words = failing.check(step, in_a_file(failing, "lathe.build(times)" + call), code, reason)
+    assert pair_in(words, "--function", "times") and pair_in(words, "--input", "2=3")
+    if code == INTERNAL:
+        again = run_command([paths.LATHE, *words, "-o", tmp_path / "y.npz"], env=paths.environment())
+        assert again.code == 0, str(again)
+        assert np.array_equal(np.load(tmp_path / "y.npz")["b"], 3 * X[0])
+
+
+@pytest.mark.parametrize("name, step", [("Simplify", "simplify"), ("RemoveNoOp", "remove_no_op!")])
+def test_a_single_pass(failing, name, step):
+    text = f"tir.transform.{name}()(lathe.IRModule({{'times': times}}))"
+    crashes = step.endswith("!")
+    words = failing.check(step, in_a_file(failing, text), *((-4, "the process got SIGILL") if crashes else ()))
+    assert "--passes=" + step.rstrip("!") in words
 
 
 def test_the_folder_that_the_environment_names(failing, model, tmp_path):

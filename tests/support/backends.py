@@ -62,4 +62,6 @@ BACKENDS = {"lathe": compile_lathe, "onnxruntime": compile_onnxruntime, "referen
 
 
 def run_model(backend, model, feeds, **options):
-    return [np.asarray(y) for y in BACKENDS[backend](model, **options)(feeds)]
+    """The outputs: arrays; lists of them for sequences; None for an optional without a value."""
+    outputs = BACKENDS[backend](model, **options)(feeds)
+    return [y if y is None or isinstance(y, list) else np.asarray(y) for y in outputs]
