@@ -92,10 +92,27 @@ int64_t chains_for(int64_t extent, int64_t lanes) {
   return best;
 }
 
+// The loops that variables of this type are made of.
+std::vector<const For*> loops_of(const Work& work, IterType type) {
+  std::vector<const For*> found;
+  for (const For* loop : work.loops) {
+    bool uses = false;
+    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
+      uses =
+          uses || (work.block().iter_vars[v]->type == type && uses_var(work.realize->iter_values[v], loop->loop_var));
+    if (uses) found.push_back(loop);
+  }
+  return found;
+}
+
 // One reduction over its innermost loop, in vectors.
-Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block, size_t reduce_loops) {
-  std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block) {
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   const Ref<Block> node = TRY(schedule.get(block));
+  // Axes of one iteration may have lost their loops when the block was brought to its row.
+  const std::vector<Work> now = works(schedule.function());
+  const size_t reduce_loops = loops_of(*find(now, node->name), IterType::reduce).size();
+  if (reduce_loops == 0) return support::success();
   LoopRV axis = loops.back();
   const Ref<For> last = TRY(schedule.get(axis));
   if (!node->body.is<BufferStore>()) return support::success();
@@ -136,19 +153,6 @@ Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block,
   return sum_vectors(schedule, block, main, width, lanes);
 }
 
-// The loops that variables of this type are made of.
-std::vector<const For*> loops_of(const Work& work, IterType type) {
-  std::vector<const For*> found;
-  for (const For* loop : work.loops) {
-    bool uses = false;
-    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
-      uses =
-          uses || (work.block().iter_vars[v]->type == type && uses_var(work.realize->iter_values[v], loop->loop_var));
-    if (uses) found.push_back(loop);
-  }
-  return found;
-}
-
 }  // namespace
 
 Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
@@ -167,13 +171,11 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
   const std::vector<Work> list = works(schedule.function());
   size_t rows = std::numeric_limits<size_t>::max();
   bool is_one_row = true;
-  std::map<std::string, size_t> reduce_loops;
   for (const Work& work : list) {
     if (!work.reduces()) continue;
     const std::vector<const For*> over_rows = loops_of(work, IterType::spatial);
     rows = std::min(rows, over_rows.size());
     is_one_row = is_one_row && constant_product(over_rows) == 1;
-    reduce_loops[work.block().name] = loops_of(work, IterType::reduce).size();
   }
   // A single row needs no loop that blocks are brought into.
   if (is_one_row) rows = 0;
@@ -199,8 +201,8 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
     const auto work_of_block = constant_product(work.loops);
     total += work_of_block ? *work_of_block * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
     Schedule attempt = schedule;
-    const Status done = work.reduces() ? reduce_row(attempt, context, block, reduce_loops[work.block().name])
-                                       : vectorize_row(attempt, context, block, outer.size());
+    const Status done =
+        work.reduces() ? reduce_row(attempt, context, block) : vectorize_row(attempt, context, block, outer.size());
     if (done.ok()) schedule = std::move(attempt);
   }
   if (total >= parallel_work) try_parallel(schedule, outer);

@@ -445,6 +445,29 @@ def main(X: T.Buffer((4, 31, 3), "float32"), Y: T.Buffer((4,), "float32")):
   }
 }
 
+// Axes of one iteration have no loops in the row that the block is brought to.
+TEST(reduction, takes_rows_of_one_element) {
+  const Function f = testing::from_text(R"(
+@T.prim_func
+def main(X: T.Buffer((6, 1, 1, 1), "float32"), Y: T.Buffer((6, 7, 3), "float32")):
+    sums = T.alloc_buffer((6, 1, 1, 1), "float32")
+    for i, r, s, t in T.grid(6, 1, 1, 1):
+        with T.block("sums"):
+            vi, vr, vs, vt = T.axis.remap("SRRR", [i, r, s, t])
+            with T.init():
+                sums[vi, 0, 0, 0] = T.float32(0)
+            sums[vi, 0, 0, 0] = sums[vi, 0, 0, 0] + X[vi, vr, vs, vt]
+    for i, r, s, t, j, k in T.grid(6, 1, 1, 1, 7, 3):
+        with T.block("spread"):
+            vi, vr, vs, vt, vj, vk = T.axis.remap("SRRRSS", [i, r, s, t, j, k])
+            with T.init():
+                Y[vi, vj, vk] = T.float32(0)
+            Y[vi, vj, vk] = Y[vi, vj, vk] + sums[vi, vr, vs, vt]
+)");
+  for (const auto& [bits, registers] : machines)
+    EXPECT_EQ(scheduled(f, machine(bits, registers)), "reduction") << last_remarks;
+}
+
 TEST(reduction, takes_rows_of_a_length_that_is_not_known) {
   const char* softmax = R"(
 @T.prim_func
