@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "arrays/npy.h"
 #include "codes.h"
 #include "support/environment.h"
+#include "support/temporary_folder.h"
 
 namespace lathe::tool {
 namespace {
@@ -35,24 +35,6 @@ for i, array in enumerate(session.run(outputs, feeds)):
 
 Diagnostic absent(const std::string& why) { return {.code = codes::no_onnxruntime, .message = why}; }
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code failure;
-    std::string pattern = (fs::temp_directory_path(failure) / "lathe-verify-XXXXXX").string();
-    if (::mkdtemp(pattern.data())) path_ = pattern;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code failure;
-    if (!path_.empty()) fs::remove_all(path_, failure);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 // The exit code of a program with its output thrown away; -1 when it cannot be started.
 int run_quietly(const std::vector<std::string>& words) {
   std::vector<char*> argv;
@@ -75,7 +57,7 @@ int run_quietly(const std::vector<std::string>& words) {
 
 Result<std::vector<ir::TensorData>> run_onnxruntime(const std::string& python, const std::string& model,
                                                     const driver::VerifyTrial& trial) {
-  const TemporaryFolder folder;
+  const auto folder = support::TemporaryFolder::of_the_system("verify");
   if (folder.path().empty()) return absent("not compared with ONNX Runtime: there is no folder for temporary files");
   std::vector<std::string> words = {python, "-c", script, model, folder.path().string()};
   for (size_t i = 0; i < trial.inputs.size(); ++i) {

@@ -4,13 +4,13 @@
 #include <lld/Common/Driver.h>
 #include <llvm/Object/ArchiveWriter.h>
 #include <llvm/Support/MemoryBuffer.h>
-#include <stdlib.h>
 
 #include "abi/artifact.h"
 #include "abi/seal.h"
 #include "codegen/emit/codes.h"
 #include "codegen/llvm/artifact_object.h"
 #include "codegen/llvm/weights_object.h"
+#include "support/temporary_folder.h"
 
 LLD_HAS_DRIVER(elf)
 
@@ -43,29 +43,6 @@ namespace {
 Diagnostic file_failed(const std::string& path, const std::string& why) {
   return {.code = codes::file_failed, .message = fmt::format("'{}' cannot be written: {}", path, why)};
 }
-
-// A folder beside the output that is gone at the end: parts are linked there and the result is renamed into place.
-class WorkFolder {
- public:
-  explicit WorkFolder(const std::string& output) {
-    std::string pattern = output + ".partial-XXXXXX";
-    if (::mkdtemp(pattern.data()))
-      path_ = pattern;
-    else
-      error_ = std::error_code(errno, std::generic_category()).message();
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  ~WorkFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  bool ok() const { return !path_.empty(); }
-  const std::string& error() const { return error_; }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_, error_;
-};
 
 Status write_file(const std::string& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
@@ -128,22 +105,22 @@ bool is_identifier(const std::string& text) {
 
 // The parts as object files, in an order that depends on the contents alone.
 Result<std::vector<std::string>> write_parts(const ArtifactContents& contents, const std::string& symbol,
-                                             const WorkFolder& folder) {
+                                             const fs::path& folder) {
   const std::string weights_symbol = "lathe_weights_" + content_hash(contents).hex();
-  std::vector<std::string> objects = {folder.file("artifact.o")};
+  std::vector<std::string> objects = {(folder / "artifact.o").string()};
   TRY(write_file(objects[0], TRY(artifact_object(contents, symbol, weights_symbol))));
   std::set<const std::string*> seen;  // an object may hold several kernels
   for (const CompiledKernel& kernel : contents.kernels->kernels) {
     if (!seen.insert(kernel.object.get()).second) continue;
-    objects.push_back(folder.file(fmt::format("kernel_{}.o", seen.size())));
+    objects.push_back((folder / fmt::format("kernel_{}.o", seen.size())).string());
     TRY(write_file(objects.back(), *kernel.object));
   }
   for (const LinkedKernels& linked : contents.linked_kernels) {
-    objects.push_back(folder.file(fmt::format("runtime_kernels_{}.o", objects.size())));
+    objects.push_back((folder / fmt::format("runtime_kernels_{}.o", objects.size())).string());
     TRY(write_file(objects.back(), linked.object));
   }
   if (contents.weights_bytes > 0 && contents.weights_file.empty()) {
-    objects.push_back(folder.file("weights.o"));
+    objects.push_back((folder / "weights.o").string());
     TRY(write_weights_object(contents, weights_symbol, objects.back()));
   }
   return objects;
@@ -158,11 +135,13 @@ Status link_artifact(const ArtifactContents& contents, const LinkOptions& option
     return Diagnostic{.code = codes::link_failed,
                       .message = fmt::format("'{}' cannot be the prefix of a C name", options.prefix),
                       .help = "a prefix has letters, digits and underscores"};
-  const WorkFolder folder(path);
-  if (!folder.ok()) return file_failed(path, folder.error());
+  // Beside the output: parts are linked there and the result is renamed into place.
+  const support::TemporaryFolder work(path + ".partial");
+  const fs::path& folder = work.path();
+  if (folder.empty()) return file_failed(path, work.error());
   const std::string symbol = shared ? LATHE_ARTIFACT_SYMBOL : options.prefix + "_lathe_artifact";
   const std::vector<std::string> objects = TRY(write_parts(contents, symbol, folder));
-  const std::string result = folder.file("result");
+  const std::string result = (folder / "result").string();
   if (options.form == ArtifactForm::archive) {
     TRY(write_archive(objects, result));
   } else {
@@ -181,8 +160,8 @@ Status link_artifact(const ArtifactContents& contents, const LinkOptions& option
   std::error_code error;
   if (!contents.weights_file.empty()) {
     const fs::path beside = fs::path(path).parent_path() / contents.weights_file;
-    TRY(write_weights_file(contents, folder.file("weights")));
-    fs::rename(folder.file("weights"), beside, error);
+    TRY(write_weights_file(contents, (folder / "weights").string()));
+    fs::rename(folder / "weights", beside, error);
     if (error) return file_failed(beside.string(), error.message());
   }
   fs::rename(result, path, error);

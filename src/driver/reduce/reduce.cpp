@@ -1,12 +1,11 @@
 #include "driver/reduce/reduce.h"
 
-#include <stdlib.h>
-
 #include "driver/codes.h"
 #include "driver/model_file.h"
 #include "driver/reduce/shrink_script.h"
 #include "interchange/onnx/shrink/shrink.h"
 #include "ir/codes.h"
+#include "support/temporary_folder.h"
 
 namespace lathe::driver {
 namespace {
@@ -14,24 +13,6 @@ namespace {
 namespace fs = std::filesystem;
 using support::Diagnostic;
 using support::Result;
-
-class CandidateFolder {
- public:
-  CandidateFolder() {
-    std::error_code failure;
-    std::string pattern = (fs::temp_directory_path(failure) / "lathe-reduce-XXXXXX").string();
-    if (::mkdtemp(pattern.data())) path_ = pattern;
-  }
-  CandidateFolder(const CandidateFolder&) = delete;
-  ~CandidateFolder() {
-    std::error_code failure;
-    if (!path_.empty()) fs::remove_all(path_, failure);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 Result<std::string> content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -150,7 +131,7 @@ class Reduction {
 
   const std::string& path_;
   const ReduceOptions& options_;
-  CandidateFolder folder_;
+  const support::TemporaryFolder folder_ = support::TemporaryFolder::of_the_system("reduce");
   fs::path candidate_;
   CommandOutcome whole_;
   std::string gist_, left_;

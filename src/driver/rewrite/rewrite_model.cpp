@@ -1,7 +1,5 @@
 #include "driver/rewrite/rewrite_model.h"
 
-#include <unistd.h>
-
 #include "driver/codes.h"
 #include "driver/evaluate.h"
 #include "driver/interpreted.h"
@@ -14,6 +12,7 @@
 #include "interchange/onnx/nodes/write_model.h"
 #include "interchange/onnx/read/external_files.h"
 #include "ir/visit.h"
+#include "support/temporary_folder.h"
 
 namespace lathe::driver {
 
@@ -43,25 +42,6 @@ Result<std::vector<ir::PassRow>> chosen_rows(const std::vector<std::string>& nam
   return rows;
 }
 
-// A folder that goes with what is in it.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const fs::path& beside) {
-    std::string name = (beside / ".lathe-opt-XXXXXX").string();
-    if (mkdtemp(name.data())) path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 support::Diagnostic cannot_write(const fs::path& path) {
   return {.code = codes::cannot_write, .message = "'" + path.string() + "' cannot be written"};
 }
@@ -87,7 +67,7 @@ class RewriteModel {
     if (options_.weight_levels > 0) module = round_weights(std::move(module), options_.weight_levels);
 
     const fs::path folder = to_.has_parent_path() ? to_.parent_path() : fs::path(".");
-    const TemporaryFolder temporary(folder);
+    const support::TemporaryFolder temporary(folder / ".lathe-opt");
     if (temporary.path().empty()) return cannot_write(to_);
     const std::vector<fs::path> files = TRY(write(module, temporary.path()));
     if (options_.check) {
