@@ -2,7 +2,6 @@
 
 #include "ir/match.h"
 #include "ir/visit.h"
-#include "tir/codes.h"
 #include "tir/differentiate/reverse.h"
 
 namespace lathe::tir {
@@ -10,11 +9,6 @@ namespace lathe::tir {
 namespace {
 
 constexpr int longest_repeated = 24;  // nodes of a let's value that may be computed at each of its uses
-
-[[noreturn]] void refuse_plain(const std::string& what) {
-  throw support::DiagnosticError(support::Diagnostic{
-      .code = codes::no_gradient, .message = "no gradient is made of a tensor program with " + what});
-}
 
 int count_nodes(const NodeRef& root) {
   int n = 0;
@@ -37,23 +31,23 @@ class Plain {
         [&](const LetStmt& n) { return let(n); }, [&](const BlockRealize& n) { return realize(n); },
         [&](const AttrStmt& n) { return visit(n.body); },
         [&](const DeclBuffer& n) {
-          if (n.buffer->data) refuse_plain("views of buffers");
+          if (n.buffer->data) refuse_gradient("views of buffers");
           temporary_.push_back(n.buffer);
           return visit(n.body);
         },
         [&](const AssertStmt&) { return nop(); },
         [&](const Evaluate& n) {
-          if (!is_nop(s) && n.value.is<Call>()) refuse_plain("calls");
+          if (!is_nop(s) && n.value.is<Call>()) refuse_gradient("calls");
           return nop();
         },
-        [&](const StmtNode& n) -> Stmt { refuse_plain("the statement " + std::string(n.node_class().name)); });
+        [&](const StmtNode& n) -> Stmt { refuse_gradient("the statement " + std::string(n.node_class().name)); });
   }
 
   std::vector<Buffer> temporary_;
 
  private:
   static Stmt store(const Stmt& s, const BufferStore& n) {
-    if (n.predicate || n.value->dtype.is_vector()) refuse_plain("vectors");
+    if (n.predicate || n.value->dtype.is_vector()) refuse_gradient("vectors");
     return s;
   }
 
@@ -84,7 +78,7 @@ class Plain {
 
   Stmt realize(const BlockRealize& n) {
     const Block& block = *n.block;
-    if (!block.match_buffers.empty()) refuse_plain("views of buffers");
+    if (!block.match_buffers.empty()) refuse_gradient("views of buffers");
     temporary_.insert(temporary_.end(), block.alloc_buffers.begin(), block.alloc_buffers.end());
     VarMap values;
     Expr is_first = ir::boolean(true);

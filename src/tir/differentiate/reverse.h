@@ -57,4 +57,7 @@ Stmt add_to_adjoint(const Contribution& c, const Adjoints& adjoints);
 BufferSet read_in(const NodeRef& root);
 BufferSet stored_in(const NodeRef& root);
 
+// Throws the diagnostic that says which construct, "calls", has no gradient.
+[[noreturn]] void refuse_gradient(const std::string& construct);
+
 }  // namespace lathe::tir

@@ -14,11 +14,6 @@ LATHE_FAULT(gradient_keeps_overwritten, "tir_test graph_test", "what a store ove
 
 namespace {
 
-[[noreturn]] void refuse_reversal(const std::string& what) {
-  throw support::DiagnosticError(support::Diagnostic{
-      .code = codes::no_gradient, .message = "no gradient is made of a tensor program with " + what});
-}
-
 // What a store adds to the element it overwrites, or null where it does not keep it: buffer[at] + rest.
 Expr added_part(const BufferStore& store) {
   const auto* sum = store.value.as<Add>();
@@ -117,9 +112,9 @@ class StatementReversal {
     std::vector<Expr> shape;
     for (const For* loop : loops_) {
       if (!read_in(loop->extent).empty() || !read_in(loop->min).empty())
-        refuse_reversal("a loop whose bounds are data, and that overwrites what the gradient needs");
+        refuse_gradient("a loop whose bounds are data, and that overwrites what the gradient needs");
       const auto range = interval_of(loop->extent, domains);
-      if (!range) refuse_reversal("a loop of unknown extent that overwrites what the gradient needs");
+      if (!range) refuse_gradient("a loop of unknown extent that overwrites what the gradient needs");
       shape.push_back(range->max);
       domains[loop->loop_var.get()] = Range{loop->min, loop->extent};
     }
@@ -196,12 +191,17 @@ ReversedStatement reverse_statement(const Stmt& plain, const Adjoints& adjoints,
     const auto* store = node.as<BufferStore>();
     if (store && taped.count(store->buffer.get()))
       for (const Expr& index : store->indices)
-        if (read_in(index).count(store->buffer.get())) refuse_reversal("a store whose place is read where it stores");
+        if (read_in(index).count(store->buffer.get())) refuse_gradient("a store whose place is read where it stores");
   });
   StatementReversal reversal(adjoints, taped);
   Stmt forward = reversal.forward(plain);
   Stmt backward = fresh_copy(reversal.backward(plain));
   return {std::move(forward), std::move(backward), std::move(reversal.tapes_)};
+}
+
+void refuse_gradient(const std::string& construct) {
+  throw support::DiagnosticError(support::Diagnostic{
+      .code = codes::no_gradient, .message = "no gradient is made of a tensor program with " + construct});
 }
 
 }  // namespace lathe::tir
