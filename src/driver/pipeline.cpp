@@ -23,7 +23,7 @@ ir::Pass default_schedule(const target::Target& target, const Decisions& decisio
         [&](const std::string& name, const tir::Function& scheduled, const ir::PassContext& own) {
           const auto original = before.find_as<tir::PrimFunc>(name);
           if (scheduled.same_as(original)) return scheduled;
-          const support::Result<tir::Function> kernel = lower_to_kernel(scheduled);
+          const support::Result<tir::Function> kernel = lower_to_kernel(scheduled, own.disabled);
           if (kernel.ok()) return scheduled;
           own.remark("schedule_functions", name, "the schedule does not lower: " + kernel.diagnostics()[0].message);
           return original;
@@ -111,10 +111,12 @@ std::vector<ir::PassRow> library_rows() {
   });
 }
 
-support::Result<tir::Function> lower_to_kernel(const tir::Function& function) {
+support::Result<tir::Function> lower_to_kernel(const tir::Function& function, const std::set<std::string>& disabled) {
   ir::IRModule module;
   module.set("main", function);
-  module = TRY(ir::run_passes(std::move(module), kernel_rows(), {}));
+  ir::PassContext context;
+  context.disabled = disabled;
+  module = TRY(ir::run_passes(std::move(module), kernel_rows(), context));
   return module.find_as<tir::PrimFunc>("main");
 }
 

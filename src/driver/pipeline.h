@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "ir/pass.h"
 #include "target/target.h"
@@ -19,8 +20,9 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
 std::vector<ir::PassRow> kernel_rows();
 // Passes over tensor programs that are in no pipeline of the compiler's own.
 std::vector<ir::PassRow> library_rows();
-// Runs them on one function.
-support::Result<tir::Function> lower_to_kernel(const tir::Function& function);
+// Runs them on one function, but for those that are switched off.
+support::Result<tir::Function> lower_to_kernel(const tir::Function& function,
+                                               const std::set<std::string>& disabled = {});
 
 // The stage that a row belongs to, for people: "graph", "tensor programs", "kernels", "code".
 std::string_view stage_of(std::string_view row);

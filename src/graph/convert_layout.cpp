@@ -64,6 +64,7 @@ class LayoutConverter {
     if (op->name == "nn.conv") return convolution(emitter, var, *call);
     if (op->name == "nn.max_pool" || op->name == "nn.avg_pool") return pool(emitter, var, *op, *call);
     if (op->name == "concat") return concat(emitter, var, *call);
+    if (op->name == "nn.batch_norm") return batch_norm(emitter, var, *call);
     if (op->name == "permute_dims") return permutation(*call);
     if (op->is_view) return view(emitter, value, *call);
     if (op->attributes == relax::attributes_of<ops::ReduceAttributes>()) return reduction(emitter, var, *op, *call);
@@ -256,6 +257,18 @@ class LayoutConverter {
     return converted(emitter, var,
                      TRY(make_call(ops::concat, parts, make<ops::AxisAttributes>(moved_axis(attrs.axis, rank)))),
                      false);
+  }
+
+  // Its parameters are one number a channel, wherever the channels are.
+  Result<Expr> batch_norm(Emitter& emitter, const Var& var, const Call& call) {
+    if (!twin_of(call.args[0]) || !shape_of(var)) return Expr();
+    const auto rank = static_cast<int64_t>(shape_of(var)->size());
+    const auto& attrs = *static_cast<const ops::BatchNormAttributes*>(call.attributes.get());
+    const auto moved =
+        ir::with(attrs, [&](ops::BatchNormAttributes& copy) { copy.axis = moved_axis(attrs.axis, rank); });
+    std::vector<Expr> args = call.args;
+    args[0] = TRY(image(emitter, args[0]));
+    return converted(emitter, var, TRY(make_call(ops::batch_norm, args, moved)), false);
   }
 
   // A transposition of the model's own to what the value is already.

@@ -68,9 +68,12 @@ def run_case(case, mode, compiler, runner, folder, timeout):
             file.unlink()
 
 
-def run_suite(cases, backend="lathe", processes=2, timeout=60.0, report=None, mode="static"):
-    """Runs the cases by `processes` pairs of workers; returns results in the order of the cases."""
-    results, waiting, lock = {}, list(enumerate(cases))[::-1], threading.Lock()
+def over_cases(cases, task, backend="lathe", processes=2, report=None):
+    """What `task(case, compiler, runner, folder)` makes of each case, in their order, by `processes` pairs of workers.
+
+    `report(outcome, done, total)` is called after each.
+    """
+    outcomes, waiting, lock = {}, list(enumerate(cases))[::-1], threading.Lock()
     env = paths.environment(LATHE_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
     def work(folder):
@@ -82,12 +85,12 @@ def run_suite(cases, backend="lathe", processes=2, timeout=60.0, report=None, mo
                     if not waiting:
                         return
                     index, case = waiting.pop()
-                outcome = run_case(case, mode, compiler, runner, folder, timeout)
+                outcome = task(case, compiler, runner, folder)
                 case.__dict__.pop("model", None)
                 with lock:
-                    results[index] = outcome
+                    outcomes[index] = outcome
                     if report:
-                        report(outcome, len(results), len(cases))
+                        report(outcome, len(outcomes), len(cases))
 
     with tempfile.TemporaryDirectory() as folder:
         threads = [threading.Thread(target=work, args=(Path(folder) / str(i),)) for i in range(processes)]
@@ -95,7 +98,16 @@ def run_suite(cases, backend="lathe", processes=2, timeout=60.0, report=None, mo
             thread.start()
         for thread in threads:
             thread.join()
-    return [results[index] for index in range(len(cases))]
+    return [outcomes[index] for index in range(len(cases))]
+
+
+def run_suite(cases, backend="lathe", processes=2, timeout=60.0, report=None, mode="static"):
+    """A Result for each case, in their order."""
+
+    def task(case, compiler, runner, folder):
+        return run_case(case, mode, compiler, runner, folder, timeout)
+
+    return over_cases(cases, task, backend, processes, report)
 
 
 def summary(results):

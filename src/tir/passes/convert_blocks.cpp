@@ -1,4 +1,5 @@
 #include "support/mutation.h"
+#include "tir/codes.h"
 #include "tir/passes/passes.h"
 #include "tir/passes/views.h"
 #include "tir/rewrite.h"
@@ -43,6 +44,11 @@ class BlockConversion : public TirRewriter {
  private:
   Stmt inlined(const BlockRealize& realize) {
     const Block& block = *realize.block;
+    if (block.init)
+      throw support::DiagnosticError(support::Diagnostic{
+          .code = codes::illegal_after_stage,
+          .message = fmt::format("block '{}' still has an init, which loops cannot say", block.name),
+          .help = "the pass lower_init comes before convert_blocks"});
     VarMap values;
     for (size_t k = 0; k < block.iter_vars.size(); ++k) {
       const Var& var = block.iter_vars[k]->var;

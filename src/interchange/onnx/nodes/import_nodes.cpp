@@ -192,14 +192,15 @@ class NodeImporter {
     for (const std::string& name : seen.captures) args.push_back(made_value(name));
     std::vector<StructInfo> infos;
     for (const StructInfo& info : seen.infos) infos.push_back(lasting(info));
-    const relax::Operator& op = draws_random_numbers(node) ? random_node_operator : node_operator;
+    const relax::AttributesRef attributes = attributes_of(seen);
+    const relax::Operator& op =
+        static_cast<const NodeCallAttributes&>(*attributes).draw != 0 ? random_node_operator : node_operator;
     const support::Place where =
         support::ModelNode{model_.name, node.name().empty() ? names[0] : node.name(), node.op_type()};
     const auto origin = std::make_shared<const support::Place>(where);
     builder.set_origin(origin);
     const Expr value = builder.emit(
-        relax::make_call(op, std::move(args), attributes_of(seen), origin, std::move(infos)).value_or_throw(),
-        names[0]);
+        relax::make_call(op, std::move(args), attributes, origin, std::move(infos)).value_or_throw(), names[0]);
     for (size_t i = 0; i < names.size(); ++i)
       if (!made_.count(names[i]))
         made_[names[i]] =
