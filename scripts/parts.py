@@ -24,6 +24,14 @@ SANITIZER_OPTIONS = {
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "TSAN_OPTIONS": "halt_on_error=1",
 }
+# Python tests that do not run under the sanitizers, and why.
+NOT_SANITIZED = {
+    "tests/cli/test_archive.py": "plain C programs, which the runtime's archive would need the sanitizer for",
+    "tests/cli/test_run.py::test_verify": "the interpreters take minutes there; the C++ tests run them sanitized",
+    "tests/hostile/test_corpus.py::test_the_measure": "measures memory, which the sanitizer takes, too",
+}
+# These run beside the others.
+SANITIZED_APART = ["tests/operators", "tests/hostile", "tests/errors", "tests/onnx_backend"]
 FUZZ_SECONDS_IN_TEST = 5
 FUZZ_SECONDS_IN_CHECK = 300
 RANDOM_GRAPHS = 5000
@@ -102,12 +110,13 @@ def sanitized_everything():
 
 def thread_sanitized():
     build.configure("tsan")
-    build.build("tsan", sorted(build.test_targets("tsan")))
+    build.build("tsan", [*sorted(build.test_targets("tsan")), "lathe"])
     ctest("tsan", **SANITIZER_OPTIONS)
+    pytest("-q", "tests/cli/test_run.py", LATHE_BUILD_DIR=str(build.folder("tsan")), **SANITIZER_OPTIONS)
 
 
-def pytest(*arguments, interpreter=None):
-    call(interpreter or python(), "-m", "pytest", *arguments, env=environment())
+def pytest(*arguments, interpreter=None, **variables):
+    call(interpreter or python(), "-m", "pytest", *arguments, env=environment(**variables))
 
 
 def python_tests():
@@ -117,6 +126,40 @@ def python_tests():
 def full_python_tests():
     interpreter = setup.ensure_environment(extra=("requirements-check.txt",))
     pytest("--full", interpreter=interpreter)
+
+
+def sanitizer_runtime():
+    """The address sanitizer as a library that Python loads before all others."""
+    asked = ["clang++-19", "-print-file-name=libclang_rt.asan-x86_64.so"]
+    return Path(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip())
+
+
+def sanitized_python():
+    """What the sanitizers find goes to files beside each other: pytest would swallow it, and so would a test that
+    expects its command to fail."""
+    build.build("asan-python", ["product"])
+    folder = build.folder("asan-python")
+    with tempfile.TemporaryDirectory() as reports:
+        log = f":log_path={reports}/found"
+        variables = {
+            # Python itself leaves memory behind.
+            "ASAN_OPTIONS": SANITIZER_OPTIONS["ASAN_OPTIONS"].replace("detect_leaks=1", "detect_leaks=0") + log,
+            "UBSAN_OPTIONS": SANITIZER_OPTIONS["UBSAN_OPTIONS"] + log,
+            "LD_PRELOAD": str(sanitizer_runtime()),
+            "LATHE_BUILD_DIR": str(folder),
+            "PYTHONMALLOC": "malloc",
+        }
+        left_out = [f"--deselect={test}" for test in NOT_SANITIZED]
+        halves = [SANITIZED_APART, ["tests", *(f"--ignore={folder}" for folder in SANITIZED_APART)]]
+        with concurrent.futures.ThreadPoolExecutor(len(halves)) as pool:
+            running = [pool.submit(pytest, "-q", *half, *left_out, **variables) for half in halves]
+        found = sorted(Path(reports).iterdir())
+        for report in found:
+            print(report.read_text(errors="replace"), flush=True)
+        for half in running:
+            half.result()
+        if found:
+            raise subprocess.CalledProcessError(1, ["sanitized-python", f"{len(found)} reports"])
 
 
 def fuzz_one(source, seconds):
@@ -138,7 +181,7 @@ def fuzz_one(source, seconds):
 
 def fuzz(seconds):
     """Every target, as many at once as there are cores."""
-    sources = sorted(ROOT.glob("src/**/*_fuzz.cpp"))
+    sources = sorted([*ROOT.glob("src/**/*_fuzz.cpp"), *ROOT.glob("tools/**/*_fuzz.cpp")])
     build.build("asan", ["fuzzers"])
     with concurrent.futures.ThreadPoolExecutor(jobs()) as pool:
         clean = list(pool.map(lambda source: fuzz_one(source, seconds), sources))
@@ -223,7 +266,8 @@ CHECK_PARTS = [
     Part("proofs", proofs, "every simplifier rule proved anew"),
     Part("walks", walks, "ten thousand steps of random schedules, by the interpreter"),
     Part("sanitized-all", sanitized_everything, "all C++ tests, address and undefined behaviour"),
-    Part("tsan", thread_sanitized, "all C++ tests under the thread sanitizer"),
+    Part("sanitized-python", sanitized_python, "the Python tests, compiler and artifacts under the same sanitizers"),
+    Part("tsan", thread_sanitized, "all C++ tests and the command that runs artifacts, under the thread sanitizer"),
     Part("fuzz-full", fuzz_fully, f"each fuzz target for {FUZZ_SECONDS_IN_CHECK} seconds"),
     Part("seeded-faults", seeded_faults, "each seeded miscompilation is found by its tests"),
     Part("lint", lint, "clang-tidy over all sources"),

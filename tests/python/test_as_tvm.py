@@ -1,5 +1,6 @@
 """import lathe.as_tvm makes programs written for tvm find Lathe, and nothing else changes."""
 
+import os
 import subprocess
 import sys
 
@@ -41,7 +42,7 @@ print("done", lathe.__spec__.name, T.__spec__.name)
 
 
 def test_programs_of_tvm_find_lathe():
-    environment = {"PYTHONPATH": ":".join(sys.path)}
+    environment = os.environ | {"PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-"], input=PROGRAM, capture_output=True, text=True, env=environment, check=False
     )
@@ -52,6 +53,6 @@ def test_programs_of_tvm_find_lathe():
 def test_programs_in_files_run(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
-    environment = {"PYTHONPATH": ":".join(sys.path)}
+    environment = os.environ | {"PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, check=False)
     assert done.stdout == "done lathe lathe.script.tir\n", done.stderr

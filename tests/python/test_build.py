@@ -9,6 +9,7 @@ import pytest
 import lathe
 from lathe.script import ir as I
 from lathe.script import tir as T
+from tests.support import paths
 
 
 @I.ir_module
@@ -131,7 +132,7 @@ def test_a_library_runs_in_another_process(built, tmp_path):
         "import lathe, numpy as np; a = np.arange(6, dtype='int32').reshape(2, 3); b = np.empty((3, 2), 'int32');"
         f"lathe.runtime.load_module({str(path)!r})['transpose'](a, b); assert (b == a.T).all(); print('same')"
     )
-    environment = {"PYTHONPATH": ":".join(sys.path)}
+    environment = paths.environment()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert done.stdout == "same\n", done.stderr
 

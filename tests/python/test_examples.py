@@ -1,5 +1,6 @@
 """The examples that are Python programs run."""
 
+import os
 import subprocess
 import sys
 
@@ -8,7 +9,7 @@ from tests.support import paths
 
 def run(example, *arguments):
     """What the example prints."""
-    environment = {"PYTHONPATH": ":".join(sys.path), "LATHE_NUM_THREADS": "1"}
+    environment = os.environ | {"PYTHONPATH": ":".join(sys.path), "LATHE_NUM_THREADS": "1"}
     command = [sys.executable, paths.ROOT / "examples" / example, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,8 @@ BUILD = Path(os.environ.get("LATHE_BUILD_DIR", ROOT / "build"))
 LATHE = BUILD / "bin" / "lathe"
 PACKAGE = ROOT / "python" / "lathe"
 RUNTIME_CTYPES = PACKAGE / "runtime_ctypes.py"
+# Under the address sanitizer (./dev check --full sanitized-python) memory and time are not what a user sees.
+SANITIZED = "ASAN_OPTIONS" in os.environ
 DIGITS_MODEL = ROOT / "examples" / "03-digits" / "digits.onnx"
 
 
