@@ -99,6 +99,7 @@ TEST(reporting, takes_files_along_and_names_the_originals_of_those_too_large) {
 }
 
 TEST(crash, on_any_thread_leaves_the_reproducer_of_what_runs_and_ends_the_process_as_before) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // tests before this one may have left threads
   const fs::path left = fs::temp_directory_path() / "lathe_crash_test";
   const auto crash = [&] {
     ::setenv("LATHE_REPRODUCER_DIR", left.c_str(), 1);
@@ -115,6 +116,11 @@ TEST(crash, on_any_thread_leaves_the_reproducer_of_what_runs_and_ends_the_proces
   for (const auto& folder : fs::directory_iterator(left)) folders += text_of(folder.path() / "model.onnx") == "outer";
   EXPECT_EQ(folders, 1U);
   fs::remove_all(left);
+}
+
+TEST(crash, of_what_is_no_longer_watched_leaves_nothing) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const fs::path left = fs::temp_directory_path() / "lathe_no_crash_test";
   const auto unwatched = [&] {
     ::setenv("LATHE_REPRODUCER_DIR", left.c_str(), 1);
     const auto make = [] { return Reproducer{}; };
