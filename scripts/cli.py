@@ -92,7 +92,7 @@ def no_options(parser):
 
 def build_options(parser):
     parser.add_argument("targets", nargs="*", help="ninja targets, as tir_test; everything when none is named")
-    parser.add_argument("--preset", default="dev", help="dev, release, asan, asan-python, tsan or faults (default: dev)")
+    parser.add_argument("--preset", default="dev", help="dev, release, asan, asan-python, tsan, faults (default: dev)")
 
 
 def filter_options(parser):
