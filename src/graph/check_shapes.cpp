@@ -36,8 +36,10 @@ class ShapeChecks {
     const std::vector<Binding> bindings = all_bindings(function_);
     for (const Binding& binding : bindings) {
       TRY(note(binding));
-      made_by_[binding.as<VarBinding>() ? binding.as<VarBinding>()->var.get() : binding.as<MatchCast>()->var.get()] =
-          node_of(binding);
+      const auto* bound = binding.as<VarBinding>();
+      const Var& var = bound ? bound->var : binding.as<MatchCast>()->var;
+      const std::string by = node_of(binding);
+      made_by_[var.get()] = by.empty() && bound ? node_of(bound->value) : by;
     }
     if (open_.empty()) return function_;
     for (const Var& param : function_->params) define(param->struct_info);

@@ -10,7 +10,7 @@
 //   IRModule module = b.finish();
 #pragma once
 
-#include "relax/operator.h"
+#include "relax/assert_op.h"
 
 namespace lathe::relax {
 
@@ -21,6 +21,11 @@ class BlockBuilder {
   // What is emitted from now on comes from there (a model's node); failures of type rules carry its place.
   void set_origin(ir::Origin origin) { origin_ = std::move(origin); }
   const ir::Origin& origin() const { return origin_; }
+  // What is said of the operands, "; 'x', the graph's input, is float32[2, 3]", where a check that is emitted from now
+  // on fails. Gives what said it before.
+  using Describe = std::function<Message()>;
+  Describe set_operands(Describe describe) { return std::exchange(operands_, std::move(describe)); }
+  Message operands() const { return operands_ ? operands_() : Message(); }
 
   // ---- functions and scopes ----
   void begin_function(std::string name, std::vector<Var> params, ir::Attributes attrs = {});
@@ -87,6 +92,7 @@ class BlockBuilder {
 
   ir::IRModule module_;
   ir::Origin origin_;
+  Describe operands_;
   std::vector<Scope> scopes_;
   std::vector<OpenFunction> functions_;
   std::unordered_map<std::string, int> names_;

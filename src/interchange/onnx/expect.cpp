@@ -44,7 +44,6 @@ std::string NodeImport::name_of(size_t i) const {
   return input_names_ && i < input_names_->size() ? in_quotes((*input_names_)[i]) : "the input " + std::to_string(i);
 }
 
-// What the operands are and where they come from, as the notes of a refusal say it.
 Message NodeImport::operands() const {
   Message message;
   for (size_t i = 0; i < std::min(inputs_.size(), most_operands); ++i) {

@@ -70,6 +70,20 @@ std::unordered_map<std::string, int64_t> declared_ranks(const GraphProto& graph)
   return ranks;
 }
 
+// Checks that the builder emits meanwhile tell of the node's operands.
+class OperandsSaid {
+ public:
+  OperandsSaid(relax::BlockBuilder& builder, const NodeImport& import)
+      : builder_(builder), before_(builder.set_operands([&import] { return import.operands(); })) {}
+  OperandsSaid(const OperandsSaid&) = delete;
+  OperandsSaid& operator=(const OperandsSaid&) = delete;
+  ~OperandsSaid() { builder_.set_operands(std::move(before_)); }
+
+ private:
+  relax::BlockBuilder& builder_;
+  relax::BlockBuilder::Describe before_;
+};
+
 class GraphImport {
  public:
   GraphImport(const Model& model, const ImportOptions& options, const SeeNode& see)
@@ -242,6 +256,7 @@ class GraphImport {
     NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place, &inside);
     import.declare_ranks(&scope.ranks);
     import.name_inputs(&names);
+    const OperandsSaid operands_said(builder_, import);
     check_counts(row, import);
     check_input_types(domain, node.op_type(), import);
     const bool has_graphs = row.reads_around || std::any_of(node.attribute().begin(), node.attribute().end(),

@@ -99,6 +99,8 @@ class NodeImport {
 
   // ---- what the run must find, or the model fails and the message tells of the node and its operands ----
   void expect(const ir::Expr& condition, const relax::Message& message);
+  // What the operands are and where they come from, as the notes of a refusal say it.
+  relax::Message operands() const;
   // Each integer of the input is in [low, high); these are one number each, or one for each place of the last
   // dimension. "'at' holds 9 at [0], but indices into axis 0 of 'x' are in [-3, 3)". Any element may be `besides`.
   void expect_elements(size_t i, const Integers& low, const Integers& high, const relax::Message& takes,
@@ -149,8 +151,6 @@ class NodeImport {
   const support::Place& place() const { return place_; }
 
  private:
-  relax::Message operands() const;
-
   NestedGraphs* graphs_ = nullptr;
   relax::BlockBuilder& builder_;
   std::vector<GraphValue*> inputs_;  // null: absent

@@ -1,5 +1,6 @@
 // What only the run can tell of values, asked before they are used.
 #include "ops/build.h"
+#include "relax/mismatch.h"
 #include "relax/tensor_to_shape.h"
 #include "support/mutation.h"
 
@@ -12,8 +13,7 @@ void expect_equal(BlockBuilder& b, const Expr& actual, const Expr& expected) {
   if (relax::different_extents(actual, expected))
     throw support::DiagnosticError(relax::wrong(
         codes::shape_mismatch, "the extent " + relax::text_of(actual) + " must be " + relax::text_of(expected)));
-  b.match_cast(ir::make<relax::ShapeExpr>(Shape{actual}),
-               ir::make<relax::ShapeStructInfo>(relax::OptionalShape(Shape{expected})), "checked");
+  expect(b, ir::eq(actual, expected), relax::Message() << relax::mismatch(actual, expected) << b.operands());
 }
 
 void expect(BlockBuilder& b, const Expr& condition, const relax::Message& message) {
