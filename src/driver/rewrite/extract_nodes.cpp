@@ -67,9 +67,7 @@ class Extraction {
     }
     const onnx::NodeCallAttributes* node = onnx::as_node_call(bound.value);
     if (!node) return;
-    std::vector<std::string> there;
-    for (const std::string& output : node->outputs)
-      if (!output.empty()) there.push_back(output);
+    std::vector<std::string> there = node->given_outputs();
     if (there.size() == 1)
       values_.emplace(there[0], bound.var);
     else

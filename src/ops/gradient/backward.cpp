@@ -167,13 +167,17 @@ void Backward::note_active(const Binding& binding) {
 }
 
 support::Status Backward::add(const Expr& target, const Expr& adjoint) {
-  if (!adjoint || !is_active(target)) return support::success();
-  std::vector<Expr>& own = adjoints_[target.get()];
-  own.resize(1);
-  if (!own[0])
-    own[0] = adjoint;
+  return adjoint && is_active(target) ? add_item(target, 0, adjoint) : support::success();
+}
+
+support::Status Backward::add_item(const Expr& var, size_t item, const Expr& adjoint) {
+  std::vector<Expr>& all = adjoints_[var.get()];
+  if (all.size() <= item) all.resize(item + 1);
+  Expr& own = all[item];
+  if (!own)
+    own = adjoint;
   else if (!support::flip(gradient_forgets_a_use))
-    own[0] = TRY(builder_.call(ops::add, {own[0], adjoint}));
+    own = TRY(builder_.call(ops::add, {own, adjoint}));
   return support::success();
 }
 
@@ -196,22 +200,15 @@ support::Status Backward::run(const std::vector<Binding>& bindings) {
 
 support::Status Backward::reverse(const Expr& var, const Expr& value) {
   const std::vector<Expr> own = adjoints_.at(var.get());
-  if (const auto* item = value.as<TupleGetItem>()) {
-    std::vector<Expr>& all = adjoints_[item->tuple.get()];
-    const auto at = static_cast<size_t>(item->index);
-    if (all.size() <= at) all.resize(at + 1);
-    all[at] = all[at] ? TRY(builder_.call(ops::add, {all[at], own.at(0)})) : own.at(0);
-    return support::success();
-  }
+  if (const auto* item = value.as<TupleGetItem>())
+    return add_item(item->tuple, static_cast<size_t>(item->index), own.at(0));
   if (const auto* tuple = value.as<Tuple>()) {
     for (size_t i = 0; i < own.size(); ++i) TRY(add(tuple->items[i], own[i]));
     return support::success();
   }
   if (value.is<VarNode>()) {
-    std::vector<Expr>& all = adjoints_[value.get()];
-    if (all.size() < own.size()) all.resize(own.size());
     for (size_t i = 0; i < own.size(); ++i)
-      if (own[i]) all[i] = all[i] ? TRY(builder_.call(ops::add, {all[i], own[i]})) : own[i];
+      if (own[i]) TRY(add_item(value, i, own[i]));
     return support::success();
   }
   if (value.is<Call>()) {

@@ -58,6 +58,8 @@ class Backward {
   class TurnsBackward;
   using Bindings = std::vector<Binding>;
 
+  // Adds to the adjoint of a variable, or of an item of one that is a tuple.
+  support::Status add_item(const Expr& var, size_t item, const Expr& adjoint);
   bool depends(const Expr& value) const;
   void note_active(const Binding& binding);
   void bind(const Var& var, const Expr& value, Bindings& bindings);

@@ -10,8 +10,6 @@ namespace lathe::tir {
 
 namespace {
 
-void merge(BufferSet& all, const BufferSet& more) { all.insert(more.begin(), more.end()); }
-
 // One statement of the program's top level.
 struct Item {
   Stmt statement;              // as it stands, or plain

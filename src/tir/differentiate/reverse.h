@@ -9,6 +9,7 @@
 namespace lathe::tir {
 
 using BufferSet = std::unordered_set<const ir::Node*>;
+inline void merge(BufferSet& all, const BufferSet& more) { all.insert(more.begin(), more.end()); }
 
 // The buffers that a gradient goes through, and where their adjoints are kept.
 class Adjoints {

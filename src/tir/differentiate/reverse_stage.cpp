@@ -236,10 +236,7 @@ std::vector<Stmt> reverse_stage(const Stage& stage, const Adjoints& adjoints, co
 
 BufferSet needed_by_reversal(const Stage& stage, const Adjoints& adjoints) {
   BufferSet needed;
-  for (const Stmt& s : reverse_stage(stage, adjoints)) {
-    const BufferSet read = read_in(s);
-    needed.insert(read.begin(), read.end());
-  }
+  for (const Stmt& s : reverse_stage(stage, adjoints)) merge(needed, read_in(s));
   return needed;
 }
 

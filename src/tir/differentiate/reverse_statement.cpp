@@ -138,8 +138,6 @@ class StatementReversal {
   std::unordered_map<const BufferStore*, Buffer> tape_by_store_;
 };
 
-void merge(BufferSet& all, const BufferSet& more) { all.insert(more.begin(), more.end()); }
-
 }  // namespace
 
 Stmt add_to_adjoint(const Contribution& c, const Adjoints& adjoints) {

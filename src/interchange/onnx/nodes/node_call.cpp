@@ -15,10 +15,8 @@ using support::Result;
 constexpr std::string_view digits = "0123456789abcdef";
 
 Result<StructInfo> infer_node(const InferContext& c) {
-  const auto& outputs = c.attrs<NodeCallAttributes>().outputs;
-  const auto there =
-      std::count_if(outputs.begin(), outputs.end(), [](const std::string& name) { return !name.empty(); });
-  if (static_cast<size_t>(there) != c.struct_info_args.size() || there == 0)
+  const size_t there = c.attrs<NodeCallAttributes>().given_outputs().size();
+  if (there != c.struct_info_args.size() || there == 0)
     return relax::wrong(relax::codes::wrong_arguments, "onnx_node says in sinfo_args what each output is: it names " +
                                                            std::to_string(there) + " outputs and has " +
                                                            std::to_string(c.struct_info_args.size()) + " of them");
@@ -27,8 +25,8 @@ Result<StructInfo> infer_node(const InferContext& c) {
       ir::make<relax::TupleStructInfo>(std::vector<StructInfo>(c.struct_info_args.begin(), c.struct_info_args.end())));
 }
 
-// Nodes mean what a conversion of the whole module gives (driver/rewrite/expand_nodes.h): a tensor program is a
-// function of its own, which a single expression cannot hold.
+// A node means what the import of a model with it gives (`node_evaluator` in driver/rewrite/node_passes.h): tensor
+// programs are functions of their own, which a single expression cannot hold.
 Result<relax::Expr> refuse_to_expand(relax::BlockBuilder&, const relax::Call& call) {
   const auto& node = static_cast<const NodeCallAttributes&>(*call.attributes);
   return relax::wrong(codes::unsupported, "a node of ONNX ('" + node.op + "') stands where a program is expected");
@@ -58,6 +56,12 @@ const relax::OperatorTable& operators_with_nodes() {
     return rows;
   }();
   return table;
+}
+
+std::vector<std::string> NodeCallAttributes::given_outputs() const {
+  std::vector<std::string> given = outputs;
+  std::erase(given, "");
+  return given;
 }
 
 const NodeCallAttributes* as_node_call(const relax::Expr& e) {

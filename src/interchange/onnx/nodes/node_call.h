@@ -26,6 +26,7 @@ struct NodeCallAttributes : relax::AttributesNode {
   // Names that the model gives, outside equality; an output that the node leaves out is "".
   std::string name;
   std::vector<std::string> outputs;
+  std::vector<std::string> given_outputs() const;  // without those that are left out
   static constexpr auto fields() {
     using Role = ir::Role;
     return std::tuple{ir::field("op", &NodeCallAttributes::op),

@@ -259,8 +259,7 @@ class ModelWriter {
   }
 
   void name_outputs(const relax::Var& var, const NodeCallAttributes& attributes, NodeProto& made) {
-    const auto there = std::count_if(attributes.outputs.begin(), attributes.outputs.end(),
-                                     [](const std::string& name) { return !name.empty(); });
+    const size_t there = attributes.given_outputs().size();
     std::vector<std::string> names;
     for (const std::string& hint : attributes.outputs) {
       if (hint.empty()) {
