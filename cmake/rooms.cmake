@@ -37,6 +37,7 @@ set(LATHE_TESTS_SEE
   "relax_test: ops"
   "text_fuzz: ops"
   "lower_test: runtime"
+  "codegen_llvm_test: runtime"
 )
 
 # Sources that builds from nothing compile by themselves, because their headers disturb others in one unit.

@@ -2,6 +2,9 @@
 // <prefix>_lathe_artifact, so that several models link into one program). The JIT builds the same struct in memory.
 #pragma once
 
+#include <stddef.h>
+
+#include "compiled_program.h"
 #include "kernel.h"
 #include "runtime_kernel.h"
 
@@ -47,7 +50,17 @@ typedef struct LatheArtifact {
 
   const LatheRuntimeKernelEntry* runtime_kernels;  // those linked in, or needed from whoever opens it
   uint64_t runtime_kernel_count;
+
+  // Functions of the program as machine code, one each; null for one that is interpreted. A table that is missing, or
+  // compiled against another version of the services, leaves all to the interpreter.
+  const LatheProgramFunction* functions;
+  uint64_t function_count;
+  uint32_t program_services_version;  // LATHE_PROGRAM_SERVICES_VERSION
+  uint32_t program_services_size;     // how much of the table they use
 } LatheArtifact;
+
+// The struct of artifacts from before programs were compiled ended here.
+#define LATHE_ARTIFACT_FIRST_SIZE offsetof(LatheArtifact, functions)
 
 #ifdef __cplusplus
 }

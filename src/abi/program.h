@@ -1,6 +1,6 @@
 // The linear register program: what a model does between its kernels, as flat bytes that the runtime interprets and
 // code generation may compile. Little-endian, position-independent, every section 8-byte aligned. Records refer to each
-// other by index. Nothing here may be trusted before runtime/core/verify_program.h has accepted it.
+// other by index. Nothing here may be trusted before runtime/core/program/verify_program.h has accepted it.
 //
 // Values live in registers, each with one declared kind. Function parameters are a function's first registers; the
 // call graph has no cycles. Planned memory: an arena is one block of (device, scope) that a context allocates once; a
@@ -40,6 +40,20 @@ inline constexpr OpcodeRow opcode_rows[] = {
 #undef LATHE_INSTRUCTION
 };
 inline constexpr uint32_t opcode_count = sizeof(opcode_rows) / sizeof(opcode_rows[0]);
+
+// Calls f(letter, word, position) for each operand of an instruction that a verifier has accepted; counts are left out.
+template <typename Function>
+void for_each_operand(Opcode opcode, const uint32_t* words, Function&& f) {
+  uint32_t at = 0;
+  for (const char* letter = opcode_rows[static_cast<uint16_t>(opcode)].operands; *letter != 0; ++letter) {
+    uint32_t times = 1;
+    if (*letter == '#') {
+      times = words[at++];
+      ++letter;
+    }
+    for (uint32_t i = 0; i < times; ++i, ++at) f(*letter, words[at], at);
+  }
+}
 
 // Devices by number, in the order of backends.def.
 enum class Backend : uint8_t {

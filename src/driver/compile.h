@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "codegen/llvm/compile.h"
+#include "codegen/llvm/program/compile_program.h"
 #include "ir/pass.h"
 #include "lower/program/write_program.h"
 #include "target/target.h"
@@ -49,6 +50,7 @@ struct CompiledModel {
   ir::IRModule module;
   std::optional<lower::Program> program;
   codegen::CompiledKernels kernels;
+  codegen::CompiledProgram functions;  // of the register program
   std::vector<RowTime> times;
   std::vector<ir::Remark> remarks;
 };

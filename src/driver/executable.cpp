@@ -84,7 +84,7 @@ Result<ExecutableRef> load(const CompiledModelRef& compiled) {
   const lower::Program& program = *compiled->program;
   auto made = std::make_shared<InProcess>();
   made->compiled = compiled;
-  made->kernels = TRY(codegen::load_kernels(compiled->kernels));
+  made->kernels = TRY(codegen::load_kernels(compiled->kernels, &compiled->functions));
   fill_weights(*made, program);
   made->program.resize((program.bytes.size() + 7) / 8);
   std::memcpy(made->program.data(), program.bytes.data(), program.bytes.size());
@@ -105,6 +105,10 @@ Result<ExecutableRef> load(const CompiledModelRef& compiled) {
   artifact.program_bytes = program.bytes.size();
   artifact.kernels = made->kernels->functions().data();
   artifact.kernel_count = made->kernels->functions().size();
+  artifact.functions = made->kernels->program().empty() ? nullptr : made->kernels->program().data();
+  artifact.function_count = made->kernels->program().size();
+  artifact.program_services_version = LATHE_PROGRAM_SERVICES_VERSION;
+  artifact.program_services_size = sizeof(LatheProgramServices);
   artifact.weights = made->weights.get();
   artifact.weights_bytes = static_cast<uint64_t>(program.weight_bytes);
 

@@ -121,7 +121,7 @@ support::Result<tir::Function> lower_to_kernel(const tir::Function& function, co
 }
 
 std::string_view stage_of(std::string_view row) {
-  if (row == "write_program" || row == "generate_code") return "code";
+  if (row == "write_program" || row == "generate_code" || row == "compile_program") return "code";
   if (row == "legalize" || row == "schedule_functions") return "tensor programs";
   for (const ir::PassRow& lowering : kernel_rows())
     if (lowering.name == row) return "kernels";

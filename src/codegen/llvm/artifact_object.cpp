@@ -96,6 +96,10 @@ support::Result<std::string> artifact_object(const ArtifactContents& contents, c
   }
   std::vector<C> kernels;
   for (const CompiledKernel& kernel : contents.kernels->kernels) kernels.push_back(b.outside(kernel.symbol, true));
+  std::vector<C> functions;
+  if (contents.functions && contents.functions->object)
+    for (const std::string& symbol : contents.functions->symbols)
+      functions.push_back(symbol.empty() ? b.nowhere() : b.outside(symbol, true));
   const bool has_weights = contents.weights_bytes > 0;
   const bool external = !contents.weights_file.empty();
   const support::Hash128 hash = content_hash(contents);
@@ -121,7 +125,11 @@ support::Result<std::string> artifact_object(const ArtifactContents& contents, c
                                  external ? b.text(contents.weights_file) : b.nowhere(),
                                  b.word64(static_cast<uint64_t>(contents.weights_bytes)),
                                  b.pairs(runtime_kernels),
-                                 b.word64(runtime_kernels.size())};
+                                 b.word64(runtime_kernels.size()),
+                                 b.table(functions, llvm::PointerType::get(context, 0)),
+                                 b.word64(functions.size()),
+                                 b.word32(LATHE_PROGRAM_SERVICES_VERSION),
+                                 b.word32(sizeof(LatheProgramServices))};
   C artifact = llvm::ConstantStruct::getAnon(context, fields);
   support::require(module.getDataLayout().getTypeAllocSize(artifact->getType()) == sizeof(LatheArtifact),
                    "the artifact's struct and its table of fields differ");

@@ -13,8 +13,11 @@ namespace {
 
 class OrcKernels : public LoadedKernels {
  public:
-  OrcKernels(std::unique_ptr<llvm::orc::LLJIT> jit, std::vector<LatheKernel> functions) : jit_(std::move(jit)) {
+  OrcKernels(std::unique_ptr<llvm::orc::LLJIT> jit, std::vector<LatheKernel> functions,
+             std::vector<LatheProgramFunction> program)
+      : jit_(std::move(jit)) {
     functions_ = std::move(functions);
+    program_ = std::move(program);
   }
 
  private:
@@ -33,7 +36,8 @@ void take(llvm::Error error) {
 
 }  // namespace
 
-support::Result<std::shared_ptr<LoadedKernels>> load_kernels(const CompiledKernels& compiled) {
+support::Result<std::shared_ptr<LoadedKernels>> load_kernels(const CompiledKernels& compiled,
+                                                             const CompiledProgram* program) {
   initialise_llvm();
   const llvm::Triple wanted(compiled.target.triple), here(llvm::sys::getProcessTriple());
   if (wanted.getArch() != here.getArch())
@@ -51,7 +55,14 @@ support::Result<std::shared_ptr<LoadedKernels>> load_kernels(const CompiledKerne
   std::vector<LatheKernel> functions;
   for (const CompiledKernel& kernel : compiled.kernels)
     functions.push_back(take(jit->lookup(kernel.symbol)).toPtr<LatheKernel>());
-  return std::shared_ptr<LoadedKernels>(std::make_shared<OrcKernels>(std::move(jit), std::move(functions)));
+  std::vector<LatheProgramFunction> program_functions;
+  if (program && program->object) {
+    take(jit->addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(*program->object, "program")));
+    for (const std::string& symbol : program->symbols)
+      program_functions.push_back(symbol.empty() ? nullptr : take(jit->lookup(symbol)).toPtr<LatheProgramFunction>());
+  }
+  return std::shared_ptr<LoadedKernels>(
+      std::make_shared<OrcKernels>(std::move(jit), std::move(functions), std::move(program_functions)));
 }
 
 }  // namespace lathe::codegen

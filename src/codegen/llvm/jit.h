@@ -1,8 +1,9 @@
 // Compiled kernels loaded into this process.
 #pragma once
 
-#include "abi/kernel.h"
+#include "abi/compiled_program.h"
 #include "codegen/llvm/compile.h"
+#include "codegen/llvm/program/compile_program.h"
 
 namespace lathe::codegen {
 
@@ -12,13 +13,17 @@ class LoadedKernels {
   virtual ~LoadedKernels() = default;
   // In the order of the compiled kernels.
   const std::vector<LatheKernel>& functions() const { return functions_; }
+  // Of the register program, null where one is interpreted; empty when none was compiled.
+  const std::vector<LatheProgramFunction>& program() const { return program_; }
 
  protected:
+  std::vector<LatheProgramFunction> program_;
   std::vector<LatheKernel> functions_;
 };
 
 // Diagnostics: codegen-unsupported-target when the kernels are for another architecture or for features that this
 // machine lacks.
-support::Result<std::shared_ptr<LoadedKernels>> load_kernels(const CompiledKernels& compiled);
+support::Result<std::shared_ptr<LoadedKernels>> load_kernels(const CompiledKernels& compiled,
+                                                             const CompiledProgram* program = nullptr);
 
 }  // namespace lathe::codegen

@@ -24,6 +24,8 @@ using support::Status;
 support::Hash128 content_hash(const ArtifactContents& contents) {
   support::Hasher hasher;
   hasher.add(contents.program);
+  if (contents.functions)
+    for (const std::string& symbol : contents.functions->symbols) hasher.add(symbol);
   hasher.add(contents.kernels->target.str());
   for (const CompiledKernel& kernel : contents.kernels->kernels) hasher.add(kernel.symbol);
   hasher.add(static_cast<uint64_t>(contents.weights_bytes));
@@ -114,6 +116,10 @@ Result<std::vector<std::string>> write_parts(const ArtifactContents& contents, c
     if (!seen.insert(kernel.object.get()).second) continue;
     objects.push_back((folder / fmt::format("kernel_{}.o", seen.size())).string());
     TRY(write_file(objects.back(), *kernel.object));
+  }
+  if (contents.functions && contents.functions->object) {
+    objects.push_back((folder / "program.o").string());
+    TRY(write_file(objects.back(), *contents.functions->object));
   }
   for (const LinkedKernels& linked : contents.linked_kernels) {
     objects.push_back((folder / fmt::format("runtime_kernels_{}.o", objects.size())).string());

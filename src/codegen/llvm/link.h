@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/llvm/compile.h"
+#include "codegen/llvm/program/compile_program.h"
 
 namespace lathe::codegen {
 
@@ -22,6 +23,7 @@ struct LinkedKernels {
 struct ArtifactContents {
   const CompiledKernels* kernels = nullptr;     // in the order of the program's table of kernels
   std::string_view program;                     // the encoded register program
+  const CompiledProgram* functions = nullptr;   // its functions as machine code; null: all are interpreted
   std::map<std::string, std::string> metadata;  // at least target, builder, version
   std::vector<WeightBytes> weights;             // in order of offset, not overlapping
   int64_t weights_bytes = 0;

@@ -77,6 +77,7 @@ codegen::ArtifactContents contents_of(const CompiledModel& model) {
   codegen::ArtifactContents contents;
   contents.kernels = &model.kernels;
   contents.program = {program.bytes.data(), program.bytes.size()};
+  contents.functions = &model.functions;
   contents.metadata = metadata_of(model);
   for (const lower::Weight& weight : program.weights)
     contents.weights.push_back(
@@ -144,6 +145,19 @@ Status save_program(const CompiledModel& m, const std::string& path) {
   return write_whole(path, abi::print_program(view));
 }
 
+// The register program as machine code, for people.
+Status save_program_text(const CompiledModel& m, codegen::EmitKind kind, const std::string& path) {
+  if (m.target.kind != "llvm") return no_code(m, fs::path(path).extension().string());
+  const std::vector<char>& bytes = m.program->bytes;
+  return write_whole(path, TRY(codegen::emit_program({bytes.data(), bytes.size()}, m.target, kind)));
+}
+Status save_program_ll(const CompiledModel& m, const std::string& path) {
+  return save_program_text(m, codegen::EmitKind::llvm_ir, path);
+}
+Status save_program_s(const CompiledModel& m, const std::string& path) {
+  return save_program_text(m, codegen::EmitKind::assembly, path);
+}
+
 using SaveFunction = Status (*)(const CompiledModel&, const std::string&);
 struct Writer {
   Form form;
@@ -161,6 +175,8 @@ const Writer writers[] = {
     {{"tir", ".tir", "the graph and its tensor programs, unscheduled"}, save_module, "legalize"},
     {{"py", ".py", "the tensor programs, unscheduled, as loops over NumPy arrays"}, save_numpy, "legalize"},
     {{"program", ".program", "the register program"}, save_program, ""},
+    {{"program-ll", ".program-ll", "the register program as LLVM IR"}, save_program_ll, ""},
+    {{"program-s", ".program-s", "the register program as assembly"}, save_program_s, ""},
     {{"listing", ".listing", "what the kernels are made of"}, save_listing, ""},
 };
 

@@ -10,8 +10,8 @@
 #include "relax/assert_op.h"
 #include "relax/infer.h"
 #include "relax/interpret/evaluate.h"
+#include "runtime/core/program/verify_program.h"
 #include "runtime/core/program_fixture.h"
-#include "runtime/core/verify_program.h"
 
 namespace lathe::lower {
 namespace {

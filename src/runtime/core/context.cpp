@@ -73,7 +73,8 @@ int32_t fill(LatheContext& context, const LatheContextOptions* options) {
   // Kernels that nothing calls may state any counts; a call has as many operands as it states.
   if (buffers > program.operands.count) buffers = program.operands.count;
   if (scalars > program.operands.count) scalars = program.operands.count;
-  if (!context.dynamic_storages.resize(program.storages.count) || !context.slots.resize(program.registers.count) ||
+  if (!context.dynamic_storages.resize(program.storages.count) ||
+      !context.dynamic_memory.resize(program.storages.count) || !context.slots.resize(program.registers.count) ||
       !context.outputs.resize(program.outputs.count) || !context.results.reserve(program.outputs.count) ||
       !context.buffers.resize(buffers + 1) || !context.scalars.resize(scalars + 1))
     return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a context");
@@ -92,6 +93,13 @@ Queue* queue_of(LatheContext& context, abi::Backend backend) {
   else if (queue == nullptr)
     fail(LATHE_WRONG_TARGET, nullptr, "there is no device '%s' here", device_of(backend).name);
   return queue;
+}
+
+void set_dynamic_storage(LatheContext& context, uint64_t storage, Block* block) {
+  release(context.dynamic_storages[storage]);
+  context.dynamic_storages[storage] = block;
+  context.dynamic_memory[storage] = {};
+  if (block != nullptr) context.dynamic_memory[storage] = {block->memory, block->bytes};
 }
 
 int32_t create_context(LatheModel* model, const LatheContextOptions* options, LatheContext** context) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "abi/compiled_program.h"
 #include "runtime/core/call_state.h"
 #include "runtime/core/device.h"
 #include "runtime/core/model.h"
@@ -12,12 +13,7 @@
 
 namespace lathe::runtime {
 
-// A register. The object outlives its value, to be filled again by the next run without an allocation.
-struct Slot {
-  LatheValue* object;
-  int64_t scalar;
-  bool is_live;
-};
+using Slot = LatheRegister;
 
 // Where a result of a run goes.
 struct OutputTarget {
@@ -46,6 +42,7 @@ struct LatheContext {
   lathe::runtime::Queue* queues[lathe::abi::backend_count] = {};
   lathe::runtime::Vector<void*> arenas;
   lathe::runtime::Vector<lathe::runtime::Block*> dynamic_storages;  // one for each storage, null until reserved
+  lathe::runtime::Vector<LatheDynamicStorage> dynamic_memory;       // of these blocks, as compiled code reads it
   lathe::runtime::Vector<lathe::runtime::Slot> slots;               // of all functions
   lathe::runtime::Vector<lathe::runtime::OutputTarget> outputs;
   lathe::runtime::Vector<LatheValue*> results;  // of the main function
@@ -62,6 +59,9 @@ int32_t set_limits(LatheContext& context, const LatheContextOptions* options);
 
 // The queue of a device, made when first asked for; null, with the error said, where there is none.
 Queue* queue_of(LatheContext& context, abi::Backend backend);
+
+// Gives back the storage's block for another, or for none.
+void set_dynamic_storage(LatheContext& context, uint64_t storage, Block* block);
 
 // Inputs of either form: exactly one of the pointers is set.
 struct RunInputs {

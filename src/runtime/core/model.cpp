@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "runtime/core/error.h"
+#include "runtime/core/program/verify_program.h"
 #include "runtime/core/value.h"
-#include "runtime/core/verify_program.h"
 #include "runtime/cpu/host.h"
 
 namespace lathe::runtime {
@@ -54,10 +54,11 @@ Field option(const LatheOpenOptions* options, Field LatheOpenOptions::* field) {
 int32_t check_artifact(const LatheArtifact& artifact) {
   if (std::memcmp(artifact.magic, LATHE_ARTIFACT_MAGIC, sizeof(artifact.magic)) != 0)
     return fail(LATHE_INVALID_ARTIFACT, nullptr, "this is not a Lathe artifact (its magic is missing)");
-  if (artifact.version != LATHE_ARTIFACT_VERSION || artifact.size < sizeof(LatheArtifact))
+  if (artifact.version != LATHE_ARTIFACT_VERSION || artifact.size < LATHE_ARTIFACT_FIRST_SIZE)
     return fail(LATHE_INVALID_ARTIFACT, nullptr,
                 "the artifact has format version %u (%u bytes), this runtime reads version %u (%u bytes)",
-                artifact.version, artifact.size, LATHE_ARTIFACT_VERSION, static_cast<unsigned>(sizeof(LatheArtifact)));
+                artifact.version, artifact.size, LATHE_ARTIFACT_VERSION,
+                static_cast<unsigned>(LATHE_ARTIFACT_FIRST_SIZE));
   if (artifact.services_version != LATHE_SERVICES_VERSION || artifact.services_size > sizeof(LatheServices))
     return fail(LATHE_INVALID_ARTIFACT, nullptr,
                 "the artifact needs version %u of the services (%u bytes), this runtime has version %u (%u bytes)",
@@ -205,6 +206,11 @@ int32_t fill(LatheModel& model, const char* folder, const LatheOpenOptions* opti
   const ProgramSurroundings around = {model.weights, artifact.weights_bytes, artifact.kernel_count};
   if (const int32_t status = verify_program(artifact.program, artifact.program_bytes, around, &model.program))
     return status;
+  if (artifact.size >= sizeof(LatheArtifact) && artifact.functions != nullptr &&
+      artifact.function_count != model.program.functions.count)
+    return fail(LATHE_INVALID_ARTIFACT, nullptr, "the artifact has code for %llu functions, its program has %llu",
+                static_cast<unsigned long long>(artifact.function_count),
+                static_cast<unsigned long long>(model.program.functions.count));
   if (const int32_t status = find_runtime_kernels(model, options)) return status;
   if (const int32_t status = make_strings(model)) return status;
   return describe_ports(model);

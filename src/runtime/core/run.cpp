@@ -6,7 +6,7 @@
 
 #include "runtime/core/context.h"
 #include "runtime/core/error.h"
-#include "runtime/core/interpreter.h"
+#include "runtime/core/program/interpreter.h"
 
 namespace lathe::runtime {
 namespace {
@@ -321,10 +321,7 @@ int32_t hand_over(LatheContext& context, const RunOutputs& outputs) {
 int32_t check_memory_limit(LatheContext& context) {
   if (within_limit(*context.account)) [[likely]]
     return 0;
-  for (Block*& block : context.dynamic_storages) {
-    release(block);
-    block = nullptr;
-  }
+  for (uint64_t i = 0; i < context.dynamic_storages.count; ++i) set_dynamic_storage(context, i, nullptr);
   free_kept(context.account);
   if (within_limit(*context.account)) return 0;
   return fail(LATHE_LIMIT_REACHED, nullptr, "the context holds %llu bytes, more than its memory limit of %llu bytes",

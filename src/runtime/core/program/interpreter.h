@@ -1,5 +1,6 @@
 // Runs a function of a verified register program on a context. Verified means that indices and kinds are right; what
-// depends on values is checked here.
+// depends on values is checked here. Functions that are there as machine code run as that (compiled_functions.h),
+// except in runs that are profiled or whose steps are counted.
 #pragma once
 
 #include "runtime/core/context.h"
@@ -36,6 +37,11 @@ void write_scalar(const Frame& frame, uint32_t reg, int64_t scalar);
 LatheValue* box(const Frame& frame, uint32_t reg);
 int32_t unbox(const Frame& frame, uint32_t reg, LatheValue* value);
 int32_t failed(const Frame& frame, int32_t code, const char* format, ...) __attribute__((format(printf, 3, 4), cold));
+
+// The register's value becomes a tensor of its dtype in memory of somebody else's.
+int32_t lend_tensor(const Frame& frame, uint32_t reg, void* data, const int64_t* dims, int32_t rank, bool is_constant);
+// One instruction, but for those that choose the next one.
+int32_t execute(const Frame& frame, const uint32_t* words);
 
 // ---- one function an instruction; `words` are its operands ----
 

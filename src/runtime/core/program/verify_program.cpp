@@ -1,4 +1,4 @@
-#include "runtime/core/verify_program.h"
+#include "runtime/core/program/verify_program.h"
 
 #include <cstdlib>
 

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "runtime/core/error.h"
-#include "runtime/core/interpreter.h"
+#include "runtime/core/program/interpreter.h"
 
 namespace lathe::runtime {
 namespace {
@@ -163,6 +163,18 @@ char* scalar_address(const Frame& frame, LatheValue* tensor, uint32_t position_w
 
 }  // namespace
 
+int32_t lend_tensor(const Frame& frame, uint32_t reg, void* data, const int64_t* dims, int32_t rank, bool is_constant) {
+  Shape shape;
+  shape.rank = rank;
+  for (int32_t i = 0; i < rank; ++i) shape.dims[i] = dims[i];
+  tensor_extent(frame.reg(reg).dtype, rank, dims, &shape.count, &shape.bytes);
+  LatheValue* object = take_object(frame, reg, rank);
+  if (object == nullptr) return last_error().code;
+  fill(frame, reg, object, shape, shape.count == 0 ? empty_memory : data, abi::Backend::cpu, nullptr);
+  object->is_constant = is_constant;
+  return 0;
+}
+
 int32_t alloc_tensor(const Frame& frame, const uint32_t* words) {
   if (is_filled_already(frame, words[0])) return 0;
   Shape shape;
@@ -198,12 +210,13 @@ int32_t reserve_storage(const Frame& frame, const uint32_t* words) {
   if (bytes < 0 || storage.device != abi::Backend::cpu)
     return failed(frame, LATHE_CHECK_FAILED, "a storage of dynamic size on %s cannot have %lld bytes",
                   device_of(storage.device).name, static_cast<long long>(bytes));
-  Block*& block = frame.context.dynamic_storages[words[0]];
-  if (block != nullptr && block->bytes >= static_cast<uint64_t>(bytes)) return 0;
-  release(block);
-  block = make_block(frame.context.account, static_cast<uint64_t>(bytes), storage.alignment);
+  const Block* had = frame.context.dynamic_storages[words[0]];
+  if (had != nullptr && had->bytes >= static_cast<uint64_t>(bytes)) return 0;
+  set_dynamic_storage(frame.context, words[0], nullptr);
+  Block* block = make_block(frame.context.account, static_cast<uint64_t>(bytes), storage.alignment);
   if (block == nullptr) return last_error().code;
   block->is_storage = true;
+  set_dynamic_storage(frame.context, words[0], block);
   return 0;
 }
 

@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "runtime/core/error.h"
-#include "runtime/core/interpreter.h"
+#include "runtime/core/program/interpreter.h"
 
 namespace lathe::runtime {
 namespace {

@@ -1,9 +1,10 @@
-#include "runtime/core/interpreter.h"
+#include "runtime/core/program/interpreter.h"
 
 #include <cstdarg>
 #include <cstdio>
 
 #include "runtime/core/error.h"
+#include "runtime/core/program/compiled_functions.h"
 
 namespace lathe::runtime {
 
@@ -262,7 +263,8 @@ int32_t return_values(const Frame& frame, const uint32_t* words) {
   return status;
 }
 
-// Everything but control flow, which run_function does itself.
+}  // namespace
+
 int32_t execute(const Frame& frame, const uint32_t* words) {
   switch (frame.at->opcode) {
     case Opcode::alloc_tensor:
@@ -361,6 +363,8 @@ int32_t execute(const Frame& frame, const uint32_t* words) {
   __builtin_unreachable();
 }
 
+namespace {
+
 // The instruction that follows `next`, for those that choose it.
 int32_t jump_target(const Frame& frame, const uint32_t* words, uint32_t* next) {
   int64_t a = 0, b = 0;
@@ -392,14 +396,9 @@ bool chooses_next(Opcode opcode) {
          opcode == Opcode::loop_next;
 }
 
-}  // namespace
-
-int32_t run_function(LatheContext& context, uint32_t index) {
+int32_t interpret(LatheContext& context, const abi::FunctionRecord& function) {
   const abi::ProgramView& program = context.model->program;
-  const abi::FunctionRecord& function = program.functions[index];
-  Slot* slots = context.slots.elements + function.first_register;
-  Frame frame = {context, program, function, slots, nullptr};
-  kill_all(slots + function.parameter_count, function.register_count - function.parameter_count);
+  Frame frame = {context, program, function, context.slots.elements + function.first_register, nullptr};
   const abi::InstructionRecord* instructions = program.instructions.records + function.first_instruction;
   const bool is_profiled = context.profiler.is_enabled;
   int32_t status = 0;
@@ -428,6 +427,18 @@ int32_t run_function(LatheContext& context, uint32_t index) {
     if (status != 0 || frame.at->opcode == Opcode::return_values) break;
   }
   if (status != 0) at_node(frame.node());
+  return status;
+}
+
+}  // namespace
+
+int32_t run_function(LatheContext& context, uint32_t index) {
+  const abi::FunctionRecord& function = context.model->program.functions[index];
+  Slot* slots = context.slots.elements + function.first_register;
+  kill_all(slots + function.parameter_count, function.register_count - function.parameter_count);
+  const bool is_counted = context.max_steps != 0 || context.profiler.is_enabled;
+  const LatheProgramFunction code = is_counted ? nullptr : compiled_function(*context.model, index);
+  const int32_t status = code != nullptr ? run_compiled(context, function, code) : interpret(context, function);
   kill_all(slots, function.register_count);
   return status;
 }

@@ -1,6 +1,6 @@
 // Programs that must be refused, each for its reason; and programs damaged at random, which must be refused or run
 // within bounds (the address sanitizer watches).
-#include "runtime/core/verify_program.h"
+#include "runtime/core/program/verify_program.h"
 
 #include <gtest/gtest.h>
 
