@@ -245,7 +245,8 @@ class Verification {
     if (block.init) statement(block.init);
     body_of(block.body, "Block");
     const bool believed = tensor_intrin_of(block) || block.annotations.contains(hidden_access_key);
-    if (block.name != "root" && !believed && found_.empty()) declared_regions(block);
+    const bool never_runs = is_int(n.predicate, 0);
+    if (block.name != "root" && !believed && !never_runs && found_.empty()) declared_regions(block);
     for (const IterVar& iter : block.iter_vars) defined_.erase(iter->var.get());
     for (const Buffer& buffer : block.alloc_buffers) defined_.erase(buffer->data.get());
     for (const MatchBufferRegion& match : block.match_buffers) defined_.erase(match->buffer->data.get());

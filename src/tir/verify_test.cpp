@@ -49,6 +49,24 @@ TEST(verify, asks_nothing_of_blocks_without_instances) {
   }
 }
 
+TEST(verify, asks_nothing_of_blocks_that_never_run) {
+  for (const bool runs : {false, true}) {
+    const Buffer a = buffer("A", {int64(4)}, DType::float32()), other = buffer("B", {int64(8)}, DType::float32());
+    const Var i = var("i"), vi = var("vi");
+    Stmt copied =
+        block("copied", {iter(vi, int64(4))}, {i}, make<BufferStore>(a, load(other, {vi}), std::vector<Expr>{vi}));
+    const Function f =
+        changed(prim_func({a, other}, root_block(loop(i, int64(4), copied))), [&](NodeRef node) -> NodeRef {
+          if (const auto* b = node.as<Block>(); b && b->name == "copied")
+            return NodeRef(with(*b, [&](Block& copy) { copy.reads = {point_region(other, {int64(7)})}; }));
+          const auto* realized = node.as<BlockRealize>();
+          if (!realized || realized->block->name != "copied") return node;
+          return NodeRef(with(*realized, [&](BlockRealize& copy) { copy.predicate = boolean(runs); }));
+        });
+    EXPECT_EQ(first_code(f), runs ? "tir-region-not-covered" : "");
+  }
+}
+
 TEST(verify, asks_about_what_runs_beside_a_loop_that_does_not) {
   for (const int64_t n : {0, 2}) {
     const Buffer a = buffer("A", {int64(5)}, DType::float32()), b = buffer("B", {int64(5)}, DType::float32());

@@ -71,4 +71,4 @@ def test_the_two_references_agree(torch_references, name):
     model = light(name, 2, narrow=NARROW[name]) if name in LIGHT else MODELS[name](batch=2)
     feeds = input_for(model, 2, 5)
     ((wanted,),) = torch_references(model, [feeds])
-    assert relative_error(wanted, reference_outputs(model, feeds)[0]) < 1e-12
+    assert relative_error(wanted, reference_outputs(model, feeds)[0]) < 1e-11

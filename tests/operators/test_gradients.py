@@ -8,7 +8,7 @@ import pytest
 from scripts import operator_table
 from tests.operators import gradient_cases, gradient_loops
 from tests.operators.claimed import CLAIMED
-from tests.operators.gradients import NO_GRADIENT, check_model, check_sample
+from tests.operators.gradients import NO_GRADIENT, PARTLY_NONE, check_model, check_sample
 from tests.operators.table import draw
 
 FAST, FULL, DRAWS = 2, 12, 80
@@ -29,6 +29,8 @@ def run_samples(op, lathe, seed, count):
         try:
             found = check_sample(lathe, sample, rng)
         except lathe.Error as error:
+            if op in PARTLY_NONE and PARTLY_NONE[op][0](sample) and "has no gradient" in str(error):
+                continue
             failures.append(f"sample {index}: {sample}\n    {str(error)[:300]}")
             continue
         if found is None or not found[1]:

@@ -47,6 +47,10 @@ def backwards(attributes, arrays):
     return len(arrays) > 4 and arrays[4] is not None and (arrays[4] < 0).any()
 
 
+def zero(attributes, arrays):
+    return not arrays[0].any()
+
+
 def outside(attributes, arrays):
     depth = int(arrays[1])
     return bool(((arrays[0] < -depth) | (arrays[0] >= depth)).any())
@@ -99,6 +103,10 @@ ROWS = [
     Explanation(
         "onnxruntime", ("Slice",), backwards, "keeps an element where a step backwards starts before the first",
         "Slice, summary: clamping", SUITE,
+    ),
+    Explanation(
+        "onnxruntime", ("DynamicQuantizeLinear",), zero, "gives zeros the scale 1", "DynamicQuantizeLinear, summary: "
+        "y_scale", SUITE,
     ),
 ]  # fmt: skip
 # Not asked at all, because the process dies of it.

@@ -103,8 +103,8 @@ class Graph(Draw):
         if self.chance(0.6):
             return size
         if self.chance(0.7):
-            # A shared symbol of size 1 would be broadcast to what it can never equal, which is refused rightly.
-            return size if size == 1 else self.symbols.setdefault(size, f"n{len(self.symbols)}")
+            # A symbol whose size, or half of it, is 1 would be broadcast to what it can never equal: refused rightly.
+            return size if size < 4 else self.symbols.setdefault(size, f"n{len(self.symbols)}")
         return f"m{len(self.axes_of)}_{size}_{self.integer(0, 99)}"
 
     def constant(self, array, dtype):

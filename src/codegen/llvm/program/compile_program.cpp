@@ -17,7 +17,7 @@ constexpr Effort effort = Effort::brief;
 
 // Instructions of a program. Longer ones are interpreted: their kernels are small, so that compiling the program would
 // take longer than compiling all of them.
-constexpr uint64_t most_compiled = 10'000;
+constexpr uint64_t most_compiled = 4'000;
 
 abi::ProgramView view_of(std::string_view program) {
   abi::ProgramView view;

@@ -83,9 +83,9 @@ bool may_be_empty(const std::vector<IterVar>& iters) {
   });
 }
 
-// A block that stores `start` for every value of the spatial variables of `block`, in those loops of `nest` that give
-// them their values.
-Stmt nest_of_start(const Block& block, const Stmt& start, const std::vector<Expr>& values,
+// A block that stores `start` for every value of the spatial variables of `block` where the predicate holds, in those
+// loops of `nest` that give them their values.
+Stmt nest_of_start(const Block& block, const Stmt& start, const std::vector<Expr>& values, const Expr& predicate,
                    const std::vector<const For*>& nest, Id& next) {
   VarMap own, loops;
   std::vector<const For*> kept;
@@ -107,7 +107,7 @@ Stmt nest_of_start(const Block& block, const Stmt& start, const std::vector<Expr
     own_values.push_back(substitute(values[i], loops));
   }
   const Id id = next++;
-  Stmt made = realize(std::move(own_values), boolean(true),
+  Stmt made = realize(std::move(own_values), substitute(predicate, loops),
                       make_block(std::move(iters), block.name + "_start", Stmt(), substitute(start, own), id));
   for (size_t i = kept.size(); i-- > 0;) made = loop_over(vars[i], kept[i]->extent, made, next++);
   return made;
@@ -167,6 +167,9 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   if (!used_by(&loop, IterType::reduce)) return problem(fmt::format("it is no reduce loop of {}", name_of(*block)));
   if (uses_var(realized.predicate, loop.loop_var))
     return problem(fmt::format("{} has a predicate on it: split the reduce axis without a tail", name_of(*block)));
+  for (const For* l : nest)
+    if (!used_by(l, IterType::spatial) && uses_var(realized.predicate, l->loop_var))
+      return problem(fmt::format("{} has a predicate on its reduce axis", name_of(*block)));
 
   // The partial results: the loop's iteration becomes a spatial axis, the other reduce loops are reduced.
   const Buffer partial = with(*output, [&](BufferNode& copy) {
@@ -220,7 +223,8 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   const Stmt partial_nest =
       replace(Stmt(nest[0]), path.back(), realize(partial_values, realized.predicate, partial_block));
 
-  const Stmt start_nest = is_apart ? nest_of_start(*partial_block, start, partial_values, nest, next) : Stmt();
+  const Stmt start_nest =
+      is_apart ? nest_of_start(*partial_block, start, partial_values, realized.predicate, nest, next) : Stmt();
 
   // The last reduction, over the loop's iterations; it keeps the block's id.
   VarMap last_iters, last_loops;
@@ -250,13 +254,7 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
           output, found->combine(load(output, output_indices), load(partial, indices_with(last_iters, last_lane))),
           output_indices, Expr()),
       block->id);
-  Expr predicate = boolean(true);
-  if (!is_int(realized.predicate, 1)) {
-    for (const For* l : nest)
-      if (used_by(l, IterType::reduce) && uses_var(realized.predicate, l->loop_var))
-        return problem(fmt::format("{} has a predicate on its reduce axis", name_of(*block)));
-    predicate = substitute(realized.predicate, last_loops);
-  }
+  const Expr predicate = substitute(realized.predicate, last_loops);
   Stmt final_nest = loop_over(last, loop.extent, realize(final_values, predicate, final_block), next++);
   for (size_t i = spatial.size(); i-- > 0;)
     final_nest = loop_over(last_vars[i], spatial[i]->extent, final_nest, next++);

@@ -36,5 +36,27 @@ def main(x: T.handle, S: T.Buffer((3,), "int32"), n: T.int64(is_size_var=True)):
   }
 }
 
+// Found by a random walk: the start of partial results is stored where the block is, and no further.
+TEST(rfactor, starts_partial_results_under_the_predicate) {
+  const Function original = testing::from_text(R"(
+@T.prim_func
+def main(x: T.handle, S: T.Buffer((4,), "int32"), n: T.int64(is_size_var=True)):
+    X = T.match_buffer(x, (4, n * 2), "int32")
+    for k0, k1, i0, i1 in T.grid(n, 2, 2, 3):
+        with T.block("gather"):
+            vi = T.axis.spatial(4, i0 * 3 + i1)
+            vk = T.axis.reduce(n * 2, k0 * 2 + k1)
+            T.where(i0 * 3 + i1 < 4)
+            S[vi] = S[vi] + X[vi, vk]
+)");
+  Schedule sch = Schedule::create(original).value_or_throw();
+  const std::vector<LoopRV> loops = sch.get_loops(sch.get_block("gather").value_or_throw()).value_or_throw();
+  const auto partial = sch.rfactor(loops[1], 0);
+  ASSERT_TRUE(partial.ok()) << support::render(partial.diagnostics());
+  EXPECT_TRUE(sch.get_block("gather_rf_start").ok());
+  for (const int64_t n : {0, 1, 3})
+    EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3, {{"n", n}}), "");
+}
+
 }  // namespace
 }  // namespace lathe::schedule
