@@ -33,7 +33,9 @@ NOT_SANITIZED = {
     "tests/support": "the workers of the tests, made to crash and to run out of memory; nothing of Lathe",
     "tests/hostile/test_corpus.py::test_the_measure": "measures memory, which the sanitizer takes, too",
 }
-# These run beside the others.
+TEST_FOLDERS = ["scripts", "tests", "bench"]  # as in pyproject.toml
+# About half of the Python tests by their time, which run beside the others.
+FULL_APART = ["tests/operators", "tests/accuracy"]
 SANITIZED_APART = ["tests/operators", "tests/hostile", "tests/errors", "tests/onnx_backend"]
 FUZZ_SECONDS_IN_TEST = 5
 FUZZ_SECONDS_IN_CHECK = 300
@@ -128,9 +130,18 @@ def python_tests():
     pytest()
 
 
+def pytest_beside(apart, *arguments, **options):
+    """The tests in the folders `apart`, and all the others, at the same time."""
+    halves = [apart, [*TEST_FOLDERS, *(f"--ignore={folder}" for folder in apart)]]
+    with concurrent.futures.ThreadPoolExecutor(len(halves)) as pool:
+        running = [pool.submit(pytest, "-q", "--durations=10", *half, *arguments, **options) for half in halves]
+    return running
+
+
 def full_python_tests():
     interpreter = setup.ensure_environment(extra=("requirements-check.txt",))
-    pytest("--full", interpreter=interpreter)
+    for half in pytest_beside(FULL_APART, "--full", interpreter=interpreter):
+        half.result()
 
 
 def sanitizer_runtime():
@@ -155,9 +166,7 @@ def sanitized_python():
             "PYTHONMALLOC": "malloc",
         }
         left_out = [f"--deselect={test}" for test in NOT_SANITIZED]
-        halves = [SANITIZED_APART, ["tests", *(f"--ignore={folder}" for folder in SANITIZED_APART)]]
-        with concurrent.futures.ThreadPoolExecutor(len(halves)) as pool:
-            running = [pool.submit(pytest, "-q", *half, *left_out, **variables) for half in halves]
+        running = pytest_beside(SANITIZED_APART, *left_out, **variables)
         found = sorted(Path(reports).iterdir())
         for report in found:
             print(report.read_text(errors="replace"), flush=True)

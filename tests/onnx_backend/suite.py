@@ -74,10 +74,10 @@ def over_cases(cases, task, backend="lathe", processes=2, report=None):
     `report(outcome, done, total)` is called after each.
     """
     outcomes, waiting, lock = {}, list(enumerate(cases))[::-1], threading.Lock()
-    env = paths.environment(LATHE_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
     def work(folder):
         folder.mkdir()
+        env = paths.environment(LATHE_NUM_THREADS="1", OMP_NUM_THREADS="1", LATHE_REPRODUCER_DIR=str(folder))
         with Worker("tests.support.compile_worker", backend, env=env) as compiler, \
              Worker("tests.support.artifact_worker", backend, env=env) as runner:  # fmt: skip
             while True:

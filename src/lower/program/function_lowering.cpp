@@ -327,8 +327,9 @@ support::Result<uint32_t> FunctionLowering::allocate(const Var& var, int output,
                                      .alignment = plan_alignment});
   } else if (placement.kind == Placement::slot) {
     storage = slots_.at(static_cast<size_t>(placement.slot_index));
-    ir::Expr bits = ir::product(*info.shape) * info.dtype.storage_bits();
-    const ir::Expr bytes = ir::floordiv(bits + 7, ir::int64(8));
+    const int64_t bits = info.dtype.storage_bits();
+    const ir::Expr count = ir::product(*info.shape);
+    const ir::Expr bytes = bits % 8 == 0 ? count * (bits / 8) : ir::floordiv(count * bits + 7, ir::int64(8));
     function_.emit(Opcode::reserve_storage, {storage, TRY(scalars_.operand(bytes))}, node);
   } else if (placement.kind == Placement::output) {
     storage = parts_.writer.storage({.kind = abi::StorageKind::output,
