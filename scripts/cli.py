@@ -35,12 +35,11 @@ def run_test(options):
 
 
 def run_check(options):
-    if not options.full:
-        return runner.run_parts(parts.TEST_PARTS, resume=not options.fresh)
-    chosen = [part for part in parts.CHECK_PARTS if not options.parts or part.name in options.parts]
+    rows = parts.CHECK_PARTS if options.full else parts.TEST_PARTS
+    chosen = [part for part in rows if not options.parts or part.name in options.parts]
     unknown = set(options.parts) - {part.name for part in chosen}
     if unknown:
-        known = " ".join(part.name for part in parts.CHECK_PARTS)
+        known = " ".join(part.name for part in rows)
         raise setup.SetupError(f"no part is named {' '.join(sorted(unknown))}; there are {known}")
     return runner.run_parts(chosen, resume=not options.fresh)
 
@@ -108,7 +107,7 @@ def check_options(parser):
     parser.add_argument("--full", action="store_true", help="everything; without it, the same as ./dev test")
     parser.add_argument("--fresh", action="store_true", help="run also what passed before on this same tree")
     listing = "; ".join(f"{part.name}: {part.says}" for part in parts.CHECK_PARTS)
-    parser.add_argument("parts", nargs="*", help=f"run only these parts. {listing}")
+    parser.add_argument("parts", nargs="*", help=f"run only these parts. With --full: {listing}")
 
 
 def coverage_options(parser):

@@ -135,7 +135,7 @@ def check_along(lathe, program, feeds, names, kind, rng, directions=2):
         sides = [(loss(s) - loss(0)) / s for s in (step / 3, -step / 3)]
         products = [g * ways[name] for g, name in zip(gradients, names, strict=True)]
         along, scale = sum(float(p.sum()) for p in products), 1 + sum(float(np.abs(p).sum()) for p in products)
-        # Where the two steps or the two sides disagree, a kink lies between; where there is no number, there is no slope.
+        # Where the steps or the sides disagree, a kink lies between; where there is no number, there is no slope.
         apart = max(abs(slopes[0] - slopes[1]), abs(sides[0] - sides[1]))
         if not np.isfinite(slopes + sides).all() or apart > CLOSE[kind] * scale:
             continue
