@@ -84,7 +84,7 @@ def conv_transpose(attributes, x, w, b=None):
         before, after = pads[:rank], pads[rank:]
     else:
         total = [n - m for n, m in zip(whole, shape, strict=True)]
-        half = [int(t / 2) for t in total]  # towards zero
+        half = [t // 2 for t in total]
         other = [t - h for t, h in zip(total, half, strict=True)]
         before, after = (half, other) if auto == "SAME_UPPER" else (other, half)
     inputs, outputs = x.shape[1] // group, w.shape[1]

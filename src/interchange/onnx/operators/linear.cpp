@@ -101,11 +101,8 @@ void conv_transpose(NodeImport& c) {
     const ir::Expr full = (own[at + 2] - 1) * how.strides[at] + reach + (more.empty() ? 0 : more[at]);
     if (!wanted.empty() || w.auto_pad.starts_with("SAME")) {
       const ir::Expr out = wanted.empty() ? own[at + 2] * how.strides[at] : ir::int64(wanted[at]);
-      // Where kernels do not reach from one element to the next, it is less than none: zeros come in front. Halves are
-      // rounded towards zero.
-      const ir::Expr total = relax::simplified(full - out);
-      const std::optional<int64_t> known = ir::as_int(total);
-      const ir::Expr half = known ? ir::int64(*known / 2) : ir::floordiv(total, ir::int64(2));
+      // Less than nothing where kernels do not reach from one element to the next: zeros come in front then.
+      const ir::Expr total = relax::simplified(full - out), half = ir::floordiv(total, ir::int64(2));
       how.pad_begin.push_back(relax::simplified(w.auto_pad == "SAME_UPPER" ? half : total - half));
       how.out.push_back(relax::simplified(out));
       continue;
