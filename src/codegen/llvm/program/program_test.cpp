@@ -79,7 +79,8 @@ class RandomProgram {
                           if (scalars[0] > 0 && scalars[2] % 97 == 13)
                             return services->raise_error(state, 5, "the kernel does not like that number", nullptr);
                           for (int64_t i = 0; i < std::min(scalars[0], scalars[1]); ++i)
-                            static_cast<int64_t*>(buffers[1])[i] = static_cast<int64_t*>(buffers[0])[i] + scalars[2];
+                            static_cast<uint64_t*>(buffers[1])[i] =
+                                static_cast<uint64_t*>(buffers[0])[i] + static_cast<uint64_t>(scalars[2]);
                           return int32_t{0};
                         }};
     artifact.weights.resize(64);
