@@ -1,6 +1,7 @@
 // The linear register program: what a model does between its kernels, as flat bytes that the runtime interprets and
-// code generation may compile. Little-endian, position-independent, every section 8-byte aligned. Records refer to each
-// other by index. Nothing here may be trusted before runtime/core/program/verify_program.h has accepted it.
+// code generation compiles (compiled_program.h). Little-endian, position-independent, every section 8-byte aligned.
+// Records refer to each other by index. Nothing here may be trusted before runtime/core/program/verify_program.h has
+// accepted it.
 //
 // Values live in registers, each with one declared kind. Function parameters are a function's first registers; the
 // call graph has no cycles. Planned memory: an arena is one block of (device, scope) that a context allocates once; a

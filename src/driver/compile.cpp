@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 
 #include "driver/codes.h"
 #include "driver/evaluate.h"
@@ -86,26 +87,35 @@ class Compilation {
       model_->program = TRY(lower::write_program(model_->module));
       return support::success();
     }));
+    if (options_.target.kind == "llvm") TRY(generate_code());
+    return finished();
+  }
+
+ private:
+  // Kernels are often few: the program is compiled beside them where there is a second thread.
+  support::Status generate_code() {
+    const int threads = thread_count(options_.compile_threads);
+    std::future<Result<codegen::CompiledProgram>> functions;
+    if (!options_.disabled_passes.count(compile_program_stage))
+      functions = std::async(threads > 1 ? std::launch::async : std::launch::deferred, [this] {
+        const std::vector<char>& bytes = model_->program->bytes;
+        return codegen::compile_program({bytes.data(), bytes.size()}, options_.target, options_.cache);
+      });
     TRY(timed("generate_code", [&]() -> support::Status {
-      if (options_.target.kind != "llvm") return support::success();
       const codegen::CompileOptions codegen{
-          .threads = thread_count(options_.compile_threads), .cache = options_.cache, .cancelled = options_.cancelled};
+          .threads = threads, .cache = options_.cache, .cancelled = options_.cancelled};
       TRY(nothing_registered(model_->module));
       model_->kernels =
           TRY(codegen::compile_kernels(kernels_of(model_->module, *model_->program), options_.target, codegen));
       return support::success();
     }));
-    if (options_.target.kind == "llvm" && !options_.disabled_passes.count(compile_program_stage))
-      TRY(timed(compile_program_stage, [&]() -> support::Status {
-        const std::vector<char>& bytes = model_->program->bytes;
-        model_->functions =
-            TRY(codegen::compile_program({bytes.data(), bytes.size()}, options_.target, options_.cache));
-        return support::success();
-      }));
-    return finished();
+    if (!functions.valid()) return support::success();
+    return timed(compile_program_stage, [&]() -> support::Status {
+      model_->functions = TRY(functions.get());
+      return support::success();
+    });
   }
 
- private:
   CompiledModelRef finished() {
     debug_.finish(*model_);
     return model_;

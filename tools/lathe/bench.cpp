@@ -235,7 +235,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   add_limits(*sub, o->limits);
   sub->add_option("--compile-threads", o->compile_threads, "Threads that generate code (0: all)");
-  sub->add_option("--disable-pass", o->disabled, "Leave a pass out")->take_all();
+  sub->add_option("--disable-pass", o->disabled, "Leave a pass out, or compile_program")->take_all();
   sub->add_option("--decide", o->decisions, decide_help)->take_all();
   sub->add_flag("--profile", o->profile,
                 "Print each kernel's time, work, limit (the larger of operations over the machine's peak and of bytes "

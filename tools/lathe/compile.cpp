@@ -116,7 +116,7 @@ void add_compile(CLI::App& app) {
   sub->add_option("--emit", o->emit, "What to write, whatever the extension: " + known_forms());
   sub->add_option("--dim", o->dims, "Fix a symbolic dimension: name=size")->take_all();
   sub->add_option("--compile-threads", o->threads, "Threads that generate code (0: all); the result is the same");
-  sub->add_option("--disable-pass", o->disabled, "Leave a pass out")->take_all();
+  sub->add_option("--disable-pass", o->disabled, "Leave a pass out, or compile_program")->take_all();
   sub->add_option("--decide", o->decisions, decide_help)->take_all();
   sub->add_option("--stop-after", o->stop_after, "Stop after this pass (with an IR's text as output)");
   sub->add_option("--dump-ir", o->dump_ir, "Write the program after each pass that changed it into this folder");
