@@ -106,17 +106,17 @@ Result<ir::TensorData> read_npy_bytes(std::string_view all, const std::string& p
   const auto shape = parse_shape(field(header, "shape"));
   if (!shape) return refuse(path, "the header's shape is damaged");
   const std::string_view payload = all.substr(begin + length);
-  const auto item = static_cast<uint64_t>(type->dtype.element_bytes());
+  const int64_t item = type->dtype.element_bytes();
   // Sizes are multiplied as if none were zero, so that no product of a part of them is beyond what is counted.
-  uint64_t bytes = item;
+  int64_t bytes = item;
   for (const int64_t extent : *shape)
-    if (extent != 0 && __builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
+    if (extent != 0 && __builtin_mul_overflow(bytes, extent, &bytes))
       return refuse(path, "the file is shorter than its shape says");
   if (std::find(shape->begin(), shape->end(), 0) != shape->end()) bytes = 0;
-  if (bytes != payload.size())
+  if (bytes != static_cast<int64_t>(payload.size()))
     return refuse(path, fmt::format("{} bytes of data, but the shape takes {}", payload.size(), bytes));
   const bool fortran = field(header, "fortran_order").starts_with("True");
-  return ir::tensor_data(type->dtype, *shape, fortran ? transpose(payload, *shape, item) : std::string(payload));
+  return ir::tensor_data(type->dtype, *shape, fortran ? transpose(payload, *shape, static_cast<size_t>(item)) : std::string(payload));
 }
 
 std::string npy_bytes(const ir::TensorDataNode& array) {
