@@ -116,7 +116,8 @@ Result<ir::TensorData> read_npy_bytes(std::string_view all, const std::string& p
   if (bytes != static_cast<int64_t>(payload.size()))
     return refuse(path, fmt::format("{} bytes of data, but the shape takes {}", payload.size(), bytes));
   const bool fortran = field(header, "fortran_order").starts_with("True");
-  return ir::tensor_data(type->dtype, *shape, fortran ? transpose(payload, *shape, static_cast<size_t>(item)) : std::string(payload));
+  return ir::tensor_data(type->dtype, *shape,
+                         fortran ? transpose(payload, *shape, static_cast<size_t>(item)) : std::string(payload));
 }
 
 std::string npy_bytes(const ir::TensorDataNode& array) {
