@@ -1,5 +1,6 @@
 #include "codegen/emit/program_values.h"
 
+#include "abi/tensor_extent.h"
 #include "support/mutation.h"
 
 namespace lathe::codegen {
@@ -97,14 +98,15 @@ class Analysis {
       uint32_t i = waiting.back();
       waiting.pop_back();
       Registers has_value = at_label.at(i);
-      for (bool goes_on = true; goes_on;) {
+      for (;;) {
         const Instruction& at = code_[i];
         values_.is_reached[i] = true;
         if (!step(at, has_value)) return false;
         abi::for_each_operand(at.opcode, at.words, [&](char letter, uint32_t word, uint32_t) {
           if (letter == 'l') flow(word, has_value);
         });
-        goes_on = at.opcode != Opcode::jump && at.opcode != Opcode::branch && at.opcode != Opcode::return_values;
+        const bool goes_on =
+            at.opcode != Opcode::jump && at.opcode != Opcode::branch && at.opcode != Opcode::return_values;
         if (!goes_on || ++i == code_.size()) break;
         if (values_.is_label[i]) {
           flow(i, has_value);
@@ -254,20 +256,10 @@ bool is_register(char letter, uint32_t word) {
 }
 
 std::optional<uint64_t> tensor_bytes(DLDataType dtype, std::span<const int64_t> dims) {
-  uint64_t product = 1;
-  bool is_empty = false;
-  for (const int64_t dim : dims) {
-    if (dim < 0) return std::nullopt;
-    if (dim == 0) {
-      is_empty = true;
-      continue;
-    }
-    if (product > (uint64_t{1} << 60) / static_cast<uint64_t>(dim)) return std::nullopt;
-    product *= static_cast<uint64_t>(dim);
-  }
-  const uint64_t bits = uint64_t{dtype.bits} * dtype.lanes;
-  if (bits == 0 || product > (uint64_t{1} << 62) / bits) return std::nullopt;
-  return is_empty ? 0 : (product * bits + 7) / 8;
+  int64_t elements = 0;
+  uint64_t bytes = 0;
+  const bool fits = abi::tensor_extent(dtype, static_cast<int32_t>(dims.size()), dims.data(), &elements, &bytes);
+  return fits ? std::optional(bytes) : std::nullopt;
 }
 
 std::optional<ProgramValues> analyse_function(const abi::ProgramView& program, const abi::FunctionRecord& function) {

@@ -162,26 +162,6 @@ void release(Block* block) {
 
 // ---- values ----
 
-bool tensor_extent(DLDataType dtype, int32_t rank, const int64_t* shape, int64_t* elements, uint64_t* bytes) {
-  // Sizes are multiplied before zeros are looked at, so that [0, 2^62, 2^62] is refused too: strides must fit.
-  uint64_t product = 1;
-  bool is_empty = false;
-  for (int32_t i = 0; i < rank; ++i) {
-    if (shape[i] < 0) return false;
-    if (shape[i] == 0) {
-      is_empty = true;
-      continue;
-    }
-    if (product > (uint64_t{1} << 60) / static_cast<uint64_t>(shape[i])) return false;
-    product *= static_cast<uint64_t>(shape[i]);
-  }
-  const uint64_t bits = static_cast<uint64_t>(dtype.bits) * dtype.lanes;
-  if (bits != 0 && product > (uint64_t{1} << 62) / bits) return false;
-  *elements = is_empty ? 0 : static_cast<int64_t>(product);
-  *bytes = is_empty ? 0 : (product * bits + 7) / 8;
-  return true;
-}
-
 LatheValue* make_value(abi::ValueKind kind, uint16_t rank_capacity) {
   auto* value = static_cast<LatheValue*>(std::calloc(1, sizeof(LatheValue) + rank_capacity * sizeof(int64_t)));
   if (value == nullptr) {

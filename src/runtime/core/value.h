@@ -7,6 +7,7 @@
 
 #include "abi/program.h"
 #include "abi/runtime_kernel.h"
+#include "abi/tensor_extent.h"
 #include "runtime/core/device.h"
 
 namespace lathe::runtime {
@@ -51,8 +52,7 @@ Block* make_block(Account* account, uint64_t bytes, uint64_t alignment);
 void retain(Block* block);
 void release(Block* block);
 
-// Elements and bytes of a compact tensor. False on a negative size or past 2^62 bits.
-bool tensor_extent(DLDataType dtype, int32_t rank, const int64_t* shape, int64_t* elements, uint64_t* bytes);
+using abi::tensor_extent;
 
 // The address of an empty tensor.
 extern char empty_memory[64];

@@ -3,6 +3,7 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include "abi/compiled_program.h"
+#include "abi/tensor_extent.h"
 #include "support/mutation.h"
 
 namespace lathe::codegen {
@@ -25,12 +26,6 @@ namespace {
 llvm::MDNode* rarely(llvm::LLVMContext& context) { return llvm::MDBuilder(context).createBranchWeights(1 << 20, 1); }
 
 uint64_t bits_of(DLDataType dtype) { return uint64_t{dtype.bits} * dtype.lanes; }
-
-bool holds_scalars(DLDataType dtype) {
-  const bool is_integer = dtype.code == kDLInt || dtype.code == kDLUInt || dtype.code == kDLBool;
-  return is_integer && dtype.lanes == 1 &&
-         (dtype.bits == 8 || dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64);
-}
 
 }  // namespace
 
@@ -352,7 +347,7 @@ ProgramEmitter::V ProgramEmitter::element_address(uint32_t tensor, uint32_t posi
   const bool is_whole = lent(tensor).has_value();
   const auto* fixed = llvm::dyn_cast<llvm::ConstantInt>(position);
   const bool is_only = !is_whole && rank_of(tensor) == 0 && fixed && fixed->isZero();
-  if (!holds_scalars(dtype) || (!is_whole && !is_only)) return nullptr;
+  if (!abi::holds_scalars(dtype) || (!is_whole && !is_only)) return nullptr;
   const uint64_t element = dtype.bits / 8u;
   *ok = is_only ? builder_.getTrue()
                 : builder_.CreateICmpULT(position, builder_.CreateUDiv(bytes_of(tensor), builder_.getInt64(element)));

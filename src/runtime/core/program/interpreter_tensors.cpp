@@ -146,9 +146,7 @@ char* scalar_address(const Frame& frame, LatheValue* tensor, uint32_t position_w
   int64_t position = 0;
   if (!read_scalar(frame, position_word, &position)) return nullptr;
   const DLDataType dtype = tensor->tensor.dtype;
-  const bool is_integer = dtype.code == kDLInt || dtype.code == kDLUInt || dtype.code == kDLBool;
-  const bool is_whole = dtype.bits == 8 || dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64;
-  if (!is_integer || !is_whole || dtype.lanes != 1 || tensor->backend != abi::Backend::cpu) {
+  if (!abi::holds_scalars(dtype) || tensor->backend != abi::Backend::cpu) {
     failed(frame, LATHE_CHECK_FAILED, "a tensor of %s on %s has no elements to compute shapes with",
            dtype_text(dtype).text, device_of(tensor->backend).name);
     return nullptr;
