@@ -111,6 +111,20 @@ int32_t find_weights(LatheModel& model, const char* folder, const LatheOpenOptio
   return 0;
 }
 
+// Code for other services than these is left alone.
+int32_t find_functions(LatheModel& model) {
+  const LatheArtifact& artifact = *model.artifact;
+  if (artifact.size < sizeof(LatheArtifact) || artifact.functions == nullptr) return 0;
+  if (artifact.function_count != model.program.functions.count)
+    return fail(LATHE_INVALID_ARTIFACT, nullptr, "the artifact has code for %llu functions, its program has %llu",
+                static_cast<unsigned long long>(artifact.function_count),
+                static_cast<unsigned long long>(model.program.functions.count));
+  if (artifact.program_services_version == LATHE_PROGRAM_SERVICES_VERSION &&
+      artifact.program_services_size <= sizeof(LatheProgramServices))
+    model.functions = artifact.functions;
+  return 0;
+}
+
 LatheRuntimeKernel find_in(const LatheRuntimeKernelEntry* entries, uint64_t count, const char* name) {
   for (uint64_t i = 0; i < count; ++i)
     if (entries[i].name != nullptr && entries[i].function != nullptr && std::strcmp(entries[i].name, name) == 0)
@@ -206,11 +220,7 @@ int32_t fill(LatheModel& model, const char* folder, const LatheOpenOptions* opti
   const ProgramSurroundings around = {model.weights, artifact.weights_bytes, artifact.kernel_count};
   if (const int32_t status = verify_program(artifact.program, artifact.program_bytes, around, &model.program))
     return status;
-  if (artifact.size >= sizeof(LatheArtifact) && artifact.functions != nullptr &&
-      artifact.function_count != model.program.functions.count)
-    return fail(LATHE_INVALID_ARTIFACT, nullptr, "the artifact has code for %llu functions, its program has %llu",
-                static_cast<unsigned long long>(artifact.function_count),
-                static_cast<unsigned long long>(model.program.functions.count));
+  if (const int32_t status = find_functions(model)) return status;
   if (const int32_t status = find_runtime_kernels(model, options)) return status;
   if (const int32_t status = make_strings(model)) return status;
   return describe_ports(model);

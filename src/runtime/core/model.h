@@ -12,8 +12,9 @@ struct LatheModel {
   const LatheArtifact* artifact;
   lathe::abi::ProgramView program;
   const char* weights;
-  LatheRuntimeKernel* runtime_kernels;  // one for each of the program's, none null
-  LatheValue** strings;                 // for each constant, the tensor of strings it is, or null
+  const LatheProgramFunction* functions;  // one for each of the program's, null where interpreted; null: all are
+  LatheRuntimeKernel* runtime_kernels;    // one for each of the program's, none null
+  LatheValue** strings;                   // for each constant, the tensor of strings it is, or null
   LatheValueInfo* inputs;
   LatheValueInfo* outputs;
   int64_t* port_dims;         // what the infos point into

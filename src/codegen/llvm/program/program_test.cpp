@@ -3,8 +3,7 @@
 
 #include <random>
 
-#include "codegen/llvm/jit.h"
-#include "codegen/llvm/program/compile_program.h"
+#include "codegen/llvm/program/compile_into_test.h"
 #include "runtime/core/every_instruction_fixture.h"
 
 namespace lathe::codegen {
@@ -15,20 +14,7 @@ using abi::Opcode;
 using abi::ProgramWriter;
 using abi::ValueKind;
 using namespace runtime::testing;  // NOLINT
-
-// Machine code for the functions of an artifact, which is given it.
-std::shared_ptr<LoadedKernels> compile_into(TestArtifact& artifact) {
-  const target::Target target = target::native_target();
-  const std::string_view bytes(artifact.program.data(), artifact.program.size());
-  const CompiledProgram program = compile_program(bytes, target).value_or_throw();
-  const CompiledKernels none{.target = target, .kernels = {}};
-  auto loaded = load_kernels(none, &program).value_or_throw();
-  artifact.artifact.functions = loaded->program().empty() ? nullptr : loaded->program().data();
-  artifact.artifact.function_count = loaded->program().size();
-  artifact.artifact.program_services_version = LATHE_PROGRAM_SERVICES_VERSION;
-  artifact.artifact.program_services_size = sizeof(LatheProgramServices);
-  return loaded;
-}
+using test::compile_into;
 
 size_t compiled_functions(const LoadedKernels& loaded) {
   return static_cast<size_t>(
@@ -243,7 +229,7 @@ TEST(compiled_program, does_what_the_interpreter_does) {
     ASSERT_NE(model, nullptr) << seed << ": " << last_message();
     const auto loaded = compile_into(program.artifact);
     ASSERT_EQ(compiled_functions(*loaded), 1u) << seed;
-    const Context context = context_of(model);
+    const Context interpreted = context_of(model), compiled = context_of(open(program.artifact));
     for (int run = 0; run < 6; ++run) {
       std::vector<Value> held;
       for (int i = 0; i < 3; ++i) held.push_back(number(static_cast<int64_t>(random() % 12) - 2));
@@ -252,10 +238,8 @@ TEST(compiled_program, does_what_the_interpreter_does) {
       held.emplace_back(lathe_value_from_tensor(&x.view));
       std::vector<LatheValue*> inputs;
       for (const Value& value : held) inputs.push_back(value.get());
-      program.artifact.artifact.functions = nullptr;  // the model reads this struct
-      const std::string expected = outcome(context, inputs, 2);
-      program.artifact.artifact.functions = loaded->program().data();
-      const std::string got = outcome(context, inputs, 2);
+      const std::string expected = outcome(interpreted, inputs, 2);
+      const std::string got = outcome(compiled, inputs, 2);
       ASSERT_EQ(got, expected) << "seed " << seed << ", run " << run;
       ++(expected.starts_with("error") ? refused : fine);
     }
@@ -270,8 +254,8 @@ TEST(compiled_program, does_what_the_interpreter_does) {
 TEST(compiled_program, runs_every_instruction) {
   TestArtifact artifact;
   write_everything(artifact);
-  const Model model = open(artifact);
   const auto loaded = compile_into(artifact);
+  const Model model = open(artifact);
   EXPECT_EQ(compiled_functions(*loaded), 2u);
   const Context context = context_of(model);
   for (const int64_t rows : {2, 1, 5, 2}) {
@@ -284,8 +268,8 @@ TEST(compiled_program, runs_every_instruction) {
 TEST(compiled_program, runs_a_model_of_any_size_again_and_again) {
   TestArtifact artifact;
   write_dense(artifact, 4, {1, -2, 3, -4});
-  const Model model = open(artifact);
   const auto loaded = compile_into(artifact);
+  const Model model = open(artifact);
   const Context context = context_of(model, {.threads = 2});
   for (const int64_t rows : {3, 0, 1, 50, 7}) {
     HostTensor<float> x(f32, {rows, 4});
@@ -314,8 +298,8 @@ TEST(compiled_program, leaves_to_the_interpreter_what_may_read_a_register_withou
   program.finish_function(std::move(main));
   TestArtifact artifact;
   artifact.program = program.finish();
-  const Model model = open(artifact);
   const auto loaded = compile_into(artifact);
+  const Model model = open(artifact);
   EXPECT_EQ(compiled_functions(*loaded), 0u);
   const Context context = context_of(model);
   EXPECT_EQ(outcome(context, {number(4).get()}, 1), " 4");
@@ -337,8 +321,8 @@ TEST(compiled_program, ends_at_the_limit_of_time) {
   program.finish_function(std::move(main));
   TestArtifact artifact;
   artifact.program = program.finish();
-  const Model model = open(artifact);
   const auto loaded = compile_into(artifact);
+  const Model model = open(artifact);
   ASSERT_EQ(compiled_functions(*loaded), 1u);
   const Context context = context_of(model, {.timeout = 20'000'000});
   EXPECT_TRUE(run_values(context, {}, 1).empty());
@@ -348,8 +332,8 @@ TEST(compiled_program, ends_at_the_limit_of_time) {
 
 TEST(compiled_program, is_interpreted_where_steps_are_counted) {
   RandomProgram program(1);
-  const Model model = open(program.artifact);
   const auto loaded = compile_into(program.artifact);
+  const Model model = open(program.artifact);
   const Context context = context_of(model, {.max_steps = 3});
   HostTensor<int64_t> x(i64, {2});
   const Value tensor(lathe_value_from_tensor(&x.view)), one = number(1);

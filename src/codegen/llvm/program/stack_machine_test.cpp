@@ -4,9 +4,7 @@
 
 #include <chrono>
 
-#include "codegen/llvm/jit.h"
-#include "codegen/llvm/program/compile_program.h"
-#include "runtime/core/program_fixture.h"
+#include "codegen/llvm/program/compile_into_test.h"
 
 namespace lathe::codegen {
 namespace {
@@ -320,29 +318,21 @@ TEST(stack_machine, gives_the_same_numbers) {
     StackMachine machine(view);
     const Model model = open(artifact);
     ASSERT_NE(model, nullptr) << last_message();
-    const Context context = context_of(model);
-    const CompiledProgram program = compile_program(bytes, target::native_target()).value_or_throw();
-    const CompiledKernels none{.target = target::native_target(), .kernels = {}};
-    const auto loaded = load_kernels(none, &program).value_or_throw();
+    const auto loaded = test::compile_into(artifact);
+    const Context by_words = context_of(model), by_code = context_of(open(artifact));
     const uint32_t goes_on = 0;
     for (const int64_t n : {int64_t{1}, int64_t{7}, row.n}) {
       uint64_t steps = 0;
-      artifact.artifact.functions = nullptr;
-      const int64_t interpreted = call(context, n);
+      const int64_t interpreted = call(by_words, n);
       EXPECT_EQ(machine.run(std::array{n}, &goes_on, &steps), interpreted) << row.name << " " << n;
-      artifact.artifact.functions = loaded->program().data();
-      artifact.artifact.function_count = 1;
-      artifact.artifact.program_services_version = LATHE_PROGRAM_SERVICES_VERSION;
-      artifact.artifact.program_services_size = sizeof(LatheProgramServices);
-      EXPECT_EQ(call(context, n), interpreted) << row.name << " " << n;
+      EXPECT_EQ(call(by_code, n), interpreted) << row.name << " " << n;
     }
     uint64_t steps = 0;
     machine.run(std::array{row.n}, &goes_on, &steps);
     const uint64_t own_steps = steps_of(model, row.n);
     EXPECT_LT(own_steps, steps);
-    const double compiled = nanoseconds([&] { call(context, row.n); });
-    artifact.artifact.functions = nullptr;
-    const double interpreted = nanoseconds([&] { call(context, row.n); });
+    const double compiled = nanoseconds([&] { call(by_code, row.n); });
+    const double interpreted = nanoseconds([&] { call(by_words, row.n); });
     const double stack = nanoseconds([&] {
       uint64_t unused = 0;
       machine.run(std::array{row.n}, &goes_on, &unused);

@@ -79,15 +79,6 @@ constexpr LatheProgramServices program_services = {
 
 }  // namespace
 
-LatheProgramFunction compiled_function(const LatheModel& model, uint32_t index) {
-  const LatheArtifact& artifact = *model.artifact;
-  if (artifact.size < sizeof(LatheArtifact) || artifact.functions == nullptr ||
-      artifact.program_services_version != LATHE_PROGRAM_SERVICES_VERSION ||
-      artifact.program_services_size > sizeof(LatheProgramServices))
-    return nullptr;
-  return artifact.functions[index];
-}
-
 int32_t run_compiled(LatheContext& context, const abi::FunctionRecord& function, LatheProgramFunction code) {
   const LatheModel& model = *context.model;
   const Run run = {

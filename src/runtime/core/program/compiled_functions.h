@@ -5,9 +5,6 @@
 
 namespace lathe::runtime {
 
-// Null where the function is to be interpreted: the artifact has no code for it, or code for other services.
-LatheProgramFunction compiled_function(const LatheModel& model, uint32_t index);
-
 // As interpreting the function: 0, or the code of the error that was said.
 int32_t run_compiled(LatheContext& context, const abi::FunctionRecord& function, LatheProgramFunction code);
 

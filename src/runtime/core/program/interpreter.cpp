@@ -437,7 +437,8 @@ int32_t run_function(LatheContext& context, uint32_t index) {
   Slot* slots = context.slots.elements + function.first_register;
   kill_all(slots + function.parameter_count, function.register_count - function.parameter_count);
   const bool is_counted = context.max_steps != 0 || context.profiler.is_enabled;
-  const LatheProgramFunction code = is_counted ? nullptr : compiled_function(*context.model, index);
+  const LatheProgramFunction code =
+      is_counted || context.model->functions == nullptr ? nullptr : context.model->functions[index];
   const int32_t status = code != nullptr ? run_compiled(context, function, code) : interpret(context, function);
   kill_all(slots, function.register_count);
   return status;
