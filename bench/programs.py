@@ -68,11 +68,10 @@ class Counts:
         self.instructions = self.stack = self.bytes = self.stack_bytes = 0
         self.reads, self.writes = {}, {}
 
-    def add(self, function, name, words):
+    def add(self, function, words):
         self.instructions += 1
         self.bytes += 16 + 4 * len(words)
-        pushes = 0
-        pops = 0
+        pushes = pops = 0
         self.stack_bytes += 1
         for letter, word in words:
             if word.startswith("%"):
@@ -120,7 +119,7 @@ def count(text):
         function += line.startswith("fn ")
         match = re.match(r" *\d+  (\w+) ?(.*)", line)
         if match and match[1] in LETTERS:
-            counts.add(function, match[1], operands(match[1], match[2].partition("  ; ")[0]))
+            counts.add(function, operands(match[1], match[2].partition("  ; ")[0]))
     return counts
 
 

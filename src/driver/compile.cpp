@@ -65,7 +65,7 @@ class Compilation {
     context_.on_time = [this](const std::string& row, std::chrono::nanoseconds time) {
       model_->times.push_back({row, time});
       debug_.took(row, time);
-      report(row, static_cast<double>(model_->times.size()) / static_cast<double>(rows_.size() + 2));
+      report(row, static_cast<double>(model_->times.size()) / static_cast<double>(rows_.size() + 3));
     };
     context_.on_remark = [this](ir::Remark remark) {
       debug_.remarked(remark);
@@ -98,8 +98,7 @@ class Compilation {
     std::future<Result<codegen::CompiledProgram>> functions;
     if (!options_.disabled_passes.count(compile_program_stage))
       functions = std::async(threads > 1 ? std::launch::async : std::launch::deferred, [this] {
-        const std::vector<char>& bytes = model_->program->bytes;
-        return codegen::compile_program({bytes.data(), bytes.size()}, options_.target, options_.cache);
+        return codegen::compile_program(model_->program->view(), options_.target, options_.cache);
       });
     TRY(timed("generate_code", [&]() -> support::Status {
       const codegen::CompileOptions codegen{

@@ -80,8 +80,7 @@ support::Result<std::string> artifact_object(const ArtifactContents& contents, c
   const auto machine = TRY(make_machine(target));
   llvm::LLVMContext context;
   llvm::Module module("artifact", context);
-  module.setTargetTriple(target.triple);
-  module.setDataLayout(machine->createDataLayout());
+  describe_module(module, target, *machine);
   module.setPICLevel(llvm::PICLevel::BigPIC);
   Builder b(module);
 

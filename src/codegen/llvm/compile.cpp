@@ -24,11 +24,6 @@ void verify(llvm::Module& module, const std::string& kernel) {
     throw support::InternalError(fmt::format("kernel '{}' became invalid LLVM IR: {}", kernel, problem));
 }
 
-void describe_module(llvm::Module& module, const target::Target& target, llvm::TargetMachine& machine) {
-  module.setTargetTriple(target.triple);
-  module.setDataLayout(machine.createDataLayout());
-}
-
 support::Status check_all(const std::vector<Kernel>& kernels) {
   support::Diagnostics problems;
   for (const Kernel& kernel : kernels)
@@ -189,8 +184,7 @@ support::Result<std::string> emit_llvm(const std::vector<Kernel>& kernels, const
   const auto machine = TRY(make_machine(target));
   llvm::LLVMContext context;
   llvm::Module all("kernels", context);
-  all.setTargetTriple(target.triple);
-  all.setDataLayout(machine->createDataLayout());
+  describe_module(all, target, *machine);
   for (const Kernel& kernel : kernels) {
     auto module = std::make_unique<llvm::Module>(kernel.name, context);
     TRY(support::catch_diagnostics([&]() -> support::Status {

@@ -66,6 +66,11 @@ support::Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const target:
   return machine;
 }
 
+void describe_module(llvm::Module& module, const target::Target& target, llvm::TargetMachine& machine) {
+  module.setTargetTriple(target.triple);
+  module.setDataLayout(machine.createDataLayout());
+}
+
 void set_target_attributes(llvm::Function& function, const target::Target& target) {
   function.addFnAttr("target-cpu", cpu_of(target));
   function.addFnAttr("target-features", feature_text(target));

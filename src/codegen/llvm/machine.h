@@ -16,6 +16,9 @@ void initialise_llvm();
 support::Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const target::Target& target,
                                                                    Effort effort = Effort::full);
 
+// Triple and layout of a module for the target.
+void describe_module(llvm::Module& module, const target::Target& target, llvm::TargetMachine& machine);
+
 // CPU, features and vector width on a function: what LLVM's passes ask.
 void set_target_attributes(llvm::Function& function, const target::Target& target);
 

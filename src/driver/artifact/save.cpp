@@ -76,7 +76,7 @@ codegen::ArtifactContents contents_of(const CompiledModel& model) {
   const lower::Program& program = *model.program;
   codegen::ArtifactContents contents;
   contents.kernels = &model.kernels;
-  contents.program = {program.bytes.data(), program.bytes.size()};
+  contents.program = program.view();
   contents.functions = &model.functions;
   contents.metadata = metadata_of(model);
   for (const lower::Weight& weight : program.weights)
@@ -148,8 +148,7 @@ Status save_program(const CompiledModel& m, const std::string& path) {
 // The register program as machine code, for people.
 Status save_program_text(const CompiledModel& m, codegen::EmitKind kind, const std::string& path) {
   if (m.target.kind != "llvm") return no_code(m, fs::path(path).extension().string());
-  const std::vector<char>& bytes = m.program->bytes;
-  return write_whole(path, TRY(codegen::emit_program({bytes.data(), bytes.size()}, m.target, kind)));
+  return write_whole(path, TRY(codegen::emit_program(m.program->view(), m.target, kind)));
 }
 Status save_program_ll(const CompiledModel& m, const std::string& path) {
   return save_program_text(m, codegen::EmitKind::llvm_ir, path);

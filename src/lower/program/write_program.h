@@ -21,6 +21,8 @@ struct Program {
   int64_t weight_bytes = 0;
   int64_t arena_bytes = 0;  // of all functions
   MemoryPlan plan;          // of the main one
+
+  std::string_view view() const { return {bytes.data(), bytes.size()}; }
 };
 
 // The program that runs relax function `main`, with the functions that it calls. Its parameters' names and shapes, and

@@ -40,8 +40,7 @@ std::string write(const abi::ProgramView& view, const Values& values, const std:
   llvm::LLVMContext context;
   context.setDiscardValueNames(true);
   llvm::Module module("program", context);
-  module.setTargetTriple(target.triple);
-  module.setDataLayout(machine.createDataLayout());
+  describe_module(module, target, machine);
   for (size_t i = 0; i < symbols.size(); ++i) {
     if (!values[i]) continue;
     llvm::Function* function = ProgramEmitter(module, view, view.functions[i], *values[i]).emit(symbols[i]);
