@@ -48,8 +48,16 @@ class Executable {
   nb::list run_native_values(const std::vector<nb::handle>& inputs, const driver::Limits& limits);
   // Runs in a context that is free, without the interpreter lock; raises what it fails with.
   void in_context(const driver::Limits& limits, const std::function<int32_t(LatheContext*)>& run);
-  // What runs these tensors again by `lathe run`.
-  driver::Reproducer reproducer_of(const std::vector<const DLTensor*>& inputs, const driver::Limits& limits) const;
+  // An input as a file for `lathe run`; without an ending there is no file (an optional without a value).
+  struct InputFile {
+    std::string ending;
+    std::function<bool(const std::string&)> write;
+  };
+  // What runs these inputs again by `lathe run`.
+  driver::Reproducer reproducer_of(const std::vector<InputFile>& inputs, const driver::Limits& limits) const;
+  // in_context; an internal failure or a crash leaves the reproducer, whose inputs `files` makes.
+  template <class Files>
+  void watched_run(Files&& files, const driver::Limits& limits, const std::function<int32_t(LatheContext*)>& run);
   LatheContext* take_context(const driver::RunOptions& options);
   void take_ports(const driver::Signature& signature);
   nb::list run_interpreted(const std::vector<nb::handle>& inputs);

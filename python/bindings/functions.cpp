@@ -64,7 +64,7 @@ driver::Reproducer reproducer_of(const Built& built, const std::string& name, co
       const std::string file = fmt::format("argument{}.npy", i);
       text = "{" + file + "}";
       r.files.push_back({file, "", [tensor = *tensor](const std::string& path) {
-                           return tool::write_npy(path, *to_data(*tensor)).ok();
+                           return tool::write_npy(path, tool::npy_array(*to_data(*tensor))).ok();
                          }});
     } else if (const auto* whole = std::get_if<int64_t>(&given.arguments[i])) {
       text = std::to_string(*whole);

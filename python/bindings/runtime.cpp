@@ -1,7 +1,7 @@
 #include <deque>
 
 #include "abi/lathe.h"
-#include "arrays/npy.h"
+#include "arrays/values.h"
 #include "driver/artifact/save.h"
 #include "driver/codes.h"
 #include "driver/interrupt.h"
@@ -190,23 +190,38 @@ void Executable::cancel() {
   for (LatheContext* context : busy_) lathe_cancel(context);
 }
 
-driver::Reproducer Executable::reproducer_of(const std::vector<const DLTensor*>& inputs,
-                                             const driver::Limits& limits) const {
+driver::Reproducer Executable::reproducer_of(const std::vector<InputFile>& inputs, const driver::Limits& limits) const {
   driver::Reproducer r{.model = artifact_, .arguments = {"run", artifact_.empty() ? "{model.so}" : "{model}"}};
   if (artifact_.empty())
     r.files.push_back({"model.so", "", [this](const std::string& path) {
                          return driver::save(*compiled_, *driver::form_named("so").value_or_throw(), path).ok();
                        }});
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const std::string name = fmt::format("input{}.npy", i);
-    r.files.push_back({name, "", [tensor = inputs[i]](const std::string& path) {
-                         return tool::write_npy(path, *to_data(*tensor)).ok();
-                       }});
-    r.arguments.insert(r.arguments.end(), {"--input", inputs_[i].name + "={" + name + "}"});
+    std::string given(tool::no_value);
+    if (!inputs[i].ending.empty()) {
+      const std::string name = fmt::format("input{}{}", i, inputs[i].ending);
+      r.files.push_back({name, "", inputs[i].write});
+      given = "{" + name + "}";
+    }
+    r.arguments.insert(r.arguments.end(), {"--input", inputs_[i].name + "=" + given});
   }
   r.arguments.insert(r.arguments.end(), {"--threads", std::to_string(options_.threads)});
   tool::append_limits(limits, r.arguments);
   return r;
+}
+
+template <class Files>
+void Executable::watched_run(Files&& files, const driver::Limits& limits,
+                             const std::function<int32_t(LatheContext*)>& run) {
+  const auto reproducer = [&] { return reproducer_of(files(), limits); };
+  const driver::CrashWatch watch(reproducer);
+  try {
+    in_context(limits, run);
+  } catch (const support::InternalError& failure) {
+    driver::Reproducer left = reproducer();
+    left.what = failure.what();
+    throw driver::ReportedFailure(driver::leave_reproducer(left));
+  }
 }
 
 nb::list Executable::run_native(const std::vector<nb::handle>& given, const driver::Limits& limits) {
@@ -216,20 +231,19 @@ nb::list Executable::run_native(const std::vector<nb::handle>& given, const driv
     inputs.push_back(&tensors.emplace_back(given[i], inputs_[i].name.c_str()).tensor());
     check_rank(inputs_[i], *inputs.back());
   }
-
-  const auto reproducer = [&] { return reproducer_of(inputs, limits); };
-  const driver::CrashWatch watch(reproducer);
+  const auto files = [&] {
+    std::vector<InputFile> made;
+    for (const DLTensor* tensor : inputs)
+      made.push_back({".npy", [tensor](const std::string& path) {
+                        return tool::write_npy(path, tool::npy_array(*to_data(*tensor))).ok();
+                      }});
+    return made;
+  };
   std::vector<DLManagedTensor*> outputs(outputs_.size(), nullptr);
-  try {
-    in_context(limits, [&](LatheContext* context) {
-      return lathe_run(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
-                       static_cast<int32_t>(outputs.size()));
-    });
-  } catch (const support::InternalError& failure) {
-    driver::Reproducer left = reproducer();
-    left.what = failure.what();
-    throw driver::ReportedFailure(driver::leave_reproducer(left));
-  }
+  watched_run(files, limits, [&](LatheContext* context) {
+    return lathe_run(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
+                     static_cast<int32_t>(outputs.size()));
+  });
   nb::list results;
   for (DLManagedTensor* output : outputs) results.append(to_numpy(output));
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -244,7 +258,14 @@ nb::list Executable::run_native_values(const std::vector<nb::handle>& given, con
     inputs.push_back(values.back().get());
     if (inputs_[i].kind == LATHE_TENSOR) check_rank(inputs_[i], *lathe_value_tensor(inputs.back()));
   }
-  in_context(limits, [&](LatheContext* context) {
+  const auto files = [&] {
+    std::vector<InputFile> made;
+    for (const LatheValue* value : inputs)
+      made.push_back(
+          {tool::file_form(*value), [value](const std::string& path) { return tool::write_value(path, *value).ok(); }});
+    return made;
+  };
+  watched_run(files, limits, [&](LatheContext* context) {
     return lathe_run_values(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
                             static_cast<int32_t>(outputs.size()));
   });

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "ir/dlpack_type.h"
+#include "ir/tensor_data.h"
 #include "support/std.h"
 
 namespace lathe::python {
@@ -54,23 +55,15 @@ int64_t elements_of(std::span<const int64_t> shape) {
   return count;
 }
 
-// `count` elements below a byte, from one a byte to packed ones, low bits first, and back; signed ones are extended.
+// `count` elements below a byte, from one a byte to packed ones, and back.
 std::vector<uint8_t> packed(const uint8_t* bytes, int64_t count, DLDataType type) {
   std::vector<uint8_t> result(static_cast<size_t>((count * type.bits + 7) / 8));
-  for (int64_t i = 0; i < count; ++i) {
-    const unsigned bits = bytes[i] & ((1u << type.bits) - 1);
-    uint8_t& to = result[static_cast<size_t>(i * type.bits / 8)];
-    to = static_cast<uint8_t>(to | bits << (i * type.bits % 8));
-  }
+  ir::pack_elements(bytes, count, type.bits, result.data());
   return result;
 }
 
 void unpack(const uint8_t* from, int64_t count, DLDataType type, uint8_t* bytes) {
-  const unsigned sign = type.code == kDLInt ? 1u << (type.bits - 1) : 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const unsigned bits = (from[i * type.bits / 8] >> (i * type.bits % 8)) & ((1u << type.bits) - 1);
-    bytes[i] = static_cast<uint8_t>((bits ^ sign) - sign);
-  }
+  ir::unpack_elements(from, count, type.bits, type.code == kDLInt, bytes);
 }
 
 uint8_t* data_of(const nb::object& array) {

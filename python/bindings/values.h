@@ -3,13 +3,11 @@
 
 #include "abi/lathe.h"
 #include "bindings.h"
+#include "driver/value.h"
 
 namespace lathe::python {
 
-struct ReleaseValue {
-  void operator()(LatheValue* value) const { lathe_value_release(value); }
-};
-using Value = std::unique_ptr<LatheValue, ReleaseValue>;
+using driver::Value;
 
 // What an input of that kind is given as; tensors are copied. Raises TypeError for what is of another kind, and what
 // `refused` raises where the runtime makes no value of it.

@@ -150,13 +150,8 @@ struct Views {
   std::vector<const DLTensor*> pointers;
   explicit Views(const std::vector<ir::TensorData>& inputs) : tensors(inputs.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      DLTensor& t = tensors[i];
-      t.data = const_cast<char*>(inputs[i]->bytes);
-      t.device = {kDLCPU, 0};
-      t.ndim = static_cast<int32_t>(inputs[i]->shape.size());
-      t.dtype = ir::dlpack_type(inputs[i]->dtype);
-      t.shape = const_cast<int64_t*>(inputs[i]->shape.data());
-      pointers.push_back(&t);
+      tensors[i] = view_of(*inputs[i]);
+      pointers.push_back(&tensors[i]);
     }
   }
 };
@@ -175,6 +170,30 @@ Result<std::vector<ir::TensorData>> run_in(LatheContext* context, LatheModel* mo
   std::vector<ir::TensorData> results;
   for (DLManagedTensor* output : TRY(run_on(context, model, Views(inputs)))) results.push_back(take(output));
   return results;
+}
+
+Result<std::vector<Value>> run_on(LatheContext* context, LatheModel* model, const std::vector<Value>& inputs) {
+  fail_on_request("run");
+  std::vector<LatheValue*> given, outputs(static_cast<size_t>(lathe_output_count(model)), nullptr);
+  for (const Value& input : inputs) given.push_back(input.get());
+  if (lathe_run_values(context, given.data(), static_cast<int32_t>(given.size()), outputs.data(),
+                       static_cast<int32_t>(outputs.size())) != LATHE_OK)
+    return runtime_failure("the model did not run");
+  return std::vector<Value>(outputs.begin(), outputs.end());
+}
+
+// The seconds of so many calls; what they give is thrown away after the clock is read.
+template <class Run, class Drop>
+Result<std::vector<double>> time_calls(int runs, Run&& run, Drop&& drop) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> seconds;
+  for (int i = 0; i < runs; ++i) {
+    const auto start = Clock::now();
+    auto outputs = TRY(run());
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    drop(outputs);
+  }
+  return seconds;
 }
 
 }  // namespace
@@ -206,17 +225,21 @@ Result<std::vector<ir::TensorData>> Session::run(const std::vector<ir::TensorDat
   return run_in(context_.get(), executable_->model(), inputs);
 }
 
+Result<std::vector<Value>> Session::run(const std::vector<Value>& inputs) {
+  return run_on(context_.get(), executable_->model(), inputs);
+}
+
 Result<std::vector<double>> Session::time(const std::vector<ir::TensorData>& inputs, int runs) {
-  using Clock = std::chrono::steady_clock;
   const Views views(inputs);
-  std::vector<double> seconds;
-  for (int i = 0; i < runs; ++i) {
-    const auto start = Clock::now();
-    const std::vector<DLManagedTensor*> outputs = TRY(run_on(context_.get(), executable_->model(), views));
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-    for (DLManagedTensor* output : outputs) output->deleter(output);
-  }
-  return seconds;
+  return time_calls(
+      runs, [&] { return run_on(context_.get(), executable_->model(), views); },
+      [](const std::vector<DLManagedTensor*>& outputs) {
+        for (DLManagedTensor* output : outputs) output->deleter(output);
+      });
+}
+
+Result<std::vector<double>> Session::time(const std::vector<Value>& inputs, int runs) {
+  return time_calls(runs, [&] { return run(inputs); }, [](const std::vector<Value>&) {});
 }
 
 }  // namespace lathe::driver

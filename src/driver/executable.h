@@ -3,6 +3,7 @@
 
 #include "abi/lathe.h"
 #include "driver/compile.h"
+#include "driver/value.h"
 
 namespace lathe::driver {
 
@@ -45,8 +46,10 @@ class Session {
  public:
   static support::Result<Session> create(ExecutableRef executable, const RunOptions& options = {});
   support::Result<std::vector<ir::TensorData>> run(const std::vector<ir::TensorData>& inputs);
+  support::Result<std::vector<Value>> run(const std::vector<Value>& inputs);
   // The seconds that each of so many runs takes, from the call to results in memory.
   support::Result<std::vector<double>> time(const std::vector<ir::TensorData>& inputs, int runs);
+  support::Result<std::vector<double>> time(const std::vector<Value>& inputs, int runs);
   // The runtime's handle, for the C interface.
   LatheContext* context() const { return context_.get(); }
 

@@ -132,6 +132,23 @@ double float_at(const TensorDataNode& tensor, int64_t index) {
   return static_cast<double>(value);
 }
 
+void pack_elements(const uint8_t* from, int64_t count, int bits, uint8_t* to) {
+  std::memset(to, 0, static_cast<size_t>((count * bits + 7) / 8));
+  for (int64_t i = 0; i < count; ++i) {
+    const unsigned element = from[i] & ((1u << bits) - 1);
+    uint8_t& byte = to[i * bits / 8];
+    byte = static_cast<uint8_t>(byte | element << (i * bits % 8));
+  }
+}
+
+void unpack_elements(const uint8_t* from, int64_t count, int bits, bool is_signed, uint8_t* to) {
+  const unsigned sign = is_signed ? 1u << (bits - 1) : 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const unsigned element = (from[i * bits / 8] >> (i * bits % 8)) & ((1u << bits) - 1);
+    to[i] = static_cast<uint8_t>((element ^ sign) - sign);
+  }
+}
+
 }  // namespace lathe::ir
 
 LATHE_DEFINE_KIND(lathe::ir::TensorDataNode)

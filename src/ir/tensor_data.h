@@ -48,6 +48,11 @@ double float_at(const TensorDataNode& tensor, int64_t index);
 uint64_t encode_float(DType dtype, double value);
 double decode_float(DType dtype, uint64_t bits);
 
+// Elements of 2 or 4 bits, from one a byte to packed ones, low bits first, and back; signed ones are extended. `to`
+// holds (count * bits + 7) / 8 bytes, or `count`.
+void pack_elements(const uint8_t* from, int64_t count, int bits, uint8_t* to);
+void unpack_elements(const uint8_t* from, int64_t count, int bits, bool is_signed, uint8_t* to);
+
 }  // namespace lathe::ir
 
 LATHE_DECLARE_KIND(lathe::ir::TensorDataNode)

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "support/utf8.h"
+
 namespace lathe::script {
 
 std::string join(std::span<const std::string> parts, std::string_view separator) {
@@ -33,26 +35,6 @@ Document subscript(std::string_view object, std::span<const std::string> indices
 Document tuple(std::span<const std::string> items) { return {"(" + join(items) + (items.size() == 1 ? ",)" : ")")}; }
 Document list(std::span<const std::string> items) { return {"[" + join(items) + "]"}; }
 
-namespace {
-
-// The length of the well-formed UTF-8 sequence that starts at `at` (2 to 4), or 0.
-size_t utf8_length(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte(at);
-  const size_t length = lead >= 0xc2 && lead <= 0xdf   ? 2
-                        : (lead & 0xf0) == 0xe0        ? 3
-                        : lead >= 0xf0 && lead <= 0xf4 ? 4
-                                                       : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((byte(at + i) & 0xc0) != 0x80) return 0;
-  if ((lead == 0xe0 && byte(at + 1) < 0xa0) || (lead == 0xed && byte(at + 1) > 0x9f)) return 0;
-  if ((lead == 0xf0 && byte(at + 1) < 0x90) || (lead == 0xf4 && byte(at + 1) > 0x8f)) return 0;
-  return length;
-}
-
-}  // namespace
-
 Document string_literal(std::string_view text) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string out = "\"";
@@ -67,7 +49,7 @@ Document string_literal(std::string_view text) {
       out += "\\t";
     } else if (code >= 0x20 && code < 0x7f) {
       out += c;
-    } else if (const size_t length = code >= 0x80 ? utf8_length(text, i) : 0) {
+    } else if (const size_t length = code >= 0x80 ? support::utf8_length(text, i) : 0) {
       out += text.substr(i, length);
       i += length - 1;
     } else {

@@ -1,5 +1,6 @@
 #include "script/names.h"
 #include "script/token.h"
+#include "support/utf8.h"
 
 namespace lathe::script {
 
@@ -294,10 +295,10 @@ class Tokenizer {
         out += static_cast<char>(hexadecimal(start, 2));
         return;
       case 'u':
-        utf8(out, hexadecimal(start, 4));
+        support::append_utf8(out, hexadecimal(start, 4));
         return;
       case 'U':
-        utf8(out, hexadecimal(start, 8));
+        support::append_utf8(out, hexadecimal(start, 8));
         return;
       default:
         break;
@@ -324,17 +325,6 @@ class Tokenizer {
       ++at_;
     }
     return value;
-  }
-
-  static void utf8(std::string& out, uint32_t code) {
-    const auto byte = [&](uint32_t b) { out += static_cast<char>(b); };
-    if (code < 0x80) return byte(code);
-    if (code < 0x800) return byte(0xc0 | code >> 6), byte(0x80 | (code & 0x3f));
-    if (code < 0x10000) return byte(0xe0 | code >> 12), byte(0x80 | (code >> 6 & 0x3f)), byte(0x80 | (code & 0x3f));
-    byte(0xf0 | (code >> 18 & 7));
-    byte(0x80 | (code >> 12 & 0x3f));
-    byte(0x80 | (code >> 6 & 0x3f));
-    byte(0x80 | (code & 0x3f));
   }
 
   Source source_;

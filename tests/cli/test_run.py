@@ -152,7 +152,7 @@ def test_bench_profiles_kernels_beside_their_limits(lathe_cli):
         ((), "--dim"),
         (("--dim", "batch=2", "--target", "null"), "null"),
         (("--dim", "batch=2", "--input", "image=none.npy"), "none.npy"),
-        (("--dim", "batch=2", "--input", "picture=none.npy"), "none.npy"),
+        (("--dim", "batch=2", "--input", "picture=none.npy"), "picture"),
     ],
 )
 def test_bench_refuses(lathe_cli, arguments, words):

@@ -147,6 +147,38 @@ def test_a_crash_of_a_kernel_in_python(failing, model, artifact, text):
     failing.check("run!", python(text, model, artifact), -4, "the process got SIGILL")
 
 
+@pytest.fixture
+def values(tmp_path):
+    """A sequence of bfloat16, an optional and strings come out as they go in."""
+    node, sequence, kind = helper.make_node, helper.make_tensor_sequence_value_info, TensorProto
+    optional = helper.make_optional_type_proto(helper.make_tensor_type_proto(kind.FLOAT, [2]))
+    names = {"s": lambda n: sequence(n, kind.BFLOAT16, [2]), "o": lambda n: helper.make_value_info(n, optional),
+             "t": lambda n: helper.make_tensor_value_info(n, kind.STRING, [2])}  # fmt: skip
+    graph = helper.make_graph(
+        [node("Identity", [name], [name + "_out"]) for name in names], "values",
+        [make(name) for name, make in names.items()], [make(name + "_out") for name, make in names.items()],
+    )  # fmt: skip
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (tmp_path / "given").mkdir(exist_ok=True)
+    onnx.save(made, tmp_path / "given" / "values.onnx")
+    return tmp_path / "given" / "values.onnx"
+
+
+@pytest.mark.parametrize("optional", ["None", "x[0, :2]"])
+@pytest.mark.parametrize("step, code, reason", [("run", INTERNAL, None), ("run!", -4, "the process got SIGILL")])
+def test_values_of_any_kind(failing, values, tmp_path, optional, step, code, reason):
+    given = f"[x[0, :2].astype(ml_dtypes.bfloat16)] * 2, {optional}, np.array(['a', 'über'])"
+    text = f"import ml_dtypes; lathe.compile(path)({given})"
+    words = failing.check(step, python(text, values), code, reason)
+    assert pair_in(words, "--input", "o=none") == (optional == "None")
+    again = run_command([paths.LATHE, *words, "-o", tmp_path / "y.npz"], env=paths.environment())
+    assert again.code == 0, str(again)
+    with np.load(tmp_path / "y.npz") as y:
+        assert [name for name in y if name[0] == "s"] == ["s_out.0.bfloat16", "s_out.1.bfloat16"]
+        assert y["t_out"].tolist() == ["a", "über"]
+        assert ("o_out" in y) == (optional != "None") and ("o_out" not in y or np.array_equal(y["o_out"], X[0, :2]))
+
+
 TIMES = """
     from lathe import tir
     from lathe.script import tir as T

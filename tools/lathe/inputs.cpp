@@ -1,6 +1,7 @@
 #include "inputs.h"
 
-#include "arrays/npy.h"
+#include "abi/program.h"
+#include "arrays/values.h"
 #include "codes.h"
 #include "command.h"
 #include "driver/executable.h"
@@ -32,34 +33,55 @@ std::string signature(const LatheValueInfo& info) {
     const std::string symbol = info.symbols[d];
     dims += (d ? ", " : "") + (info.dims[d] >= 0 ? std::to_string(info.dims[d]) : symbol.empty() ? "?" : symbol);
   }
-  return std::string(info.name) + ": " + driver::dtype_name(info.dtype) + " [" + dims + "]";
+  const bool has_extents = info.kind == LATHE_TENSOR || info.kind == LATHE_STRINGS;
+  return std::string(info.name) + ": " +
+         (info.kind == LATHE_TENSOR ? driver::dtype_name(info.dtype) : abi::value_kind_names[info.kind]) +
+         (has_extents ? " [" + (info.rank < 0 ? "..." : dims) + "]" : "");
 }
 
-std::vector<ir::TensorData> read_inputs(const std::vector<std::string>& given, LatheModel* model, bool made_up) {
-  std::map<std::string, ir::TensorData> arrays;
-  for (const std::string& option : given) {
-    const auto [name, path] = split_pair("--input", option);
-    support::Result<ir::TensorData> array = read_npy(path);
-    if (!array.ok()) {
-      support::Diagnostic unread = array.diagnostics()[0];
-      unread.message = "input '" + name + "': " + unread.message;
-      throw support::DiagnosticError(std::move(unread));
-    }
-    arrays[name] = *array;
-  }
-  std::vector<ir::TensorData> inputs;
+namespace {
+
+// For each input of the model what `make` gives for it and the path that was given, or null.
+template <class Each>
+void on_inputs(const std::vector<std::string>& given, LatheModel* model, Each&& make) {
+  std::map<std::string, std::string> paths;
+  for (const std::string& option : given) paths.insert(split_pair("--input", option));
   for (int32_t i = 0; i < lathe_input_count(model); ++i) {
-    const LatheValueInfo& info = *lathe_input(model, i);
-    const auto it = arrays.find(info.name);
-    if (it == arrays.end()) {
-      if (!made_up) refuse("the input '" + signature(info) + "' is missing; give it with --input");
-      inputs.push_back(random_input(info, static_cast<uint64_t>(i) + 1));
-      continue;
-    }
-    inputs.push_back(it->second);
-    arrays.erase(it);
+    const auto it = paths.find(lathe_input(model, i)->name);
+    make(i, it == paths.end() ? nullptr : &it->second);
+    if (it != paths.end()) paths.erase(it);
   }
-  if (!arrays.empty()) refuse("the model has no input '" + arrays.begin()->first + "'");
+  if (!paths.empty()) refuse("the model has no input '" + paths.begin()->first + "'");
+}
+
+driver::Value read_input(const std::string& path, const LatheValueInfo& info) {
+  support::Result<driver::Value> value = read_value(path, info);
+  if (value.ok()) return std::move(*value);
+  support::Diagnostic unread = value.diagnostics()[0];
+  unread.message = std::string("input '") + info.name + "': " + unread.message;
+  throw support::DiagnosticError(std::move(unread));
+}
+
+}  // namespace
+
+std::vector<driver::Value> read_inputs(const std::vector<std::string>& given, LatheModel* model) {
+  std::vector<driver::Value> inputs;
+  on_inputs(given, model, [&](int32_t i, const std::string* path) {
+    const LatheValueInfo& info = *lathe_input(model, i);
+    if (!path) refuse("the input '" + signature(info) + "' is missing; give it with --input");
+    inputs.push_back(read_input(*path, info));
+  });
+  return inputs;
+}
+
+std::vector<ir::TensorData> read_or_make_inputs(const std::vector<std::string>& given, LatheModel* model) {
+  std::vector<ir::TensorData> inputs;
+  on_inputs(given, model, [&](int32_t i, const std::string* path) {
+    const LatheValueInfo& info = *lathe_input(model, i);
+    if (path && info.kind != LATHE_TENSOR) refuse("the input '" + signature(info) + "' is no tensor of numbers");
+    inputs.push_back(path ? driver::tensor_of(*read_input(*path, info))
+                          : random_input(info, static_cast<uint64_t>(i) + 1));
+  });
   return inputs;
 }
 

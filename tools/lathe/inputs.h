@@ -3,6 +3,7 @@
 
 #include "abi/lathe.h"
 #include "driver/report/reproducer.h"
+#include "driver/value.h"
 #include "ir/tensor_data.h"
 #include "support/std.h"
 
@@ -11,9 +12,11 @@ namespace lathe::tool {
 // "x: float32 [3, n]".
 std::string signature(const LatheValueInfo& info);
 
-// In the order of the model's signature; `given` is the options "name=file.npy". What is not given is an error, or a
-// random tensor where `made_up` is set (which takes a fixed shape).
-std::vector<ir::TensorData> read_inputs(const std::vector<std::string>& given, LatheModel* model, bool made_up = false);
+// In the order of the model's signature; `given` is the options "name=file.npy" (arrays/values.h: other files). What is
+// not given is an error.
+std::vector<driver::Value> read_inputs(const std::vector<std::string>& given, LatheModel* model);
+// Tensors; what is not given is a random one, which takes a fixed shape.
+std::vector<ir::TensorData> read_or_make_inputs(const std::vector<std::string>& given, LatheModel* model);
 
 // --input again, for a reproducer: the files go along.
 void append_inputs(const std::vector<std::string>& given, driver::Reproducer& reproducer);

@@ -61,7 +61,7 @@ Result<std::vector<ir::TensorData>> run_onnxruntime(const std::string& python, c
   if (folder.path().empty()) return absent("not compared with ONNX Runtime: there is no folder for temporary files");
   std::vector<std::string> words = {python, "-c", script, model, folder.path().string()};
   for (size_t i = 0; i < trial.inputs.size(); ++i) {
-    TRY(write_npy(folder.path() / fmt::format("in_{}.npy", i), *trial.inputs[i].second));
+    TRY(write_npy(folder.path() / fmt::format("in_{}.npy", i), npy_array(*trial.inputs[i].second)));
     words.push_back(trial.inputs[i].first);
   }
   words.push_back("--");

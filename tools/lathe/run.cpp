@@ -1,6 +1,6 @@
 // lathe run: a saved artifact runs on arrays from files.
 #include "abi/lathe.h"
-#include "arrays/npy.h"
+#include "arrays/values.h"
 #include "codes.h"
 #include "command.h"
 #include "driver/executable.h"
@@ -45,26 +45,31 @@ driver::Reproducer reproducer_of(const Options& o) {
   return r;
 }
 
+void write_outputs(const std::string& path, LatheModel* model, const std::vector<driver::Value>& outputs) {
+  if (path.ends_with(".npy")) {
+    if (outputs.size() != 1) refuse("a .npy file holds one array and the model has several outputs; use .npz");
+    if (!file_form(*outputs[0]).ends_with(".npy")) refuse("a .npy file holds one array; use .npz");
+    return void(write_value(path, *outputs[0]).value_or_throw());
+  }
+  std::vector<std::pair<std::string, const LatheValue*>> named;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    named.emplace_back(lathe_output(model, static_cast<int32_t>(i))->name, outputs[i].get());
+  write_values(path, named).value_or_throw();
+}
+
 void run(const Options& o) {
   if (!o.function.empty()) return run_function({o.artifact, o.function, o.inputs, o.output, o.threads});
   const driver::ExecutableRef executable = driver::open(o.artifact).value_or_throw();
   LatheModel* model = executable->model();
-  const std::vector<ir::TensorData> inputs = read_inputs(o.inputs, model);
+  const std::vector<driver::Value> inputs = read_inputs(o.inputs, model);
   driver::Session session = driver::Session::create(executable, {o.threads, o.limits}).value_or_throw();
   const driver::CancelOnInterrupt interrupt(session.context());  // where Python has the signal
-  const std::vector<ir::TensorData> outputs = session.run(inputs).value_or_throw();
+  const std::vector<driver::Value> outputs = session.run(inputs).value_or_throw();
   // That run touched memory for the first time; times and profile are of others.
   if (o.profile) lathe_profile(session.context(), 1);
   std::vector<double> times;
   if (o.repeat > 1 || o.profile) times = session.time(inputs, std::max(1, o.repeat)).value_or_throw();
-  std::vector<std::pair<std::string, ir::TensorData>> named;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    named.emplace_back(lathe_output(model, static_cast<int32_t>(i))->name, outputs[i]);
-  if (!o.output.empty()) {
-    const bool single = o.output.ends_with(".npy");
-    if (single && named.size() != 1) refuse("a .npy file holds one array and the model has several outputs; use .npz");
-    (single ? write_npy(o.output, *named[0].second) : write_npz(o.output, named)).value_or_throw();
-  }
+  if (!o.output.empty()) write_outputs(o.output, model, outputs);
   for (int32_t i = 0; i < lathe_output_count(model); ++i)
     std::printf("%s\n", signature(*lathe_output(model, i)).c_str());
   if (o.repeat > 1) {
@@ -81,12 +86,15 @@ void add_run(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("run", "Run a saved artifact on arrays from files");
   sub->add_option("artifact", o->artifact, "The artifact (.so)")->required();
-  sub->add_option("--input", o->inputs, "An input: name=file.npy")->take_all();
+  sub->add_option("--input", o->inputs,
+                  "An input: name=file.npy; a sequence: name=list.npz; an optional without a value: name=none")
+      ->take_all();
   sub->add_option(
       "--function", o->function,
       "A tensor function of a library: each argument by its number, 0=file.npy or 1=3, those that it writes "
       "to as well; limits, repetition and profile are of models");
-  sub->add_option("-o,--output", o->output, "Where the outputs go: .npz, or .npy for a single one");
+  sub->add_option("-o,--output", o->output,
+                  "Where the outputs go: .npz (members of a sequence y as y.0, y.1, ...), or .npy for a single array");
   sub->add_option("--threads", o->threads, "Threads (0: LATHE_NUM_THREADS, else what this process may use)");
   add_limits(*sub, o->limits);
   sub->add_option("--repeat", o->repeat, "Run this often and print times");

@@ -29,13 +29,13 @@ struct Given {
   DLTensor tensor{};
   driver::Argument argument;
 
-  explicit Given(const std::string& text) {
+  Given(const std::string& text, std::optional<ir::DType> wanted) {
     if (const auto whole = number_in<int64_t>(text)) {
       argument = *whole;
     } else if (const auto real = number_in<double>(text)) {
       argument = *real;
     } else {
-      read = read_npy(text).value_or_throw();
+      read = tensor_of(read_npy_array(text).value_or_throw(), text, wanted).value_or_throw();
       memory.resize(read->view().size() / 8 + 1);
       std::memcpy(memory.data(), read->bytes, read->view().size());
       tensor.data = memory.data();
@@ -49,6 +49,13 @@ struct Given {
   Given(const Given&) = delete;
 };
 
+// Of a parameter that is a buffer.
+std::optional<ir::DType> element_type(const driver::FunctionSignature* signature, size_t parameter) {
+  if (!signature || parameter >= signature->declared->params.size()) return std::nullopt;
+  const ir::Buffer buffer = signature->declared->buffer_of(signature->declared->params[parameter]);
+  return buffer ? std::optional(buffer->dtype) : std::nullopt;
+}
+
 }  // namespace
 
 void run_function(const FunctionCall& call) {
@@ -58,7 +65,7 @@ void run_function(const FunctionCall& call) {
     const auto [place, text] = split_pair("--input", option);
     const auto number = number_in<size_t>(place);
     if (!number) refuse("an argument of a function goes by its number, not by '" + place + "'");
-    given[*number] = std::make_shared<Given>(text);
+    given[*number] = std::make_shared<Given>(text, element_type(built->find(call.name), *number));
   }
   std::vector<driver::Argument> arguments;
   for (const auto& [number, value] : given) {
@@ -67,12 +74,13 @@ void run_function(const FunctionCall& call) {
   }
   built->call(call.name, arguments, call.threads).value_or_throw();
   const driver::FunctionSignature& signature = *built->find(call.name);
-  std::vector<std::pair<std::string, ir::TensorData>> written;
+  NamedArrays written;
   for (const auto& [number, value] : given) {
     if (!value->read || !signature.is_written[number]) continue;
     const char* bytes = reinterpret_cast<const char*>(value->memory.data());
     const ir::Buffer buffer = signature.declared->buffer_of(signature.declared->params[number]);
-    written.emplace_back(buffer->name, ir::tensor_data(value->read->dtype, value->read->shape, bytes, value));
+    written.emplace_back(buffer->name,
+                         npy_array(*ir::tensor_data(value->read->dtype, value->read->shape, bytes, value)));
     std::printf("%s\n", driver::describe_parameter(signature, number).c_str());
   }
   if (!call.output.empty()) write_npz(call.output, written).value_or_throw();

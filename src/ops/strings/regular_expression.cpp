@@ -1,6 +1,7 @@
 #include "ops/strings/regular_expression.h"
 
 #include "relax/codes.h"
+#include "support/utf8.h"
 
 namespace lathe::ops {
 
@@ -100,16 +101,10 @@ class Parser {
   }
   // A code point of UTF-8.
   int64_t take_code() {
-    const auto byte = [&](size_t i) { return static_cast<unsigned char>(pattern_[at_ + i]); };
-    const int64_t first = byte(0);
-    const size_t more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : first >= 0xC0 ? 1 : 0;
-    if ((first >= 0x80 && first < 0xC2) || first > 0xF4 || pattern_.size() - at_ <= more) fail("this is no UTF-8");
-    int64_t code = more == 0 ? first : first & (0x3F >> more);
-    for (size_t i = 1; i <= more; ++i) {
-      if ((byte(i) & 0xC0) != 0x80) fail("this is no UTF-8");
-      code = code << 6 | (byte(i) & 0x3F);
-    }
-    at_ += more + 1;
+    const size_t length = support::utf8_length(pattern_, at_);
+    if (length == 0) fail("this is no UTF-8");
+    const int64_t code = support::utf8_code(pattern_, at_, length);
+    at_ += length;
     return code;
   }
 
