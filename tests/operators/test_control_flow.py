@@ -5,6 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import lathe
 from tests.support.artifacts import load_runtime
 from tests.support.backends import UnsupportedModel, run_model
 
@@ -74,6 +75,28 @@ class Writer:
             branches[attribute] = inside.graph([], [inside.seen[-1]])
         self.seen += self.emit("If", [self.condition()], **branches)
 
+    def uneven(self):
+        """Branches that give another number of dimensions each; what is made of it is a vector again."""
+        self.rng.most_uneven -= 1
+        if self.rng.most_uneven < 0:
+            return self.branch()
+        branches, ranks = {}, self.rng.choice([(0, 1), (2, 1), (0, 2), (2, 0), (1, 0)])
+        for attribute, rank in zip(("then_branch", "else_branch"), ranks, strict=True):
+            inside = self.inner()
+            inside.fill()
+            value = inside.seen[-1]
+            if rank == 0:
+                value = inside.emit("ReduceSum", [value], keepdims=0)[0]
+            elif rank == 2:
+                value = inside.emit("Unsqueeze", [value, inside.constant(np.array([1], np.int64))])[0]
+            branches[attribute] = inside.graph([], [value])
+        value = self.emit("Add", [self.emit("If", [self.condition()], **branches)[0], self.pick()])[0]
+        if self.rng.chance(0.5):
+            value = self.emit("Reshape", [value, self.constant(np.array([-1, 3], np.int64))])[0]
+            return self.seen.extend(self.emit("ReduceMax", [value, self.constant(np.array([0], np.int64))], keepdims=0))
+        size = self.emit("Size", [value])[0]  # a number that the rank of no value depends on
+        self.seen += self.emit("Add", [self.pick(), self.emit("Cast", [size], to=TensorProto.FLOAT)[0]])
+
     def loop(self):
         inside = self.inner([f"carried{self.rng.names}"], [f"turn{self.rng.names}"])
         turn, go, carried = inside.numbers[-1], f"go{self.rng.names}", inside.seen[-1]
@@ -115,7 +138,8 @@ class Writer:
 class Random:
     def __init__(self, seed, index, grows):
         self.rng, self.names = np.random.default_rng([seed, index]), 0
-        self.nests = ["branch", "loop", "scan", *(["growing"] if grows else [])]
+        self.nests = ["branch", "loop", "scan", *(["growing", "uneven"] if grows else [])]
+        self.most_uneven = 3  # each may double what comes after it
 
     def choice(self, items):
         return items[int(self.rng.integers(len(items)))]
@@ -184,3 +208,52 @@ def test_an_endless_loop_ends_at_the_limit(lathe_cli, tmp_path):
     artifact = load_runtime().Artifact(tmp_path / "m.so", max_steps=100_000)
     with pytest.raises(RuntimeError, match="limit of 100000 steps"):
         artifact.run([np.ones(2, np.float32)])
+
+
+def uneven(after, output="float[3] y", before=""):
+    """A vector or its sum, as c says, and what comes after it."""
+    return onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 18]> g (bool c, float[3] x) => ({output}) {{
+        {before}
+        v = If (c) <then_branch = t () => (float[3] a) {{ a = Neg(x) }},
+                    else_branch = e () => (float b) {{ b = ReduceSum<keepdims = 0>(x) }}>
+        {after}
+    }}""")
+
+
+X = np.array([1, 2, 4], np.float32)
+
+
+def test_an_end_that_does_not_fit_fails_when_it_is_taken():
+    rows = [
+        ("y = Identity(v)", [-1, -2, -4], "the output 'y' has 0 dimensions, but the graph declares 1"),
+        ("[turn] y = Transpose<perm = [0]>(v)", [-1, -2, -4], "the branch that was taken does not fit 'turn'"),
+        ("s = Size(v) \n f = Cast<to = 1>(s) \n z = Mul(f, x) \n y = Concat<axis = 0>(z)", [3, 6, 12], None),
+    ]
+    for after, then, said in rows:
+        exe = lathe.compile(uneven(after))
+        np.testing.assert_array_equal(exe(np.array(True), X), np.array(then, np.float32))
+        if said is None:
+            np.testing.assert_array_equal(exe(np.array(False), X), X)
+            continue
+        with pytest.raises(lathe.RunError, match=said):
+            exe(np.array(False), X)
+        np.testing.assert_array_equal(exe(np.array(True), X), np.array(then, np.float32))  # it goes on
+
+
+def test_uneven_branches_that_are_refused(lathe_cli, tmp_path):
+    for model, said in (
+        (uneven("y = Identity(v)", "y"), "float32\\[3\\] from then_branch and float32\\[\\] from else_branch"),
+        (uneven("y = Transpose<perm = [0, 1]>(v)"), "perm"),
+        (uneven("y = Identity(v)", "float[1, 3] y"), "declares 2"),
+    ):
+        with pytest.raises(lathe.ModelError, match=said):
+            lathe.compile(model)
+    again = "".join(
+        f"u{i} = If (c) <then_branch = t{i} () => (a{i}) {{ a{i} = Neg(x) }},"
+        f" else_branch = e{i} () => (b{i}) {{ b{i} = ReduceSum<keepdims = 0>(x) }}>\n w{i} = Add(u{i}, v)\n"
+        for i in range(7)
+    )
+    with pytest.raises(lathe.ModelError, match="more than 64 ends"):
+        lathe.compile(uneven(again + "y = Sum(" + ", ".join(f"w{i}" for i in range(7)) + ")"))
+    onnx.save(uneven("y = Mul(v, x)"), tmp_path / "m.onnx")
+    assert "whole graph" in lathe_cli.fails("opt", tmp_path / "m.onnx", "-o", tmp_path / "n.onnx").err

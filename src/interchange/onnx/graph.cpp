@@ -1,5 +1,7 @@
 #include "interchange/onnx/graph.h"
 
+#include <deque>
+
 #include "interchange/onnx/codes.h"
 #include "interchange/onnx/constants.h"
 #include "interchange/onnx/input_types.h"
@@ -24,6 +26,8 @@ namespace {
 
 constexpr size_t most_notes = 8;      // of operands
 constexpr int64_t highest_rank = 64;  // as of the graph's inputs and of constants
+// Copies of what comes after branches of different ranks; each such branch may have more inside.
+constexpr int most_ends = 64;
 // Nodes converted in all. The body of a loop whose shapes change is converted more than once, and so loops inside loops
 // could take time without bound.
 constexpr int64_t most_conversions = 1'000'000;
@@ -39,6 +43,15 @@ struct Scope {
   std::unordered_map<std::string, int64_t> ranks;  // that the graph declares of its outputs and of values between
   const std::vector<const NodeProto*>* nodes = nullptr;
   const std::vector<int>* order = nullptr;  // of the nodes
+  size_t at = 0;                            // in the order: the node that is converted
+
+  // What comes after the last node: the end of a function (the model's, a loop's body), more of the scope that this
+  // graph's node stands in, or, for now, nothing that could be said (a branch by itself; a copy for a gradient).
+  enum class End { function, outer, alone, copy };
+  End end = End::function;
+  std::function<std::vector<Expr>(Scope&)> results;  // of a function: its outputs
+  Scope* outer = nullptr;
+  std::function<void(Scope& self, Scope& outer)> bind;  // makes the graph's outputs those of its node
 
   // The value of that name, or null. One from around is copied: what the inside learns of it holds inside only.
   GraphValue* find(const std::string& name) {
@@ -69,6 +82,23 @@ std::unordered_map<std::string, int64_t> declared_ranks(const GraphProto& graph)
   }
   return ranks;
 }
+
+// A scope and the ones that go on where it ends, as they stand, to convert what comes after a node once more.
+std::deque<Scope> copy_to_end(const Scope& scope) {
+  std::deque<Scope> copies{scope};
+  while (copies.back().end == Scope::End::outer) {
+    Scope& inner = copies.back();
+    copies.push_back(*inner.outer);
+    if (inner.around == inner.outer) inner.around = &copies.back();
+    inner.outer = &copies.back();
+  }
+  return copies;
+}
+
+// Thrown to where a function's graph is converted, with its outputs: its nodes were converted inside branches.
+struct Ended {
+  std::vector<Expr> results;
+};
 
 // Checks that the builder emits meanwhile tell of the node's operands.
 class OperandsSaid {
@@ -110,9 +140,10 @@ class GraphImport {
     for (const auto& output : graph_.output()) names.emplace_back(output.name());
     builder_.begin_function("main", std::move(params), {{"output_names", std::move(names)}});
     builder_.begin_dataflow();
-    convert_nodes(scope, list.nodes, order);
+    scope.results = [&](Scope& self) { return results(self); };
+    const std::vector<Expr> made = to_end_of(scope, list.nodes, order);
     if (!diagnostics_.empty()) return std::move(diagnostics_);
-    finish(scope);
+    finish(made);
     return builder_.finish();
   }
 
@@ -181,7 +212,13 @@ class GraphImport {
   void convert_nodes(Scope& scope, const std::vector<const NodeProto*>& nodes, const std::vector<int>& order) {
     scope.nodes = &nodes;
     scope.order = &order;
-    for (const int index : order) {
+    convert_from(scope, 0);
+  }
+
+  // The scope's nodes from that place of their order on.
+  void convert_from(Scope& scope, size_t first) {
+    for (scope.at = first; scope.at < scope.order->size(); ++scope.at) {
+      const int index = (*scope.order)[scope.at];
       if (diagnostics_.size() >= most_diagnostics) return;
       if (++converted_ > most_conversions) {
         diagnostics_.push_back(
@@ -189,7 +226,7 @@ class GraphImport {
                                          " nodes, those of loops counted as often as they are read"));
         return;
       }
-      const NodeProto& node = *nodes[static_cast<size_t>(index)];
+      const NodeProto& node = *(*scope.nodes)[static_cast<size_t>(index)];
       // A name grows with each call of a function around it; what is shown stays a line.
       const support::ModelNode place{model_.name, printable(scope.prefix + node_name(node, index)),
                                      printable(node.op_type())};
@@ -204,6 +241,20 @@ class GraphImport {
         fail_outputs(scope, node);
       }
     }
+  }
+
+  // The outputs of a function's graph, or none where something is wrong.
+  std::vector<Expr> to_end_of(Scope& scope, const std::vector<const NodeProto*>& nodes, const std::vector<int>& order) {
+    try {
+      convert_nodes(scope, nodes, order);
+    } catch (Ended& ended) {
+      return std::move(ended.results);
+    }
+    return diagnostics_.empty() ? scope.results(scope) : std::vector<Expr>();
+  }
+
+  void throw_what_was_said() const {
+    if (!diagnostics_.empty()) throw DiagnosticError(Diagnostics{});
   }
 
   static void fail_outputs(Scope& scope, const NodeProto& node) {
@@ -252,7 +303,7 @@ class GraphImport {
     const int64_t version = *(std::upper_bound(row.versions.begin(), row.versions.end(), opset) - 1);
     const std::vector<std::string> outputs(node.output().begin(), node.output().end());
     const std::vector<std::string> names(node.input().begin(), node.input().end());
-    Inside inside(*this, scope, place);
+    Inside inside(*this, scope, node, place);
     NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place, &inside);
     import.declare_ranks(&scope.ranks);
     import.name_inputs(&names);
@@ -285,12 +336,23 @@ class GraphImport {
 
   class Inside : public NestedGraphs {
    public:
-    Inside(GraphImport& importer, Scope& around, const support::ModelNode& place)
-        : importer_(importer), around_(around), place_(place) {}
+    Inside(GraphImport& importer, Scope& around, const NodeProto& node, const support::ModelNode& place)
+        : importer_(importer), around_(around), node_(node), place_(place) {}
     std::vector<GraphValue> convert(const GraphProto& graph, const std::string& name,
                                     std::vector<GraphValue> inputs) override {
       return importer_.convert_inside(around_, graph, place_, name, std::move(inputs));
     }
+    std::vector<GraphValue> convert_inline(const GraphProto& graph, const std::string& name) override {
+      return importer_.convert_branch(around_, graph, node_, place_, name, Scope::End::outer);
+    }
+    std::vector<GraphValue> convert_alone(const GraphProto& graph, const std::string& name) override {
+      return importer_.convert_branch(around_, graph, node_, place_, name, Scope::End::alone);
+    }
+    std::vector<Expr> convert_to_end(const GraphProto& graph, const std::string& name) override {
+      return importer_.convert_to_end(around_, graph, node_, place_, name);
+    }
+    void expect_end(const std::string& why) override { importer_.expect_end(around_, place_, why); }
+    [[noreturn]] void end_with(std::vector<Expr> results) override { throw Ended{std::move(results)}; }
     GraphValue convert_again(const std::vector<std::string>& names, std::vector<GraphValue> values,
                              const std::string& result) override {
       return importer_.convert_again(around_, place_, names, std::move(values), result);
@@ -299,6 +361,7 @@ class GraphImport {
    private:
     GraphImport& importer_;
     Scope& around_;
+    const NodeProto& node_;
     const support::ModelNode& place_;
   };
 
@@ -312,25 +375,24 @@ class GraphImport {
     return scope;
   }
 
-  std::vector<GraphValue> convert_inside(Scope& around, const GraphProto& graph, const support::ModelNode& place,
-                                         const std::string& name, std::vector<GraphValue> inputs) {
-    const ir::Origin origin = builder_.origin();
-    Scope scope = inside(around);
-    scope.prefix = place.node + "/" + name + "/";
-    NodeList list = list_nodes(graph).value_or_throw();
-    list.within = name + " of " + in_quotes(place.node) + ": ";
-    list.is_around = [&](const std::string& each) { return around.absent.count(each) || around.find(each); };
-    const std::vector<int> order = order_nodes(model_, list).value_or_throw();
-    add_initializers(scope, list, graph).value_or_throw();
-    scope.ranks = declared_ranks(graph);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i].given_by = "the input of " + name;
-      scope.absent.erase(graph.input(static_cast<int>(i)).name());
-      scope.values[graph.input(static_cast<int>(i)).name()] = std::move(inputs[i]);
-    }
-    convert_nodes(scope, list.nodes, order);
-    if (!diagnostics_.empty()) throw DiagnosticError(Diagnostics{});  // what is wrong is said already
-    builder_.set_origin(origin);
+  // What a graph inside a node needs to be converted.
+  struct Opened {
+    Scope scope;
+    NodeList list;
+    std::vector<int> order;
+  };
+  Opened open(Scope& around, const GraphProto& graph, const support::ModelNode& place, const std::string& name) {
+    Opened opened{inside(around), list_nodes(graph).value_or_throw(), {}};
+    opened.scope.prefix = place.node + "/" + name + "/";
+    opened.list.within = name + " of " + in_quotes(place.node) + ": ";
+    opened.list.is_around = [&](const std::string& each) { return around.absent.count(each) || around.find(each); };
+    opened.order = order_nodes(model_, opened.list).value_or_throw();
+    add_initializers(opened.scope, opened.list, graph).value_or_throw();
+    opened.scope.ranks = declared_ranks(graph);
+    return opened;
+  }
+
+  std::vector<GraphValue> outputs_of(Scope& scope, const GraphProto& graph, const std::string& name) {
     std::vector<GraphValue> outputs;
     for (const auto& output : graph.output()) {
       GraphValue* value = scope.find(output.name());
@@ -339,6 +401,96 @@ class GraphImport {
       outputs.push_back(*value);
     }
     return outputs;
+  }
+
+  std::vector<GraphValue> convert_inside(Scope& around, const GraphProto& graph, const support::ModelNode& place,
+                                         const std::string& name, std::vector<GraphValue> inputs) {
+    const ir::Origin origin = builder_.origin();
+    Opened opened = open(around, graph, place, name);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i].given_by = "the input of " + name;
+      opened.scope.absent.erase(graph.input(static_cast<int>(i)).name());
+      opened.scope.values[graph.input(static_cast<int>(i)).name()] = std::move(inputs[i]);
+    }
+    opened.scope.results = [&](Scope& self) {
+      std::vector<Expr> results;
+      for (GraphValue& output : outputs_of(self, graph, name)) results.push_back(tensor_of(builder_, output));
+      return results;
+    };
+    std::vector<GraphValue> outputs;
+    try {
+      convert_nodes(opened.scope, opened.list.nodes, opened.order);
+      throw_what_was_said();
+      outputs = outputs_of(opened.scope, graph, name);
+    } catch (Ended& ended) {
+      for (Expr& result : ended.results) outputs.push_back({.tensor = std::move(result)});
+    }
+    builder_.set_origin(origin);
+    return outputs;
+  }
+
+  std::vector<GraphValue> convert_branch(Scope& around, const GraphProto& graph, const NodeProto& node,
+                                         const support::ModelNode& place, const std::string& name, Scope::End end) {
+    const ir::Origin origin = builder_.origin();
+    Opened opened = open(around, graph, place, name);
+    opened.scope.end = end;
+    opened.scope.outer = &around;
+    opened.scope.bind = [&](Scope& self, Scope& outer) {
+      std::vector<GraphValue> outputs = outputs_of(self, graph, name);
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        outputs[i].given_by = "the output of " + in_quotes(place.node);
+        outer.values[node.output(static_cast<int>(i))] = std::move(outputs[i]);
+      }
+    };
+    convert_nodes(opened.scope, opened.list.nodes, opened.order);
+    throw_what_was_said();
+    builder_.set_origin(origin);
+    return outputs_of(opened.scope, graph, name);
+  }
+
+  // The branch of a node, and from there on all nodes up to the end of the function's graph, whose outputs it gives.
+  std::vector<Expr> convert_to_end(Scope& around, const GraphProto& graph, const NodeProto& node,
+                                   const support::ModelNode& place, const std::string& name) {
+    throw_what_was_said();
+    if (++ends_ > most_ends)
+      throw DiagnosticError(refuse(codes::too_large, "branches of different numbers of dimensions lead to more than " +
+                                                         std::to_string(most_ends) + " ends of the graph"));
+    std::deque<Scope> copies = copy_to_end(around);
+    const ir::Origin origin = builder_.origin();
+    std::vector<Expr> results;
+    try {
+      std::vector<GraphValue> outputs = convert_branch(copies.front(), graph, node, place, name, Scope::End::outer);
+      for (size_t i = 0; i < outputs.size(); ++i)
+        copies.front().values[node.output(static_cast<int>(i))] = std::move(outputs[i]);
+      for (Scope& scope : copies) {
+        convert_from(scope, scope.at + 1);
+        throw_what_was_said();
+        if (scope.end == Scope::End::outer)
+          scope.bind(scope, *scope.outer);
+        else
+          results = scope.results(scope);
+      }
+    } catch (Ended& ended) {
+      results = std::move(ended.results);
+    } catch (DiagnosticError& error) {  // the other branch may be all right
+      Diagnostics all = std::move(diagnostics_);
+      diagnostics_.clear();
+      all.insert(all.end(), error.diagnostics.begin(), error.diagnostics.end());
+      builder_.set_origin(origin);
+      throw DiagnosticError(std::move(all));
+    }
+    builder_.set_origin(origin);
+    return results;
+  }
+
+  void expect_end(const Scope& scope, const support::ModelNode& place, const std::string& why) const {
+    const Scope* at = &scope;
+    while (at->end == Scope::End::outer) at = at->outer;
+    if (at->end == Scope::End::alone) throw RanksDiffer{why};
+    if (at->end == Scope::End::copy || see_)
+      throw DiagnosticError(Diagnostic{.code = codes::unsupported,
+                                       .place = place,
+                                       .message = why + ", which only the conversion of a whole graph can follow"});
   }
 
   GraphValue convert_again(Scope& around, const support::ModelNode& place, const std::vector<std::string>& names,
@@ -365,11 +517,12 @@ class GraphImport {
     std::reverse(chosen.begin(), chosen.end());
     const ir::Origin origin = builder_.origin();
     Scope scope = inside(around);
+    scope.end = Scope::End::copy;
     scope.ranks = around.ranks;
     scope.prefix = place.node + "/";
     for (size_t i = 0; i < names.size(); ++i) scope.values[names[i]] = std::move(values[i]);
     convert_nodes(scope, *around.nodes, chosen);
-    if (!diagnostics_.empty()) throw DiagnosticError(Diagnostics{});  // what is wrong is said already
+    throw_what_was_said();
     builder_.set_origin(origin);
     GraphValue* value = scope.find(result);
     if (!value || value->failed)
@@ -465,25 +618,43 @@ class GraphImport {
     for (const NodeProto& each : function.node()) list.nodes.push_back(&each);
     list.outputs.assign(function.output().begin(), function.output().end());
     const std::vector<int> order = order_nodes(model_, list).value_or_throw();
+    inner.end = Scope::End::outer;
+    inner.outer = &outer;
+    inner.bind = [&](Scope& self, Scope& caller) {
+      for (int i = 0; i < node.output_size(); ++i) {
+        if (node.output(i).empty()) continue;
+        const auto it = self.values.find(function.output(i));
+        if (it == self.values.end()) wrong(codes::missing_value, "needs an input that the node leaves out");
+        caller.values[node.output(i)] = it->second;
+      }
+    };
     // An input that the call leaves out has no value in the nodes that read it.
     convert_nodes(inner, list.nodes, order);
-    for (int i = 0; i < node.output_size(); ++i) {
-      if (node.output(i).empty()) continue;
-      const auto it = inner.values.find(function.output(i));
-      if (it == inner.values.end()) wrong(codes::missing_value, "needs an input that the node leaves out");
-      outer.values[node.output(i)] = it->second;
-    }
+    inner.bind(inner, outer);
     return true;
   }
 
   // ---- results ----
 
-  void finish(Scope& scope) {
-    std::vector<Expr> results;
+  // An end of branches of different ranks is the wrong one where the graph declares another rank.
+  std::vector<Expr> results(Scope& scope) {
+    std::vector<Expr> made;
     for (const auto& output : graph_.output()) {
-      Expr value = tensor_of(builder_, scope.values.at(output.name()));
-      results.push_back(builder_.emit_output(std::move(value), identifier(output.name())));
+      made.push_back(tensor_of(builder_, scope.values.at(output.name())));
+      const auto* info = relax::as_tensor(made.back());
+      const auto declared = scope.ranks.find(output.name());
+      if (ends_ > 0 && info && declared != scope.ranks.end() && declared->second != info->ndim)
+        throw DiagnosticError(
+            refuse(codes::wrong_shape, "the output " + in_quotes(output.name()) + " has " + std::to_string(info->ndim) +
+                                           " dimensions, but the graph declares " + std::to_string(declared->second)));
     }
+    return made;
+  }
+
+  void finish(const std::vector<Expr>& made) {
+    std::vector<Expr> results;
+    for (const auto& output : graph_.output())
+      results.push_back(builder_.emit_output(made[results.size()], identifier(output.name())));
     builder_.end_block();
     builder_.end_function(results.size() == 1 ? results[0] : Expr(ir::make<relax::Tuple>(results)));
   }
@@ -496,6 +667,7 @@ class GraphImport {
   relax::BlockBuilder builder_;
   Diagnostics diagnostics_;
   int64_t converted_ = 0;
+  int ends_ = 0;  // of branches of different ranks
 };
 
 }  // namespace

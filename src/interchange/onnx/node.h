@@ -20,13 +20,34 @@ class NestedGraphs {
  public:
   virtual ~NestedGraphs() = default;
   // Emits the graph's nodes where the builder stands, its inputs being `inputs`, and gives its outputs. `name` is the
-  // attribute's. Throws where a node of it is refused.
+  // attribute's. Throws where a node of it is refused. The graph is a function by itself.
   virtual std::vector<GraphValue> convert(const schema::GraphProto& graph, const std::string& name,
                                           std::vector<GraphValue> inputs) = 0;
+  // The same of the branch that is always taken: its nodes are ones of the graph around.
+  virtual std::vector<GraphValue> convert_inline(const schema::GraphProto& graph, const std::string& name) = 0;
   // Emits again, where the builder stands, the nodes around that lead from values of these names to the one called
   // `result`, with `values` in their place. Throws where there is no such value, or a node of it is refused.
   virtual GraphValue convert_again(const std::vector<std::string>& names, std::vector<GraphValue> values,
                                    const std::string& result) = 0;
+
+  // ---- branches that give different numbers of dimensions ----
+  // All that comes after such a node is converted once for each branch, as that branch's end: the rest of the graph,
+  // and of the graphs around it, up to the one that is a function by itself (the model's, a loop's body).
+
+  // A branch by itself: what comes after it is not converted with it.
+  virtual std::vector<GraphValue> convert_alone(const schema::GraphProto& graph, const std::string& name) = 0;
+  // The branch and all that comes after it; gives that graph's outputs.
+  virtual std::vector<Expr> convert_to_end(const schema::GraphProto& graph, const std::string& name) = 0;
+  // Returns where this node may be converted so. In a branch by itself it throws RanksDiffer, for the node of that
+  // branch; elsewhere, in what cannot be taken apart, it refuses the node because of `why`.
+  virtual void expect_end(const std::string& why) = 0;
+  // These are the outputs of the graph that convert_to_end reaches; nothing more of it is converted.
+  [[noreturn]] virtual void end_with(std::vector<Expr> results) = 0;
+};
+
+// No user's error yet: the branches of an If give different numbers of dimensions.
+struct RanksDiffer {
+  std::string why;
 };
 
 class NodeImport {

@@ -16,20 +16,6 @@ using relax::TensorStructInfo;
 
 namespace {
 
-Expr emit_call(NodeImport& c, const relax::Operator& op, std::vector<Expr> args, std::vector<StructInfo> infos = {},
-               relax::AttributesRef attributes = {}) {
-  relax::BlockBuilder& b = c.builder();
-  return b.emit(
-      relax::make_call(op, std::move(args), std::move(attributes), b.origin(), std::move(infos)).value_or_throw());
-}
-
-std::string text_of_info(const StructInfo& info) {
-  if (const auto* tensor = info.as<TensorStructInfo>()) return relax::text_of(*tensor);
-  if (const auto* sequence = info.as<SequenceStructInfo>()) return "a sequence of " + text_of_info(sequence->element);
-  if (const auto* optional = info.as<OptionalStructInfo>()) return "an optional of " + text_of_info(optional->element);
-  return info.is<relax::ObjectStructInfo>() ? "tensors of several numbers of dimensions" : "another value";
-}
-
 const StructInfo& element_of(NodeImport& c, size_t i) {
   const Expr x = c.input(i);
   const auto* sequence = x->struct_info.as<SequenceStructInfo>();
@@ -250,6 +236,13 @@ void optional_get_element(NodeImport& c) {
 constexpr bool any = true;
 
 }  // namespace
+
+std::string text_of_info(const StructInfo& info) {
+  if (const auto* tensor = info.as<TensorStructInfo>()) return relax::text_of(*tensor);
+  if (const auto* sequence = info.as<SequenceStructInfo>()) return "a sequence of " + text_of_info(sequence->element);
+  if (const auto* optional = info.as<OptionalStructInfo>()) return "an optional of " + text_of_info(optional->element);
+  return info.is<relax::ObjectStructInfo>() ? "tensors of several numbers of dimensions" : "another value";
+}
 
 Table collection() {
   static const OperatorRow rows[] = {

@@ -111,6 +111,109 @@ void check_branch(NodeImport& c, const GraphProto& graph, const std::string& nam
                                   std::to_string(c.output_count()));
 }
 
+// What two branches have in common: each output's type, and the extents that are known around the node.
+struct Joined {
+  std::vector<StructInfo> infos;
+  std::vector<Extents> extents;
+};
+
+Joined join(NodeImport& c, const relax::Outlined& yes, const relax::Outlined& no) {
+  const Symbols known_yes = symbols_given_to(yes), known_no = symbols_given_to(no);
+  Joined joined;
+  for (size_t i = 0; i < results_of(yes).size(); ++i) {
+    const StructInfo &one = results_of(yes)[i], &other = results_of(no)[i];
+    std::vector<StructInfo>& infos = joined.infos;
+    joined.extents.emplace_back();
+    if (!one.is<TensorStructInfo>() || !other.is<TensorStructInfo>()) {
+      infos.push_back(relax::joined(one, other));
+      if (!infos.back())
+        c.fail(codes::unsupported, "the output " + std::to_string(i) + " is " + text_of_info(one) +
+                                       " from then_branch and " + text_of_info(other) + " from else_branch");
+      continue;
+    }
+    const TensorStructInfo &a = tensor_type(one), &b = tensor_type(other);
+    const std::string difference = "the output " + std::to_string(i) + " is " + relax::text_of(a) +
+                                   " from then_branch and " + relax::text_of(b) + " from else_branch";
+    if (a.dtype != b.dtype) c.fail(codes::wrong_node, difference);
+    if (a.ndim != b.ndim) throw RanksDiffer{difference};
+    for (size_t d = 0; d < a.shape->size(); ++d) {
+      const ir::Expr &left = (*a.shape)[d], &right = (*b.shape)[d];
+      const bool is_known =
+          relax::same_extent(left, right) && is_made_of(left, known_yes) && is_made_of(right, known_no);
+      joined.extents.back().push_back(is_known ? std::optional(left) : std::nullopt);
+    }
+    infos.push_back(declared(joined.extents.back(), a.dtype));
+  }
+  return joined;
+}
+
+std::vector<Expr> emit_branches(NodeImport& c, const Expr& condition, const relax::Outlined& yes,
+                                const relax::Outlined& no) {
+  const Joined joined = join(c, yes, no);
+  const relax::Branch parts{condition, {add(c, yes, "then"), yes.captured}, {add(c, no, "else"), no.captured}};
+  const Expr all = c.builder().emit(relax::make_branch(parts, joined.infos, c.builder().origin()).value_or_throw());
+  std::vector<Expr> results;
+  for (size_t i = 0; i < joined.infos.size(); ++i)
+    results.push_back(named(c, c.builder().tuple_item(all, static_cast<int64_t>(i)), joined.extents[i], "branch"));
+  return results;
+}
+
+// A branch that the model fails in when it is taken, instead of one that was refused; its results are never seen.
+relax::Outlined failing(NodeImport& c, const support::Diagnostics& refused, const relax::Outlined& other) {
+  const std::vector<StructInfo>& wanted = results_of(other);
+  if (!std::all_of(wanted.begin(), wanted.end(), [](const StructInfo& info) {
+        const auto* tensor = info.as<TensorStructInfo>();
+        return tensor && tensor->shape && tensor->dtype != relax::string_dtype;
+      }))
+    throw support::DiagnosticError(refused);
+  const support::Diagnostic& first = refused.at(0);
+  const auto* at = std::get_if<support::ModelNode>(&first.place);
+  relax::Message message;
+  if (at && !at->node.empty()) message << "the branch that was taken does not fit '" << at->node << "': ";
+  message << first.message;
+  return outlined(c, {}, [&] {
+    build::expect(c.builder(), ir::boolean(false), message);
+    std::vector<Expr> results;
+    for (const StructInfo& info : wanted) {
+      Shape shape = *tensor_type(info).shape;
+      for (ir::Expr& extent : shape)
+        if (!ir::as_int(extent)) extent = ir::int64(1);
+      results.push_back(
+          c.call(ops::full, {ir::make<relax::ShapeExpr>(std::move(shape)), c.scalar(tensor_type(info).dtype, 0)}));
+    }
+    return results;
+  });
+}
+
+// Branches that give different numbers of dimensions: each goes on to the end of the graph by itself. One that cannot,
+// because what comes after it does not take what it gives, fails when it is taken.
+[[noreturn]] void take_apart(NodeImport& c, const Expr& condition, const GraphProto& then, const GraphProto& otherwise,
+                             const std::string& why) {
+  c.graphs().expect_end(why);
+  const auto to_end = [&](const GraphProto& graph, const char* name) {
+    return support::catch_diagnostics([&]() -> support::Result<relax::Outlined> {
+      return outlined(c, {}, [&] { return c.graphs().convert_to_end(graph, name); });
+    });
+  };
+  const support::Result<relax::Outlined> yes = to_end(then, "then_branch"), no = to_end(otherwise, "else_branch");
+  for (const auto* end : {&yes, &no})
+    if (!end->ok() && std::any_of(end->diagnostics().begin(), end->diagnostics().end(),
+                                  [](const support::Diagnostic& d) { return d.code == codes::too_large; }))
+      throw support::DiagnosticError(end->diagnostics());
+  if (!yes.ok() && !no.ok()) throw support::DiagnosticError(yes.diagnostics());
+  std::vector<Expr> results;
+  try {
+    results = emit_branches(c, condition, yes.ok() ? *yes : failing(c, yes.diagnostics(), *no),
+                            no.ok() ? *no : failing(c, no.diagnostics(), *yes));
+  } catch (const RanksDiffer&) {
+    c.fail(codes::unsupported,
+           why +
+               "; Lathe compiles such branches where the graph's outputs have the same number of dimensions, or "
+               "declare it");
+  }
+  c.graphs().end_with(std::move(results));
+}
+
 void if_else(NodeImport& c) {
   const GraphProto& then = c.attributes.graph("then_branch");
   const GraphProto& otherwise = c.attributes.graph("else_branch");
@@ -118,48 +221,23 @@ void if_else(NodeImport& c) {
   check_branch(c, otherwise, "else_branch");
   expect_dtype(c, 0, DType::boolean());
   if (const auto chosen = constant_truth(c, 0)) {
-    c.results() = c.graphs().convert(*chosen ? then : otherwise, *chosen ? "then_branch" : "else_branch", {});
+    c.results() = c.graphs().convert_inline(*chosen ? then : otherwise, *chosen ? "then_branch" : "else_branch");
     return;
   }
   const Expr condition = as_scalar(c, c.input(0));
   const auto branch = [&](const GraphProto& graph, const char* name) {
-    return outlined(c, {}, [&] { return tensors_of(c, c.graphs().convert(graph, name, {})); });
+    return outlined(c, {}, [&] { return tensors_of(c, c.graphs().convert_alone(graph, name)); });
   };
-  const relax::Outlined yes = branch(then, "then_branch"), no = branch(otherwise, "else_branch");
-  const Symbols known_yes = symbols_given_to(yes), known_no = symbols_given_to(no);
-  std::vector<Extents> extents;
-  std::vector<StructInfo> infos;
-  for (size_t i = 0; i < c.output_count(); ++i) {
-    const StructInfo &one = results_of(yes)[i], &other = results_of(no)[i];
-    if (!one.is<TensorStructInfo>() || !other.is<TensorStructInfo>()) {
-      infos.push_back(relax::joined(one, other));
-      extents.emplace_back();
-      if (!infos.back())
-        c.fail(codes::unsupported, "the output " + std::to_string(i) + " is of another type in each branch");
-      continue;
-    }
-    const TensorStructInfo &a = tensor_type(one), &b = tensor_type(other);
-    if (a.dtype != b.dtype)
-      c.fail(codes::wrong_node, "the output " + std::to_string(i) + " is " + relax::text_of(a) +
-                                    " from then_branch and " + relax::text_of(b) + " from else_branch");
-    if (a.ndim != b.ndim)
-      c.fail(codes::unsupported,
-             "the output " + std::to_string(i) + " is " + relax::text_of(a) + " from then_branch and " +
-                 relax::text_of(b) +
-                 " from else_branch; Lathe compiles branches that give the same number of dimensions");
-    extents.emplace_back();
-    for (size_t d = 0; d < a.shape->size(); ++d) {
-      const ir::Expr &left = (*a.shape)[d], &right = (*b.shape)[d];
-      const bool is_known =
-          relax::same_extent(left, right) && is_made_of(left, known_yes) && is_made_of(right, known_no);
-      extents.back().push_back(is_known ? std::optional(left) : std::nullopt);
-    }
-    infos.push_back(declared(extents.back(), a.dtype));
+  std::string why;
+  try {
+    const relax::Outlined yes = branch(then, "then_branch"), no = branch(otherwise, "else_branch");
+    const std::vector<Expr> results = emit_branches(c, condition, yes, no);
+    for (size_t i = 0; i < c.output_count(); ++i) c.set(i, results[i]);
+    return;
+  } catch (const RanksDiffer& differ) {
+    why = differ.why;
   }
-  const relax::Branch parts{condition, {add(c, yes, "then"), yes.captured}, {add(c, no, "else"), no.captured}};
-  const Expr all = c.builder().emit(relax::make_branch(parts, infos, c.builder().origin()).value_or_throw());
-  for (size_t i = 0; i < c.output_count(); ++i)
-    c.set(i, named(c, c.builder().tuple_item(all, static_cast<int64_t>(i)), extents[i], "branch"));
+  take_apart(c, condition, then, otherwise, why);
 }
 
 // ---- loops ----
@@ -173,15 +251,24 @@ bool is_constant_true(const Expr& e) {
 struct Carried {
   StructInfo info;
   std::vector<bool> changes;
+  bool is_wrapped = false;  // an optional at first, while a turn gives what it holds
 };
+
+const relax::OptionalStructInfo* as_optional(const StructInfo& info) { return info.as<relax::OptionalStructInfo>(); }
 
 // Names the extents that another turn would change; true when there was one.
 bool generalize(NodeImport& c, Carried& carried, const StructInfo& after, size_t k) {
   if (!carried.info.is<TensorStructInfo>() || !after.is<TensorStructInfo>()) {
-    const StructInfo both = relax::joined(carried.info, after);
+    StructInfo both = relax::joined(carried.info, after);
+    if (const auto* optional = as_optional(carried.info); optional && !as_optional(after)) {
+      both = relax::joined(optional->element, relax::element_info(after));
+      if (both) both = ir::make<relax::OptionalStructInfo>(both);
+      carried.is_wrapped = static_cast<bool>(both);
+    }
     if (!both)
-      c.fail(codes::wrong_node, "the value " + std::to_string(k) + " that is carried is of another type after a turn");
-    const bool is_changed = !ir::structural_equal(both, carried.info);
+      c.fail(codes::wrong_node, "the value " + std::to_string(k) + " that is carried is " + text_of_info(carried.info) +
+                                    " before and " + text_of_info(after) + " after a turn");
+    const bool is_changed = !ir::structural_equal(both, carried.info) || (carried.is_wrapped && !as_optional(after));
     carried.info = both;
     return is_changed;
   }
@@ -374,6 +461,13 @@ void scan(NodeImport& c) {
 
 }  // namespace
 
+Expr emit_call(NodeImport& c, const relax::Operator& op, std::vector<Expr> args, std::vector<StructInfo> infos,
+               relax::AttributesRef attributes) {
+  relax::BlockBuilder& b = c.builder();
+  return b.emit(
+      relax::make_call(op, std::move(args), std::move(attributes), b.origin(), std::move(infos)).value_or_throw());
+}
+
 Expr named(NodeImport& c, const Expr& x, const Extents& extents, const std::string& name) {
   if (!relax::as_tensor(x) || (all_known(extents) && relax::as_tensor(x)->shape)) return x;
   Shape shape;
@@ -410,6 +504,10 @@ std::vector<Expr> emit_loop(NodeImport& c, const Turns& turns) {
     body = outlined(c, params, [&] {
       std::vector<Expr> results = turns.body(params[0], params[1], {params.begin() + 2, params.end()});
       results[0] = as_scalar(c, results[0]);
+      for (size_t k = 0; k < carried.size(); ++k)
+        if (carried[k].is_wrapped)
+          results[1 + k] =
+              emit_call(c, relax::make_optional_operator, {results[1 + k]}, {as_optional(carried[k].info)->element});
       for (size_t k = 1 + carried.size(); k < results.size(); ++k)
         if (const auto* row = relax::as_tensor(results[k]))
           if (const std::optional<DType> wide = type_of_rows(row->dtype)) {
@@ -461,6 +559,8 @@ std::vector<Expr> emit_loop(NodeImport& c, const Turns& turns) {
   std::vector<Expr> results;
   for (size_t k = 0; k < extents.size(); ++k)
     results.push_back(named(c, b.tuple_item(all, static_cast<int64_t>(k)), extents[k], "loop"));
+  for (size_t k = 0; k < carried.size(); ++k)  // none where there was no turn: the run fails
+    if (carried[k].is_wrapped) results[k] = emit_call(c, relax::optional_get_operator, {results[k]});
   for (const auto& [k, dtype] : narrow) results[k - 1] = c.cast(results[k - 1], dtype);
   return results;
 }

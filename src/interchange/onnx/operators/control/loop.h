@@ -28,6 +28,13 @@ Expr axis_to_first(NodeImport& c, const Expr& x, int64_t axis);
 // What the graph makes of values whose element types are those that its inputs are declared to have.
 std::vector<Expr> results_of_body(NodeImport& c, const schema::GraphProto& body, std::vector<GraphValue> given);
 
+// A call of an operator whose results are as `infos` says.
+Expr emit_call(NodeImport& c, const relax::Operator& op, std::vector<Expr> args,
+               std::vector<relax::StructInfo> infos = {}, relax::AttributesRef attributes = {});
+
+// "a sequence of float32[3]".
+std::string text_of_info(const relax::StructInfo& info);
+
 // The node's outputs, of which there may be fewer than `results`.
 void set_results(NodeImport& c, const std::vector<Expr>& results);
 
