@@ -93,6 +93,7 @@ def test_bench_verify_and_opt(failing, model, tmp_path):
     assert pair_in(words, "--max-steps", "9999") and pair_in(words, "--dim", "batch=2")
     words = failing.check("run", [paths.LATHE, "verify", model, "--dim", "batch=2", "--seed", "5"])
     assert pair_in(words, "--seed", "5") and pair_in(words, "--dim", "batch=2")
+    failing.check("legalize", [paths.LATHE, "explain", model, "--dim", "batch=2", "--no-run", "-o", "r.html"])
     failing.check("legalize", [paths.LATHE, "opt", model, "--dim", "batch=2", "--passes=fuse_ops,legalize"])
 
 

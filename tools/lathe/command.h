@@ -12,6 +12,7 @@ namespace lathe::tool {
 void add_compile(CLI::App& app);
 void add_run(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_explain(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_reduce(CLI::App& app);
 void add_opt(CLI::App& app);

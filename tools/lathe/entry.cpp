@@ -17,6 +17,7 @@ int parse_and_run(int argc, const char* const* argv) {
   lathe::tool::add_compile(app);
   lathe::tool::add_run(app);
   lathe::tool::add_bench(app);
+  lathe::tool::add_explain(app);
   lathe::tool::add_verify(app);
   lathe::tool::add_reduce(app);
   lathe::tool::add_opt(app);

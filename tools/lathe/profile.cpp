@@ -19,13 +19,21 @@ void add(Profile& profile, const Profile& more) {
             [](const ProfileLine& a, const ProfileLine& b) { return a.nanoseconds > b.nanoseconds; });
 }
 
-Profile read_profile(LatheContext* context) {
-  Profile entries, profile;
+std::vector<driver::InstructionTime> read_instructions(LatheContext* context) {
+  std::vector<driver::InstructionTime> times;
   for (int32_t i = 0; i < lathe_profile_count(context); ++i) {
     LatheProfileEntry entry;
     if (lathe_profile_entry(context, i, &entry) != LATHE_OK || entry.calls == 0) continue;
-    entries.lines.push_back({entry.name, entry.node, entry.calls, entry.nanoseconds});
-    entries.nanoseconds += entry.nanoseconds;
+    times.push_back({entry.name, entry.node, entry.calls, entry.nanoseconds});
+  }
+  return times;
+}
+
+Profile read_profile(LatheContext* context) {
+  Profile entries, profile;
+  for (driver::InstructionTime& each : read_instructions(context)) {
+    entries.lines.push_back({std::move(each.name), std::move(each.node), each.calls, each.nanoseconds});
+    entries.nanoseconds += each.nanoseconds;
   }
   add(profile, entries);
   return profile;

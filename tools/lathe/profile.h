@@ -2,6 +2,7 @@
 #pragma once
 
 #include "abi/lathe.h"
+#include "driver/report/explain/explanation.h"
 #include "support/std.h"
 
 namespace lathe::tool {
@@ -25,5 +26,8 @@ struct Profile {
 void add(Profile& profile, const Profile& more);
 
 Profile read_profile(LatheContext* context);
+
+// Each instruction that ran, in the program's order.
+std::vector<driver::InstructionTime> read_instructions(LatheContext* context);
 
 }  // namespace lathe::tool

@@ -30,6 +30,7 @@ std::string_view emit_kind_name(EmitKind kind);
 struct EmitOptions {
   EmitKind kind = EmitKind::listing;
   int threads = 1;
+  bool comments = false;  // of the assembler's: loops, spills
 };
 
 // Text or bytes of all kernels in order, as a backend prints them for people.

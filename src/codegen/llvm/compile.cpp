@@ -197,6 +197,7 @@ support::Result<std::string> emit_llvm(const std::vector<Kernel>& kernels, const
     const bool failed = llvm::Linker::linkModules(all, std::move(module));
     support::require(!failed, "kernels of one name cannot be printed together");
   }
+  machine->Options.MCOptions.AsmVerbose = options.comments;
   return write_module(all, *machine, options.kind);
 }
 
