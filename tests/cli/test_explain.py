@@ -34,7 +34,8 @@ def test_a_page_by_itself(lathe_cli, tmp_path):
 
 def test_the_same_as_data_for_every_kind_of_model(lathe_cli, tmp_path):
     """One with control flow and one whose sizes are symbols, which cannot be run without more."""
-    branch = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]> g (bool c, float[n] x) => (float[m] y) {
+    branch = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+    g (bool c, float[n] x) => (float[m] y) {
         y = If (c) <then_branch = t () => (float[a] p) { p = Neg(x) },
                     else_branch = e () => (float[b] q) { q = Concat<axis = 0>(x, x) }>
     }""")
