@@ -9,7 +9,7 @@ file(GLOB families RELATIVE ${CMAKE_SOURCE_DIR}/src/runtime/kernels CONFIGURE_DE
 add_library(lathe_linked_kernels STATIC)
 foreach(family IN LISTS families)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/runtime/kernels/${family}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
   add_library(lathe_linked_${family} OBJECT ${sources})
   target_include_directories(lathe_linked_${family} PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_compile_options(lathe_linked_${family} PRIVATE

@@ -37,8 +37,8 @@ void read_header(Bitmap& b) {
   const bool is_old = b.header_bytes == 12;
   if (!is_old && (b.header_bytes < 40 || b.header_bytes > 124))
     b.decoding.refuse("its header has %u bytes", b.header_bytes);
-  b.width = is_old ? b.number(18, 2) : static_cast<int32_t>(b.number(18, 4));
-  b.height = is_old ? b.number(20, 2) : static_cast<int32_t>(b.number(22, 4));
+  b.width = is_old ? b.number(18, 2) : int64_t{static_cast<int32_t>(b.number(18, 4))};
+  b.height = is_old ? b.number(20, 2) : int64_t{static_cast<int32_t>(b.number(22, 4))};
   b.is_top_down = b.height < 0;
   if (b.is_top_down) b.height = -b.height;
   b.bits = b.number(is_old ? 24 : 28, 2);

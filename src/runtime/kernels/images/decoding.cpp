@@ -81,6 +81,9 @@ void Decoding::release_all() {
 void Decoding::begin(int64_t width, int64_t height) {
   if (width <= 0 || height <= 0)
     refuse("it is %lld wide and %lld high", static_cast<long long>(width), static_cast<long long>(height));
+  constexpr int64_t most_pixels = int64_t{1} << 46;  // of no machine; products of it fit
+  if (width > most_pixels / height)
+    refuse("it says that it is %lld wide and %lld high", static_cast<long long>(width), static_cast<long long>(height));
   const int64_t shape[] = {height, width, channels()};
   LatheValue* value = call_.outputs[0] = call_.values->make_tensor({kDLUInt, 8, 1}, 3, shape);
   if (value == nullptr) leave(LATHE_VALUE_FAILED);
