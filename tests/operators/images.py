@@ -40,6 +40,9 @@ def palette(d, bits):
 # PNG.
 
 
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
 def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -80,7 +83,7 @@ def png(d, height, width):
         part = x[row::rows, column::columns]
         if part.size:
             body += filtered(d, packed(part.reshape(len(part), -1), bits), max(channels * bits // 8, 1))
-    file = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, kind, 0, 0, interlaced))
+    file = PNG + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, kind, 0, 0, interlaced))
     colors = eighths(x, bits)
     if kind == 3:
         table = palette(d, bits)

@@ -103,7 +103,7 @@ def test_memory_of_a_decoding_is_the_runs():
     """A small file of a large image."""
     header = struct.pack(">IIBBBBB", 4000, 4000, 8, 2, 0, 0, 0)
     body = zlib.compress(bytes(4000 * (1 + 3 * 4000)))
-    file = b"\x89PNG\r\n\x1a\n" + images.chunk(b"IHDR", header) + images.chunk(b"IDAT", body)
+    file = images.PNG + images.chunk(b"IHDR", header) + images.chunk(b"IDAT", body)
     executable, limits = lathe.compile(model()), [lathe.Limits(max_memory=size) for size in (40_000_000, 120_000_000)]
     with pytest.raises(lathe.RunError, match="the_decoder.*limit"):
         executable.run([np.frombuffer(file, np.uint8)], limits[0])
