@@ -24,7 +24,7 @@ set(LATHE_ROOMS
   "library: lower abi"
   "interchange: ops"
   "tune: schedule"
-  "driver: interchange tune library lower codegen runtime runtime/kernels/strings"
+  "driver: interchange tune library lower codegen runtime runtime/kernels/strings runtime/kernels/images"
 )
 
 # Rooms above its own that a room's test binary or a fuzz target links besides, as in "tir_test: codegen/null" (both are

@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 APT_PACKAGES = """
     llvm-19-dev liblld-19-dev lld-19 clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 cmake ninja-build ccache
     libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev libprotobuf-dev protobuf-compiler libz3-dev libisl-dev
-    libzip-dev zlib1g-dev libzstd-dev qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+    libzip-dev zlib1g-dev libzstd-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev libdeflate-dev
+    libopenjp2-7-dev qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 """.split()
 
 # Debian's own Python comes without these; any other brings them.

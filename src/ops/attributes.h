@@ -239,4 +239,10 @@ struct NumberOfStringAttributes : AttributesNode {
   }
 };
 
+struct ImageDecodeAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "ImageDecodeAttributes";
+  std::string order = "rgb";  // of a pixel's channels; or "bgr", "gray"
+  static constexpr auto fields() { return std::tuple{field("order", &ImageDecodeAttributes::order)}; }
+};
+
 }  // namespace lathe::ops

@@ -1,5 +1,6 @@
 """Ways to misuse operators that only the run can see: models, with values that fit and values that do not."""
 
+import struct
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ NODE = "the_node_under_test"
 TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64}
 TYPES[np.dtype(np.bool_)] = TensorProto.BOOL
 TYPES[np.dtype(np.int32)] = TensorProto.INT32
+TYPES[np.dtype(np.uint8)] = TensorProto.UINT8
 
 
 @dataclass
@@ -46,8 +48,19 @@ def i(*values):
     return np.array(values, np.int64)
 
 
+def file(content):
+    return np.frombuffer(content, np.uint8)
+
+
 def n(value):
     return np.array(value, np.int64)
+
+
+PGM = file(b"P5 3 2 255 abcdef")
+# A header whose run-length encoded pixels would fill the plane.
+HUGE_BITMAP = file(
+    b"BM" + struct.pack("<IHHIIiiHHIIiiII", 80, 0, 0, 54, 40, 2**31 - 1, 2**31 - 1, 1, 8, 1, 0, 0, 0, 0, 0)
+)
 
 
 MISUSES = {
@@ -227,4 +240,11 @@ MISUSES = {
     "RotaryEmbedding": Misuse(
         "RotaryEmbedding", {"x": f(1, 1, 2, 4), "cos": f(5, 2), "sin": f(5, 2), "at": i([4, 0])}, {"at": i([5, 0])},
         "'at' holds 5 at [0, 0], but 'cos' has positions in [0, 5)", opset=23),
+    "ImageDecoder": Misuse("ImageDecoder", {"x": PGM}, {"x": PGM[:-1]},
+        "the PNM image cannot be decoded: the data end before the image does"),
+    "ImageDecoder, of no known format": Misuse("ImageDecoder", {"x": PGM}, {"x": file(b"GIF89a")},
+        "the bytes are no image of a known format: BMP, JPEG, JPEG 2000, PNG, PNM (P1 to P6), TIFF or WebP"),
+    "ImageDecoder, of nothing": Misuse("ImageDecoder", {"x": PGM}, {"x": file(b"")}, "there are no bytes of an image"),
+    "ImageDecoder, of what no machine has": Misuse("ImageDecoder", {"x": PGM}, {"x": HUGE_BITMAP},
+        "the BMP image cannot be decoded: it says that it is 2147483647 wide and 2147483647 high"),
 }  # fmt: skip

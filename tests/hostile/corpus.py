@@ -6,12 +6,15 @@ machine has, divides by zero or never comes back.
 
 import functools
 import itertools
+import struct
+import zlib
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.hostile import files
+from tests.operators import images
 
 HUGE = (2**62, 2**40, 2**31, -1, -(2**63))
 AXES = (2**63 - 1, -(2**63), 99, -99)
@@ -272,6 +275,34 @@ def with_text(position):
     return model.SerializeToString()
 
 
+# Files of images that promise more than they hold: sizes, runs, palettes.
+_SIDE = 2**31 - 1
+IMAGES = {
+    "BMP": b"BM" + struct.pack("<IHHIIiiHHIIiiII", 80, 0, 0, 54, 40, _SIDE, _SIDE, 1, 24, 0, 0, 0, 0, 0, 0),
+    "BMP of runs": b"BM" + struct.pack("<IHHIIiiHHIIiiII", 9, 0, 0, 58, 40, 60000, -60000, 1, 8, 1, 0, 0, 0, 1, 0),
+    "BMP upside down": b"BM" + struct.pack("<IHHIIiiHHIIiiII", 80, 0, 0, 2**32 - 1, 40, 1, -(2**31), 1, 1, 0, *[0] * 5),
+    "PNG": images.PNG + images.chunk(b"IHDR", struct.pack(">IIBBBBB", 10**6, 10**6, 16, 6, 0, 0, 1)),
+    "PNG of one color": images.PNG
+    + images.chunk(b"IHDR", struct.pack(">IIBBBBB", 20000, 20000, 8, 2, 0, 0, 1))
+    + images.chunk(b"IDAT", zlib.compress(bytes(1 << 26))),
+    "JPEG": b"\xff\xd8\xff\xc2\0\x0b\x08\xff\xdc\xff\xdc\x01\x01\x22\0" + b"\xff\xda\0\x08\x01\x01\0\0\0\0" * 900,
+    "TIFF": images.directory("<", {256: (4, [_SIDE]), 257: (4, [_SIDE]), 258: (3, [16]), 277: (3, [4])}, [b"x"], False),
+    "TIFF of a tile": images.directory(
+        ">", {256: (4, [9]), 257: (4, [9]), 262: (3, [1]), 322: (4, [2**30]), 323: (4, [2**30])}, [b"x"], True
+    ),
+    "PPM": b"P6 99999999 99999999 255 ",
+    "PBM": b"P1 " + b"9" * 4000,
+    "WebP": b"RIFF\xff\xff\xff\xffWEBPVP8X\x0a\0\0\0\x12\0\0\0" + b"\xff" * 6,
+    "JPEG 2000": b"\xff\x4f\xff\x51" + struct.pack(">HHIIIIIIIIH", 41, 0, *[_SIDE, _SIDE, 0, 0] * 2, 1) + b"\x07\1\1",
+    "JPEG 2000 of tiles": b"\xff\x4f\xff\x51"
+    + struct.pack(">HHIIIIIIIIH", 41, 0, 60000, 60000, 0, 0, 1, 1, 0, 0, 1) + b"\x07\1\1",
+}  # fmt: skip
+
+
+def image(name):
+    return one("ImageDecoder", {}, {"x": np.frombuffer(IMAGES[name], np.uint8)}, opset=20)
+
+
 def special_constants(op, value):
     x = np.full((3, 4), value, np.float32)
     return graph([helper.make_node(op, ["a", "b"], ["y"])], {}, {"a": x, "b": x})
@@ -312,6 +343,8 @@ def corpus():
             rows[f"{op} of {value}"] = functools.partial(special_constants, op, value)
     for value, to in itertools.product((np.nan, np.inf, 1e30, -1e30), (2, 3, 6, 7, 9, 10, 17)):
         rows[f"Cast of {value} to {to}"] = functools.partial(cast_of, value, to)
+    for name in IMAGES:
+        rows[f"image, {name}"] = functools.partial(image, name)
     for kind in FROM_CONSTANTS:
         rows[f"{kind} of constants"] = functools.partial(from_constants, kind)
     for turns in (2**62, 10**7, -1):

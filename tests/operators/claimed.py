@@ -22,7 +22,7 @@ CLAIMED = """
     Adagrad Adam StringConcat RegexFullMatch StringSplit StringNormalizer CategoryMapper RandomNormal
     RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial SequenceAt SequenceConstruct
     SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence ConcatFromSequence Optional
-    OptionalGetElement OptionalHasElement SequenceMap If Loop Scan
+    OptionalGetElement OptionalHasElement SequenceMap If Loop Scan ImageDecoder
 """.split()
 
 # Operators that are imported and have no samples, each with the reason.

@@ -9,7 +9,7 @@ from tests.operators.sample import DTYPES, LAST_OPSET, domain_of, is_float
 # What stands in the table of operators without a gradient. The reasons:
 _NO_FLOATS = "it takes no floats, or gives none"
 _RANDOM = "it draws at random"
-_TEXTS = "it looks things up, or reads strings: its steps have no slope"
+_TEXTS = "it looks things up, or reads strings or files: its steps have no slope"
 _VALUES = "no gradient goes through sequences and optionals yet"
 
 NO_GRADIENT = {
@@ -25,7 +25,7 @@ NO_GRADIENT = {
     ),
     **dict.fromkeys(
         """StringConcat StringSplit StringNormalizer RegexFullMatch LabelEncoder CategoryMapper TfIdfVectorizer
-        TreeEnsemble Binarizer""".split(),
+        TreeEnsemble Binarizer ImageDecoder""".split(),
         _TEXTS,
     ),
     **dict.fromkeys(

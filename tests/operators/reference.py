@@ -11,7 +11,7 @@ import onnx
 from scipy import special
 
 from tests.operators import (
-    attention, by_data, classical, control, creating, indexing, normalizing, quantized, recurrent, resizing,
+    attention, by_data, classical, control, creating, images, indexing, normalizing, quantized, recurrent, resizing,
     sampling, sequences, shaping, strings, windows,
 )  # fmt: skip
 from tests.operators.sample import DTYPES, NARROW_FLOATS, PLAIN, TEXT, Parts
@@ -260,6 +260,7 @@ OWN = {
     **creating.OWN,
     **control.OWN,
     **sequences.OWN,
+    **images.OWN,
     **strings.OWN,
     **classical.OWN,
     **attention.OWN,

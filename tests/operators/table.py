@@ -6,8 +6,8 @@ import numpy as np
 from onnx import helper
 
 from tests.operators import (
-    attention, by_data, chance, classical, contraction, control, creating, elementwise, indexing, normalizing,
-    quantized, recurrent, reference, resizing, sampling, sequences, shaping, strings,
+    attention, by_data, chance, classical, contraction, control, creating, elementwise, images, indexing,
+    normalizing, quantized, recurrent, reference, resizing, sampling, sequences, shaping, strings,
 )  # fmt: skip
 from tests.operators.claimed import CLAIMED
 from tests.operators.sample import Draw
@@ -16,6 +16,7 @@ from tests.support.backends import run_model
 FAMILIES = (
     elementwise, contraction, shaping, indexing, quantized, recurrent, by_data, sampling, creating, normalizing,
     resizing, attention, classical, strings, chance, sequences, control,
+    images,
 )  # fmt: skip
 GENERATORS = {op: generate for family in FAMILIES for op, generate in family.GENERATORS.items()}
 assert set(GENERATORS) == set(CLAIMED), set(GENERATORS) ^ set(CLAIMED)

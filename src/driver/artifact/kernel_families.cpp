@@ -1,7 +1,7 @@
 #include "driver/artifact/kernel_families.h"
 
 // One row a family.
-#define LATHE_KERNEL_FAMILIES(X) X(strings)
+#define LATHE_KERNEL_FAMILIES(X) X(strings) X(images)
 
 extern "C" {
 #define LATHE_DECLARE(family)                                          \

@@ -38,15 +38,16 @@ Table random();
 Table classical();
 Table trees();
 Table text();
+Table images();
 Table other_domains();
 Table differentiate();
 
-inline std::array<Table, 31> tables() {
-  return {arithmetic(), activation(),    comparison(),   conversion(), create(),     linear(),    normalize(),
-          pool(),       reduce(),        arrange(),      reshape(),    select(),     index(),     along(),
-          loss(),       quantize(),      resize(),       attention(),  statistics(), recurrent(), by_data(),
-          sampling(),   signal(),        control(),      collection(), random(),     classical(), trees(),
-          text(),       other_domains(), differentiate()};
+inline std::array<Table, 32> tables() {
+  return {arithmetic(), activation(), comparison(),    conversion(),   create(),     linear(),    normalize(),
+          pool(),       reduce(),     arrange(),       reshape(),      select(),     index(),     along(),
+          loss(),       quantize(),   resize(),        attention(),    statistics(), recurrent(), by_data(),
+          sampling(),   signal(),     control(),       collection(),   random(),     classical(), trees(),
+          text(),       images(),     other_domains(), differentiate()};
 }
 
 }  // namespace lathe::onnx::operators
