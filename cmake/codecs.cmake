@@ -69,6 +69,7 @@ add_custom_command(OUTPUT ${LATHE_CODECS_OBJECT}
   COMMAND ${LATHE_LLD} -r -o ${LATHE_CODECS_OBJECT} ${wanted} $<TARGET_OBJECTS:lathe_codecs_absent> ${archives}
   COMMAND ${LATHE_LLVM_OBJCOPY} --strip-debug --keep-global-symbols=${codec_folder}/functions.txt
     --redefine-syms=${codec_folder}/world.txt --set-symbols-visibility=${codec_folder}/functions.txt=hidden
+    --strip-symbol=_GLOBAL_OFFSET_TABLE_ # that nothing refers to; the linker would make room for it
     ${LATHE_CODECS_OBJECT}
   DEPENDS lathe_codecs_absent $<TARGET_OBJECTS:lathe_codecs_absent> ${archives}
     ${codec_folder}/functions.txt ${codec_folder}/world.txt

@@ -202,12 +202,22 @@ function(lathe_seen_by_tests target rooms out)
   set(${out} ${links} PARENT_SCOPE)
 endfunction()
 
+# Under a sanitizer these take minutes, and run in parts beside each other.
+set(LATHE_LONG_TESTS schedule_test)
+
 function(lathe_add_test_binary target room rooms tests)
   lathe_seen_by_tests(${target} "${rooms}" seen)
   add_executable(${target} ${tests})
   lathe_use_standard_header(${target})
   target_link_libraries(${target} PRIVATE ${room} ${part_${target}} ${seen} lathe_support GTest::gtest_main)
-  add_test(NAME ${target} COMMAND ${target} --gtest_brief=1 WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+  if(LATHE_SANITIZE AND target IN_LIST LATHE_LONG_TESTS)
+    foreach(shard RANGE 3)
+      add_test(NAME ${target}_${shard} COMMAND ${target} --gtest_brief=1 WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+      set_tests_properties(${target}_${shard} PROPERTIES ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${shard}")
+    endforeach()
+  else()
+    add_test(NAME ${target} COMMAND ${target} --gtest_brief=1 WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+  endif()
 endfunction()
 
 macro(lathe_add_rooms)

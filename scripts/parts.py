@@ -33,9 +33,6 @@ NOT_SANITIZED = {
     "tests/support": "the workers of the tests, made to crash and to run out of memory; nothing of Lathe",
     "tests/hostile/test_corpus.py::test_the_measure": "measures memory, which the sanitizer takes, too",
 }
-# About half of the Python tests by their time, which run beside the others.
-FULL_APART = ["tests/operators", "tests/accuracy"]
-SANITIZED_APART = ["tests/operators", "tests/hostile", "tests/errors", "tests/onnx_backend"]
 FUZZ_SECONDS_IN_TEST = 5
 FUZZ_SECONDS_IN_CHECK = 300
 RANDOM_GRAPHS = 5000
@@ -125,22 +122,18 @@ def pytest(*arguments, interpreter=None, **variables):
     call(interpreter or python(), "-m", "pytest", *arguments, env=environment(**variables))
 
 
+def pytest_everywhere(*arguments, **options):
+    """Each core takes the next test when it is free; those of one xdist_group stay together."""
+    pytest("-q", "-n", jobs(), "--dist", "loadgroup", "--durations=10", *arguments, **options)
+
+
 def python_tests():
-    pytest()
-
-
-def pytest_beside(apart, *arguments, **options):
-    """The tests in the folders `apart`, and all the others, at the same time: two futures that are done."""
-    halves = [apart, [f"--ignore={folder}" for folder in apart]]
-    with concurrent.futures.ThreadPoolExecutor(len(halves)) as pool:
-        running = [pool.submit(pytest, "-q", "--durations=10", *half, *arguments, **options) for half in halves]
-    return running
+    pytest_everywhere()
 
 
 def full_python_tests():
     interpreter = setup.ensure_environment(extra=("requirements-check.txt",))
-    for half in pytest_beside(FULL_APART, "--full", interpreter=interpreter):
-        half.result()
+    pytest_everywhere("--full", interpreter=interpreter)
 
 
 def sanitizer_runtime():
@@ -165,12 +158,12 @@ def sanitized_python():
             "PYTHONMALLOC": "malloc",
         }
         left_out = [f"--deselect={test}" for test in NOT_SANITIZED]
-        running = pytest_beside(SANITIZED_APART, *left_out, **variables)
-        found = sorted(Path(reports).iterdir())
-        for report in found:
-            print(report.read_text(errors="replace"), flush=True)
-        for half in running:
-            half.result()
+        try:
+            pytest_everywhere(*left_out, **variables)
+        finally:
+            found = sorted(Path(reports).iterdir())
+            for report in found:
+                print(report.read_text(errors="replace"), flush=True)
         if found:
             raise subprocess.CalledProcessError(1, ["sanitized-python", f"{len(found)} reports"])
 

@@ -4,6 +4,7 @@ Both processes serve one case after another; one that dies or is given up is rep
 """
 
 import json
+import shutil
 import tempfile
 import threading
 import time
@@ -64,8 +65,11 @@ def run_case(case, mode, compiler, runner, folder, timeout):
     except Exception as error:  # noqa: BLE001 (a case whose data cannot be read counts as failed, not as the end)
         return result("run", f"{type(error).__name__}: {error}")
     finally:
-        for file in folder.glob(f"{case.kind}-{case.name}*"):
-            file.unlink()
+        for left in folder.glob(f"{case.kind}-{case.name}*"):
+            if left.is_dir():  # of a compiler that was ended while it wrote
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink()
 
 
 def over_cases(cases, task, backend="lathe", processes=2, report=None):

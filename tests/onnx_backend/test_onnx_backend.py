@@ -11,9 +11,7 @@ from tests.operators.claimed import CLAIMED, CLAIMED_DTYPES
 # Node cases of claimed operators whose expected outputs only one implementation can give.
 RANDOM = "the expected mask is NumPy's random stream, which the specification does not fix"
 ROUNDED = "the expected zeros are what NumPy's transform rounds to, further from zero than the tolerance"
-RANKS = "a result has one rank in one branch and another in the other"
 BEYOND = {
-    "test_affine_grid_3d_align_corners_expanded": RANKS,
     "test_dft_inverse": ROUNDED, "test_dft_inverse_opset19": ROUNDED,
     "test_training_dropout": RANDOM, "test_training_dropout_default": RANDOM,
     "test_training_dropout_mask": RANDOM, "test_training_dropout_default_mask": RANDOM,
@@ -25,7 +23,8 @@ REQUIRED = {"static": 1857, "dynamic": 1854, "constant": 1858}  # of all cases
 SHARE = 7  # without --full every seventh case runs as given, every 28th in the other modes
 
 
-@pytest.fixture(scope="module", params=MODES)
+# The tests of one mode share its results, and so one process.
+@pytest.fixture(scope="module", params=[pytest.param(mode, marks=pytest.mark.xdist_group(mode)) for mode in MODES])
 def mode(request):
     return request.param
 

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 import lathe
 from tests.operators import images
 from tests.operators.sample import Draw
+from tests.support import paths
 from tests.support.artifacts import load_runtime_elsewhere
 
 FORMATS = ("RGB", "BGR", "Grayscale")
@@ -192,3 +193,13 @@ def test_images_are_what_pillow_sees(kind, decoders, seed, request):
                 theirs = pillow(file.getvalue(), pixel_format)
                 assert np.array_equal(ours, theirs), f"{index}: {mode} {height}x{width} {chosen} as {pixel_format}"
     assert unsaved < 3 * len(modes) or kind == "JPEG2000"
+
+
+def test_what_is_linked_after_a_decoder_is_the_same(decoders, tmp_path):
+    """The linker is part of the process, and keeps nothing of what it linked before."""
+    written = []
+    for turn in range(6):
+        lathe.compile(paths.DIGITS_MODEL).save(tmp_path / "digits.so")
+        written.append((tmp_path / "digits.so").read_bytes())
+        decoders["RGB"].save(tmp_path / f"decoder{turn}.so")
+    assert len(set(written)) == 1
