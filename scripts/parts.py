@@ -243,6 +243,12 @@ def lint():
     call("run-clang-tidy-19", "-quiet", "-p", folder, f"-j{jobs()}", *files)
 
 
+def types():
+    """The package as type checkers see it."""
+    interpreter = setup.ensure_environment(extra=("requirements-check.txt",))
+    call(interpreter, "-m", "mypy", "--ignore-missing-imports", "-p", "lathe", env=environment(MYPYPATH="python"))
+
+
 def wheel():
     """`pip install .` into an environment of its own, and the package and command it gives."""
     with tempfile.TemporaryDirectory() as folder:
@@ -277,5 +283,6 @@ CHECK_PARTS = [
     Part("fuzz-full", fuzz_fully, f"each fuzz target for {FUZZ_SECONDS_IN_CHECK} seconds"),
     Part("seeded-faults", seeded_faults, "each seeded miscompilation is found by its tests"),
     Part("lint", lint, "clang-tidy over all sources"),
+    Part("types", types, "mypy over the Python package"),
     Part("wheel", wheel, "pip install . into a fresh environment"),
 ]

@@ -23,7 +23,7 @@ class ConstIntBound:
     def __eq__(self, other):
         return (self.min_value, self.max_value) == (other.min_value, other.max_value)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"ConstIntBound[{self.min_value}, {self.max_value}]"

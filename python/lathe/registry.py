@@ -13,7 +13,7 @@ import difflib
 from .runtime import NDArray
 from .tir.tensor_intrin import default_context
 
-_functions = {}
+_functions: dict = {}
 
 
 def register_global_func(name, f=None, override=False):

@@ -270,7 +270,7 @@ def _sizes_fixed(own, given):
 
 _FAMILIES = {"expr": PrimExpr, "stmt": Stmt, "function": BaseFunc}
 _OPERANDS = (int, float, PrimExpr, Comparison)
-NODE_CLASSES = {}  # by (family, kind)
+NODE_CLASSES: dict = {}  # by (family, kind)
 
 
 def _is_operand(thing):

@@ -4,7 +4,7 @@ import math
 import os
 import statistics
 
-from .. import _lathe
+from .. import _lathe  # type: ignore[no-redef]
 from ..errors import CompileError
 from ..ir.module import as_module
 from ..target import target_name

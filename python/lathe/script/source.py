@@ -10,7 +10,7 @@ from .. import _lathe
 from ..errors import ScriptError
 
 # What stands for a dialect of scripts when a name is bound to it: filled by lathe/script/__init__.py.
-NAMESPACES = {}
+NAMESPACES: dict = {}
 
 
 class Names(dict):

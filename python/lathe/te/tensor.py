@@ -9,7 +9,7 @@ from ..tir.buffer import BufferLoad
 IterVar = NODE_CLASSES["iter_var", "IterVar"]
 
 # The tensors that are alive, by the buffers that elements of them name.
-_TENSORS = weakref.WeakValueDictionary()
+_TENSORS: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
 class Tensor:
@@ -121,7 +121,7 @@ class TensorSlice:
     def __repr__(self):
         return f"{self.tensor.name}[{', '.join(map(repr, self.indices))}]"
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
 def _index(index):

@@ -100,8 +100,8 @@ for _family, _kind in NODE_CLASSES:
 
 # Names of other years.
 for _base in (PyStmtExprVisitor, PyStmtExprMutator):
-    _base.visit_attr_ = _base.visit_attr_stmt_
-    _base.visit_assert_ = _base.visit_assert_stmt_
+    for _name in ("attr", "assert"):
+        setattr(_base, f"visit_{_name}_", getattr(_base, f"visit_{_name}_stmt_"))
 
 
 def _checked(cls, base):

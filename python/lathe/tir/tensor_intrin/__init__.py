@@ -2,7 +2,7 @@
 
 import difflib
 
-from ... import _lathe
+from ... import _lathe  # type: ignore[no-redef]
 from ...errors import ScheduleError
 from ...ir.node import BaseFunc
 
