@@ -1,7 +1,7 @@
 #include "driver/executable.h"
 
 #include "abi/artifact.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/llvm/load/jit.h"
 #include "driver/artifact/kernel_families.h"
 #include "driver/artifact/metadata.h"
 #include "driver/codes.h"

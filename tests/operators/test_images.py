@@ -1,6 +1,5 @@
-"""Images through the whole path: compiled, saved, opened without the compiler, and held against Pillow where it is.
-
-Pillow decodes with builds of its own of the same libraries; it comes with requirements-check.txt.
+"""Images through the whole path: compiled, saved, opened without the compiler, and held against Pillow, which decodes
+with builds of its own of the same libraries.
 """
 
 import io
@@ -11,6 +10,7 @@ import zlib
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
 
 import lathe
 from tests.operators import images
@@ -115,8 +115,6 @@ def test_memory_of_a_decoding_is_the_runs():
 
 
 def pillow(file, pixel_format):
-    from PIL import Image
-
     image = Image.open(io.BytesIO(file))
     image.load()
     if image.mode.startswith("I;16"):  # Pillow clips at 255, where the lower byte goes for colours
@@ -133,8 +131,6 @@ def waves(rng, shape):
 
 
 def picture(rng, mode, height, width):
-    from PIL import Image
-
     channels = {"L": 1, "1": 1, "P": 3}.get(mode, len(mode))
     if mode == "I;16":
         return Image.fromarray(rng.integers(0, 65536, (height, width)).astype(np.uint16))
@@ -172,7 +168,6 @@ WRITTEN_BY_PILLOW = {
 
 @pytest.mark.parametrize("kind", WRITTEN_BY_PILLOW)
 def test_images_are_what_pillow_sees(kind, decoders, seed, request):
-    pytest.importorskip("PIL")
     rng = np.random.default_rng([seed, len(kind)])
     modes, options = WRITTEN_BY_PILLOW[kind]
     unsaved = 0

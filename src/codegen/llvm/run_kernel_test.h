@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "abi/call_kernel.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/llvm/load/jit.h"
 
 namespace lathe::codegen::test {
 

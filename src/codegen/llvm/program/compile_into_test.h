@@ -1,7 +1,7 @@
 // For the tests of this folder: artifacts written by hand get machine code for their programs.
 #pragma once
 
-#include "codegen/llvm/jit.h"
+#include "codegen/llvm/load/jit.h"
 #include "runtime/core/program_fixture.h"
 
 namespace lathe::codegen::test {

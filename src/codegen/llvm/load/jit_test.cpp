@@ -1,4 +1,4 @@
-#include "codegen/llvm/jit.h"
+#include "codegen/llvm/load/jit.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "codegen/llvm/jit.h"
+#include "codegen/llvm/load/jit.h"
 
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
@@ -6,7 +6,9 @@
 #include <llvm/TargetParser/Host.h>
 
 #include "codegen/emit/codes.h"
+#include "codegen/llvm/load/perf_map.h"
 #include "codegen/llvm/machine.h"
+#include "support/environment.h"
 
 namespace lathe::codegen {
 namespace {
@@ -46,6 +48,9 @@ support::Result<std::shared_ptr<LoadedKernels>> load_kernels(const CompiledKerne
                                                       wanted.getArchName().str(), here.getArchName().str())};
   llvm::orc::JITTargetMachineBuilder machine(here);
   auto jit = take(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create());
+  if (const std::string folder = support::read_environment().perf_map; !folder.empty())
+    if (auto* linking = llvm::dyn_cast<llvm::orc::ObjectLinkingLayer>(&jit->getObjLinkingLayer()))
+      linking->addPlugin(std::make_shared<PerfMap>(folder, compiled.kernels));
   llvm::orc::JITDylib& library = jit->getMainJITDylib();
   std::set<const std::string*> added;  // an object may hold several kernels
   for (const CompiledKernel& kernel : compiled.kernels) {
