@@ -465,10 +465,12 @@ class GraphImport {
       for (Scope& scope : copies) {
         convert_from(scope, scope.at + 1);
         throw_what_was_said();
-        if (scope.end == Scope::End::outer)
+        if (scope.end == Scope::End::outer) {
           scope.bind(scope, *scope.outer);
-        else
-          results = scope.results(scope);
+          continue;
+        }
+        results = scope.results(scope);
+        if (!scope.around) check_declared_ranks(scope, results);
       }
     } catch (Ended& ended) {
       results = std::move(ended.results);
@@ -636,19 +638,23 @@ class GraphImport {
 
   // ---- results ----
 
-  // An end of branches of different ranks is the wrong one where the graph declares another rank.
   std::vector<Expr> results(Scope& scope) {
     std::vector<Expr> made;
-    for (const auto& output : graph_.output()) {
-      made.push_back(tensor_of(builder_, scope.values.at(output.name())));
-      const auto* info = relax::as_tensor(made.back());
-      const auto declared = scope.ranks.find(output.name());
-      if (ends_ > 0 && info && declared != scope.ranks.end() && declared->second != info->ndim)
+    for (const auto& output : graph_.output()) made.push_back(tensor_of(builder_, scope.values.at(output.name())));
+    return made;
+  }
+
+  // An end of branches of different ranks is the wrong one where the graph declares another rank.
+  void check_declared_ranks(const Scope& scope, const std::vector<Expr>& results) const {
+    for (size_t i = 0; i < results.size(); ++i) {
+      const std::string& name = graph_.output(static_cast<int>(i)).name();
+      const auto* info = relax::as_tensor(results[i]);
+      const auto declared = scope.ranks.find(name);
+      if (info && declared != scope.ranks.end() && declared->second != info->ndim)
         throw DiagnosticError(
-            refuse(codes::wrong_shape, "the output " + in_quotes(output.name()) + " has " + std::to_string(info->ndim) +
+            refuse(codes::wrong_shape, "the output " + in_quotes(name) + " has " + std::to_string(info->ndim) +
                                            " dimensions, but the graph declares " + std::to_string(declared->second)));
     }
-    return made;
   }
 
   void finish(const std::vector<Expr>& made) {

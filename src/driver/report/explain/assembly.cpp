@@ -29,7 +29,7 @@ bool is_arithmetic(std::string_view op) {
 void add_registers(std::string_view text, std::set<std::string>& found) {
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '#') return;
-    const bool x86 = text.compare(at, 1, "%") == 0 && text.compare(at + 2, 2, "mm") == 0;
+    const bool x86 = text[at] == '%' && at + 4 < text.size() && text.substr(at + 2, 2) == "mm";
     const bool arm = (text[at] == 'v' || text[at] == 'q') && (at == 0 || std::strchr(" \t,{", text[at - 1]));
     if (!x86 && !arm) continue;
     size_t end = x86 ? at + 4 : at + 1;

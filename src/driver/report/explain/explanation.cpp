@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::string_view row_that_schedules = "schedule_functions";
 constexpr size_t longest_text = 400'000;  // of one program on the page
+constexpr size_t most_code = 500;         // kernels whose code is shown: those that have most to do
 
 std::string shortened(std::string text) {
   if (text.size() <= longest_text) return text;
@@ -206,6 +207,14 @@ class Kernels {
   }
 
   Result<ordered_json> all() {
+    std::vector<std::string> heaviest = model_.program->kernels;
+    const auto operations = [&](const std::string& name) {
+      const KernelWork* work = work_.find(name);
+      return work ? work->operations : 0;
+    };
+    std::stable_sort(heaviest.begin(), heaviest.end(),
+                     [&](const auto& a, const auto& b) { return operations(a) > operations(b); });
+    shown_.insert(heaviest.begin(), heaviest.begin() + static_cast<ptrdiff_t>(std::min(most_code, heaviest.size())));
     ordered_json rows = ordered_json::array();
     for (const std::string& name : model_.program->kernels) rows.push_back(TRY(one(name)));
     return rows;
@@ -240,7 +249,7 @@ class Kernels {
     row["kernel"] = text(model_.module, name);
     const tir::Function function = model_.module.find_as<tir::PrimFunc>(name);
     const codegen::Backend* backend = codegen::find_backend(model_.target.kind);
-    if (!function || !backend) return row;
+    if (!function || !backend || !shown_.count(name)) return row;
     const auto emitted = [&](codegen::EmitKind kind) -> Result<std::string> {
       return backend->emit({{name, function}}, model_.target, {.kind = kind, .comments = true});
     };
@@ -273,6 +282,7 @@ class Kernels {
   const WorkReport& work_;
   const std::optional<MeasuredRuns>& runs_;
   std::map<std::string, KernelTimes> times_;
+  std::set<std::string> shown_;
   uint64_t all_ = 0;
 };
 

@@ -66,7 +66,7 @@ function make(tag, attributes = {}, ...children) {
   e.append(...children.filter(c => c !== null && c !== undefined));
   return e;
 }
-const digits = (x, n = 3) => x === undefined || x === null ? "" : x === 0 ? "0" :
+const digits = (x, n = 3) => !Number.isFinite(x) ? "" : x === 0 ? "0" :
   Math.abs(x) >= 1000 ? Math.round(x).toLocaleString("en") : Number(x.toPrecision(n)).toString();
 const percent = x => x === undefined || x === null ? "" : (100 * x).toFixed(x < 0.1 ? 1 : 0) + " %";
 const bytes = x => x >= 1e6 ? digits(x / 1e6) + " MB" : x >= 1e3 ? digits(x / 1e3) + " KB" : x + " B";
