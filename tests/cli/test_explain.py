@@ -24,7 +24,7 @@ def test_a_page_by_itself(lathe_cli, tmp_path):
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")  # nothing comes from elsewhere
     data = data_of(text, "data")
     assert data["model"] == "digits.onnx" and data["run"]["threads"] == 1
-    assert abs(sum(kernel["share"] for kernel in data["kernels"]) - 1) < 0.2
+    assert 0.1 < sum(kernel["share"] for kernel in data["kernels"]) < 1.001  # the rest: instructions between kernels
     events = json.loads(timeline.read_text())
     assert events == data_of(text, "events")
     starts = [event["ts"] for event in events["traceEvents"]]
