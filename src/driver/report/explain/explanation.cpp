@@ -63,6 +63,17 @@ std::string operation(const relax::Expr& value) {
   return std::string(value->node_class().name);
 }
 
+// Calls `each(variable, value, binding)` for the bindings in order.
+template <class Each>
+void on_bindings(const relax::SeqExpr& sequence, Each&& each) {
+  for (const relax::BindingBlock& block : sequence.blocks)
+    for (const relax::Binding& binding : block->bindings)
+      if (const auto* bound = binding.as<relax::VarBinding>())
+        each(bound->var, bound->value, binding);
+      else
+        each(binding.as<relax::MatchCast>()->var, binding.as<relax::MatchCast>()->value, binding);
+}
+
 // The bindings of `main` as nodes of a graph: inputs first, then values in order. Items of tuples are the tuple.
 class GraphOf {
  public:
@@ -71,12 +82,9 @@ class GraphOf {
       add(param.get(), {{"op", "input"}, {"name", param->name}, {"type", type_text(param->struct_info)}}, {});
     const auto* sequence = main->body.as<relax::SeqExpr>();
     if (!sequence) return;
-    for (const relax::BindingBlock& block : sequence->blocks)
-      for (const relax::Binding& binding : block->bindings) {
-        const auto* bound = binding.as<relax::VarBinding>();
-        const relax::Var& var = bound ? bound->var : binding.as<relax::MatchCast>()->var;
-        add_value(var, bound ? bound->value : binding.as<relax::MatchCast>()->value, binding);
-      }
+    on_bindings(*sequence, [&](const relax::Var& var, const relax::Expr& value, const relax::Binding& binding) {
+      add_value(var, value, binding);
+    });
     std::set<int> results;
     collect(sequence->body, results);
     for (const int id : results) nodes_[static_cast<size_t>(id)]["output"] = true;
@@ -141,24 +149,20 @@ ordered_json memory(const CompiledModel& model) {
         for (const ir::Node* behind : stands_for[var.get()]) last[behind] = at;
       }
     };
-    for (const relax::BindingBlock& block : sequence->blocks)
-      for (const relax::Binding& binding : block->bindings) {
-        const auto* bound = binding.as<relax::VarBinding>();
-        const relax::Var& var = bound ? bound->var : binding.as<relax::MatchCast>()->var;
-        const relax::Expr& value = bound ? bound->value : binding.as<relax::MatchCast>()->value;
-        use(value);
-        first[var.get()] = last[var.get()] = at;
-        if (!relax::as_call_tir(value)) {
-          for (const relax::Var& source : vars_in(value)) {
-            stands_for[var.get()].insert(source.get());
-            const std::set<const ir::Node*> behind = stands_for[source.get()];
-            stands_for[var.get()].insert(behind.begin(), behind.end());
-          }
-          continue;
-        }
+    on_bindings(*sequence, [&](const relax::Var& var, const relax::Expr& value, const relax::Binding&) {
+      use(value);
+      first[var.get()] = last[var.get()] = at;
+      if (relax::as_call_tir(value)) {
         steps.push_back(operation(value));
         ++at;
+        return;
       }
+      for (const relax::Var& source : vars_in(value)) {
+        stands_for[var.get()].insert(source.get());
+        const std::set<const ir::Node*> behind = stands_for[source.get()];
+        stands_for[var.get()].insert(behind.begin(), behind.end());
+      }
+    });
     use(sequence->body);
     for (const auto& [place, placement] : plan.placements) {
       const auto begin = first.find(place.first);
