@@ -50,16 +50,24 @@ auto unlocked(driver::Reproducer& reproducer, Step&& step) {
   }
 }
 
+using Dims = std::map<std::string, std::string>;  // as the option --dim has them
+
 // Where a program came from: what a failure's reproducer reads again.
 struct Origin {
   std::string path, content;
-  std::map<std::string, int64_t> dims;
+  Dims dims;
 };
 
-std::vector<std::string> dim_words(const std::map<std::string, int64_t>& dims) {
+std::vector<std::string> dim_words(const Dims& dims) {
   std::vector<std::string> words;
-  for (const auto& [name, size] : dims) words.push_back(fmt::format("{}={}", name, size));
+  for (const auto& [name, sizes] : dims) words.push_back(name + "=" + sizes);
   return words;
+}
+
+relax::DimSizesByName parse_dims(const Dims& dims) {
+  relax::DimSizesByName parsed;
+  for (const auto& [name, sizes] : dims) parsed[name] = relax::parse_dim_sizes(name, sizes).value_or_throw();
+  return parsed;
 }
 
 driver::Reproducer reproducer_of(const ir::IRModule& module, const CompileArguments& arguments, const Origin& origin) {
@@ -93,19 +101,19 @@ std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArg
   return made;
 }
 
-ir::IRModule read(const std::string& path, const std::map<std::string, int64_t>& dims) {
+ir::IRModule read(const std::string& path, const Dims& dims) {
   driver::Reproducer reproducer{
       .model = path, .arguments = {"compile", "{model}", "-o", "{folder}/model.so"}, .stage = "reading the model"};
   driver::append_options({"native", dim_words(dims)}, reproducer);
-  return unlocked(reproducer, [&] { return driver::read_model(path, {dims}).value_or_throw(); });
+  return unlocked(reproducer, [&] { return driver::read_model(path, {parse_dims(dims)}).value_or_throw(); });
 }
 
-ir::IRModule read_bytes(const nb::bytes& content, const std::string& name, const std::map<std::string, int64_t>& dims) {
+ir::IRModule read_bytes(const nb::bytes& content, const std::string& name, const Dims& dims) {
   const std::string bytes(static_cast<const char*>(content.data()), content.size());
   driver::Reproducer reproducer{
       .content = bytes, .arguments = {"compile", "{model}", "-o", "{folder}/model.so"}, .stage = "reading the model"};
   driver::append_options({"native", dim_words(dims)}, reproducer);
-  return unlocked(reproducer, [&] { return driver::read_model_bytes(bytes, name, {dims}).value_or_throw(); });
+  return unlocked(reproducer, [&] { return driver::read_model_bytes(bytes, name, {parse_dims(dims)}).value_or_throw(); });
 }
 
 void save(const Executable& executable, const std::string& path, const std::optional<std::string>& form) {
@@ -135,7 +143,7 @@ void bind_driver(nb::module_& m) {
       [](const ir::IRModule& module, const std::string& target, int threads, const driver::Limits& limits,
          int compile_threads, const std::vector<std::string>& disabled_passes, const std::string& dump_folder,
          bool verify, bool use_cache, const std::string& path, nb::bytes content,
-         const std::map<std::string, int64_t>& dims) {
+         const Dims& dims) {
         return compile(module,
                        {target, {threads, limits}, compile_threads, disabled_passes, dump_folder, verify, use_cache},
                        {path, std::string(static_cast<const char*>(content.data()), content.size()), dims});

@@ -14,11 +14,12 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
     target: as `lathe compile --target` takes it; "interp" runs the interpreters instead of compiled code.
     threads: of a run; None leaves it to LATHE_NUM_THREADS, OMP_NUM_THREADS, or what this process may use.
     limits: of a run that gives none of its own (lathe.Limits).
-    dims: symbolic dimensions to fix, by name.
+    dims: symbolic dimensions by name: a size that each is fixed to (8), or as text the sizes that it may have
+        ("1..64", "1..") and those that it likely has ("1..64:8", "1..64:1,8"), which get kernels of their own.
     compile_threads: of code generation; the result does not depend on it.
     disabled_passes, dump_ir (a folder), verify: as the options of `lathe compile`.
     """
-    dims = {str(name): int(size) for name, size in (dims or {}).items()}
+    dims = _dim_texts(dims)
     module, path, content = _read(model, dims)
     return _lathe.compile_module(
         module, str(target), _count(threads, "threads"), limits or Limits(),
@@ -33,8 +34,13 @@ def load(path, *, threads=None, limits=None):
 
 
 def import_onnx(model, dims=None):
-    """The program of an ONNX model, before any pass: a path, bytes, or an onnx.ModelProto."""
-    return _read(model, dims)[0]
+    """The program of an ONNX model, before any pass: a path, bytes, or an onnx.ModelProto. dims: as for compile()."""
+    return _read(model, _dim_texts(dims))[0]
+
+
+def _dim_texts(dims):
+    """As the option --dim has them."""
+    return {str(name): sizes if isinstance(sizes, str) else str(int(sizes)) for name, sizes in (dims or {}).items()}
 
 
 def _count(value, name):
@@ -47,7 +53,6 @@ def _count(value, name):
 
 def _read(model, dims):
     """The module, and the path or the bytes it came from."""
-    dims = {str(name): int(size) for name, size in (dims or {}).items()}
     if isinstance(model, IRModule):
         if dims:
             raise ValueError("dims fixes symbols of a model that is read, not of an IRModule")

@@ -2,12 +2,13 @@
 #pragma once
 
 #include "ir/function.h"
+#include "relax/dim_sizes.h"
 #include "support/result.h"
 
 namespace lathe::driver {
 
 struct ReadOptions {
-  std::map<std::string, int64_t> dims;  // symbolic dimensions fixed to a value, by name
+  relax::DimSizesByName dims;  // symbolic dimensions fixed to a value, or what is told of their sizes, by name
 };
 
 // The model in the file, by its extension: .onnx; .relax, .tir and .py are scripts. Another extension is read as ONNX.

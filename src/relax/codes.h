@@ -23,6 +23,7 @@ inline constexpr support::Code missing_struct_info{"relax-missing-struct-info"};
 inline constexpr support::Code struct_info_differs{"relax-struct-info-differs"};
 inline constexpr support::Code undefined_symbol{"relax-undefined-symbol"};
 inline constexpr support::Code undefined_function{"relax-undefined-function"};
+inline constexpr support::Code wrong_sizes{"relax-wrong-sizes"};  // told of a symbolic dimension
 // Interpreter.
 inline constexpr support::Code wrong_input{"relax-wrong-input"};
 inline constexpr support::Code cannot_interpret{"relax-cannot-interpret"};

@@ -70,10 +70,29 @@ def test_fixed_dimension(lathe_cli, tmp_path):
             assert "3" in lathe_cli.fails(*command).err
 
 
+def test_told_sizes(lathe_cli, tmp_path):
+    """Legal ones run, likely ones by kernels of their own; others are refused by input and dimension."""
+    artifact = tmp_path / "digits.so"
+    lathe_cli("compile", paths.DIGITS_MODEL, "-o", artifact, "--dim", "batch=2..6:4,5")
+    for batch in (1, 2, 4, 5, 6, 7):
+        x = np.random.default_rng(batch).standard_normal((batch, 1, 8, 8), np.float32)
+        np.save(tmp_path / "x.npy", x)
+        command = ("run", artifact, "--input", f"image={tmp_path / 'x.npy'}", "-o", tmp_path / "out.npz")
+        if not 2 <= batch <= 6:
+            assert f"'image' is {batch}; it must be from 2 to 6" in lathe_cli.fails(*command).err
+            continue
+        profile = lathe_cli(*command, "--profile").out
+        assert (f"_at_{batch}" in profile) == (batch in (4, 5)), profile
+        wanted = onnxruntime_session(str(paths.DIGITS_MODEL)).run(None, {"image": x})[0]
+        with np.load(tmp_path / "out.npz") as outputs:
+            np.testing.assert_allclose(outputs["logits"], wanted, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     "options, words",
     [
         (("--target", "z80"), ["z80"]), (("--dim", "batch=-1"), ["-1"]), (("--dim", "batch=many"), ["many"]),
+        (("--dim", "batch=1..64:65"), ["65"]), (("--dim", "batch=4..2"), ["2 is less"]),
         (("--dim", "colour=3"), ["colour"]), (("--emit", "gif"), ["gif"]), (("--target", "interp"), ["interp"]),
     ],
 )  # fmt: skip

@@ -226,7 +226,7 @@ void add_bench(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("bench", "Time a model on this machine, kernel by kernel on request");
   sub->add_option("model", o->model, "The model: .onnx, or a script (.relax, .tir, .py)")->required();
   sub->add_option("--target", o->target, "A target that this machine runs")->capture_default_str();
-  sub->add_option("--dim", o->dims, "Fix a symbolic dimension: name=size")->take_all();
+  sub->add_option("--dim", o->dims, dim_help)->take_all();
   sub->add_option("--input", o->inputs, "An input: name=file.npy; others are made up")->take_all();
   sub->add_option("--threads", o->threads, "Threads (0: LATHE_NUM_THREADS, else what this process may use)");
   sub->add_option("--runs", o->runs, "Run this often (0: as --seconds says)")->check(CLI::NonNegativeNumber);

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "relax/dim_sizes.h"
 #include "support/result.h"
 #include "support/std.h"
 
@@ -27,7 +28,10 @@ void show_codes(const support::Diagnostics& diagnostics);
 
 // "name=value" pairs of options such as --dim and --input, split at the first '='.
 std::pair<std::string, std::string> split_pair(const std::string& option, const std::string& text);
-std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& options);
+relax::DimSizesByName parse_dims(const std::vector<std::string>& options);
+inline constexpr const char* dim_help =
+    "Fix a symbolic dimension: name=size. Or tell its sizes: name=1..64 (others are refused when the model runs), "
+    "name=1..64:8,16 (these get kernels of their own), name=1..";
 // --decide: "rule.name=value".
 std::map<std::string, int64_t> parse_decisions(const std::vector<std::string>& options);
 inline constexpr const char* decide_help =

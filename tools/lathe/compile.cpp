@@ -114,7 +114,7 @@ void add_compile(CLI::App& app) {
                   "or a target file")
       ->capture_default_str();
   sub->add_option("--emit", o->emit, "What to write, whatever the extension: " + known_forms());
-  sub->add_option("--dim", o->dims, "Fix a symbolic dimension: name=size")->take_all();
+  sub->add_option("--dim", o->dims, dim_help)->take_all();
   sub->add_option("--compile-threads", o->threads, "Threads that generate code (0: all); the result is the same");
   sub->add_option("--disable-pass", o->disabled, "Leave a pass out, or compile_program")->take_all();
   sub->add_option("--decide", o->decisions, decide_help)->take_all();

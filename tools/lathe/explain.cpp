@@ -109,7 +109,7 @@ void add_explain(CLI::App& app) {
   sub->add_option("-o,--output", o->output, "The page (.html), or what it shows as data (.json)")->required();
   sub->add_option("--timeline", o->timeline, "Write the mean run as trace events, for ui.perfetto.dev, here too");
   sub->add_option("--target", o->target, "The target")->capture_default_str();
-  sub->add_option("--dim", o->dims, "Fix a symbolic dimension: name=size")->take_all();
+  sub->add_option("--dim", o->dims, dim_help)->take_all();
   sub->add_option("--input", o->inputs, "An input of the runs: name=file.npy; others are made up")->take_all();
   sub->add_option("--threads", o->threads, "Threads (0: LATHE_NUM_THREADS, else what this process may use)");
   sub->add_option("--seconds", o->seconds, "Run for so long, at least five times")

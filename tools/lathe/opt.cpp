@@ -164,7 +164,7 @@ void add_opt(CLI::App& app) {
       ->check(CLI::IsMember({"script", "py", "nodes"}))
       ->capture_default_str();
   sub->add_option("--target", o->target, "What passes that choose by the machine choose for")->capture_default_str();
-  sub->add_option("--dim", o->dims, "Fix a symbolic dimension of a model: name=size")->take_all();
+  sub->add_option("--dim", o->dims, dim_help)->take_all();
   sub->add_option("--config", o->config, "An option of a pass: name=true, name=false")->take_all();
   sub->add_flag("--list", o->list, "List the passes in the order of the pipeline");
   sub->add_flag("--verify", o->verify, "Check the program after each pass");

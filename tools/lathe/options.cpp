@@ -25,28 +25,26 @@ std::pair<std::string, std::string> split_pair(const std::string& option, const 
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-namespace {
+relax::DimSizesByName parse_dims(const std::vector<std::string>& options) {
+  relax::DimSizesByName dims;
+  for (const std::string& pair : options) {
+    const auto [name, text] = split_pair("--dim", pair);
+    dims[name] = relax::parse_dim_sizes(name, text).value_or_throw();
+  }
+  return dims;
+}
 
-std::map<std::string, int64_t> parse_sizes(const std::string& option, const std::vector<std::string>& texts) {
-  std::map<std::string, int64_t> sizes;
-  for (const std::string& pair : texts) {
-    const auto [name, text] = split_pair(option, pair);
+std::map<std::string, int64_t> parse_decisions(const std::vector<std::string>& options) {
+  std::map<std::string, int64_t> decisions;
+  for (const std::string& pair : options) {
+    const auto [name, text] = split_pair("--decide", pair);
     int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < 0)
-      refuse(option + " " + name + " takes a number of zero or more, not '" + text + "'");
-    sizes[name] = value;
+      refuse("--decide " + name + " takes a number of zero or more, not '" + text + "'");
+    decisions[name] = value;
   }
-  return sizes;
-}
-
-}  // namespace
-
-std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& options) {
-  return parse_sizes("--dim", options);
-}
-std::map<std::string, int64_t> parse_decisions(const std::vector<std::string>& options) {
-  return parse_sizes("--decide", options);
+  return decisions;
 }
 
 Progress::Progress(bool quiet) : start_(std::chrono::steady_clock::now()), enabled_(!quiet && isatty(STDERR_FILENO)) {}

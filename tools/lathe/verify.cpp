@@ -119,7 +119,7 @@ int run(const Options& o) {
     };
     verified = driver::reporting(reproducer, [&] {
       return driver::verify_model(
-                 [&](const std::map<std::string, int64_t>& dims) { return driver::read_model(o.model, {dims}); },
+                 [&](const relax::DimSizesByName& dims) { return driver::read_model(o.model, {dims}); },
                  options)
           .value_or_throw();
     });
@@ -151,7 +151,7 @@ void add_verify(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("verify", "Compare a compiled model with the interpreters and with ONNX Runtime");
   sub->add_option("model", o->model, "The model: .onnx, or a script (.relax, .tir, .py)")->required();
   sub->add_option("--target", o->target, "A target that this machine runs")->capture_default_str();
-  sub->add_option("--dim", o->dims, "Fix a symbolic dimension: name=size; others are tried at 1, 3 and 17")->take_all();
+  sub->add_option("--dim", o->dims, dim_help)->take_all();
   sub->add_option("--seed", o->seed, "Of the random inputs")->capture_default_str();
   add_limits(*sub, o->limits);
   sub->add_option("--whole-limit", o->whole_limit,

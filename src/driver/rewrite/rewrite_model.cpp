@@ -147,11 +147,11 @@ class RewriteModel {
     }
     const IRModule second = TRY(read_model(written.string(), {}));
     const Signature signature = signature_of(first);
-    const std::vector<std::string> symbols = symbols_of(signature);
     const ExecutableRef one = TRY(load(TRY(compile(first, options_.compile))));
     const ExecutableRef other = TRY(load(TRY(compile(second, options_.compile))));
-    for (size_t t = 0; t < trials_of(symbols); ++t) {
-      const auto inputs = random_inputs(signature, trial_dims(symbols, t), options_.seed + 1000 * t);
+    const std::vector<Dims> trials = trials_of(first);
+    for (size_t t = 0; t < trials.size(); ++t) {
+      const auto inputs = random_inputs(signature, trials[t], options_.seed + 1000 * t);
       if (!inputs.ok()) {
         report_.unchecked = inputs.diagnostics()[0].message;
         return support::success();

@@ -4,12 +4,13 @@
 
 #include "driver/compile.h"
 #include "driver/executable.h"
+#include "relax/dim_sizes.h"
 
 namespace lathe::driver {
 
 struct RewriteOptions {
   std::vector<std::string> passes;  // rows of node_pipeline(), in this order
-  std::map<std::string, int64_t> dims;
+  relax::DimSizesByName dims;
   std::vector<std::string> inputs, outputs;    // names of values: the part between them; empty: the model's own
   std::map<std::string, std::string> renames;  // of values, inputs and outputs
   int64_t weight_levels = 0;                   // each tensor of weights takes at most so many values; 0: as they are

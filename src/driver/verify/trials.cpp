@@ -2,13 +2,15 @@
 
 #include "driver/codes.h"
 #include "driver/verify/tensors.h"
+#include "relax/dim_sizes.h"
 
 namespace lathe::driver {
 
 namespace {
-constexpr int64_t trial_sizes[] = {1, 3, 17};
-}
 
+constexpr int64_t sizes_that_hurt[] = {1, 3, 17};
+
+// The symbolic dimensions of the inputs, by name.
 std::vector<std::string> symbols_of(const Signature& signature) {
   std::vector<std::string> names;
   for (const relax::Var& input : signature.inputs) {
@@ -21,12 +23,40 @@ std::vector<std::string> symbols_of(const Signature& signature) {
   return names;
 }
 
-size_t trials_of(const std::vector<std::string>& symbols) { return symbols.empty() ? 1 : std::size(trial_sizes); }
+std::vector<int64_t> tried(const relax::DimSizes& told) {
+  std::vector<int64_t> sizes;
+  const auto add = [&](int64_t size) {
+    if (told.allows(size) && std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
+  };
+  for (const int64_t size : sizes_that_hurt) add(size);
+  for (const int64_t size : told.likely) add(size);
+  if (sizes.empty()) add(told.least);
+  return sizes;
+}
 
-Dims trial_dims(const std::vector<std::string>& symbols, size_t trial) {
-  Dims dims;
-  for (size_t s = 0; s < symbols.size(); ++s) dims[symbols[s]] = trial_sizes[(trial + s) % std::size(trial_sizes)];
-  return dims;
+}  // namespace
+
+std::vector<Dims> trials_of(const ir::IRModule& module) {
+  const std::vector<std::string> symbols = symbols_of(signature_of(module));
+  relax::DimSizesByName told;
+  if (auto sizes = relax::told_sizes(*module.find_as<relax::FunctionNode>("main")); sizes.ok())
+    told = *std::move(sizes);
+  std::vector<std::vector<int64_t>> sizes;
+  size_t count = 1;
+  Dims likely;
+  for (const std::string& symbol : symbols) {
+    sizes.push_back(tried(told[symbol]));
+    count = std::max(count, sizes.back().size());
+    if (!told[symbol].likely.empty()) likely[symbol] = told[symbol].likely[0];
+  }
+  std::vector<Dims> trials(count);
+  for (size_t t = 0; t < count; ++t)
+    for (size_t s = 0; s < symbols.size(); ++s) trials[t][symbols[s]] = sizes[s][(t + s) % sizes[s].size()];
+  if (likely.size() > 1) {  // all at once, for the kernels of several symbols
+    likely.insert(trials[0].begin(), trials[0].end());
+    trials.push_back(std::move(likely));
+  }
+  return trials;
 }
 
 support::Result<std::vector<ir::TensorData>> random_inputs(const Signature& signature, const Dims& dims,

@@ -102,16 +102,15 @@ class Verify {
   Result<Verification> run() {
     ir::IRModule module = TRY(read_(options_.dims));
     const Signature signature = signature_of(module);
-    const std::vector<std::string> symbols = symbols_of(signature);
-    const size_t trials = trials_of(symbols);
-    if (options_.bisect) TRY(bisect_trials(module, signature, symbols, trials));
+    const std::vector<Dims> trials = trials_of(module);
+    if (options_.bisect) TRY(bisect_trials(module, signature, trials));
     if (made_.bisection && !made_.bisection->agrees) return std::move(made_);
     compiled_ = TRY(load(TRY(compile(module, options_.compile))));
-    for (size_t t = 0; t < trials; ++t) {
-      const Dims dims = trial_dims(symbols, t);
+    for (size_t t = 0; t < trials.size(); ++t) {
+      const Dims& dims = trials[t];
       Status done = trial(signature, dims, options_.seed + 1000 * t);
       // Not every choice of sizes is a legal model; one must be.
-      if (!done.ok() && (trials == 1 || (t + 1 == trials && made_.trials.empty()))) return std::move(done).failure();
+      if (!done.ok() && (trials.size() == 1 || (t + 1 == trials.size() && made_.trials.empty()))) return std::move(done).failure();
       if (!done.ok()) made_.report.remarks.push_back(fmt::format("{}: {}", words(dims), done.diagnostics()[0].message));
     }
     return std::move(made_);
@@ -119,17 +118,14 @@ class Verify {
 
  private:
   // Up to the first trial that differs; before anything is compiled as a whole, which may be what fails.
-  Status bisect_trials(const ir::IRModule& module, const Signature& signature, const std::vector<std::string>& symbols,
-                       size_t trials) {
-    for (size_t t = 0; t < trials && (!made_.bisection || made_.bisection->agrees); ++t) {
-      const Dims dims = trial_dims(symbols, t);
-      Dims fixed = options_.dims;
-      fixed.insert(dims.begin(), dims.end());
-      const auto fixed_module = read_(fixed);  // not every choice of sizes is a legal model
+  Status bisect_trials(const ir::IRModule& module, const Signature& signature, const std::vector<Dims>& trials) {
+    for (size_t t = 0; t < trials.size() && (!made_.bisection || made_.bisection->agrees); ++t) {
+      const Dims& dims = trials[t];
+      const auto fixed_module = read_(with_fixed(dims));  // not every choice of sizes is a legal model
       const auto reference =
           fixed_module.ok() ? one_program_an_operator(*fixed_module) : Result<ir::IRModule>(fixed_module.diagnostics());
       if (!reference.ok()) {
-        if (t + 1 == trials && !made_.bisection) return reference.diagnostics();
+        if (t + 1 == trials.size() && !made_.bisection) return reference.diagnostics();
         continue;
       }
       const std::vector<TensorData> inputs = TRY(random_inputs(signature, dims, options_.seed + 1000 * t));
@@ -150,6 +146,12 @@ class Verify {
     return support::success();
   }
 
+  relax::DimSizesByName with_fixed(const Dims& dims) const {
+    relax::DimSizesByName fixed = options_.dims;
+    for (const auto& [name, size] : dims) fixed[name] = size;
+    return fixed;
+  }
+
   // A build of the programs as they are.
   Result<ExecutableRef> unscheduled(const ir::IRModule& module) const {
     CompileOptions plain = options_.compile;
@@ -161,10 +163,8 @@ class Verify {
   }
 
   Status trial(const Signature& signature, const Dims& dims, uint64_t seed) {
-    Dims fixed = options_.dims;
-    fixed.insert(dims.begin(), dims.end());
     report("reading " + words(dims));
-    const ir::IRModule reference = TRY(one_program_an_operator(TRY(read_(fixed))));
+    const ir::IRModule reference = TRY(one_program_an_operator(TRY(read_(with_fixed(dims)))));
     const std::vector<TensorData> inputs = TRY(random_inputs(signature, dims, seed));
     const std::vector<TensorData> outputs = TRY(compiled_->run(inputs, {.limits = options_.limits}));
     VerifyTrial made{words(dims), {}, {}};

@@ -7,15 +7,16 @@
 #include "driver/executable.h"
 #include "driver/verify/bisect.h"
 #include "driver/verify/tensors.h"
+#include "relax/dim_sizes.h"
 
 namespace lathe::driver {
 
-// Reads the model with these symbolic dimensions fixed.
-using ReadWithDims = std::function<support::Result<ir::IRModule>(const std::map<std::string, int64_t>& dims)>;
+// Reads the model with these symbolic dimensions fixed, or told of.
+using ReadWithDims = std::function<support::Result<ir::IRModule>(const relax::DimSizesByName& dims)>;
 
 struct VerifyOptions {
   CompileOptions compile;
-  std::map<std::string, int64_t> dims;  // fixed by the user; others are tried at several sizes
+  relax::DimSizesByName dims;  // fixed by the user, or told of; those that are not fixed are tried at several sizes
   uint64_t seed = 1;
   double whole_limit = 1e7;  // operations up to which the interpreter runs the whole model
   int64_t samples = 256;     // random elements of each operator beyond it

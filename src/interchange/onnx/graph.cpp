@@ -138,7 +138,9 @@ class GraphImport {
     }
     ir::Value::List names;
     for (const auto& output : graph_.output()) names.emplace_back(output.name());
-    builder_.begin_function("main", std::move(params), {{"output_names", std::move(names)}});
+    ir::Attributes attributes{{"output_names", std::move(names)}};
+    for (const auto& [symbol, sizes] : inputs.sizes) relax::tell_sizes(attributes, symbol, sizes);
+    builder_.begin_function("main", std::move(params), std::move(attributes));
     builder_.begin_dataflow();
     scope.results = [&](Scope& self) { return results(self); };
     const std::vector<Expr> made = to_end_of(scope, list.nodes, order);

@@ -15,12 +15,13 @@
 #include <string>
 
 #include "ir/function.h"
+#include "relax/dim_sizes.h"
 #include "support/result.h"
 
 namespace lathe::onnx {
 
 struct ImportOptions {
-  std::map<std::string, int64_t> dims;  // symbolic dimensions fixed to a value, by name
+  relax::DimSizesByName dims;  // symbolic dimensions fixed to a value, or what is told of their sizes, by name
 };
 
 inline constexpr int64_t oldest_opset = 1, newest_opset = 27;

@@ -66,10 +66,13 @@ class InputReader {
     return relax::tensor_info(std::move(shape), dtype);
   }
 
+  // What the options tell of the symbols of the inputs read so far.
+  const relax::DimSizesByName& sizes() const { return sizes_; }
+
   // A name given in the options that no dimension has is a mistake.
   support::Status check_options() const {
     for (const auto& [name, value] : options_.dims)
-      if (!seen_.count(name)) {
+      if (!seen_.count(name) && !symbol_names_.count(name)) {
         std::string known;
         for (const std::string& each : seen_) known += (known.empty() ? "" : ", ") + printable(each);
         Diagnostic d = refuse(codes::unknown_dim, "no input has a dimension called " + in_quotes(name));
@@ -93,22 +96,29 @@ class InputReader {
       if (dim.dim_value() < 0) return negative(dim.dim_value(), here);
       return ir::int64(dim.dim_value());
     }
-    if (dim.dim_param().empty()) return ir::Expr(ir::size_var(identifier(input) + "_dim_" + std::to_string(index)));
-    const std::string& name = dim.dim_param();
+    const std::string fresh = identifier(input) + "_dim_" + std::to_string(index);
+    const std::string& name = dim.dim_param().empty() ? fresh : dim.dim_param();
+    const std::string symbol_name = identifier(name);
     seen_.insert(name);
-    if (const auto fixed = options_.dims.find(name); fixed != options_.dims.end()) {
-      if (fixed->second < 0) return negative(fixed->second, "the dimension " + in_quotes(name));
-      return ir::int64(fixed->second);
+    symbol_names_.insert(symbol_name);
+    auto told = options_.dims.find(name);
+    if (told == options_.dims.end()) told = options_.dims.find(symbol_name);
+    if (told != options_.dims.end()) {
+      if (told->second.least < 0) return negative(told->second.least, "the dimension " + in_quotes(name));
+      if (const auto fixed = told->second.fixed()) return ir::int64(*fixed);
     }
+    if (told != options_.dims.end()) sizes_[symbol_name] = told->second;
+    if (dim.dim_param().empty()) return ir::Expr(ir::size_var(symbol_name));
     ir::Var& symbol = symbols_[name];
-    if (!symbol) symbol = ir::size_var(identifier(name));
+    if (!symbol) symbol = ir::size_var(symbol_name);
     return ir::Expr(symbol);
   }
 
   const Model& model_;
   const ImportOptions& options_;
   std::map<std::string, ir::Var> symbols_;
-  std::set<std::string> seen_;
+  std::set<std::string> seen_, symbol_names_;  // the second as programs write them
+  relax::DimSizesByName sizes_;
 };
 
 }  // namespace
@@ -130,6 +140,7 @@ Result<GraphInputs> read_inputs(const Model& model, const schema::GraphProto& gr
   }
   if (!wrong.empty()) return wrong;
   TRY(reader.check_options());
+  result.sizes = reader.sizes();
   return result;
 }
 

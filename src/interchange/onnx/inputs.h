@@ -9,6 +9,7 @@ namespace lathe::onnx {
 
 struct GraphInputs {
   std::vector<relax::Var> params;  // those that no initializer gives
+  relax::DimSizesByName sizes;     // what the options tell of symbols
 };
 
 support::Result<GraphInputs> read_inputs(const Model& model, const schema::GraphProto& graph,

@@ -3,7 +3,10 @@
 #include <unordered_set>
 
 #include "ir/visit.h"
+#include "lower/legalize/at_sizes.h"
 #include "lower/legalize/group.h"
+#include "lower/legalize/versions.h"
+#include "relax/dim_sizes.h"
 #include "support/mutation.h"
 
 namespace lathe::lower {
@@ -14,12 +17,15 @@ namespace {
 
 using namespace relax;  // NOLINT: the subject of this pass
 
+constexpr size_t most_versions = 8;  // of one kernel
+
 class Legalize {
  public:
   explicit Legalize(ir::IRModule module) : groups_(module), module_(std::move(module)) {}
 
   Result<ir::IRModule> run() {
     const std::vector<ir::IRModule::Entry> functions = module_.functions();
+    if (const auto main = module_.find_as<relax::FunctionNode>("main")) sizes_ = TRY(told_sizes(*main));
     for (const auto& [name, function] : functions) {
       if (!function.is<relax::FunctionNode>() || function->attrs.get_or("primitive", false)) continue;
       module_.set(name, TRY(rewrite(ir::cast<relax::FunctionNode>(function))));
@@ -130,9 +136,49 @@ class Legalize {
     for (const auto& [met, name] : met_[key])
       if (ir::structural_equal(met, whole)) return std::optional(TRY(call_tir(name, args, std::move(outputs), {})));
     LoweredGroup lowered = TRY(lower_group(group));
+    if (const auto versions = TRY(add_versions(group, lowered.scalars)); !versions.empty())
+      lowered.function =
+          ir::with(*lowered.function, [&](tir::PrimFunc& copy) { copy.attrs.set("versions", to_value(versions)); });
     const std::string name = share(group.name, lowered.function);
     if (lowered.scalars.empty()) met_[key].emplace_back(whole, name);
     return std::optional(TRY(call_tir(name, args, std::move(outputs), lowered.scalars)));
+  }
+
+  // The group's programs for likely sizes of its symbols, each with each; other symbols stay.
+  Result<std::vector<Version>> add_versions(const Group& group, const std::vector<ir::Expr>& scalars) {
+    std::vector<std::vector<std::pair<int64_t, int64_t>>> choices{{}};
+    for (size_t i = 0; i < scalars.size(); ++i) {
+      const auto* symbol = scalars[i].as<ir::VarNode>();
+      const auto told = symbol ? sizes_.find(symbol->name) : sizes_.end();
+      if (told == sizes_.end() || told->second.likely.empty()) continue;
+      std::vector<std::vector<std::pair<int64_t, int64_t>>> longer;
+      for (const auto& choice : choices)
+        for (const int64_t size : told->second.likely) {
+          longer.push_back(choice);
+          longer.back().emplace_back(static_cast<int64_t>(i), size);
+        }
+      choices = std::move(longer);
+      if (choices.size() > most_versions) choices.resize(most_versions);
+    }
+    std::vector<Version> versions;
+    for (const auto& choice : choices)
+      if (!choice.empty()) versions.push_back(TRY(version_at(group, scalars, choice)));
+    return versions;
+  }
+
+  Result<Version> version_at(const Group& group, const std::vector<ir::Expr>& scalars,
+                             const std::vector<std::pair<int64_t, int64_t>>& sizes) {
+    ir::VarMap fixed;
+    std::string hint = group.name + "_at";
+    for (const auto& [scalar, size] : sizes) {
+      fixed[ir::cast<ir::VarNode>(scalars[static_cast<size_t>(scalar)])] = ir::int64(size);
+      hint += "_" + std::to_string(size);
+    }
+    const LoweredGroup lowered = TRY(lower_group(at_sizes(group, fixed)));
+    Version version{share(hint, lowered.function), sizes, {}};
+    for (const ir::Expr& scalar : lowered.scalars)
+      version.scalars.push_back(std::find(scalars.begin(), scalars.end(), scalar) - scalars.begin());
+    return version;
   }
 
   // The group as a function, to compare with others.
@@ -158,6 +204,7 @@ class Legalize {
     return name;
   }
 
+  DimSizesByName sizes_;       // of main's symbols
   const ir::IRModule groups_;  // as given: a PrimFunc may take a group's name before the group's last call is met
   ir::IRModule module_;
   // Groups of known extents that were lowered, with their functions' names: layers repeat, and an equal group is not

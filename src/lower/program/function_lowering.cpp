@@ -3,6 +3,7 @@
 #include "ir/dlpack_type.h"
 #include "ir/visit.h"
 #include "lower/codes.h"
+#include "relax/dim_sizes.h"
 #include "relax/infer.h"
 #include "relax/mismatch.h"
 #include "relax/strings.h"
@@ -38,6 +39,7 @@ support::Status FunctionLowering::run() {
     if (planned_.is_main && holds_strings(param->struct_info)) TRY(take_strings(param));
   for (const Var& param : params) bind_symbols(param->struct_info, registers_.at(param.get()));
   for (const Var& param : params) TRY(check_input(param));
+  for (const Assert& each : TRY(size_checks(*planned_.function))) TRY(check(each, planned_.function));
   const auto* body = planned_.function->body.as<SeqExpr>();
   for (const BindingBlock& block : body->blocks)
     for (const Binding& binding : block->bindings) TRY(step(binding));
@@ -479,15 +481,53 @@ support::Status FunctionLowering::call_kernel(const VarBinding& bound, const Cal
     made.push_back(TRY(allocate(bound.var, static_cast<int>(i), *parts.outputs[i].as<TensorStructInfo>(), node)));
   tensors.insert(tensors.end(), made.begin(), made.end());
   if (support::flip(write_program_swaps_operands) && tensors.size() > 2) std::swap(tensors[0], tensors[1]);
-  const auto scalar_count = static_cast<uint32_t>(parts.scalars.size());
-  std::vector<uint32_t> operands{parts_.kernel(parts.function, static_cast<uint32_t>(tensors.size()), scalar_count)};
-  operands.push_back(static_cast<uint32_t>(tensors.size()));
-  operands.insert(operands.end(), tensors.begin(), tensors.end());
-  operands.push_back(scalar_count);
-  for (const ir::Expr& scalar : parts.scalars) operands.push_back(TRY(scalars_.operand(scalar)));
-  function_.emit(Opcode::call_kernel, std::move(operands), node);
+  std::vector<uint32_t> scalars;
+  for (const ir::Expr& scalar : parts.scalars) scalars.push_back(TRY(scalars_.operand(scalar)));
+  std::vector<std::pair<Version, uint32_t>> versions;  // each with whether its sizes are here
+  for (Version& version : versions_of(*function))
+    if (const auto fits = TRY(fits_call(version, tensors.size(), parts.scalars))) versions.emplace_back(std::move(version), *fits);
+  const uint32_t end = versions.empty() ? 0 : function_.label();
+  for (const auto& [version, fits] : versions) {
+    const uint32_t here = function_.label(), next = function_.label();
+    function_.emit(Opcode::branch, {fits, here, next}, node);
+    function_.bind(here);
+    std::vector<uint32_t> given;
+    for (const int64_t scalar : version.scalars) given.push_back(scalars.at(static_cast<size_t>(scalar)));
+    emit_kernel(version.function, tensors, given, node);
+    function_.emit(Opcode::jump, {end}, node);
+    function_.bind(next);
+  }
+  emit_kernel(parts.function, tensors, scalars, node);
+  if (!versions.empty()) function_.bind(end);
   registers_[bound.var.get()] = made;
   return support::success();
+}
+
+void FunctionLowering::emit_kernel(const std::string& name, const Registers& tensors,
+                                   const std::vector<uint32_t>& scalars, const std::string& node) {
+  const auto tensor_count = static_cast<uint32_t>(tensors.size()), scalar_count = static_cast<uint32_t>(scalars.size());
+  std::vector<uint32_t> operands{parts_.kernel(name, tensor_count, scalar_count), tensor_count};
+  operands.insert(operands.end(), tensors.begin(), tensors.end());
+  operands.push_back(scalar_count);
+  operands.insert(operands.end(), scalars.begin(), scalars.end());
+  function_.emit(Opcode::call_kernel, std::move(operands), node);
+}
+
+Result<std::optional<uint32_t>> FunctionLowering::fits_call(const Version& version, size_t tensors,
+                                                            const std::vector<ir::Expr>& scalars) {
+  const auto function = parts_.module.find_as<tir::PrimFunc>(version.function);
+  bool known = function && function->params.size() == tensors + version.scalars.size();
+  for (size_t i = 0; known && i < function->params.size(); ++i)
+    known = function->params[i]->dtype.is_handle() == (i < tensors);
+  const auto is_there = [&](int64_t i) { return i >= 0 && static_cast<size_t>(i) < scalars.size(); };
+  for (const int64_t scalar : version.scalars) known = known && is_there(scalar);
+  for (const auto& [scalar, size] : version.sizes) known = known && is_there(scalar);
+  if (!known) return std::optional<uint32_t>();
+  ir::Expr fits = ir::boolean(true);
+  for (const auto& [scalar, size] : version.sizes)
+    fits = ir::logical_and(fits, ir::eq(scalars[static_cast<size_t>(scalar)], ir::int64(size)));
+  if (ir::is_int(fits, 0)) return std::optional<uint32_t>();
+  return std::optional(TRY(scalars_.operand(fits)));
 }
 
 support::Status FunctionLowering::call_runtime_kernel(const VarBinding& bound, const Call& call,

@@ -7,7 +7,7 @@
 #include "lower/legalize/legalize.h"
 #include "lower/testing/opened.h"
 #include "lower/testing/random_graph.h"
-#include "relax/assert_op.h"
+#include "relax/dim_sizes.h"
 #include "relax/infer.h"
 #include "relax/interpret/evaluate.h"
 #include "runtime/core/program/verify_program.h"
@@ -31,6 +31,11 @@ TEST(write_program, random_graphs_run_as_they_mean) {
     const int64_t fixed = sizes[round % 4];
     const auto graph = random_graph(symbolic ? ir::Expr(ir::size_var("n")) : ir::int64(fixed), 3 + round / 2, random);
     ir::IRModule module = graph.module;
+    // At these sizes other kernels run.
+    if (symbolic) {
+      const auto main = module.find_as<FunctionNode>("main");
+      module.set("main", ir::with(*main, [](FunctionNode& copy) { tell_sizes(copy.attrs, "n", {0, 7, {5, 1}}); }));
+    }
     if (round % 2) module = graph::fuse_ops(std::move(module), {}).value_or_throw();
     module = legalize(std::move(module), {}).value_or_throw();
     Opened opened(module, write_program(module).value_or_throw());
@@ -160,6 +165,55 @@ TEST(write_program, a_program_refuses_inputs_of_other_shapes) {
   EXPECT_EQ(run({2, 3}, {2, 3}), 1u) << last_message();
   EXPECT_EQ(run({2, 3}, {4, 3}), 0u);
   EXPECT_EQ(run({2, 4}, {2, 4}), 0u);
+}
+
+TEST(write_program, a_program_refuses_sizes_that_it_was_not_told_of) {
+  ir::Attributes attributes;
+  tell_sizes(attributes, "n", {2, 4, {3}});
+  Written b({{ir::size_var("n"), ir::int64(3)}}, attributes);
+  const ir::IRModule module = b.finish({b.call(ops::relu, {b.params[0]})});
+  const Program program = write_program(module).value_or_throw();
+  expect_parts(text_of(program), {"scalar_equal", "branch", "call_kernel @nn_relu_at_3", "jump", "call_kernel @nn_relu "});
+  Opened opened(module, program);
+  ASSERT_TRUE(opened.is_open()) << last_message();
+  std::mt19937_64 random(1);
+  for (const int64_t n : {1, 2, 3, 4, 5}) {
+    const ir::TensorData x = random_data({n, 3}, random);
+    const auto made = opened.run({x}, 1);
+    ASSERT_EQ(made.size(), n >= 2 && n <= 4 ? 1u : 0u) << n;
+    for (int64_t i = 0; !made.empty() && i < x->elements(); ++i)
+      EXPECT_EQ(ir::float_at(*made[0], i), std::max(0.0, ir::float_at(*x, i)));
+    if (made.empty())
+      EXPECT_EQ(std::string(last_message()),
+                "dimension 0 ('n') of the input 'x0' is " + std::to_string(n) + "; it must be from 2 to 4");
+  }
+}
+
+// A script may say anything of versions; what does not fit the call is not called.
+TEST(write_program, versions_that_do_not_fit_are_left_out) {
+  ir::Attributes attributes;
+  tell_sizes(attributes, "n", {0, 9, {3}});
+  Written b({{ir::size_var("n"), ir::int64(3)}}, attributes);
+  const ir::IRModule good = b.finish({b.call(ops::relu, {b.params[0]})});
+  using List = ir::Value::List;
+  using Map = ir::Value::Map;
+  const auto version = [](const char* function, List sizes, List scalars) {
+    return ir::Value(List{Map{{"function", function}, {"sizes", std::move(sizes)}, {"scalars", std::move(scalars)}}});
+  };
+  const auto pair = [](int scalar, int size) { return ir::Value(List{scalar, size}); };
+  const List at_3{pair(0, 3)};
+  const auto text_with = [&](ir::Value versions) {
+    ir::IRModule module = good;
+    module.set("nn_relu", ir::with(*good.find_as<tir::PrimFunc>("nn_relu"),
+                                [&](tir::PrimFunc& copy) { copy.attrs.set("versions", std::move(versions)); }));
+    return text_of(write_program(module).value_or_throw());
+  };
+  EXPECT_NE(text_with(version("nn_relu_at_3", at_3, {})).find("branch"), std::string::npos);
+  for (const ir::Value& wrong :
+       {ir::Value(3), ir::Value(List{3}), ir::Value(List{Map{}}), version("none", at_3, {}), version("nn_relu", at_3, {}),
+        version("nn_relu_at_3", at_3, {0}), version("nn_relu_at_3", {pair(1, 3)}, {}), version("nn_relu_at_3", {pair(-1, 3)}, {}),
+        version("nn_relu_at_3", {ir::Value(List{0})}, {}), version("nn_relu_at_3", {3}, {}), version("nn_relu", at_3, {1})})
+    EXPECT_EQ(text_with(wrong).find("branch"), std::string::npos);
 }
 
 TEST(write_program, an_assertion_fails_with_its_numbers) {

@@ -6,6 +6,7 @@
 #include "relax/block_builder.h"
 #include "relax/call_tir.h"
 #include "relax/control.h"
+#include "relax/dim_sizes.h"
 #include "relax/infer.h"
 #include "relax/interpret/evaluate_collection.h"
 #include "relax/interpret/lower_call.h"
@@ -44,6 +45,7 @@ class Evaluation {
     }
     for (size_t i = 0; i < args.size(); ++i)
       TRY(check(f.params[i]->struct_info, args[i], "argument '" + f.params[i]->name + "'"));
+    for (const Assert& each : TRY(size_checks(f))) TRY(require(each, {}));
     return evaluate(f.body);
   }
 
@@ -81,6 +83,15 @@ class Evaluation {
       if ((*declared)[d].is<ir::VarNode>())
         symbols_.try_emplace(ir::cast<ir::VarNode>((*declared)[d]), ir::int64((*actual)[d]));
     return support::success();
+  }
+
+  Status require(const Assert& parts, const ir::Origin& origin) {
+    if (TRY(extent(parts.condition)) != 0) return support::success();
+    std::vector<std::string> numbers;
+    for (const int64_t number : TRY(extents(parts.numbers))) numbers.push_back(std::to_string(number));
+    Diagnostic failed{.code = codes::wrong_input, .message = formatted(parts.format, numbers)};
+    if (origin) failed.place = *origin;
+    return failed;
   }
 
   // Whether `value` is what `info` says.
@@ -181,12 +192,8 @@ class Evaluation {
       return GraphValue{std::move(values)};
     }
     if (const auto parts = as_assert(call)) {
-      if (TRY(extent(parts->condition)) != 0) return GraphValue{std::vector<GraphValue>{}};
-      std::vector<std::string> numbers;
-      for (const int64_t number : TRY(extents(parts->numbers))) numbers.push_back(std::to_string(number));
-      Diagnostic failed{.code = codes::wrong_input, .message = formatted(parts->format, numbers)};
-      if (call->origin()) failed.place = *call->origin();
-      return failed;
+      TRY(require(*parts, call->origin()));
+      return GraphValue{std::vector<GraphValue>{}};
     }
     if (is_collection_operator(*op)) {
       std::vector<GraphValue> args;

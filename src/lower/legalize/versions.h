@@ -1,0 +1,23 @@
+// Kernels for sizes that are told to be likely, beside the kernel for any size. The kernel's attribute says when which
+// of them does its work:
+//
+//   T.func_attr({"versions": [{"function": "relu_at_8", "sizes": [[0, 8]], "scalars": []}]})
+//
+// where scalar 0 of the call is 8, `relu_at_8` is called with the same tensors and with none of its scalars.
+#pragma once
+
+#include "tir/stmt.h"
+
+namespace lathe::lower {
+
+struct Version {
+  std::string function;
+  std::vector<std::pair<int64_t, int64_t>> sizes;  // scalars of the call by position, and their values
+  std::vector<int64_t> scalars;                    // those that the version is given, by position
+};
+
+ir::Value to_value(const std::vector<Version>& versions);
+// Empty where the attribute is not there; what holds something else is left out.
+std::vector<Version> versions_of(const tir::PrimFunc& function);
+
+}  // namespace lathe::lower
