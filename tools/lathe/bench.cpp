@@ -189,7 +189,7 @@ void run(const Options& o, driver::Reproducer& reproducer) {
   reproducer.stage = "compiling";
   const driver::ExecutableRef executable = driver::load(compiled).value_or_throw();
   row("load", fmt::format("{:.2f} ms", milliseconds_since(start)));
-  const std::vector<ir::TensorData> inputs = read_or_make_inputs(o.inputs, executable->model());
+  const std::vector<ir::TensorData> inputs = read_or_make_inputs(o.inputs, executable->model(), parse_dims(o.dims));
   driver::Session session = driver::Session::create(executable, {o.threads, o.limits}).value_or_throw();
   const driver::CancelOnInterrupt interrupt(session.context());  // where Python has the signal
   row("first run", fmt::format("{:.3f} ms", 1e3 * session.time(inputs, 1).value_or_throw().front()));

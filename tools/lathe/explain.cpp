@@ -40,7 +40,7 @@ std::optional<driver::MeasuredRuns> measure(const Options& o, const driver::Comp
   const driver::ExecutableRef executable = driver::load(compiled).value_or_throw();
   std::vector<ir::TensorData> inputs;
   try {
-    inputs = read_or_make_inputs(o.inputs, executable->model());
+    inputs = read_or_make_inputs(o.inputs, executable->model(), parse_dims(o.dims));
   } catch (const support::DiagnosticError& error) {
     if (!o.inputs.empty()) throw;
     std::fprintf(stderr, "not run, so without times: %s\n", error.diagnostics.at(0).message.c_str());

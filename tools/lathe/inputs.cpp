@@ -15,11 +15,14 @@ namespace {
       support::Diagnostic{.code = codes::run, .message = std::move(message), .help = std::move(help)});
 }
 
-ir::TensorData random_input(const LatheValueInfo& info, uint64_t seed) {
-  const std::vector<int64_t> shape(info.dims, info.dims + std::max(info.rank, 0));
+ir::TensorData random_input(const LatheValueInfo& info, const relax::DimSizesByName& told, uint64_t seed) {
+  std::vector<int64_t> shape(info.dims, info.dims + std::max(info.rank, 0));
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (const auto it = told.find(info.symbols[d]); shape[d] < 0 && it != told.end() && !it->second.likely.empty())
+      shape[d] = it->second.likely[0];
   if (info.kind != LATHE_TENSOR || info.rank < 0 || std::count(shape.begin(), shape.end(), -1))
     refuse("the input '" + signature(info) + "' cannot be made up",
-           "fix its sizes with --dim, or give it with --input");
+           "fix its sizes with --dim (n=8), tell those that are likely (n=1..64:8), or give it with --input");
   const std::optional<ir::DType> dtype = ir::DType::parse(driver::dtype_name(info.dtype));
   if (!dtype) refuse("the input '" + signature(info) + "' cannot be made up", "give it with --input");
   return driver::random_tensor(*dtype, shape, seed);
@@ -74,13 +77,14 @@ std::vector<driver::Value> read_inputs(const std::vector<std::string>& given, La
   return inputs;
 }
 
-std::vector<ir::TensorData> read_or_make_inputs(const std::vector<std::string>& given, LatheModel* model) {
+std::vector<ir::TensorData> read_or_make_inputs(const std::vector<std::string>& given, LatheModel* model,
+                                                const relax::DimSizesByName& told) {
   std::vector<ir::TensorData> inputs;
   on_inputs(given, model, [&](int32_t i, const std::string* path) {
     const LatheValueInfo& info = *lathe_input(model, i);
     if (path && info.kind != LATHE_TENSOR) refuse("the input '" + signature(info) + "' is no tensor of numbers");
     inputs.push_back(path ? driver::tensor_of(*read_input(*path, info))
-                          : random_input(info, static_cast<uint64_t>(i) + 1));
+                          : random_input(info, told, static_cast<uint64_t>(i) + 1));
   });
   return inputs;
 }

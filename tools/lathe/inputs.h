@@ -5,6 +5,7 @@
 #include "driver/report/reproducer.h"
 #include "driver/value.h"
 #include "ir/tensor_data.h"
+#include "relax/dim_sizes.h"
 #include "support/std.h"
 
 namespace lathe::tool {
@@ -15,8 +16,9 @@ std::string signature(const LatheValueInfo& info);
 // In the order of the model's signature; `given` is the options "name=file.npy" (arrays/values.h: other files). What is
 // not given is an error.
 std::vector<driver::Value> read_inputs(const std::vector<std::string>& given, LatheModel* model);
-// Tensors; what is not given is a random one, which takes a fixed shape.
-std::vector<ir::TensorData> read_or_make_inputs(const std::vector<std::string>& given, LatheModel* model);
+// Tensors; what is not given is a random one, of the likeliest sizes that are told of its symbols.
+std::vector<ir::TensorData> read_or_make_inputs(const std::vector<std::string>& given, LatheModel* model,
+                                                const relax::DimSizesByName& told = {});
 
 // --input again, for a reproducer: the files go along.
 void append_inputs(const std::vector<std::string>& given, driver::Reproducer& reproducer);
