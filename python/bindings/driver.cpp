@@ -113,7 +113,8 @@ ir::IRModule read_bytes(const nb::bytes& content, const std::string& name, const
   driver::Reproducer reproducer{
       .content = bytes, .arguments = {"compile", "{model}", "-o", "{folder}/model.so"}, .stage = "reading the model"};
   driver::append_options({"native", dim_words(dims)}, reproducer);
-  return unlocked(reproducer, [&] { return driver::read_model_bytes(bytes, name, {parse_dims(dims)}).value_or_throw(); });
+  return unlocked(reproducer,
+                  [&] { return driver::read_model_bytes(bytes, name, {parse_dims(dims)}).value_or_throw(); });
 }
 
 void save(const Executable& executable, const std::string& path, const std::optional<std::string>& form) {
@@ -142,8 +143,7 @@ void bind_driver(nb::module_& m) {
       "compile_module",
       [](const ir::IRModule& module, const std::string& target, int threads, const driver::Limits& limits,
          int compile_threads, const std::vector<std::string>& disabled_passes, const std::string& dump_folder,
-         bool verify, bool use_cache, const std::string& path, nb::bytes content,
-         const Dims& dims) {
+         bool verify, bool use_cache, const std::string& path, nb::bytes content, const Dims& dims) {
         return compile(module,
                        {target, {threads, limits}, compile_threads, disabled_passes, dump_folder, verify, use_cache},
                        {path, std::string(static_cast<const char*>(content.data()), content.size()), dims});

@@ -133,6 +133,7 @@ double float_at(const TensorDataNode& tensor, int64_t index) {
 }
 
 void pack_elements(const uint8_t* from, int64_t count, int bits, uint8_t* to) {
+  if (count == 0) return;  // there may be no memory at all
   std::memset(to, 0, static_cast<size_t>((count * bits + 7) / 8));
   for (int64_t i = 0; i < count; ++i) {
     const unsigned element = from[i] & ((1u << bits) - 1);

@@ -11,9 +11,11 @@ namespace {
 constexpr auto lower = "tir_var_lower_bound", upper = "tir_var_upper_bound", likely = "tir_var_likely";
 
 support::Diagnostic refuse(std::string message) {
-  return {.code = codes::wrong_sizes,
-          .message = std::move(message),
-          .help = "a dimension's sizes are one (8), a range (1..64, 1..), or a range with those that are likely (1..64:8,16)"};
+  return {
+      .code = codes::wrong_sizes,
+      .message = std::move(message),
+      .help =
+          "a dimension's sizes are one (8), a range (1..64, 1..), or a range with those that are likely (1..64:8,16)"};
 }
 
 // What is wrong with sizes whose numbers are read; empty where nothing is.
@@ -69,7 +71,7 @@ using Map = ir::Value::Map;
 
 // Calls `read` with the entries of the function's attribute `name`.
 support::Status each_entry(const FunctionNode& function, const char* name,
-                  support::function_ref<bool(const std::string& symbol, const ir::Value&)> read) {
+                           support::function_ref<bool(const std::string& symbol, const ir::Value&)> read) {
   const ir::Value* attribute = function.attrs.find(name);
   if (!attribute) return support::success();
   const Map* entries = attribute->get<Map>();

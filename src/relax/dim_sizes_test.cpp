@@ -11,8 +11,8 @@ namespace lathe::relax {
 namespace {
 
 Function function_of(std::vector<Var> params, ir::Attributes attributes) {
-  const Expr body = with_struct_info(ir::make<Tuple>(std::vector<Expr>{}),
-                                     ir::make<TupleStructInfo>(std::vector<StructInfo>{}));
+  const Expr body =
+      with_struct_info(ir::make<Tuple>(std::vector<Expr>{}), ir::make<TupleStructInfo>(std::vector<StructInfo>{}));
   return ir::with(*ir::make<FunctionNode>(std::move(params), body, body->struct_info),
                   [&](FunctionNode& copy) { copy.attrs = std::move(attributes); });
 }
@@ -20,8 +20,13 @@ Function function_of(std::vector<Var> params, ir::Attributes attributes) {
 TEST(dim_sizes, are_read_as_they_are_written) {
   const auto unlimited = DimSizes::unlimited;
   const std::pair<const char*, DimSizes> rows[] = {
-      {"8", {8}},          {"0", {0}},         {"1..64", {1, 64, {}}},           {"1..", {1, unlimited, {}}},
-      {"1..64:8", {1, 64, {8}}}, {"0..:3,5", {0, unlimited, {3, 5}}}, {"4..4:4", {4, 4, {4}}},
+      {"8", {8}},
+      {"0", {0}},
+      {"1..64", {1, 64, {}}},
+      {"1..", {1, unlimited, {}}},
+      {"1..64:8", {1, 64, {8}}},
+      {"0..:3,5", {0, unlimited, {3, 5}}},
+      {"4..4:4", {4, 4, {4}}},
   };
   for (const auto& [text, sizes] : rows) {
     EXPECT_EQ(parse_dim_sizes("n", text).value_or_throw(), sizes) << text;
@@ -30,8 +35,9 @@ TEST(dim_sizes, are_read_as_they_are_written) {
 }
 
 TEST(dim_sizes, refuse_what_says_no_sizes) {
-  for (const char* text : {"", "x", "-1", "8:", "8:4", "8,9", "1..x", "1..64:", "1..64:8,", "1..64:65", "2..1", "1..64:0",
-                           "1..64 ", " 1", "1.64", "1..64..", "9223372036854775808", "1..99999999999999999999", "-2..3"}) {
+  for (const char* text :
+       {"", "x", "-1", "8:", "8:4", "8,9", "1..x", "1..64:", "1..64:8,", "1..64:65", "2..1", "1..64:0", "1..64 ", " 1",
+        "1.64", "1..64..", "9223372036854775808", "1..99999999999999999999", "-2..3"}) {
     const auto refused = parse_dim_sizes("n", text);
     ASSERT_FALSE(refused.ok()) << text;
     EXPECT_EQ(refused.diagnostics()[0].code.name, codes::wrong_sizes.name);
@@ -40,7 +46,8 @@ TEST(dim_sizes, refuse_what_says_no_sizes) {
 }
 
 TEST(dim_sizes, are_told_by_attributes) {
-  const DimSizesByName told{{"n", {1, 64, {8, 16}}}, {"m", {0, DimSizes::unlimited, {3}}}, {"k", {2, DimSizes::unlimited, {}}}};
+  const DimSizesByName told{
+      {"n", {1, 64, {8, 16}}}, {"m", {0, DimSizes::unlimited, {3}}}, {"k", {2, DimSizes::unlimited, {}}}};
   ir::Attributes attributes;
   for (const auto& [name, sizes] : told) tell_sizes(attributes, name, sizes);
   EXPECT_EQ(told_sizes(*function_of({}, attributes)).value_or_throw(), told);
@@ -74,7 +81,8 @@ TEST(dim_sizes, are_checked_where_a_parameter_brings_them_first) {
   tell_sizes(attributes, "m", {2, DimSizes::unlimited, {}});
   tell_sizes(attributes, "k", {0, DimSizes::unlimited, {4}});
   const auto checks =
-      size_checks(*function_of({relax_var("x", tensor({ir::int64(3), n})), relax_var("y", tensor({n, m, k}))}, attributes))
+      size_checks(
+          *function_of({relax_var("x", tensor({ir::int64(3), n})), relax_var("y", tensor({n, m, k}))}, attributes))
           .value_or_throw();
   ASSERT_EQ(checks.size(), 2u);
   EXPECT_EQ(checks[0].format, "dimension 1 ('n') of the input 'x' is {}; it must be from 1 to 64");

@@ -7,16 +7,21 @@ from tests.models.builder import ModelBuilder
 from tests.models.transformer import gelu
 
 
-def bert(batch="batch", length=128, seed=7, features=768, heads=12, layers=12, inner=3072, words=30522):
+def bert(batch="batch", length=128, seed=7, features=768, heads=12, layers=12, inner=3072, words=30522,
+         positions=512):  # fmt: skip
     """Inputs: x, token ids [batch, length]; mask, 1 where a token counts [batch, length].
 
-    The output is y [batch, length, features].
+    The output is y [batch, length, features]. A length that is a name may be up to `positions`.
     """
     m = ModelBuilder("bert", seed)
     ids = m.input("x", [batch, length], TensorProto.INT64)
     mask = m.input("mask", [batch, length], TensorProto.INT64)
     tokens = m.node("Gather", m.normal((words, features), 0.6), ids)
-    x = m.node("Add", m.node("Add", tokens, m.normal((length, features), 0.3)), m.normal((1, features), 0.3))
+    if isinstance(length, str):
+        place = m.first_rows(m.normal((positions, features), 0.3), m.extent(ids, 1))
+    else:
+        place = m.normal((length, features), 0.3)
+    x = m.node("Add", m.node("Add", tokens, place), m.normal((1, features), 0.3))
     x = m.layer_norm(x, features)
     kept = m.node("Cast", m.node("Unsqueeze", mask, m.integers(1, 2)), to=TensorProto.FLOAT)
     bias = m.node("Mul", m.node("Sub", m.scalar(1.0), kept), m.scalar(-10000.0))

@@ -34,6 +34,14 @@ class ModelBuilder:
         self.weights.append(numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
+    def extent(self, value, axis):
+        """How many elements `value` has along the axis, as [1]."""
+        return self.node("Gather", self.node("Shape", value), self.integers(axis))
+
+    def first_rows(self, value, count):
+        """The rows of `value` before row `count`, which is [1]."""
+        return self.node("Slice", value, self.integers(0), count, self.integers(0))
+
     def integers(self, *values):
         return self.weight(np.array(values, np.int64))
 

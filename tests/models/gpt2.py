@@ -9,19 +9,26 @@ from tests.models.builder import ModelBuilder
 def gpt2(batch=1, length=128, past=0, seed=8, features=768, heads=12, layers=12, words=50257, positions=1024):
     """Inputs: x, token ids [batch, length]; with `past` tokens before them, past_key_N and past_value_N
     [batch, heads, past, depth] for each layer. Outputs: y, logits [batch, length, words], and key_N and value_N
-    [batch, heads, past + length, depth]."""
+    [batch, heads, past + length, depth]. `past` may be a name where `length` is 1."""
     m = ModelBuilder("gpt2", seed)
     depth = features // heads
     embedding = m.normal((words, features), 0.4)
-    place = m.weight(0.2 * m.rng.standard_normal((positions, features))[past : past + length].astype(np.float32))
+    places = (0.2 * m.rng.standard_normal((positions, features))).astype(np.float32)
+    any_past = isinstance(past, str)
+    if any_past:
+        first_cache = m.input("past_key_0", [batch, heads, past, depth])
+        place = m.node("Gather", m.weight(places), m.extent(first_cache, 2))
+    else:
+        place = m.weight(places[past : past + length])
     x = m.node("Add", m.node("Gather", embedding, m.input("x", [batch, length], TensorProto.INT64)), place)
-    seen = np.triu(np.full((length, past + length), -1e9, np.float32), k=past + 1)
-    mask = m.weight(seen) if length > 1 else None
+    mask = m.weight(np.triu(np.full((length, past + length), -1e9, np.float32), k=past + 1)) if length > 1 else None
     caches = []
 
     def cached(value, kind, layer):
         if past:
-            old = m.input(f"past_{kind}_{layer}", [batch, heads, past, depth])
+            name = f"past_{kind}_{layer}"
+            is_there = any_past and name == first_cache
+            old = name if is_there else m.input(name, [batch, heads, past, depth])
             value = m.node("Concat", old, value, axis=2)
         caches.append((value, f"{kind}_{layer}"))
         return value
@@ -48,7 +55,7 @@ def gpt2(batch=1, length=128, past=0, seed=8, features=768, heads=12, layers=12,
     logits = m.node("MatMul", x, m.node("Transpose", embedding, perm=[1, 0]))
     m.output(logits, "y", [batch, length, words])
     for value, name in caches:
-        m.output(value, name, [batch, heads, past + length, depth])
+        m.output(value, name, [batch, heads, "all" if any_past else past + length, depth])
     return m.build()
 
 

@@ -119,8 +119,7 @@ int run(const Options& o) {
     };
     verified = driver::reporting(reproducer, [&] {
       return driver::verify_model(
-                 [&](const relax::DimSizesByName& dims) { return driver::read_model(o.model, {dims}); },
-                 options)
+                 [&](const relax::DimSizesByName& dims) { return driver::read_model(o.model, {dims}); }, options)
           .value_or_throw();
     });
     against_onnxruntime(o, verified);

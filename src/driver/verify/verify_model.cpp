@@ -110,7 +110,8 @@ class Verify {
       const Dims& dims = trials[t];
       Status done = trial(signature, dims, options_.seed + 1000 * t);
       // Not every choice of sizes is a legal model; one must be.
-      if (!done.ok() && (trials.size() == 1 || (t + 1 == trials.size() && made_.trials.empty()))) return std::move(done).failure();
+      if (!done.ok() && (trials.size() == 1 || (t + 1 == trials.size() && made_.trials.empty())))
+        return std::move(done).failure();
       if (!done.ok()) made_.report.remarks.push_back(fmt::format("{}: {}", words(dims), done.diagnostics()[0].message));
     }
     return std::move(made_);

@@ -485,7 +485,8 @@ support::Status FunctionLowering::call_kernel(const VarBinding& bound, const Cal
   for (const ir::Expr& scalar : parts.scalars) scalars.push_back(TRY(scalars_.operand(scalar)));
   std::vector<std::pair<Version, uint32_t>> versions;  // each with whether its sizes are here
   for (Version& version : versions_of(*function))
-    if (const auto fits = TRY(fits_call(version, tensors.size(), parts.scalars))) versions.emplace_back(std::move(version), *fits);
+    if (const auto fits = TRY(fits_call(version, tensors.size(), parts.scalars)))
+      versions.emplace_back(std::move(version), *fits);
   const uint32_t end = versions.empty() ? 0 : function_.label();
   for (const auto& [version, fits] : versions) {
     const uint32_t here = function_.label(), next = function_.label();

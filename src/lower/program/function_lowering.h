@@ -60,9 +60,10 @@ class FunctionLowering {
   Status call_kernel(const relax::VarBinding& bound, const relax::CallTir& parts);
   void emit_kernel(const std::string& name, const Registers& tensors, const std::vector<uint32_t>& scalars,
                    const std::string& node);
-  // Whether a call with so many tensors and these scalars has the version's sizes, as an operand; nothing where it never has.
+  // Whether a call with so many tensors and these scalars has the version's sizes, as an operand; nothing where it
+  // never has.
   support::Result<std::optional<uint32_t>> fits_call(const Version& version, size_t tensors,
-                                                       const std::vector<ir::Expr>& scalars);
+                                                     const std::vector<ir::Expr>& scalars);
   Status call_runtime_kernel(const relax::VarBinding& bound, const relax::Call& call,
                              const relax::RuntimeKernel& kernel);
   Status view(const relax::VarBinding& bound, const relax::Call& call);

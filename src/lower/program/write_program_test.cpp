@@ -173,7 +173,8 @@ TEST(write_program, a_program_refuses_sizes_that_it_was_not_told_of) {
   Written b({{ir::size_var("n"), ir::int64(3)}}, attributes);
   const ir::IRModule module = b.finish({b.call(ops::relu, {b.params[0]})});
   const Program program = write_program(module).value_or_throw();
-  expect_parts(text_of(program), {"scalar_equal", "branch", "call_kernel @nn_relu_at_3", "jump", "call_kernel @nn_relu "});
+  expect_parts(text_of(program),
+               {"scalar_equal", "branch", "call_kernel @nn_relu_at_3", "jump", "call_kernel @nn_relu "});
   Opened opened(module, program);
   ASSERT_TRUE(opened.is_open()) << last_message();
   std::mt19937_64 random(1);
@@ -205,14 +206,15 @@ TEST(write_program, versions_that_do_not_fit_are_left_out) {
   const auto text_with = [&](ir::Value versions) {
     ir::IRModule module = good;
     module.set("nn_relu", ir::with(*good.find_as<tir::PrimFunc>("nn_relu"),
-                                [&](tir::PrimFunc& copy) { copy.attrs.set("versions", std::move(versions)); }));
+                                   [&](tir::PrimFunc& copy) { copy.attrs.set("versions", std::move(versions)); }));
     return text_of(write_program(module).value_or_throw());
   };
   EXPECT_NE(text_with(version("nn_relu_at_3", at_3, {})).find("branch"), std::string::npos);
   for (const ir::Value& wrong :
-       {ir::Value(3), ir::Value(List{3}), ir::Value(List{Map{}}), version("none", at_3, {}), version("nn_relu", at_3, {}),
-        version("nn_relu_at_3", at_3, {0}), version("nn_relu_at_3", {pair(1, 3)}, {}), version("nn_relu_at_3", {pair(-1, 3)}, {}),
-        version("nn_relu_at_3", {ir::Value(List{0})}, {}), version("nn_relu_at_3", {3}, {}), version("nn_relu", at_3, {1})})
+       {ir::Value(3), ir::Value(List{3}), ir::Value(List{Map{}}), version("none", at_3, {}),
+        version("nn_relu", at_3, {}), version("nn_relu_at_3", at_3, {0}), version("nn_relu_at_3", {pair(1, 3)}, {}),
+        version("nn_relu_at_3", {pair(-1, 3)}, {}), version("nn_relu_at_3", {ir::Value(List{0})}, {}),
+        version("nn_relu_at_3", {3}, {}), version("nn_relu", at_3, {1})})
     EXPECT_EQ(text_with(wrong).find("branch"), std::string::npos);
 }
 
