@@ -1,5 +1,7 @@
 #include "schedule/index_map.h"
 
+#include <charconv>
+
 #include "arith/affine.h"
 #include "arith/polyhedral/points.h"
 #include "ir/visit.h"
@@ -32,8 +34,7 @@ std::string written(const Expr& e, const std::unordered_map<Var, std::string>& n
     const auto it = names.find(Var(v));
     return it == names.end() ? v->name : it->second;
   }
-  if (const auto value = as_int(e))
-    return *value < 0 && around > as_sum ? fmt::format("({})", *value) : std::to_string(*value);
+  if (const auto value = as_int(e)) return std::to_string(*value);
   if (const auto* n = e.as<Add>()) return both(n, "+", as_sum);
   if (const auto* n = e.as<Sub>()) return both(n, "-", as_sum);
   if (const auto* n = e.as<Mul>()) return both(n, "*", as_product);
@@ -120,17 +121,22 @@ class Reader {
       if (!take(")")) return problem("expected ')'");
       return inner;
     }
-    if (take("-")) {
+    const bool negative = take("-");
+    skip();
+    if (negative && (at_ == text_.size() || !std::isdigit(static_cast<unsigned char>(text_[at_])))) {
       if (depth > 32) return problem("signs are nested too deep");
       return int64(0) - TRY(operand(depth + 1));
     }
     const std::string name = word();
     if (const auto it = names_.find(name); it != names_.end()) return Expr(it->second);
-    if (name.empty() || name.size() > 15 ||
-        !std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); }))
-      return problem(name.empty() ? "expected an operand"
-                                  : fmt::format("'{}' is neither a variable nor a number", name));
-    return int64(std::stoll(name));
+    if (name.empty()) return problem("expected an operand");
+    if (!std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); }))
+      return problem(fmt::format("'{}' is neither a variable nor a number", name));
+    const std::string literal = (negative ? "-" : "") + name;  // the smallest number has no positive one
+    int64_t value = 0;
+    if (std::from_chars(literal.data(), literal.data() + literal.size(), value).ec != std::errc())
+      return problem(fmt::format("'{}' is not a number of 64 bits", literal));
+    return int64(value);
   }
 
   std::string_view text_;

@@ -231,7 +231,8 @@ TEST_P(MathFunction, a_scalar_gives_the_bits_of_a_lane) {
   std::vector<float> x = arguments<float>(random, 1), y(x.size()), z(x.size());
   test::call(vector, 0, {x.data(), y.data()});
   test::call(scalar, 0, {x.data(), z.data()});
-  EXPECT_EQ(std::memcmp(y.data(), z.data(), y.size() * sizeof(float)), 0);
+  const auto same_bits = [](float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); };
+  EXPECT_TRUE(std::equal(y.begin(), y.end(), z.begin(), same_bits));
 }
 
 INSTANTIATE_TEST_SUITE_P(math, MathFunction, testing::ValuesIn(unary_cases),
@@ -276,7 +277,8 @@ void expect_exact(const Intrinsic& op, T (*reference)(T, T)) {
     EXPECT_EQ(test::call(loaded, 0, {x.data(), y.data(), z.data()}), 0);
     for (size_t i = 0; i < x.size(); ++i) {
       const T wanted = reference(x[i], y[i]);
-      ASSERT_TRUE(std::isnan(wanted) ? std::isnan(z[i]) : std::memcmp(&wanted, &z[i], sizeof(T)) == 0)
+      ASSERT_TRUE(std::isnan(wanted) ? std::isnan(z[i])
+                                     : std::bit_cast<Bits<T>>(wanted) == std::bit_cast<Bits<T>>(z[i]))
           << op.name << "(" << x[i] << ", " << y[i] << ") is " << wanted << ", not " << z[i];
     }
   }

@@ -182,7 +182,7 @@ class GraphImport {
     std::unordered_set<std::string> read(list.outputs.begin(), list.outputs.end());
     for (const NodeProto* node : list.nodes) each_read(*node, [&](const std::string& name) { read.insert(name); });
     Diagnostics wrong;
-    const auto constant_of = [](auto&& data) {
+    const auto constant_of = [](auto data) {
       if constexpr (std::is_same_v<std::decay_t<decltype(data)>, Strings>)
         return relax::strings(std::move(data.texts), std::move(data.shape));
       else

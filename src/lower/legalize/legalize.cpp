@@ -21,7 +21,8 @@ constexpr size_t most_versions = 8;  // of one kernel
 
 class Legalize {
  public:
-  explicit Legalize(ir::IRModule module) : groups_(module), module_(std::move(module)) {}
+  Legalize(ir::IRModule module, const ir::PassContext& context)
+      : context_(context), groups_(module), module_(std::move(module)) {}
 
   Result<ir::IRModule> run() {
     const std::vector<ir::IRModule::Entry> functions = module_.functions();
@@ -136,7 +137,7 @@ class Legalize {
     for (const auto& [met, name] : met_[key])
       if (ir::structural_equal(met, whole)) return std::optional(TRY(call_tir(name, args, std::move(outputs), {})));
     LoweredGroup lowered = TRY(lower_group(group));
-    if (const auto versions = TRY(add_versions(group, lowered.scalars)); !versions.empty())
+    if (const auto versions = add_versions(group, lowered.scalars); !versions.empty())
       lowered.function =
           ir::with(*lowered.function, [&](tir::PrimFunc& copy) { copy.attrs.set("versions", to_value(versions)); });
     const std::string name = share(group.name, lowered.function);
@@ -145,7 +146,7 @@ class Legalize {
   }
 
   // The group's programs for likely sizes of its symbols, each with each; other symbols stay.
-  Result<std::vector<Version>> add_versions(const Group& group, const std::vector<ir::Expr>& scalars) {
+  std::vector<Version> add_versions(const Group& group, const std::vector<ir::Expr>& scalars) {
     std::vector<std::vector<std::pair<int64_t, int64_t>>> choices{{}};
     for (size_t i = 0; i < scalars.size(); ++i) {
       const auto* symbol = scalars[i].as<ir::VarNode>();
@@ -161,8 +162,14 @@ class Legalize {
       if (choices.size() > most_versions) choices.resize(most_versions);
     }
     std::vector<Version> versions;
-    for (const auto& choice : choices)
-      if (!choice.empty()) versions.push_back(TRY(version_at(group, scalars, choice)));
+    for (const auto& choice : choices) {
+      if (choice.empty()) continue;
+      // Sizes that the operators cannot have (rows split by four, of which three are likely) never come here.
+      if (auto version = version_at(group, scalars, choice); version.ok())
+        versions.push_back(*std::move(version));
+      else
+        context_.remark("legalize", group.name, "no kernel for likely sizes: " + version.diagnostics()[0].message);
+    }
     return versions;
   }
 
@@ -204,6 +211,7 @@ class Legalize {
     return name;
   }
 
+  const ir::PassContext& context_;
   DimSizesByName sizes_;       // of main's symbols
   const ir::IRModule groups_;  // as given: a PrimFunc may take a group's name before the group's last call is met
   ir::IRModule module_;
@@ -215,8 +223,8 @@ class Legalize {
 
 }  // namespace
 
-support::Result<ir::IRModule> legalize(ir::IRModule module, const ir::PassContext&) {
-  return Legalize(std::move(module)).run();
+support::Result<ir::IRModule> legalize(ir::IRModule module, const ir::PassContext& context) {
+  return Legalize(std::move(module), context).run();
 }
 
 }  // namespace lathe::lower

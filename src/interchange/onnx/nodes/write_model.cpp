@@ -107,7 +107,7 @@ class ModelWriter {
     }
   }
 
-  const std::string& renamed(const std::string& name) {
+  std::string renamed(const std::string& name) {
     const auto it = options_.renames.find(name);
     if (it == options_.renames.end()) return name;
     renamed_.insert(name);

@@ -3,6 +3,7 @@
 #include "interchange/onnx/model_fixture.h"
 #include "interchange/onnx/nodes/import_nodes.h"
 #include "interchange/onnx/nodes/node_call.h"
+#include "ir/visit.h"
 #include "ops/operators.h"
 #include "relax/block_builder.h"
 #include "relax/verify.h"
@@ -68,7 +69,7 @@ TEST(write_model, what_shapes_decide_is_constant) {
 TEST(write_model, shapes_that_the_run_decides_lose_their_extents) {
   ModelBuilder model;
   model.input("x", {"n"}).output("y");
-  model.node("NonZero", {"x"}, {"at"}).node("Cast", {"at"}, {"y"}, {{"to", Type::FLOAT}});
+  model.node("NonZero", {"x"}, {"at"}).node("Cast", {"at"}, {"y"}, {{"to", testing::Type::FLOAT}});
   const ir::IRModule nodes = nodes_of(model);
   EXPECT_TRUE(relax::verify(nodes).empty());
   expect_same(model, {testing::floats({4}, {0, 1, 2, 0})});

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "schedule/analysis/tree.h"
 #include "schedule/testing/programs.h"
 #include "script/parse.h"
 #include "tir/script/dialect.h"

@@ -330,7 +330,7 @@ void loop(NodeImport& c) {
                                     (decides ? relax::text_of(*decides) : "no tensor") + ", but bool is needed");
     return results;
   };
-  set_results(c, emit_loop(c, std::move(turns)));
+  set_results(c, emit_loop(c, turns));
 }
 
 // ---- Scan ----
@@ -456,7 +456,7 @@ void scan(NodeImport& c) {
     results.insert(results.begin(), condition);
     return results;
   };
-  set_results(c, emit_loop(c, std::move(turns)));
+  set_results(c, emit_loop(c, turns));
 }
 
 }  // namespace
