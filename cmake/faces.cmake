@@ -42,7 +42,7 @@ if(LATHE_PYTHON AND TARGET lathe_tool AND binding_sources)
   nanobind_add_module(lathe_python NB_STATIC ${binding_sources})
   set_target_properties(lathe_python PROPERTIES OUTPUT_NAME _lathe)
   set(package ${CMAKE_SOURCE_DIR}/python/lathe)
-  if(LATHE_SANITIZE)
+  if(NOT CMAKE_BINARY_DIR STREQUAL ${CMAKE_SOURCE_DIR}/build)
     # Beside links to the package's sources, which tests/support/paths.py finds first.
     set(package ${CMAKE_BINARY_DIR}/python/lathe)
     file(GLOB package_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/lathe/*)
@@ -63,7 +63,7 @@ if(LATHE_PYTHON AND TARGET lathe_tool AND binding_sources)
   # What editors and type checkers know of the package.
   add_custom_command(
     OUTPUT ${CMAKE_BINARY_DIR}/stubs/_lathe.pyi
-    COMMAND ${Python_EXECUTABLE} -m scripts.stubs ${CMAKE_BINARY_DIR}/stubs
+    COMMAND ${Python_EXECUTABLE} -m scripts.stubs ${CMAKE_BINARY_DIR}/stubs ${package}
     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
     DEPENDS lathe_python ${CMAKE_SOURCE_DIR}/scripts/stubs.py VERBATIM)
   add_custom_target(lathe_stubs DEPENDS ${CMAKE_BINARY_DIR}/stubs/_lathe.pyi)

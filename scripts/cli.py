@@ -58,9 +58,12 @@ def run_coverage(options):
 
 
 def run_bench(options):
-    build.build("dev", ["product"])
+    """What ships is what is measured: the preset of the wheel."""
+    build.build("release", ["product"])
     interpreter = setup.ensure_environment(extra=("requirements-check.txt", "requirements-bench.txt"))
-    parts.call(interpreter, "-m", "bench", *options.arguments[1:], env=parts.environment(PYTHONPATH="python"))
+    folder = build.folder("release")
+    variables = {"LATHE_BUILD_DIR": str(folder), "PYTHONPATH": f"{folder / 'python'}:{ROOT / 'python'}"}
+    parts.call(interpreter, "-m", "bench", *options.arguments[1:], env=parts.environment(**variables))
 
 
 def run_demo(options):
@@ -91,7 +94,7 @@ def no_options(parser):
 
 def build_options(parser):
     parser.add_argument("targets", nargs="*", help="ninja targets, as tir_test; everything when none is named")
-    parser.add_argument("--preset", default="dev", help="dev, release, asan, asan-python, tsan, faults (default: dev)")
+    parser.add_argument("--preset", default="dev", help="of CMakePresets.json (default: dev)")
 
 
 def filter_options(parser):

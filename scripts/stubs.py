@@ -1,5 +1,5 @@
-"""python -m scripts.stubs FOLDER: writes the type stubs of the package's modules whose names are made while they are
-imported, for editors and type checkers; the build puts them beside the modules in the wheel."""
+"""python -m scripts.stubs FOLDER PACKAGE: writes the type stubs of the modules whose names are made while they
+are imported, for editors and type checkers; the build puts them beside the modules in the wheel."""
 
 import ast
 import builtins
@@ -70,10 +70,10 @@ def completed(text):
     return text
 
 
-def write(folder):
-    """Writes every stub, of the package as it lies in the checkout. What is on the path of this process stays there:
-    pip builds with packages of its own."""
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
+def write(folder, package):
+    """Writes every stub, of the package where the build left it. What is on the path of this process stays there: pip
+    builds with packages of its own."""
+    sys.path.insert(0, str(Path(package).parent))
     for module, place in MODULES.items():
         path = Path(folder) / place
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,4 +83,4 @@ def write(folder):
 
 
 if __name__ == "__main__":
-    write(sys.argv[1])
+    write(sys.argv[1], sys.argv[2])

@@ -34,14 +34,24 @@ class ShapeChecks {
 
   Result<Function> run() {
     const std::vector<Binding> bindings = all_bindings(function_);
+    std::vector<std::pair<const Call*, Assumptions>> assuming;
     for (const Binding& binding : bindings) {
-      TRY(note(binding));
+      const auto* bound = binding.as<VarBinding>();
+      const auto* call = bound ? bound->value.as<Call>() : nullptr;
+      const Operator* op = call ? callee_operator(*call) : nullptr;
+      if (!op) continue;
+      Assumptions assumed;
+      TRY(op->infer(InferContext{*op, call->args, call->attributes.get(), call->struct_info_args, &assumed}));
+      if (!assumed.empty()) assuming.emplace_back(call, std::move(assumed));
+    }
+    if (assuming.empty()) return function_;
+    for (const Binding& binding : bindings) {
       const auto* bound = binding.as<VarBinding>();
       const Var& var = bound ? bound->var : binding.as<MatchCast>()->var;
       const std::string by = node_of(binding);
       made_by_[var.get()] = by.empty() && bound ? node_of(bound->value) : by;
     }
-    if (open_.empty()) return function_;
+    for (auto& [call, assumed] : assuming) note(*call, std::move(assumed));
     for (const Var& param : function_->params) define(param->struct_info);
     // As early as their symbols are known: a fused group may begin anywhere after its operands.
     emit_ready();
@@ -59,15 +69,8 @@ class ShapeChecks {
   }
 
  private:
-  support::Status note(const Binding& binding) {
-    const auto* bound = binding.as<VarBinding>();
-    const auto* call = bound ? bound->value.as<Call>() : nullptr;
-    const Operator* op = call ? callee_operator(*call) : nullptr;
-    if (!op) return support::success();
-    Assumptions assumed;
-    TRY(op->infer(InferContext{*op, call->args, call->attributes.get(), call->struct_info_args, &assumed}));
-    if (assumed.empty()) return support::success();
-    const Message operands = operands_of(*call);
+  void note(const Call& call, Assumptions assumed) {
+    const Message operands = operands_of(call);
     for (Assumption& each : assumed) {
       const auto same = [&](const Check& known) {
         return ir::structural_equal(known.assumed.actual, each.actual) &&
@@ -76,9 +79,8 @@ class ShapeChecks {
       if (std::any_of(open_.begin(), open_.end(), same)) continue;
       Message message = mismatch(each.actual, each.expected);
       message << operands;
-      open_.push_back({std::move(each), std::move(message), call->origin()});
+      open_.push_back({std::move(each), std::move(message), call.origin()});
     }
-    return support::success();
   }
 
   // What the operands are and where they come from.

@@ -39,6 +39,23 @@ const Expr& value_of_binding(const Binding& binding) {
   return binding.as<MatchCast>()->value;
 }
 
+const Var& var_of_binding(const Binding& binding) {
+  if (const auto* bound = binding.as<VarBinding>()) return bound->var;
+  return binding.as<MatchCast>()->var;
+}
+
+using Vars = std::unordered_set<const ir::Node*>;
+Vars vars_of(const Expr& e) {
+  Vars vars;
+  each_var(e, [&](const VarNode& var) { vars.insert(&var); });
+  return vars;
+}
+
+// Results are plain variables, everything else is a dataflow variable.
+bool is_as_it_should_be(const Var& var, const Vars& results) {
+  return var->is_dataflow == (results.count(var.get()) == 0);
+}
+
 }  // namespace
 
 std::unordered_map<const ir::Node*, int> count_uses(const Function& function) {
@@ -53,7 +70,6 @@ Expr Emitter::emit(Expr value, const std::string& hint) {
   if (!value || is_leaf(value)) return value;
   Var var = ir::with_origin(relax_var(hint.empty() ? "lv" : hint, value->struct_info, true), origin_);
   value = ir::with_origin(std::move(value), origin_);
-  values_[var.get()] = value;
   bindings_.push_back(make<VarBinding>(std::move(value), var));
   return var;
 }
@@ -64,7 +80,6 @@ void Emitter::bind(const Var& var, Expr value) {
     return;
   }
   value = ir::with_origin(std::move(value), origin_);
-  values_[var.get()] = value;
   bindings_.push_back(make<VarBinding>(std::move(value), var));
 }
 
@@ -77,23 +92,20 @@ Result<Expr> Emitter::call(const Operator& op, std::vector<Expr> args, Attribute
 }
 
 Expr Emitter::value_of(const Expr& var) const {
-  if (!var) return {};
+  if (!var || !var.is<VarNode>()) return {};
+  for (; known_values_ < bindings_.size(); ++known_values_)
+    if (const auto* bound = bindings_[known_values_].as<VarBinding>()) values_[bound->var.get()] = bound->value;
   const auto it = values_.find(var.get());
   return it == values_.end() ? Expr() : it->second;
 }
 
 Function make_function(std::vector<Var> params, std::vector<Binding> bindings, Expr result, const Attributes& attrs,
                        bool is_pure) {
-  // Results are plain variables, everything else a dataflow variable.
-  std::unordered_set<const ir::Node*> results;
-  each_var(result, [&](const VarNode& var) { results.insert(&var); });
+  const Vars results = vars_of(result);
   std::unordered_map<const ir::Node*, Expr> renamed;
-  for (const Binding& binding : bindings) {
-    const auto* bound = binding.as<VarBinding>();
-    const Var& var = bound ? bound->var : binding.as<MatchCast>()->var;
-    const bool is_dataflow = !results.count(var.get());
-    if (var->is_dataflow != is_dataflow) renamed[var.get()] = relax_var(var->name, var->struct_info, is_dataflow);
-  }
+  for (const Binding& binding : bindings)
+    if (const Var& var = var_of_binding(binding); !is_as_it_should_be(var, results))
+      renamed[var.get()] = relax_var(var->name, var->struct_info, !var->is_dataflow);
   if (!renamed.empty()) {
     for (Binding& binding : bindings) binding = replace_vars(std::move(binding), renamed);
     result = replace_vars(std::move(result), renamed);
@@ -110,9 +122,15 @@ class BindingRewriter {
   static Result<Function> run(const Function& function, const RewriteValue& rewrite) {
     const auto* body = function->body.as<SeqExpr>();
     support::require(body, "a relax function's body is a sequence");
+    const std::vector<Binding> given = all_bindings(function);
+    const Vars results = vars_of(body->body);
+    bool is_made = body->blocks.size() <= 1 && (given.empty() || body->blocks[0]->is_dataflow);
     Emitter emitter;
-    for (const Binding& binding : all_bindings(function)) {
-      const Expr value = emitter.replaced(value_of_binding(binding));
+    emitter.bindings_.reserve(given.size());
+    for (const Binding& binding : given) {
+      is_made = is_made && is_as_it_should_be(var_of_binding(binding), results);
+      const Expr& before = value_of_binding(binding);
+      const Expr value = emitter.replaced(before);
       emitter.origin_ = value->origin() ? value->origin() : binding->origin();
       if (const auto* cast = binding.as<MatchCast>()) {
         emitter.bindings_.push_back(value.same_as(cast->value)
@@ -124,10 +142,15 @@ class BindingRewriter {
       Expr result = TRY(rewrite(emitter, var, value));
       if (!result) result = value;
       if (!is_leaf(result) && !result->struct_info) result = with_struct_info(std::move(result), var->struct_info);
-      emitter.bind(var, std::move(result));
+      if (result.same_as(before) && !is_leaf(result))
+        emitter.bindings_.push_back(binding);
+      else
+        emitter.bind(var, std::move(result));
     }
-    Function made = make_function(function->params, std::move(emitter.bindings_), emitter.replaced(body->body),
-                                  function->attrs, function->is_pure);
+    Expr result = emitter.replaced(body->body);
+    if (is_made && emitter.bindings_ == given && result.same_as(body->body)) return function;
+    Function made = make_function(function->params, std::move(emitter.bindings_), std::move(result), function->attrs,
+                                  function->is_pure);
     return ir::with_origin(std::move(made), function->origin());
   }
 };

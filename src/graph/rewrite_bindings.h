@@ -26,7 +26,9 @@ class Emitter {
  private:
   friend class BindingRewriter;
   std::vector<Binding> bindings_;
-  std::unordered_map<const ir::Node*, Expr> values_;
+  // The values of the first bindings by variable: few passes ask, and a long function has many.
+  mutable std::unordered_map<const ir::Node*, Expr> values_;
+  mutable size_t known_values_ = 0;
   std::unordered_map<const ir::Node*, Expr> replaced_;
   ir::Origin origin_;
 };
@@ -35,7 +37,8 @@ class Emitter {
 // is bound to it; null keeps the value.
 using RewriteValue = std::function<Result<Expr>(Emitter&, const Var&, const Expr& value)>;
 
-// The function with every value rewritten in order; operands are already rewritten when `rewrite` sees them.
+// The function with every value rewritten in order; operands are already rewritten when `rewrite` sees them. The very
+// function where nothing changes and it is one that make_function would make.
 Result<Function> rewrite_bindings(const Function& function, const RewriteValue& rewrite);
 
 // The same over every relax function of a module.

@@ -22,6 +22,36 @@ TEST(rewrite_bindings, gives_an_equal_function_when_nothing_is_rewritten) {
   EXPECT_TRUE(ir::structural_equal(rewrite_functions(before, keep).value_or_throw(), before));
 }
 
+TEST(rewrite_bindings, gives_the_very_function_when_nothing_changes_what_make_function_made) {
+  Graph g;
+  const Expr x = g.input("x", Extents{3});
+  const auto module = g.finish(g.call(ops::exp, {g.call(ops::negative, {x})}));
+  const auto keep = [](Emitter&, const Var&, const Expr&) -> Result<Expr> { return Expr(); };
+  const auto same = [](Emitter&, const Var&, const Expr& value) -> Result<Expr> { return value; };
+  const auto once = rewrite_functions(module, keep).value_or_throw();
+  EXPECT_TRUE(ir::same_functions(rewrite_functions(once, keep).value_or_throw(), once));
+  EXPECT_TRUE(ir::same_functions(rewrite_functions(once, same).value_or_throw(), once));
+  // A plain variable that is no result becomes a dataflow variable, here or in the next pass.
+  const relax::Function function = main_of(once);
+  std::vector<Binding> bindings = all_bindings(function);
+  const auto* first = bindings[0].as<VarBinding>();
+  const Var plain = relax_var("plain", first->var->struct_info, false);
+  const Expr value = ir::cast<relax::Call>(first->value);
+  const Expr next = make_call(ops::exp, {plain}).value_or_throw();
+  const Var result = relax_var("result", next->struct_info, false);
+  std::vector<BindingBlock> blocks{
+      ir::make<BindingBlockNode>(std::vector<Binding>{ir::make<VarBinding>(value, plain)}, false),
+      ir::make<BindingBlockNode>(std::vector<Binding>{ir::make<VarBinding>(next, result)}, false)};
+  ir::IRModule other;
+  other.set("main", ir::with(*function, [&](relax::FunctionNode& copy) {
+              copy.body = with_struct_info(ir::make<SeqExpr>(std::move(blocks), Expr(result)), next->struct_info);
+            }));
+  const auto made = main_of(rewrite_functions(other, keep).value_or_throw());
+  ASSERT_EQ(made->body.as<SeqExpr>()->blocks.size(), 1u);
+  EXPECT_TRUE(all_bindings(made)[0].as<VarBinding>()->var->is_dataflow);
+  EXPECT_FALSE(all_bindings(made)[1].as<VarBinding>()->var->is_dataflow);
+}
+
 TEST(rewrite_bindings, replaces_a_variable_everywhere_by_a_leaf) {
   Graph g;
   const Expr x = g.input("x", Extents{3});

@@ -55,6 +55,10 @@ std::optional<std::string> first_difference(const IRModule& a, const IRModule& b
   return std::nullopt;
 }
 
+bool same_functions(const IRModule& a, const IRModule& b) {
+  return a.functions() == b.functions() && Equality(false).values(Value(a.attrs.entries()), Value(b.attrs.entries()));
+}
+
 bool structural_equal(const IRModule& a, const IRModule& b) { return !first_difference(a, b); }
 
 support::Hash128 structural_hash(const IRModule& module) {

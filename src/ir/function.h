@@ -41,6 +41,8 @@ class IRModule {
   std::unordered_map<std::string, size_t> index_;
 };
 
+// The very same functions, not only equal ones, and equal attributes.
+bool same_functions(const IRModule& a, const IRModule& b);
 bool structural_equal(const IRModule& a, const IRModule& b);
 std::optional<std::string> first_difference(const IRModule& a, const IRModule& b);
 support::Hash128 structural_hash(const IRModule& module);

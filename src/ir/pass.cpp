@@ -18,7 +18,7 @@ void check_order(const std::vector<PassRow>& rows) {
 support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>& rows, const PassContext& context,
                                      const Verifier& verifier) {
   check_order(rows);
-  RowsRun rows_run;
+  RowsRun rows_run, idle;  // those that ran, and those of them that left every function as it was
   const auto verify = [&](const std::string& when) {
     if (!context.verify || !verifier) return;
     const support::Diagnostics found = verifier(module, rows_run);
@@ -34,14 +34,22 @@ support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>
     }
     if (context.cancelled && context.cancelled())
       return support::Diagnostic{.code = codes::cancelled, .message = "stopped by the user before " + row.name};
-    const auto start = std::chrono::steady_clock::now();
-    std::optional<support::Hash128> before;
-    if (context.on_change) before = structural_hash(module);
-    module = TRY(row.run(std::move(module), context));
-    if (context.on_time) context.on_time(row.name, std::chrono::steady_clock::now() - start);
-    if (context.on_change && structural_hash(module) != before) context.on_change(number, row.name, module);
+    const bool has_work = row.behind.empty() || std::any_of(row.behind.begin(), row.behind.end(),
+                                                            [&](const std::string& r) { return !idle.count(r); });
+    if (has_work) {
+      const auto start = std::chrono::steady_clock::now();
+      const IRModule before = module;
+      module = TRY(row.run(std::move(module), context));
+      if (context.on_time) context.on_time(row.name, std::chrono::steady_clock::now() - start);
+      if (same_functions(before, module))
+        idle.insert(row.name);
+      else if (context.on_change && structural_hash(module) != structural_hash(before))
+        context.on_change(number, row.name, module);
+    } else {
+      idle.insert(row.name);
+    }
     rows_run.insert(row.name);
-    verify("after " + row.name);
+    if (has_work) verify("after " + row.name);
     if (row.name == context.stop_after) break;
   }
   return module;

@@ -54,6 +54,8 @@ struct PassRow {
   std::string name;  // one name everywhere: function, file, command line, dump, timing
   Pass run;
   std::vector<std::string> after = {};  // rows that must come earlier when present
+  // Cleans up behind these: skipped where each of them ran and left every function as it was.
+  std::vector<std::string> behind = {};
 };
 
 // The names of the rows that have run.

@@ -9,6 +9,11 @@ namespace {
 
 using support::Result;
 
+struct FunctionOfNothing : FunctionNode {
+  static constexpr std::string_view kind_name = "FunctionOfNothing";
+  static constexpr auto fields() { return std::tuple{field("attrs", &FunctionOfNothing::attrs)}; }
+};
+
 // Passes that note their names in the module.
 class Passes : public testing::Test {
  protected:
@@ -70,6 +75,38 @@ TEST_F(Passes, are_timed_and_shown_when_they_change_something) {
   ASSERT_TRUE(run_passes({}, {row("a"), row("b", {}, false), row("c")}, context).ok());
   EXPECT_EQ(timed, "abc");
   EXPECT_EQ(changed, "1a3c");
+}
+
+TEST_F(Passes, that_clean_up_are_skipped_where_there_is_nothing_behind) {
+  PassRow cleans = row("c");
+  cleans.behind = {"a", "b"};
+  PassRow again = row("d");
+  again.behind = {"c"};
+  for (const auto& [a, b, disabled, ran] : std::vector<std::tuple<bool, bool, std::string, std::string>>{
+           {false, false, "", "a b "},
+           {true, false, "", "a b c d "},
+           {false, true, "", "a b c d "},
+           {false, false, "a", "b c d "},  // whether it would have changed something, nobody knows
+       }) {
+    log.clear();
+    context.disabled = {disabled};
+    ASSERT_TRUE(run_passes({}, {row("a", {}, a), row("b", {}, b), cleans, again}, context).ok());
+    EXPECT_EQ(log, ran);
+  }
+}
+
+TEST_F(Passes, that_change_a_function_are_seen) {
+  IRModule module;
+  module.set("main", make<FunctionOfNothing>());
+  PassRow replaces = row("a", {}, false);
+  replaces.run = [](IRModule given, const PassContext&) -> Result<IRModule> {
+    given.set("main", make<FunctionOfNothing>());
+    return given;
+  };
+  PassRow cleans = row("c");
+  cleans.behind = {"a"};
+  ASSERT_TRUE(run_passes(module, {replaces, cleans}, context).ok());
+  EXPECT_EQ(log, "c ");
 }
 
 TEST_F(Passes, are_followed_by_the_verifier) {

@@ -130,7 +130,9 @@ class Outliner {
 
 }  // namespace
 
-NodeRef replace_vars(NodeRef root, const Replacement& map) { return ReplaceRelaxVars(map)(std::move(root)); }
+NodeRef replace_vars(NodeRef root, const Replacement& map) {
+  return map.empty() ? root : ReplaceRelaxVars(map)(std::move(root));
+}
 
 Outlined outline(const Expr& sequence, std::vector<Var> params) { return Outliner(sequence, std::move(params)).run(); }
 

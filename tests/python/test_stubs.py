@@ -1,7 +1,9 @@
 """The stubs that editors and type checkers read are Python, and name what is made while modules are imported."""
 
 import ast
+from pathlib import Path
 
+import lathe
 import pytest
 
 from scripts import stubs
@@ -17,7 +19,7 @@ WANTED = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("stubs")
-    stubs.write(path)
+    stubs.write(path, Path(lathe.__file__).parent)
     return path
 
 
