@@ -1,6 +1,7 @@
 #include "schedule/analysis/dependence.h"
 
 #include "arith/analyzer.h"
+#include "schedule/analysis/digits.h"
 #include "schedule/analysis/tree.h"
 #include "support/mutation.h"
 
@@ -16,56 +17,10 @@ LATHE_FAULT(dependence_width, "schedule_test", "neighbouring iterations that sha
 
 namespace {
 
-// A digit of an expression `base`: base, base // n, base % n, (base // n) % m, …
-struct Digit {
-  Expr base;
-  std::vector<std::pair<char, Expr>> steps;  // '/' or '%' and the divisor, innermost first
-};
-
-Digit digit_of(const Expr& atom) {
-  if (const auto* quotient = atom.as<FloorDiv>()) {
-    Digit digit = digit_of(quotient->a);
-    digit.steps.emplace_back('/', quotient->b);
-    return digit;
-  }
-  if (const auto* remainder = atom.as<FloorMod>()) {
-    Digit digit = digit_of(remainder->a);
-    digit.steps.emplace_back('%', remainder->b);
-    return digit;
-  }
-  return {atom, {}};
-}
-
-bool same_steps(const std::vector<std::pair<char, Expr>>& a, const std::vector<std::pair<char, Expr>>& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i)
-    if (a[i].first != b[i].first || !structural_equal(a[i].second, b[i].second)) return false;
-  return true;
-}
-
-// Whether the digits with these steps determine the number itself, given that a digit of no steps is the number.
-bool determine(const std::vector<std::vector<std::pair<char, Expr>>>& digits, size_t depth = 0) {
-  if (depth > 8) return false;
-  for (const auto& steps : digits)
-    if (steps.empty()) return true;
-  // Choose n among the remainders taken first: all that begin with % n or / n split into two smaller systems.
-  for (const auto& chosen : digits) {
-    const auto& [operation, divisor] = chosen.front();
-    std::vector<std::vector<std::pair<char, Expr>>> quotient, remainder;
-    for (const auto& steps : digits) {
-      if (!structural_equal(steps.front().second, divisor)) continue;
-      (steps.front().first == '/' ? quotient : remainder).emplace_back(steps.begin() + 1, steps.end());
-    }
-    if (quotient.empty() || remainder.empty()) continue;
-    if (determine(quotient, depth + 1) && determine(remainder, depth + 1)) return true;
-  }
-  return false;
-}
-
 // A term of one access's index in one dimension that varies with the loop: its base as c * l + outer + [low, high].
 struct VaryingTerm {
   int64_t coefficient = 0;
-  std::vector<std::pair<char, Expr>> steps;
+  DigitSteps steps;
   int64_t base_coefficient = 0;
   Linear base_outer;
   int64_t base_low = 0, base_high = 0;
@@ -245,7 +200,7 @@ class Tester {
     }
     // Terms of one base together: its digits give the base, and the base gives the iteration.
     for (const VaryingTerm& first : known) {
-      std::vector<std::vector<std::pair<char, Expr>>> digits;
+      std::vector<DigitSteps> digits;
       int64_t low = first.base_low, high = first.base_high;
       bool common = true;
       for (const VaryingTerm& term : known) {
@@ -254,7 +209,11 @@ class Tester {
         if (term.base_low != first.base_low || term.base_high != first.base_high) common = false;
         digits.push_back(term.steps);
       }
-      if (common && std::abs(first.base_coefficient) > high - low && determine(digits)) return true;
+      const bool is_iteration = first.base_coefficient == 1 && first.base_outer.is_constant() && low == 0 &&
+                                high == 0 && first.base_outer.constant == 0 && is_int(loop_.min, 0);
+      if (common && std::abs(first.base_coefficient) > high - low &&
+          determine(digits, is_iteration ? as_int(loop_.extent) : std::nullopt))
+        return true;
     }
     return false;
   }
