@@ -81,6 +81,7 @@ class Fuser {
       groups_.push_back(std::move(group));
     }
     // Who uses each item's value: items, or something outside any group (-1).
+    uses_.resize(items_.size());
     for (const Binding& binding : bindings_) {
       const auto* bound = binding.as<VarBinding>();
       const auto user = bound ? item_of_.find(bound->var.get()) : item_of_.end();
@@ -93,7 +94,9 @@ class Fuser {
   void note_uses(const Expr& e, int by) {
     const auto note = [&](const Expr& operand) {
       const auto it = operand ? item_of_.find(operand.get()) : item_of_.end();
-      if (it != item_of_.end()) uses_[it->second].insert(by);
+      if (it == item_of_.end()) return;
+      std::vector<int>& users = uses_[static_cast<size_t>(it->second)];
+      if (users.empty() || users.back() != by) users.push_back(by);
     };
     note(e);
     if (const auto* call = e.as<Call>())
@@ -118,8 +121,10 @@ class Fuser {
       if (anchored && from.anchor < 0) continue;
       const auto consumer = only_consumer(from, group);
       if (!consumer) continue;
-      if (const std::string reason = misfit(from, groups_[static_cast<size_t>(*consumer)]); !reason.empty()) {
-        context_.remark("fuse_ops", name_ + "." + items_[static_cast<size_t>(i)].binding->var->name, reason);
+      if (const auto reason = misfit(from, groups_[static_cast<size_t>(*consumer)]); !reason.empty()) {
+        if (context_.on_remark)
+          context_.remark("fuse_ops", name_ + "." + items_[static_cast<size_t>(i)].binding->var->name,
+                          std::string(reason));
         continue;
       }
       merge(group, *consumer);
@@ -130,24 +135,21 @@ class Fuser {
 
   std::optional<int> only_consumer(const Group& from, int self) const {
     std::optional<int> only;
-    for (const int item : from.items) {
-      const auto it = uses_.find(item);
-      if (it == uses_.end()) continue;
-      for (const int user : it->second) {
+    for (const int item : from.items)
+      for (const int user : uses_[static_cast<size_t>(item)]) {
         if (user < 0) return std::nullopt;
         const int group = items_[static_cast<size_t>(user)].group;
         if (group == self) continue;
         if (only && *only != group) return std::nullopt;
         only = group;
       }
-    }
     return only;
   }
 
   const Item& item(int i) const { return items_[static_cast<size_t>(i)]; }
 
   // Why `from` may not join its consumer `to`; empty when it may.
-  std::string misfit(const Group& from, const Group& to) const {
+  std::string_view misfit(const Group& from, const Group& to) const {
     if (from.closed || to.closed) return "an opaque operator or one of several results";
     if (from.items.size() + to.items.size() > max_group) return "the group would be too large";
     if (from.anchor >= 0 && to.anchor >= 0) return "both hold a product or reduction";
@@ -298,7 +300,7 @@ class Fuser {
   std::vector<Item> items_;
   std::vector<Group> groups_;
   std::unordered_map<const ir::Node*, int> item_of_;
-  std::unordered_map<int, std::set<int>> uses_;
+  std::vector<std::vector<int>> uses_;  // by item, in order
 };
 
 }  // namespace

@@ -41,5 +41,42 @@ TEST(lifetimes, that_meet_never_overlap) {
   }
 }
 
+// Each in the smallest gap between those that live when it does, by a look at all of them.
+std::vector<int64_t> offsets_by_looking_at_all(const std::vector<Lifetime>& things, int64_t alignment) {
+  std::vector<size_t> order(things.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto size_of = [&](size_t i) { return aligned(things[i].size, alignment); };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
+  std::vector<int64_t> offsets(things.size());
+  std::vector<std::pair<int64_t, size_t>> placed;
+  for (const size_t i : order) {
+    std::sort(placed.begin(), placed.end());
+    int64_t best = -1, best_gap = 0, end = 0;
+    for (const auto& [offset, other] : placed) {
+      if (things[i].last < things[other].first || things[other].last < things[i].first) continue;
+      const int64_t gap = offset - end;
+      if (gap >= size_of(i) && (best < 0 || gap < best_gap)) best = end, best_gap = gap;
+      end = std::max(end, offset + size_of(other));
+    }
+    offsets[i] = best < 0 ? end : best;
+    placed.emplace_back(offsets[i], i);
+  }
+  return offsets;
+}
+
+TEST(lifetimes, of_every_length_and_at_every_step_are_found) {
+  std::mt19937 random(9);
+  for (int round = 0; round < 300; ++round) {
+    const int steps = 1 + static_cast<int>(random() % 60), longest = 1 + static_cast<int>(random() % 60);
+    std::vector<Lifetime> things(random() % 50);
+    for (Lifetime& one : things) {
+      one.size = static_cast<int64_t>(random() % 200);
+      one.first = static_cast<int>(random() % steps) * 1000 - 30000;
+      one.last = one.first + static_cast<int>(random() % longest) * 500;
+    }
+    EXPECT_EQ(place_by_size(things, 16).offsets, offsets_by_looking_at_all(things, 16)) << round;
+  }
+}
+
 }  // namespace
 }  // namespace lathe::support
