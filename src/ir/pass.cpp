@@ -19,6 +19,8 @@ support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>
                                      const Verifier& verifier) {
   check_order(rows);
   RowsRun rows_run, idle;  // those that ran, and those of them that left every function as it was
+  RowsRun watched;         // those that a later one cleans up behind
+  for (const PassRow& row : rows) watched.insert(row.behind.begin(), row.behind.end());
   const auto verify = [&](const std::string& when) {
     if (!context.verify || !verifier) return;
     const support::Diagnostics found = verifier(module, rows_run);
@@ -38,13 +40,14 @@ support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>
                                                             [&](const std::string& r) { return !idle.count(r); });
     if (has_work) {
       const auto start = std::chrono::steady_clock::now();
-      const IRModule before = module;
+      // Who holds on to a function keeps its pass from updating it in place.
+      const auto before = watched.count(row.name) ? std::optional(module) : std::nullopt;
+      std::optional<support::Hash128> hash;
+      if (context.on_change) hash = structural_hash(module);
       module = TRY(row.run(std::move(module), context));
       if (context.on_time) context.on_time(row.name, std::chrono::steady_clock::now() - start);
-      if (same_functions(before, module))
-        idle.insert(row.name);
-      else if (context.on_change && structural_hash(module) != structural_hash(before))
-        context.on_change(number, row.name, module);
+      if (before && same_functions(*before, module)) idle.insert(row.name);
+      if (context.on_change && structural_hash(module) != hash) context.on_change(number, row.name, module);
     } else {
       idle.insert(row.name);
     }
