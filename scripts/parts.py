@@ -94,14 +94,11 @@ def test_binaries(preset, rooms):
     return sorted(n for n in names if any(n == f"{room}_test" or n.startswith(f"{room}_") for room in rooms))
 
 
-def sanitized(rooms):
-    binaries = test_binaries("asan", rooms)
-    build.build("asan", binaries)
-    ctest("asan", "^(" + "|".join(binaries) + ")$", **SANITIZER_OPTIONS)
-
-
 def sanitized_readers():
-    sanitized(SANITIZED_ROOMS)
+    """Of the objects that the fuzz targets are made of, so that `./dev test` builds them once."""
+    binaries = test_binaries("fuzz", SANITIZED_ROOMS)
+    build.build("fuzz", binaries)
+    ctest("fuzz", "^(" + "|".join(binaries) + ")$", **SANITIZER_OPTIONS)
 
 
 def sanitized_everything():
