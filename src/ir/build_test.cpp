@@ -43,6 +43,8 @@ TEST(folding, leaves_what_has_no_value) {
   const Expr smallest = min_value(DType::int64()), minus_one = int64(-1);
   EXPECT_FALSE(as_int(div(smallest, minus_one)));
   EXPECT_FALSE(as_int(floormod(smallest, minus_one)));
+  EXPECT_EQ(as_int(floormod(smallest, int64(94))), 58);  // 94 times the quotient is no number of 64 bits
+  EXPECT_EQ(as_int(floormod(int64(9223372036854775807), int64(-94))), -59);
   const Var x = var("x");
   EXPECT_TRUE((x + 0).same_as(Expr(x)));
   EXPECT_TRUE((x * 1).same_as(Expr(x)));
