@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/build.h"
+#include "ir/floor.h"
 
 namespace lathe::arith {
 
@@ -66,9 +67,8 @@ void sort_few(std::vector<T>& items, Less less) {
 // Arithmetic on int64 that says when the result does not fit.
 inline bool checked_add(int64_t a, int64_t b, int64_t& out) { return !__builtin_add_overflow(a, b, &out); }
 inline bool checked_mul(int64_t a, int64_t b, int64_t& out) { return !__builtin_mul_overflow(a, b, &out); }
-inline int64_t floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a % b < 0) != (b < 0))); }
-// What the quotient leaves; the quotient times b may lie below the smallest number.
-inline int64_t floor_mod(int64_t a, int64_t b) { return a % b + ((a % b != 0) && ((a % b < 0) != (b < 0)) ? b : 0); }
+using ir::floor_div;
+using ir::floor_mod;
 // The greatest common divisor, at least 0; of the smallest int64 and 0: 1 (always a divisor).
 inline int64_t gcd(int64_t a, int64_t b) {
   constexpr int64_t smallest = std::numeric_limits<int64_t>::min();

@@ -47,9 +47,8 @@ class ShapeChecks {
     if (assuming.empty()) return function_;
     for (const Binding& binding : bindings) {
       const auto* bound = binding.as<VarBinding>();
-      const Var& var = bound ? bound->var : binding.as<MatchCast>()->var;
       const std::string by = node_of(binding);
-      made_by_[var.get()] = by.empty() && bound ? node_of(bound->value) : by;
+      made_by_[var_of_binding(binding).get()] = by.empty() && bound ? node_of(bound->value) : by;
     }
     for (auto& [call, assumed] : assuming) note(*call, std::move(assumed));
     for (const Var& param : function_->params) define(param->struct_info);

@@ -22,6 +22,11 @@ std::vector<Binding> all_bindings(const Function& function) {
   return all;
 }
 
+const Var& var_of_binding(const Binding& binding) {
+  if (const auto* bound = binding.as<VarBinding>()) return bound->var;
+  return binding.as<MatchCast>()->var;
+}
+
 namespace {
 
 void each_var(const Expr& e, support::function_ref<void(const VarNode&)> visit) {
@@ -37,11 +42,6 @@ void each_var(const Expr& e, support::function_ref<void(const VarNode&)> visit) 
 const Expr& value_of_binding(const Binding& binding) {
   if (const auto* bound = binding.as<VarBinding>()) return bound->value;
   return binding.as<MatchCast>()->value;
-}
-
-const Var& var_of_binding(const Binding& binding) {
-  if (const auto* bound = binding.as<VarBinding>()) return bound->var;
-  return binding.as<MatchCast>()->var;
 }
 
 using Vars = std::unordered_set<const ir::Node*>;

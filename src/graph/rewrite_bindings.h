@@ -46,6 +46,7 @@ Result<ir::IRModule> rewrite_functions(ir::IRModule module, const RewriteValue& 
 
 // The bindings of all blocks in order.
 std::vector<Binding> all_bindings(const Function& function);
+const Var& var_of_binding(const Binding& binding);
 // How often each variable is used, by bindings and by the result.
 std::unordered_map<const ir::Node*, int> count_uses(const Function& function);
 // A function of one dataflow block; variables that only bindings use become dataflow variables.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ir/codes.h"
+#include "ir/floor.h"
 
 namespace lathe::ir {
 namespace {
@@ -61,9 +62,6 @@ Expr comparison(const char* what, Expr a, Expr b, Compare holds) {
 
 std::optional<double> no_fold(double, double) { return std::nullopt; }
 bool divisible(int64_t a, int64_t b) { return b != 0 && !(a == std::numeric_limits<int64_t>::min() && b == -1); }
-int64_t floor_quotient(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a % b < 0) != (b < 0))); }
-// The quotient times b may lie below the smallest number: a % b is what is left.
-int64_t floor_remainder(int64_t a, int64_t b) { return a % b + ((a % b != 0) && ((a % b < 0) != (b < 0)) ? b : 0); }
 
 }  // namespace
 
@@ -220,15 +218,13 @@ Expr floordiv(Expr a, Expr b) {
   if (!a->dtype.is_floating() && is_int(b, 1) && a->dtype == b->dtype) return a;
   return arithmetic<FloorDiv>(
       "a quotient", std::move(a), std::move(b),
-      [](int64_t x, int64_t y) { return divisible(x, y) ? std::optional(floor_quotient(x, y)) : std::nullopt; },
-      no_fold);
+      [](int64_t x, int64_t y) { return divisible(x, y) ? std::optional(floor_div(x, y)) : std::nullopt; }, no_fold);
 }
 Expr floormod(Expr a, Expr b) {
   if (!a->dtype.is_floating() && is_int(b, 1) && a->dtype == b->dtype) return constant(a->dtype, int64_t{0});
   return arithmetic<FloorMod>(
       "a remainder", std::move(a), std::move(b),
-      [](int64_t x, int64_t y) { return divisible(x, y) ? std::optional(floor_remainder(x, y)) : std::nullopt; },
-      no_fold);
+      [](int64_t x, int64_t y) { return divisible(x, y) ? std::optional(floor_mod(x, y)) : std::nullopt; }, no_fold);
 }
 Expr ceildiv(Expr a, Expr b) {
   if (is_int(b, 1)) return a;
