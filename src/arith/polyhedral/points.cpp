@@ -9,6 +9,7 @@
 #include <isl/val.h>
 
 #include "ir/build.h"
+#include "ir/conditions.h"
 #include "ir/visit.h"
 #include "support/mutation.h"
 
@@ -188,15 +189,61 @@ PointSearch sample(isl_set* set, const std::vector<Var>& variables, const Expr& 
   return result;
 }
 
+bool share(const std::vector<Var>& some, const std::vector<Var>& others) {
+  return std::any_of(some.begin(), some.end(),
+                     [&](const Var& v) { return std::find(others.begin(), others.end(), v) != others.end(); });
+}
+
+// Of conditions that hold together those that mention some of the variables, or that mention none where none are
+// given; grouped as they were, which decides what point isl finds.
+Expr part_about(const std::vector<Var>& variables, const Expr& e) {
+  if (const auto* both = e.as<And>())
+    return logical_and(part_about(variables, both->a), part_about(variables, both->b));
+  const std::vector<Var> mentioned = free_vars(e);
+  return share(mentioned, variables) || (mentioned.empty() && variables.empty()) ? e : boolean(true);
+}
+
+// A condition's parts that have no variable in common, each of which has a point by itself or not: the box of one axis
+// has nothing to do with that of another, and what isl takes grows much faster than the number of variables. Those of
+// few variables come first.
+std::vector<Expr> apart(const Expr& condition) {
+  std::vector<std::vector<Var>> groups;
+  for (const Expr& part : conjuncts(condition)) {
+    std::vector<Var> joined = free_vars(part);
+    const auto met = std::partition(groups.begin(), groups.end(),
+                                    [&](const std::vector<Var>& group) { return !share(group, joined); });
+    for (auto group = met; group != groups.end(); ++group)
+      for (const Var& v : *group)
+        if (!share({v}, joined)) joined.push_back(v);
+    groups.erase(met, groups.end());
+    groups.push_back(std::move(joined));
+  }
+  std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  std::vector<Expr> parts;
+  for (const std::vector<Var>& group : groups) parts.push_back(part_about(group, condition));
+  return parts;
+}
+
 }  // namespace
 
 PointSearch find_point(const Expr& condition, PointBudget budget) {
   Opaque opaque;
-  const Expr prepared = with_sizes(opaque.condition(condition));
-  const std::vector<Var> variables = free_vars(prepared);
   const Context context = limited_context(budget);
-  const Sets sets(context.get(), variables);
-  return sample(sets.where(prepared), variables, opaque.obstacle);
+  PointSearch whole;
+  whole.outcome = PointSearch::found;
+  for (const Expr& part : apart(with_sizes(opaque.condition(condition)))) {
+    const std::vector<Var> variables = free_vars(part);
+    const Sets sets(context.get(), variables);
+    const PointSearch search = sample(sets.where(part), variables, {});
+    if (search.outcome == PointSearch::none) return search;
+    if (search.outcome == PointSearch::spent) whole.outcome = PointSearch::spent;
+    whole.values.insert(search.values.begin(), search.values.end());
+  }
+  if (whole.outcome == PointSearch::found && !opaque.obstacle) return whole;
+  PointSearch unsure;
+  unsure.outcome = whole.outcome == PointSearch::spent ? PointSearch::spent : PointSearch::undecided;
+  if (unsure.outcome == PointSearch::undecided) unsure.obstacle = opaque.obstacle;
+  return unsure;
 }
 
 PointSearch find_uncovered(const Projection& part, const std::vector<Projection>& whole, PointBudget budget) {

@@ -194,6 +194,26 @@ TEST(points, that_depend_on_the_unknown_prove_nothing) {
   EXPECT_EQ(find_uncovered(some, {perhaps, some}).outcome, PointSearch::none);
 }
 
+TEST(points, of_conditions_that_share_nothing_are_found_apart) {
+  // Twelve axes, each bounded by a selection: together far beyond the budget, one by one a trifle.
+  Expr condition = boolean(true), nowhere = boolean(true);
+  for (int axis = 0; axis < 12; ++axis) {
+    const Var i = var("i"), j = var("j"), n = size_var("n"), m = size_var("m");
+    const Expr extent = select(eq(n, int64(1)), m, n);
+    const Expr bounds =
+        logical_and(logical_and(i >= 0, i < extent), logical_and(j >= 0, j < floordiv(extent, int64(7))));
+    condition = logical_and(condition, logical_and(bounds, i < j));
+    nowhere = logical_and(nowhere, axis == 5 ? logical_and(bounds, j > extent) : bounds);
+  }
+  const PointSearch search = find_point(condition);
+  ASSERT_EQ(search.outcome, PointSearch::found);
+  EXPECT_EQ(search.values.size(), 48u);
+  EXPECT_TRUE(evaluate(condition, search.values));
+  EXPECT_EQ(find_point(nowhere).outcome, PointSearch::none);
+  EXPECT_EQ(find_point(boolean(true)).outcome, PointSearch::found);
+  EXPECT_EQ(find_point(boolean(false)).outcome, PointSearch::none);
+}
+
 TEST(points, are_not_looked_for_beyond_the_budget) {
   const Var i = var("i"), j = var("j");
   const Expr condition = logical_and(logical_and(within(i, 0, 1000), within(j, 0, 1000)),

@@ -1,6 +1,7 @@
 #include "schedule/analysis/dependence.h"
 
 #include "arith/analyzer.h"
+#include "ir/conditions.h"
 #include "schedule/analysis/digits.h"
 #include "schedule/analysis/tree.h"
 #include "support/mutation.h"

@@ -48,7 +48,4 @@ std::optional<std::pair<int64_t, int64_t>> constant_interval(const Linear& sum, 
 
 bool mentions(const Expr& e, const Domains& domains);
 
-// The conditions that hold together where `predicate` does; a null predicate has none.
-std::vector<Expr> conjuncts(const Expr& predicate);
-
 }  // namespace lathe::schedule

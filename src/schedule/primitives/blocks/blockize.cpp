@@ -1,5 +1,6 @@
 // blockize: a nest around one block becomes a block of its own, so that it can be moved, replaced and read as one.
 #include "arith/affine.h"
+#include "ir/conditions.h"
 #include "ir/visit.h"
 #include "schedule/analysis/dependence.h"
 #include "schedule/primitives/rewrite.h"

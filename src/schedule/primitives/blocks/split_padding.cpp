@@ -1,5 +1,6 @@
 // split_padding: a block that writes values inside a box and a constant around it becomes one over the box alone, and
 // blocks that write the constant on each side of it.
+#include "ir/conditions.h"
 #include "ir/visit.h"
 #include "schedule/analysis/dependence.h"
 #include "schedule/analysis/linear.h"
@@ -40,15 +41,6 @@ std::optional<Bound> bound_of(const Expr& comparison) {
   return std::nullopt;
 }
 
-void conjuncts(const Expr& e, std::vector<Expr>& all) {
-  if (const auto* both = e.as<And>()) {
-    conjuncts(both->a, all);
-    conjuncts(both->b, all);
-  } else {
-    all.push_back(e);
-  }
-}
-
 }  // namespace
 
 Result<Edit> split_padding(const Program& program, Id block_id) {
@@ -84,9 +76,7 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
                                                       block.iter_vars[i]->var->name));
     box.push_back({0, *extent});
   }
-  std::vector<Expr> conditions;
-  conjuncts(padding->inside, conditions);
-  for (const Expr& condition : conditions) {
+  for (const Expr& condition : conjuncts(padding->inside)) {
     const auto bound = bound_of(condition);
     size_t axis = 0;
     while (bound && axis < box.size() && block.iter_vars[axis]->var != bound->axis) ++axis;

@@ -1,6 +1,7 @@
 #include "schedule/primitives/compute/place.h"
 
 #include "arith/affine.h"
+#include "ir/conditions.h"
 #include "ir/visit.h"
 
 namespace lathe::schedule {

@@ -1,3 +1,4 @@
+#include "ir/conditions.h"
 #include "ir/visit.h"
 #include "schedule/analysis/dependence.h"
 #include "schedule/primitives/rewrite.h"
