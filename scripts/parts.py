@@ -20,7 +20,8 @@ from .setup import ROOT
 SANITIZED_ROOMS = ["support", "ir", "script", "interchange", "abi", "runtime"]
 SANITIZER_OPTIONS = {
     # gtest and protobuf come from Debian, not built with the sanitizer: containers that cross over look overflown.
-    "ASAN_OPTIONS": "detect_container_overflow=0:detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
+    "ASAN_OPTIONS": "detect_container_overflow=0:detect_leaks=1:abort_on_error=0:allocator_may_return_null=1:"
+    "malloc_context_size=8",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "TSAN_OPTIONS": "halt_on_error=1",
 }
@@ -150,7 +151,7 @@ def sanitized_python():
             # Python itself leaves memory behind. What is left of a stack after its function the C++ tests watch:
             # it takes time for each call.
             "ASAN_OPTIONS": SANITIZER_OPTIONS["ASAN_OPTIONS"].replace("detect_leaks=1", "detect_leaks=0")
-            + ":detect_stack_use_after_return=0:malloc_context_size=8"
+            + ":detect_stack_use_after_return=0"
             + log,
             "UBSAN_OPTIONS": SANITIZER_OPTIONS["UBSAN_OPTIONS"] + log,
             "LD_PRELOAD": str(sanitizer_runtime()),
@@ -234,13 +235,61 @@ def seeded_faults():
 
 
 def lint():
-    """clang-tidy over every source of ours, by the units that the build folder compiles."""
-    build.build("dev", ["lathe_std", "lathe_onnx_schema"])
+    """clang-tidy over every source of ours, by the units that the build folder compiles; those that were clean, and in
+    which nothing has changed since, are not asked again."""
+    build.build("dev", [])
     folder = build.folder("dev")
     units = json.loads((folder / "compile_commands.json").read_text())
     ours = [str(ROOT / name) for name in ("src", "tools", "python")] + [str(folder / "unity")]
-    files = sorted({unit["file"] for unit in units if unit["file"].startswith(tuple(ours))})
-    call("run-clang-tidy-19", "-quiet", "-p", folder, f"-j{jobs()}", *files)
+    digests = unit_digests(folder, [unit for unit in units if unit["file"].startswith(tuple(ours))])
+    kept = folder / "clang-tidy-clean.json"
+    clean = json.loads(kept.read_text()) if kept.exists() else {}
+    asked = sorted(file for file, digest in digests.items() if clean.get(file) != digest)
+    print(f"{len(asked)} of {len(digests)} units to look at", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(jobs()) as pool:
+        for file, found in zip(asked, pool.map(lambda file: tidy(folder, file), asked), strict=True):
+            if found:
+                print(found, flush=True)
+            else:
+                clean[file] = digests[file]
+                kept.write_text(json.dumps(clean))
+    if failed := [file for file in asked if clean.get(file) != digests[file]]:
+        raise subprocess.CalledProcessError(1, "clang-tidy: " + ", ".join(failed))
+
+
+def tidy(folder, file):
+    """What clang-tidy finds in one unit; nothing where it is clean."""
+    ran = subprocess.run(
+        ["clang-tidy-19", "--quiet", "-p", str(folder), file],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+    )  # fmt: skip
+    return ran.stdout if ran.returncode or "warning:" in ran.stdout else ""
+
+
+def unit_digests(folder, units):
+    """By file, what its diagnostics depend on: its command, our settings, and all files of ours that it reads."""
+    listing = subprocess.run(
+        ["ninja", "-C", str(folder), "-t", "deps"], env=build.environment(), capture_output=True, text=True, check=True
+    ).stdout
+    read = {}
+    for block in listing.split("\n\n"):
+        head, *files = block.strip().split("\n")
+        read[head.partition(":")[0]] = [(folder / file.strip()).resolve() for file in files]
+    contents = {}
+
+    def content(path):
+        if path not in contents:
+            contents[path] = hashlib.sha256(path.read_bytes()).digest() if path.is_relative_to(ROOT) else b""
+        return contents[path]
+
+    settings = (ROOT / ".clang-tidy").read_bytes()
+    digests = {}
+    for unit in units:
+        digest = hashlib.sha256(settings + unit["command"].encode())
+        for path in sorted({Path(unit["file"]).resolve(), *read[os.path.relpath(unit["output"], folder)]}):
+            digest.update(str(path).encode() + content(path))
+        digests[unit["file"]] = digest.hexdigest()
+    return digests
 
 
 def types():

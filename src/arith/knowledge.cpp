@@ -5,7 +5,7 @@ namespace {
 
 using namespace ir;
 
-constexpr size_t memo_size = 512;  // a power of two
+constexpr size_t first_memo = 8, largest_memo = 512;
 
 bool has_data(const ExprNode& e) {
   switch (kind_of(e)) {
@@ -36,9 +36,17 @@ bool is_index(const Knowledge& known, const Expr& e) {
 }
 
 Knowledge::Memo& Knowledge::entry(const Expr& e) {
-  if (memo.empty()) memo.resize(memo_size);
-  const auto address = reinterpret_cast<uintptr_t>(e.get());
-  return memo[((address >> 4) ^ (address >> 13)) & (memo_size - 1)];
+  const auto place = [&](const Expr& key) -> Memo& {
+    const auto address = reinterpret_cast<uintptr_t>(key.get());
+    return memo[((address >> 4) ^ (address >> 13)) & (memo.size() - 1)];
+  };
+  if (++asked > 2 * memo.size() && memo.size() < largest_memo) {
+    std::vector<Memo> before(memo.empty() ? first_memo : 4 * memo.size());
+    before.swap(memo);
+    for (Memo& old : before)
+      if (old.key) place(old.key) = std::move(old);
+  }
+  return place(e);
 }
 
 VarFacts& Knowledge::facts_of(const Var& v) {

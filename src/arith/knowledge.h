@@ -52,10 +52,11 @@ struct Knowledge {
     ConstIntBound bound;
     uint64_t result_epoch = 0, bound_epoch = 0;
   };
-  std::vector<Memo> memo;
+  std::vector<Memo> memo;  // of a length that is a power of two; it grows with the questions, most of them few
+  size_t asked = 0;
   uint64_t epoch = 1, last_epoch = 1;
 
-  Memo& entry(const Expr& e);
+  Memo& entry(const Expr& e);  // until the next one is asked for
   VarFacts& facts_of(const Var& v);
   const VarFacts* find(const VarNode* v) const {
     const auto it = vars.find(v);

@@ -9,7 +9,7 @@ from tests.operators.sample import DTYPES, Sample, allowed_dtypes, domain_of
 from tests.operators.table import GENERATORS, check, draw
 from tests.support.backends import UnsupportedModel
 
-FAST, FULL = 6, 150
+FAST, FULL = 6, 100
 
 
 def stand_in_is_wrong(backend, sample):

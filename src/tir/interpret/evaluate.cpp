@@ -39,22 +39,37 @@ const Machine::Pointer& Machine::memory_of(const Buffer& buffer) {
   return it->second;
 }
 
+int64_t Machine::place(const Buffer& buffer, const Pointer& base, support::function_ref<int64_t(size_t)> index,
+                       const char* what) {
+  const size_t rank = buffer->shape.size();
+  int64_t element = 0;
+  bool inside = true;
+  for (size_t d = 0; d < rank && inside; ++d) {
+    const int64_t i = index(d), extent = evaluate_int(buffer->shape[d]);
+    inside = i >= 0 && i < extent;
+    if (inside)
+      element = buffer->strides.empty() ? element * extent + i : element + i * evaluate_int(buffer->strides[d]);
+  }
+  if (buffer->elem_offset) element += evaluate_int(buffer->elem_offset);
+  const int64_t bits = buffer->dtype.storage_bits() * buffer->dtype.lanes;
+  if (inside && element >= 0 && base.bit + (element + 1) * bits <= base.memory->size * 8)
+    return base.bit + element * bits;
+  std::vector<int64_t> position, shape;
+  for (size_t d = 0; d < rank; ++d) {
+    position.push_back(index(d));
+    shape.push_back(evaluate_int(buffer->shape[d]));
+  }
+  fail(codes::out_of_bounds,
+       fmt::format("{} of '{}' at {} is outside its shape {}", what, buffer->name, numbers(position), numbers(shape)));
+}
+
 Machine::Places Machine::locate(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate,
                                 const char* what) {
   step();
   if (indices.size() != buffer->shape.size())
     fail(codes::rank_mismatch, fmt::format("{} of '{}' with {} indices, which has {} dimensions", what, buffer->name,
                                            indices.size(), buffer->shape.size()));
-  std::vector<Value> index;
-  int lanes = 1;
-  for (const Expr& e : indices) {
-    index.push_back(evaluate(e));
-    lanes = std::max<int>(lanes, index.back().dtype.lanes);
-  }
-  const std::optional<Value> mask = predicate ? std::optional(evaluate(predicate)) : std::nullopt;
-  const auto active = [&](int k) { return !mask || mask->lane(mask->dtype.is_vector() ? k : 0).i != 0; };
-
-  // An aliased buffer: check against its own shape, then continue in the source's coordinates.
+  // An aliased buffer: its source's element, in the source's coordinates.
   if (const auto it = aliases_.find(buffer.get()); it != aliases_.end()) {
     const Alias alias = it->second;
     const size_t dropped = alias.corner.size() - indices.size();
@@ -68,36 +83,23 @@ Machine::Places Machine::locate(const Buffer& buffer, const std::vector<Expr>& i
     return locate(alias.source, moved, predicate, what);
   }
 
-  std::vector<int64_t> shape, strides(indices.size());
-  for (const Expr& extent : buffer->shape) shape.push_back(evaluate_int(extent));
-  int64_t compact = 1;
-  for (size_t d = shape.size(); d-- > 0;) {
-    strides[d] = buffer->strides.empty() ? compact : evaluate_int(buffer->strides[d]);
-    compact *= shape[d];
-  }
-  const int64_t origin = buffer->elem_offset ? evaluate_int(buffer->elem_offset) : 0;
-  const int64_t bits = buffer->dtype.storage_bits() * buffer->dtype.lanes;
-
   const Pointer base = memory_of(buffer);
-  Places places{base.memory, {}};
+  Places places;
+  places.memory = base.memory;
+  int lanes = 1;
+  for (const Expr& e : indices) lanes = std::max<int>(lanes, e->dtype.lanes);
+  if (lanes == 1) {
+    if (!predicate || holds(predicate))
+      places.first = place(buffer, base, [&](size_t d) { return evaluate_int(indices[d]); }, what);
+    return places;
+  }
+  std::vector<Value> index;
+  for (const Expr& e : indices) index.push_back(evaluate(e));
+  const auto at_lane = [](const Value& value, int k) { return value.lane(value.dtype.is_vector() ? k : 0).i; };
+  const std::optional<Value> mask = predicate ? std::optional(evaluate(predicate)) : std::nullopt;
   for (int k = 0; k < lanes; ++k) {
-    if (!active(k)) {
-      places.at.push_back(-1);
-      continue;
-    }
-    int64_t element = origin;
-    bool inside = true;
-    std::vector<int64_t> position;
-    for (size_t d = 0; d < index.size(); ++d) {
-      const int64_t i = index[d].lane(index[d].dtype.is_vector() ? k : 0).i;
-      position.push_back(i);
-      inside = inside && i >= 0 && i < shape[d];
-      element += i * strides[d];
-    }
-    if (!inside || element < 0 || base.bit + (element + 1) * bits > places.memory->size * 8)
-      fail(codes::out_of_bounds, fmt::format("{} of '{}' at {} is outside its shape {}", what, buffer->name,
-                                             numbers(position), numbers(shape)));
-    places.at.push_back(base.bit + element * bits);
+    const bool active = !mask || at_lane(*mask, k) != 0;
+    places.lanes.push_back(active ? place(buffer, base, [&](size_t d) { return at_lane(index[d], k); }, what) : -1);
   }
   return places;
 }
@@ -108,7 +110,7 @@ Value Machine::load(const BufferLoad& load) {
   const int64_t bits = element.storage_bits();
   Value result(load.dtype);
   int lane = 0;
-  for (const int64_t at : places.at)
+  for (const int64_t at : places.at())
     for (int k = 0; k < load.buffer->dtype.lanes; ++k, ++lane) {
       if (at < 0) continue;  // masked off: zero
       if (!places.memory->holds_value(at + k * bits, bits))

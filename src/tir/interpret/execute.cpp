@@ -11,11 +11,11 @@ void Machine::store(const BufferStore& store) {
   const DType element = store.buffer->dtype.element();
   const int64_t bits = element.storage_bits();
   const int width = store.buffer->dtype.lanes;
-  if (value.dtype.element() != element || value.dtype.lanes != static_cast<int>(places.at.size()) * width)
+  if (value.dtype.element() != element || value.dtype.lanes != static_cast<int>(places.at().size()) * width)
     fail(codes::dtype_mismatch, fmt::format("a store of {} into '{}' of {}, {} at a time", value.dtype.str(),
-                                            store.buffer->name, store.buffer->dtype.str(), places.at.size()));
+                                            store.buffer->name, store.buffer->dtype.str(), places.at().size()));
   int lane = 0;
-  for (const int64_t at : places.at)
+  for (const int64_t at : places.at())
     for (int k = 0; k < width; ++k, ++lane) {
       if (at < 0) continue;
       write_bits(places.memory->bytes, at + k * bits, bits, to_bits(element, value.lane(lane)));
@@ -89,6 +89,7 @@ void Machine::instance(const BlockRealize& realize) {
   // Where the predicate does not hold, not even the values need make sense.
   if (!holds(realize.predicate)) return;
   std::vector<Value> bindings;
+  bindings.reserve(realize.iter_values.size());
   for (const Expr& value : realize.iter_values) bindings.push_back(evaluate(value));
   const Block& block = *realize.block;
   if (bindings.size() != block.iter_vars.size())
@@ -105,14 +106,16 @@ void Machine::instance(const BlockRealize& realize) {
     bind(iter->var, Value(iter->var->dtype, {at, 0}));
   }
   for (const MatchBufferRegion& match : block.match_buffers) alias(match);
-  // Allocations nest, so that each is released when the block ends.
-  const std::function<void(size_t)> run = [&](size_t next) {
-    if (next < block.alloc_buffers.size()) return with_memory(block.alloc_buffers[next], [&] { run(next + 1); });
-    if (first && block.init) execute(block.init);
-    if (const std::string* intrin = tensor_intrin_of(block)) return described(block, *intrin);
-    execute(block.body);
-  };
-  run(0);
+  run_block(block, first, 0);
+}
+
+// Allocations nest, so that each is released when the block ends: `allocated` of them are there.
+void Machine::run_block(const Block& block, bool first, size_t allocated) {
+  if (allocated < block.alloc_buffers.size())
+    return with_memory(block.alloc_buffers[allocated], [&] { run_block(block, first, allocated + 1); });
+  if (first && block.init) execute(block.init);
+  if (const std::string* intrin = tensor_intrin_of(block)) return described(block, *intrin);
+  execute(block.body);
 }
 
 // The body of a tensorized block means what the description of its intrinsic does to the block's views.

@@ -30,11 +30,16 @@ class Machine {
   };
   const Pointer& memory_of(const Buffer& buffer);
 
-  // Where the elements of one access lie: bit offsets, one a lane of the index.
+  // Where the elements of one access lie: bit offsets, one a lane of the index. A single one takes no heap memory.
   struct Places {
-    Memory* memory;
-    std::vector<int64_t> at;  // of lanes that are read or written; -1: masked off
+    Memory* memory = nullptr;
+    int64_t first = -1;
+    std::vector<int64_t> lanes;  // where there is more than one; -1: masked off
+    std::span<const int64_t> at() const { return lanes.empty() ? std::span(&first, 1) : std::span(lanes); }
   };
+  // The bit offset of the element at `index(d)` in each dimension.
+  int64_t place(const Buffer& buffer, const Pointer& base, support::function_ref<int64_t(size_t)> index,
+                const char* what);
   Places locate(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate, const char* what);
 
   Value load(const BufferLoad& load);
@@ -47,6 +52,7 @@ class Machine {
   void store(const BufferStore& store);
   void loop(const For& loop);
   void instance(const BlockRealize& realize);
+  void run_block(const Block& block, bool first, size_t allocated);
   void with_memory(const Buffer& buffer, support::function_ref<void()> body);
   void alias(const MatchBufferRegion& match);
   void described(const Block& block, const std::string& intrin);
