@@ -20,9 +20,10 @@ struct Item {
 };
 
 struct Group {
-  std::vector<int> items;  // in program order
-  int anchor = -1;         // the item that is a product or reduction
-  bool closed = false;     // its value is a result, or it may not be fused
+  std::vector<int> items;     // in program order
+  int anchor = -1;            // the item that is a product or reduction
+  bool closed = false;        // its value is a result, or it may not be fused
+  std::string_view declined;  // why it may not join its only consumer; empty: it has none, or was not asked
 };
 
 bool same_shape(const Expr& a, const Expr& b) {
@@ -61,6 +62,11 @@ class Fuser {
     // more than once or read it from memory.
     while (merge_some(true) || merge_some(false)) {
     }
+    if (context_.on_remark)
+      for (const Group& group : groups_)
+        if (!group.items.empty() && !group.declined.empty())
+          context_.remark("fuse_ops", name_ + "." + item(group.items.back()).binding->var->name,
+                          std::string(group.declined));
     return outline(function);
   }
 
@@ -116,17 +122,12 @@ class Fuser {
     bool merged = false;
     for (int i = static_cast<int>(items_.size()) - 1; i >= 0; --i) {
       const int group = items_[static_cast<size_t>(i)].group;
-      const Group& from = groups_[static_cast<size_t>(group)];
+      Group& from = groups_[static_cast<size_t>(group)];
       if (from.items.back() != i) continue;  // a group is known by its last item, the one with outside uses
       if (anchored && from.anchor < 0) continue;
       const auto consumer = only_consumer(from, group);
-      if (!consumer) continue;
-      if (const auto reason = misfit(from, groups_[static_cast<size_t>(*consumer)]); !reason.empty()) {
-        if (context_.on_remark)
-          context_.remark("fuse_ops", name_ + "." + items_[static_cast<size_t>(i)].binding->var->name,
-                          std::string(reason));
-        continue;
-      }
+      from.declined = consumer ? misfit(from, groups_[static_cast<size_t>(*consumer)]) : std::string_view();
+      if (!consumer || !from.declined.empty()) continue;
       merge(group, *consumer);
       merged = true;
     }

@@ -28,7 +28,21 @@ bool packable(const Expr& weight) {
          weight.as<Constant>()->data->elements() > 0;
 }
 
-Result<Expr> pack(Emitter& emitter, const target::Target& target, const Expr& value) {
+// What is packed once, whoever uses it: an unrolled loop applies one weight at every step.
+class Packed {
+ public:
+  Result<Expr> of(Emitter& emitter, const Operator& op, const Expr& weight, int64_t width) {
+    Expr& known = known_[{weight.as<Constant>()->data.get(), &op, width}];
+    if (!known || !emitter.value_of(known))  // not in this function
+      known = TRY(emitter.call(op, {weight}, make<ops::PackAttributes>(width), "packed"));
+    return known;
+  }
+
+ private:
+  std::map<std::tuple<const ir::Node*, const Operator*, int64_t>, Expr> known_;
+};
+
+Result<Expr> pack(Emitter& emitter, const target::Target& target, Packed& packed_before, const Expr& value) {
   if (const auto* conv = as_call_of(value, "nn.conv")) {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(conv->attributes.get());
     if (!packable(conv->args[1]) || attrs.kernel_layout != "OIHW") return Expr();
@@ -39,8 +53,7 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, const Expr& va
     if (attrs.groups != 1 && !depthwise) return Expr();
     const int64_t width = depthwise ? channels : panel_width(channels, ir::DType::float32(), target);
     if (width == 0) return Expr();
-    const Expr packed =
-        TRY(emitter.call(ops::pack_kernel, {conv->args[1]}, make<ops::PackAttributes>(width), "packed"));
+    const Expr packed = TRY(packed_before.of(emitter, ops::pack_kernel, conv->args[1], width));
     return make_call(ops::conv, {conv->args[0], packed}, ir::with(attrs, [&](ops::ConvAttributes& copy) {
                        copy.kernel_layout = fmt::format("OHWI{}o", width);
                        copy.channels = channels;
@@ -56,8 +69,7 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, const Expr& va
     const int64_t columns = extent(product->args[1], 1).value_or(0);
     const int64_t width = panel_width(columns, ir::DType::float32(), target);
     if (width == 0) return Expr();
-    const Expr packed =
-        TRY(emitter.call(ops::pack_matrix, {product->args[1]}, make<ops::PackAttributes>(width), "packed"));
+    const Expr packed = TRY(packed_before.of(emitter, ops::pack_matrix, product->args[1], width));
     return make_call(ops::matmul, {product->args[0], packed}, ir::with(attrs, [&](ops::MatmulAttributes& copy) {
                        copy.b_layout = fmt::format("NK{}n", width);
                        copy.columns = columns;
@@ -69,8 +81,10 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, const Expr& va
 }  // namespace
 
 support::Result<ir::IRModule> pack_weights(ir::IRModule module, const target::Target& target, const ir::PassContext&) {
-  return rewrite_functions(
-      std::move(module), [&](Emitter& emitter, const Var&, const Expr& value) { return pack(emitter, target, value); });
+  Packed packed;
+  return rewrite_functions(std::move(module), [&](Emitter& emitter, const Var&, const Expr& value) {
+    return pack(emitter, target, packed, value);
+  });
 }
 
 }  // namespace lathe::graph

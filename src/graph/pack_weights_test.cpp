@@ -54,6 +54,16 @@ TEST(pack_weights, puts_the_columns_of_a_product_in_padded_panels) {
   EXPECT_EQ(difference(before, after, 1e-5), "");
 }
 
+TEST(pack_weights, packs_a_weight_once_for_all_that_use_it) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(9)}), weight = weights({9, 9}, 1);
+  const Expr once = g.call(ops::matmul, {x, weight});
+  const auto before = g.finish(g.call(ops::matmul, {g.call(ops::matmul, {once, weights({9, 9}, 2)}), weight}));
+  const auto after = for_four_lanes(pack_weights)(before, context()).value_or_throw();
+  EXPECT_EQ(calls(after), (Names{"nn.pack_matrix", "matmul", "nn.pack_matrix", "matmul", "matmul"}));
+  EXPECT_EQ(difference(before, packed(before), 1e-5), "");
+}
+
 TEST(pack_weights, pads_the_channels_of_a_convolution) {
   const auto before = convolution(5);
   const auto after = packed(before);
