@@ -26,7 +26,8 @@ void bind_te(nb::module_& m);          // te
 void bind_functions(nb::module_& m);   // driver/functions: tensor functions compiled and called
 void bind_driver(nb::module_& m);      // driver: reading, compiling, saving
 void bind_topi(nb::module_& m);        // te/topi, te/einsum, te/scan
-void bind_passes(nb::module_& m);      // tir/passes, tir/analysis, arith: programs transformed and asked
+void bind_passes(nb::module_& m);      // tir/passes, tir/analysis: programs transformed and asked
+void bind_arith(nb::module_& m);       // arith: what can be shown of integer expressions
 void bind_runtime(nb::module_& m);     // runtime: what runs
 void bind_tool(nb::module_& m);        // tools/lathe: the command
 

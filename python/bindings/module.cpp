@@ -14,6 +14,7 @@ NB_MODULE(_lathe, m) {
   lathe::python::bind_te(m);
   lathe::python::bind_topi(m);
   lathe::python::bind_passes(m);
+  lathe::python::bind_arith(m);
   lathe::python::bind_driver(m);
   lathe::python::bind_runtime(m);
   lathe::python::bind_functions(m);

@@ -12,6 +12,14 @@ nb::object node_object(const ir::NodeRef& node);
 // The node in an object of such a class, or null.
 ir::NodeRef node_of(nb::handle object);
 
+// The node as one of a kind; a TypeError that says `what` is expected.
+template <class T>
+ir::Ref<T> node_as(nb::handle object, const char* what) {
+  const ir::NodeRef node = node_of(object);
+  if (!node || !node.as<T>()) throw nb::type_error(what);
+  return ir::cast<T>(node);
+}
+
 // Values as Python has them: None, numbers, strings, dtypes by their names, lists, dicts, nodes.
 nb::object value_object(const ir::Value& value);
 // The value of an object; nothing where it has no value in programs.

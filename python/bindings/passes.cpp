@@ -1,6 +1,5 @@
 #include "graph/passes.h"
 
-#include "arith/analyzer.h"
 #include "driver/pipeline.h"
 #include "driver/report/reproducer.h"
 #include "driver/verify_module.h"
@@ -12,13 +11,6 @@
 
 namespace lathe::python {
 namespace {
-
-template <class T>
-ir::Ref<T> node_as(nb::handle object, const char* what) {
-  const ir::NodeRef node = node_of(object);
-  if (!node || !node.as<T>()) throw nb::type_error(what);
-  return ir::cast<T>(node);
-}
 
 tir::Function function_of(nb::handle object) { return node_as<tir::PrimFunc>(object, "a tensor function is expected"); }
 
@@ -110,54 +102,6 @@ nb::list wrong_with(const ir::IRModule& module, bool throws) {
   return list;
 }
 
-void bind_arith(nb::module_& m) {
-  using arith::Analyzer;
-  nb::class_<Analyzer>(m, "Analyzer", "What is known about integer expressions.")
-      .def(nb::init<>())
-      .def(
-          "bind",
-          [](Analyzer& a, nb::handle v, nb::handle min, nb::handle extent) {
-            const ir::Var var = node_as<ir::VarNode>(v, "a variable is bound");
-            if (extent.is_none()) return a.bind(var, expr_of(min, var->dtype));
-            a.bind(var, ir::Range{expr_of(min, var->dtype), expr_of(extent, var->dtype)});
-          },
-          nb::arg("var"), nb::arg("min"), nb::arg("extent").none())
-      .def(
-          "update_bound",
-          [](Analyzer& a, nb::handle v, std::optional<int64_t> low, std::optional<int64_t> high) {
-            arith::ConstIntBound bound;
-            if (low) bound.min_value = *low;
-            if (high) bound.max_value = *high;
-            a.update(node_as<ir::VarNode>(v, "a variable is described"), bound);
-          },
-          nb::arg("var"), nb::arg("low").none(), nb::arg("high").none())
-      .def("update_modular",
-           [](Analyzer& a, nb::handle v, int64_t coeff, int64_t base) {
-             a.update(node_as<ir::VarNode>(v, "a variable is described"), arith::ModularSet{coeff, base});
-           })
-      .def("simplify", [](Analyzer& a, nb::handle e) { return node_object(a.simplify(expr_of(e))); })
-      .def("const_int_bound",
-           [](Analyzer& a, nb::handle e) {
-             const arith::ConstIntBound bound = a.const_int_bound(expr_of(e));
-             return nb::make_tuple(bound.min_value, bound.max_value);
-           })
-      .def("modular_set",
-           [](Analyzer& a, nb::handle e) {
-             const arith::ModularSet set = a.modular_set(expr_of(e));
-             return nb::make_tuple(set.coeff, set.base);
-           })
-      .def("can_prove", [](Analyzer& a, nb::handle e) { return a.can_prove(expr_of(e, ir::DType::boolean())); })
-      .def("can_prove_equal",
-           [](Analyzer& a, nb::handle x, nb::handle y) { return a.can_prove_equal(expr_of(x), expr_of(y)); });
-  nb::class_<Analyzer::Constraint>(m, "AnalyzerConstraint", "A condition that holds while this lives.")
-      .def(
-          "__init__",
-          [](Analyzer::Constraint* self, Analyzer& analyzer, nb::handle condition) {
-            new (self) Analyzer::Constraint(analyzer, expr_of(condition, ir::DType::boolean()));
-          },
-          nb::keep_alive<1, 2>());
-}
-
 }  // namespace
 
 void bind_passes(nb::module_& m) {
@@ -193,7 +137,6 @@ void bind_passes(nb::module_& m) {
       "find_anchor_block", [](nb::handle f) { return node_object(tir::find_anchor_block(*function_of(f))); },
       nb::arg("function"));
   m.def("verify_module", wrong_with, nb::arg("module"), nb::arg("throws"));
-  bind_arith(m);
 }
 
 }  // namespace lathe::python

@@ -1,15 +1,8 @@
-"""What can be shown of integer expressions.
+"""Bounds, remainders, simplification and proofs under what is known."""
 
-    analyzer = lathe.arith.Analyzer()
-    analyzer.bind(i, lathe.ir.Range(0, 64))
-    analyzer.can_prove(i // 8 < 8)
-"""
-
-from . import _lathe
-from .ir.node import NODE_CLASSES, Range, as_expr
-from .names import refuser
-
-Var = NODE_CLASSES["expr", "Var"]
+from .. import _lathe
+from ..ir.node import Range, as_expr
+from .int_set import IntervalSet, domain_of
 
 
 class ConstIntBound:
@@ -116,7 +109,13 @@ class Analyzer:
         """Whether two expressions are always equal; False: could not be shown."""
         return self._known.can_prove_equal(_number(lhs), _number(rhs))
 
+    def int_set(self, expr, dom_map):
+        """An IntervalSet of all values of `expr` while the variables of `dom_map` (each a Range or an IntervalSet) run.
 
-__all__ = ["Analyzer", "ConstIntBound", "ModularSet"]
-
-__getattr__ = refuser("lathe.arith", globals())
+        Tight for sums of terms of different variables; a variable that occurs twice may widen it.
+        """
+        made = _number(expr)
+        domain, unbounded = domain_of(dom_map)
+        if any(var.same_as(free) for free in _lathe.free_vars(made) for var in unbounded):
+            return IntervalSet.everything()
+        return IntervalSet(*self._known.interval(made, domain))
