@@ -79,9 +79,15 @@ class LayoutConverter {
   // A convolution's padding joins what computes its input where that is another convolution, with what is elementwise
   // behind it, and nothing else wants the value: it is written into the padded image, which needs no copy.
   void find_padded(const Function& function) {
+    const std::vector<Binding> bindings = all_bindings(function);
+    if (std::none_of(bindings.begin(), bindings.end(), [](const Binding& binding) {
+          const auto* bound = binding.as<VarBinding>();
+          return bound && as_call_of(bound->value, "nn.conv");
+        }))
+      return;
     const std::unordered_map<const ir::Node*, int> uses = count_uses(function);
     std::unordered_map<const ir::Node*, const Call*> calls;
-    for (const Binding& binding : all_bindings(function)) {
+    for (const Binding& binding : bindings) {
       const auto* bound = binding.as<VarBinding>();
       const auto* call = bound ? bound->value.as<Call>() : nullptr;
       const Operator* op = call ? callee_operator(*call) : nullptr;

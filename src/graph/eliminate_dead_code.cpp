@@ -18,15 +18,18 @@ bool is_pure(const Expr& value) {
   return !call || (!call->callee.is<ExternFunc>() && callee_operator(*call) != &assert_operator);
 }
 
-Function drop_unused(const Function& function) {
+// The function without them; `callees`: the functions that what is left names.
+Function drop_unused(const Function& function, std::vector<std::string>& callees) {
+  const std::vector<Binding> bindings = all_bindings(function);
   std::unordered_set<const ir::Node*> live;
+  live.reserve(bindings.size());
   const auto mark = [&](const Expr& e) {
     ir::pre_order(e, [&](const NodeRef& n) {
+      if (const auto* callee = n.as<GlobalVar>()) callees.push_back(callee->name);
       if (n.is<VarNode>()) live.insert(n.get());
       return !n.is<VarNode>();
     });
   };
-  const std::vector<Binding> bindings = all_bindings(function);
   const Expr result = function->body.as<SeqExpr>()->body;
   mark(result);
   std::vector<Binding> kept;
@@ -59,11 +62,7 @@ support::Result<ir::IRModule> eliminate_dead_code(ir::IRModule module, const ir:
   for (const auto& [name, function] : functions) {
     if (!function->attrs.get_or("private", false)) open.push_back(name);
     if (!function.is<relax::FunctionNode>()) continue;
-    Function live = drop_unused(ir::cast<relax::FunctionNode>(function));
-    ir::post_order(live->body, [&](const NodeRef& n) {
-      if (const auto* callee = n.as<GlobalVar>()) callees[name].push_back(callee->name);
-    });
-    module.set(name, std::move(live));
+    module.set(name, drop_unused(ir::cast<relax::FunctionNode>(function), callees[name]));
   }
   std::unordered_set<std::string> reached(open.begin(), open.end());
   while (!open.empty()) {

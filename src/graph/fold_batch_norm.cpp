@@ -33,7 +33,7 @@ Expr scalar(double value, ir::DType dtype) {
 
 class BatchNormFolder {
  public:
-  explicit BatchNormFolder(const Function& function) : uses_(count_uses(function)) {}
+  explicit BatchNormFolder(const Function& function) : function_(function) {}
 
   Result<Expr> operator()(Emitter& emitter, const Var&, const Expr& value) {
     const auto* call = as_call_of(value, "nn.batch_norm");
@@ -69,9 +69,10 @@ class BatchNormFolder {
     return emitter.call(ops::reshape, {vector, make<ShapeExpr>(std::move(shape))});
   }
 
-  bool used_once(const Expr& e) const {
-    const auto it = uses_.find(e.get());
-    return it != uses_.end() && it->second == 1;
+  bool used_once(const Expr& e) {
+    if (!uses_) uses_ = count_uses(function_);
+    const auto it = uses_->find(e.get());
+    return it != uses_->end() && it->second == 1;
   }
 
   // conv(x, w) [+ b], all used once, with constant w and b: the convolution with scaled weights, plus one bias.
@@ -106,7 +107,8 @@ class BatchNormFolder {
     return std::optional(TRY(make_call(ops::add, {result, shift})));
   }
 
-  std::unordered_map<const ir::Node*, int> uses_;
+  const Function& function_;
+  std::optional<std::unordered_map<const ir::Node*, int>> uses_;  // counted where there is something to fold
 };
 
 }  // namespace

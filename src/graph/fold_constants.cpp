@@ -52,13 +52,13 @@ int64_t constant_bytes(const ir::IRModule& module) {
 // The part of a function that constants determine, as a function of those constants.
 class ConstantPart {
  public:
-  // `largest`: bytes of any value in it.
-  ConstantPart(const Function& function, int64_t largest) : largest_(largest) {
+  // `largest`: bytes of any value in it, asked for where there is one.
+  ConstantPart(const Function& function, support::function_ref<int64_t()> largest) : largest_(largest) {
     for (const Binding& binding : all_bindings(function)) {
       const auto* bound = binding.as<VarBinding>();
       if (bound && foldable(bound->value)) take(*bound);
     }
-    find_needed(function);
+    if (!bindings_.empty()) find_needed(function);
   }
 
   bool empty() const { return needed_.empty(); }
@@ -109,7 +109,7 @@ class ConstantPart {
       if (arg) from += bytes_once(arg, counted);
     }
     const auto to = byte_size(value->struct_info);
-    return to && *to - from <= largest_growth_bytes && *to <= largest_;
+    return to && *to - from <= largest_growth_bytes && *to <= largest_();
   }
 
   // A value that an operator takes many times is one value.
@@ -174,7 +174,7 @@ class ConstantPart {
     }
   }
 
-  int64_t largest_;
+  support::function_ref<int64_t()> largest_;
   std::unordered_set<const ir::Node*> folded_;
   std::vector<Binding> bindings_;
   std::unordered_map<const ir::Node*, Var> parameter_;
@@ -253,13 +253,18 @@ class Values {
 
 support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::PassContext& context) {
   const std::vector<ir::IRModule::Entry> functions = module.functions();
-  const int64_t largest = constant_bytes(module) + largest_folded_bytes;
-  int64_t room = largest;
+  int64_t largest = 0;
+  const auto largest_value = [&] {
+    if (largest == 0) largest = constant_bytes(module) + largest_folded_bytes;
+    return largest;
+  };
+  std::optional<int64_t> room;
   for (const auto& [name, base] : functions) {
     if (!base.is<relax::FunctionNode>() || base->attrs.get_or("primitive", false)) continue;
     const Function function = ir::cast<relax::FunctionNode>(base);
-    const ConstantPart part(function, largest);
+    const ConstantPart part(function, largest_value);
     if (part.empty()) continue;
+    if (!room) room = largest_value();
     if (!context.evaluate) {
       context.remark("fold_constants", name, "the context has no evaluator");
       continue;
@@ -268,7 +273,7 @@ support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::Pass
     // Rows that fold come several times, and the room is for all of them: what one has left, the next does not take,
     // but for weights in another layout, padded at the most to twice their size.
     int64_t room_of_weights = 2 * part.input_bytes();
-    TRY(values.compute(function->attrs.get_or(reached_limit, false) ? room_of_weights : room));
+    TRY(values.compute(function->attrs.get_or(reached_limit, false) ? room_of_weights : *room));
     if (values.found().empty()) continue;
     const auto replace = [&](Emitter&, const Var& var, const Expr&) -> Result<Expr> {
       const auto it = values.found().find(var.get());

@@ -50,9 +50,13 @@ std::optional<int64_t> elements(const Expr& e) {
   return count;
 }
 
+// The groups' functions with their names: layers repeat, and equal groups of known extents are calls of one function.
+using Outlined = std::unordered_map<support::Hash128, std::vector<std::pair<Function, std::string>>>;
+
 class Fuser {
  public:
-  Fuser(ir::IRModule& module, const ir::PassContext& context) : module_(module), context_(context) {}
+  Fuser(ir::IRModule& module, const ir::PassContext& context, Outlined& outlined)
+      : module_(module), context_(context), outlined_(outlined) {}
 
   Result<Function> run(const std::string& name, const Function& function) {
     name_ = name;
@@ -72,6 +76,9 @@ class Fuser {
 
  private:
   void collect(const Function& function) {
+    items_.reserve(bindings_.size());
+    groups_.reserve(bindings_.size());
+    item_of_.reserve(bindings_.size());
     for (const Binding& binding : bindings_) {
       const auto* bound = binding.as<VarBinding>();
       const auto* call = bound ? bound->value.as<Call>() : nullptr;
@@ -86,23 +93,41 @@ class Fuser {
       if (op->fusion == FusionKind::reduction || op->fusion == FusionKind::product) group.anchor = index;
       groups_.push_back(std::move(group));
     }
-    // Who uses each item's value: items, or something outside any group (-1).
-    uses_.resize(items_.size());
+    find_users(function);
+  }
+
+  struct Use {
+    int item, by;
+  };
+
+  void find_users(const Function& function) {
+    std::vector<Use> uses;
+    uses.reserve(2 * bindings_.size());
     for (const Binding& binding : bindings_) {
       const auto* bound = binding.as<VarBinding>();
       const auto user = bound ? item_of_.find(bound->var.get()) : item_of_.end();
       const int by = user == item_of_.end() ? -1 : user->second;
-      note_uses(bound ? bound->value : binding.as<MatchCast>()->value, by);
+      note_uses(bound ? bound->value : binding.as<MatchCast>()->value, by, uses);
     }
-    note_uses(function->body.as<SeqExpr>()->body, -1);
+    note_uses(function->body.as<SeqExpr>()->body, -1, uses);
+    first_user_.resize(items_.size() + 1);
+    for (const Use& use : uses) ++first_user_[static_cast<size_t>(use.item) + 1];
+    std::partial_sum(first_user_.begin(), first_user_.end(), first_user_.begin());
+    users_.resize(uses.size());
+    std::vector<size_t> next(first_user_);
+    for (const Use& use : uses) users_[next[static_cast<size_t>(use.item)]++] = use.by;
   }
 
-  void note_uses(const Expr& e, int by) {
+  // Items that use an item's value, or -1: something outside any group.
+  std::span<const int> users_of(int item) const {
+    const auto at = static_cast<size_t>(item);
+    return std::span(users_).subspan(first_user_[at], first_user_[at + 1] - first_user_[at]);
+  }
+
+  void note_uses(const Expr& e, int by, std::vector<Use>& uses) const {
     const auto note = [&](const Expr& operand) {
       const auto it = operand ? item_of_.find(operand.get()) : item_of_.end();
-      if (it == item_of_.end()) return;
-      std::vector<int>& users = uses_[static_cast<size_t>(it->second)];
-      if (users.empty() || users.back() != by) users.push_back(by);
+      if (it != item_of_.end()) uses.push_back({it->second, by});
     };
     note(e);
     if (const auto* call = e.as<Call>())
@@ -137,7 +162,7 @@ class Fuser {
   std::optional<int> only_consumer(const Group& from, int self) const {
     std::optional<int> only;
     for (const int item : from.items)
-      for (const int user : uses_[static_cast<size_t>(item)]) {
+      for (const int user : users_of(item)) {
         if (user < 0) return std::nullopt;
         const int group = items_[static_cast<size_t>(user)].group;
         if (group == self) continue;
@@ -246,6 +271,21 @@ class Fuser {
     return module_.unique_name(name);
   }
 
+  // The name of the group's function, or of an equal one that is there already.
+  std::string name_of(const Group& group, const Function& function) {
+    const bool known =
+        std::all_of(function->params.begin(), function->params.end(), [](const Var& v) { return elements(v); }) &&
+        std::all_of(group.items.begin(), group.items.end(), [&](int i) { return elements(item(i).binding->var); });
+    std::vector<std::pair<Function, std::string>>* met = known ? &outlined_[ir::structural_hash(function)] : nullptr;
+    if (met)
+      for (const auto& [other, name] : *met)
+        if (ir::structural_equal(other, function)) return name;
+    std::string name = group_name(group);
+    module_.set(name, function);
+    if (met) met->emplace_back(function, name);
+    return name;
+  }
+
   // Adds the group as a function and gives the call that replaces its last operator.
   Binding call_of(const Group& group) {
     std::vector<Var> params;
@@ -285,9 +325,9 @@ class Fuser {
     if (support::flip(fuse_ops_swaps_operands))
       for (size_t i = 1; i < args.size(); ++i)
         if (ir::structural_equal(args[i - 1]->struct_info, args[i]->struct_info)) std::swap(args[i - 1], args[i]);
-    const std::string name = group_name(group);
-    ir::Attributes attrs{{"primitive", true}, {"private", true}};
-    module_.set(name, ir::with_origin(make_function(std::move(params), std::move(body), last, attrs), origin));
+    const ir::Attributes attrs{{"primitive", true}, {"private", true}};
+    const std::string name =
+        name_of(group, ir::with_origin(make_function(std::move(params), std::move(body), last, attrs), origin));
     const VarBinding& binding = *item(group.items.back()).binding;
     Expr call = make<Call>(make<GlobalVar>(name), std::move(args));
     call = ir::with_origin(with_struct_info(std::move(call), binding.value->struct_info), origin);
@@ -296,21 +336,24 @@ class Fuser {
 
   ir::IRModule& module_;
   const ir::PassContext& context_;
+  Outlined& outlined_;
   std::string name_;
   std::vector<Binding> bindings_;
   std::vector<Item> items_;
   std::vector<Group> groups_;
   std::unordered_map<const ir::Node*, int> item_of_;
-  std::vector<std::vector<int>> uses_;  // by item, in order
+  std::vector<int> users_;          // of all items, in order
+  std::vector<size_t> first_user_;  // by item, and the end
 };
 
 }  // namespace
 
 support::Result<ir::IRModule> fuse_ops(ir::IRModule module, const ir::PassContext& context) {
+  Outlined outlined;
   const std::vector<ir::IRModule::Entry> functions = module.functions();
   for (const auto& [name, base] : functions) {
     if (!base.is<relax::FunctionNode>() || base->attrs.get_or("primitive", false)) continue;
-    module.set(name, TRY(Fuser(module, context).run(name, ir::cast<relax::FunctionNode>(base))));
+    module.set(name, TRY(Fuser(module, context, outlined).run(name, ir::cast<relax::FunctionNode>(base))));
   }
   return module;
 }

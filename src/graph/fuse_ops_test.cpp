@@ -156,6 +156,22 @@ TEST(fuse_ops, bounds_the_size_of_a_group) {
   EXPECT_EQ(difference(before, after), "");
 }
 
+TEST(fuse_ops, makes_equal_groups_calls_of_one_function) {
+  const auto functions = [](const ir::Expr& rows) {
+    Graph g;
+    const Expr a = g.input("a", {rows, ir::int64(3)}), b = g.input("b", {rows, ir::int64(3)});
+    const auto group = [&](const Expr& x) { return g.call(ops::exp, {g.call(ops::negative, {x})}); };
+    const Expr left = g.call(ops::matmul, {group(a), weights({3, 3}, 1)});
+    const Expr right = g.call(ops::matmul, {group(b), weights({3, 3}, 2)});
+    const auto before = g.finish(g.call(ops::add, {left, right}));
+    const auto after = fused(before);
+    EXPECT_EQ(difference(before, after), "");
+    return after.size();
+  };
+  EXPECT_EQ(functions(ir::int64(3)), 4u) << "main, the group of both sides, a product, a product and the sum";
+  EXPECT_EQ(functions(ir::size_var("n")), 5u) << "whose symbols are passed along is not told apart";
+}
+
 TEST(fuse_ops, says_why_neighbours_stay_apart) {
   Graph g;
   const Expr x = g.input("x", Extents{3, 3});

@@ -75,14 +75,15 @@ AttributesRef with_padding(const Call& call, const std::vector<int64_t>& padding
 support::Result<ir::IRModule> merge_padding(ir::IRModule module, const ir::PassContext&) {
   return rewrite_functions(std::move(module), [](Emitter& emitter, const Var&, const Expr& value) -> Result<Expr> {
     const auto* call = value.as<Call>();
-    if (!call || !callee_operator(*call)) return Expr();
+    const Operator* op = call ? callee_operator(*call) : nullptr;
+    if (!op || (op->name != "nn.conv" && op->name != "nn.avg_pool")) return Expr();
     const auto* pad = call->args.empty() ? nullptr : as_call_of(emitter.value_of(call->args[0]), "nn.pad");
     const auto padding = pad ? spatial_padding(*pad) : std::nullopt;
     AttributesRef attributes = padding ? with_padding(*call, *padding) : AttributesRef();
     if (!attributes) return Expr();
     std::vector<Expr> args = call->args;
     args[0] = pad->args[0];
-    const Expr merged = TRY(make_call(*callee_operator(*call), std::move(args), std::move(attributes)));
+    const Expr merged = TRY(make_call(*op, std::move(args), std::move(attributes)));
     return ir::structural_equal(merged->struct_info, value->struct_info) ? merged : Expr();
   });
 }

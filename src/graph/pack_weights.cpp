@@ -28,13 +28,12 @@ bool packable(const Expr& weight) {
          weight.as<Constant>()->data->elements() > 0;
 }
 
-// What is packed once, whoever uses it: an unrolled loop applies one weight at every step.
+// What a function packs once, whoever uses it: an unrolled loop applies one weight at every step.
 class Packed {
  public:
   Result<Expr> of(Emitter& emitter, const Operator& op, const Expr& weight, int64_t width) {
     Expr& known = known_[{weight.as<Constant>()->data.get(), &op, width}];
-    if (!known || !emitter.value_of(known))  // not in this function
-      known = TRY(emitter.call(op, {weight}, make<ops::PackAttributes>(width), "packed"));
+    if (!known) known = TRY(emitter.call(op, {weight}, make<ops::PackAttributes>(width), "packed"));
     return known;
   }
 
@@ -81,10 +80,16 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, Packed& packed
 }  // namespace
 
 support::Result<ir::IRModule> pack_weights(ir::IRModule module, const target::Target& target, const ir::PassContext&) {
-  Packed packed;
-  return rewrite_functions(std::move(module), [&](Emitter& emitter, const Var&, const Expr& value) {
-    return pack(emitter, target, packed, value);
-  });
+  const std::vector<ir::IRModule::Entry> functions = module.functions();
+  for (const auto& [name, base] : functions) {
+    if (!base.is<relax::FunctionNode>()) continue;
+    Packed packed;
+    const auto rewrite = [&](Emitter& emitter, const Var&, const Expr& value) {
+      return pack(emitter, target, packed, value);
+    };
+    module.set(name, TRY(rewrite_bindings(ir::cast<relax::FunctionNode>(base), rewrite)));
+  }
+  return module;
 }
 
 }  // namespace lathe::graph

@@ -68,18 +68,34 @@ std::unordered_map<const ir::Node*, int> count_uses(const Function& function) {
 
 Expr Emitter::emit(Expr value, const std::string& hint) {
   if (!value || is_leaf(value)) return value;
-  Var var = ir::with_origin(relax_var(hint.empty() ? "lv" : hint, value->struct_info, true), origin_);
-  value = ir::with_origin(std::move(value), origin_);
+  Var var = ir::with_origin(relax_var(hint.empty() ? "lv" : hint, value->struct_info, true), *origin_);
+  value = ir::with_origin(std::move(value), *origin_);
+  change();
   bindings_.push_back(make<VarBinding>(std::move(value), var));
   return var;
 }
 
+void Emitter::keep(const Binding& binding) {
+  if (is_changed_)
+    bindings_.push_back(binding);
+  else
+    ++kept_;
+}
+
+void Emitter::change() {
+  if (is_changed_) return;
+  is_changed_ = true;
+  bindings_.reserve(given_.size());
+  bindings_.assign(given_.begin(), given_.begin() + static_cast<ptrdiff_t>(kept_));
+}
+
 void Emitter::bind(const Var& var, Expr value) {
+  change();
   if (is_leaf(value)) {
     replaced_[var.get()] = std::move(value);
     return;
   }
-  value = ir::with_origin(std::move(value), origin_);
+  value = ir::with_origin(std::move(value), *origin_);
   bindings_.push_back(make<VarBinding>(std::move(value), var));
 }
 
@@ -87,16 +103,17 @@ Expr Emitter::replaced(const Expr& e) const { return replace_vars(e, replaced_);
 
 Result<Expr> Emitter::call(const Operator& op, std::vector<Expr> args, AttributesRef attributes,
                            const std::string& hint) {
-  Expr value = TRY(make_call(op, std::move(args), std::move(attributes), origin_));
+  Expr value = TRY(make_call(op, std::move(args), std::move(attributes), *origin_));
   return emit(std::move(value), hint);
 }
 
 Expr Emitter::value_of(const Expr& var) const {
   if (!var || !var.is<VarNode>()) return {};
-  for (; known_values_ < bindings_.size(); ++known_values_)
-    if (const auto* bound = bindings_[known_values_].as<VarBinding>()) values_[bound->var.get()] = bound->value;
+  if (known_values_ == 0) values_.reserve(given_.size());
+  for (; known_values_ < count(); ++known_values_)
+    if (const auto* bound = at(known_values_).as<VarBinding>()) values_[bound->var.get()] = &bound->value;
   const auto it = values_.find(var.get());
-  return it == values_.end() ? Expr() : it->second;
+  return it == values_.end() ? Expr() : *it->second;
 }
 
 Function make_function(std::vector<Var> params, std::vector<Binding> bindings, Expr result, const Attributes& attrs,
@@ -122,33 +139,41 @@ class BindingRewriter {
   static Result<Function> run(const Function& function, const RewriteValue& rewrite) {
     const auto* body = function->body.as<SeqExpr>();
     support::require(body, "a relax function's body is a sequence");
-    const std::vector<Binding> given = all_bindings(function);
+    std::vector<Binding> joined;
+    if (body->blocks.size() > 1) joined = all_bindings(function);
+    const std::vector<Binding>& given = body->blocks.size() == 1 ? body->blocks[0]->bindings : joined;
     const Vars results = vars_of(body->body);
     bool is_made = body->blocks.size() <= 1 && (given.empty() || body->blocks[0]->is_dataflow);
     Emitter emitter;
-    emitter.bindings_.reserve(given.size());
+    emitter.given_ = given;
     for (const Binding& binding : given) {
       is_made = is_made && is_as_it_should_be(var_of_binding(binding), results);
       const Expr& before = value_of_binding(binding);
-      const Expr value = emitter.replaced(before);
-      emitter.origin_ = value->origin() ? value->origin() : binding->origin();
+      const Expr after = emitter.replaced_.empty() ? Expr() : emitter.replaced(before);
+      const Expr& value = after ? after : before;
+      emitter.origin_ = value->origin() ? &value->origin() : &binding->origin();
       if (const auto* cast = binding.as<MatchCast>()) {
-        emitter.bindings_.push_back(value.same_as(cast->value)
-                                        ? binding
-                                        : Binding(ir::with(*cast, [&](MatchCast& copy) { copy.value = value; })));
+        if (value.same_as(cast->value)) {
+          emitter.keep(binding);
+          continue;
+        }
+        emitter.change();
+        emitter.bindings_.push_back(ir::with(*cast, [&](MatchCast& copy) { copy.value = value; }));
         continue;
       }
       const Var& var = binding.as<VarBinding>()->var;
       Expr result = TRY(rewrite(emitter, var, value));
+      if ((!result || result.same_as(before)) && value.same_as(before) && !is_leaf(before) && before->struct_info) {
+        emitter.keep(binding);
+        continue;
+      }
       if (!result) result = value;
       if (!is_leaf(result) && !result->struct_info) result = with_struct_info(std::move(result), var->struct_info);
-      if (result.same_as(before) && !is_leaf(result))
-        emitter.bindings_.push_back(binding);
-      else
-        emitter.bind(var, std::move(result));
+      emitter.bind(var, std::move(result));
     }
     Expr result = emitter.replaced(body->body);
-    if (is_made && emitter.bindings_ == given && result.same_as(body->body)) return function;
+    if (is_made && !emitter.is_changed_ && result.same_as(body->body)) return function;
+    emitter.change();
     Function made = make_function(function->params, std::move(emitter.bindings_), std::move(result), function->attrs,
                                   function->is_pure);
     return ir::with_origin(std::move(made), function->origin());

@@ -25,12 +25,22 @@ class Emitter {
 
  private:
   friend class BindingRewriter;
+  void keep(const Binding& binding);  // the next of those given, as it was
+  void change();                      // what follows differs from what was given
+  size_t count() const { return is_changed_ ? bindings_.size() : kept_; }
+  const Binding& at(size_t i) const { return is_changed_ ? bindings_[i] : given_[i]; }
+
+  // Most passes change nothing in most functions: the first `kept_` of those given are what was emitted until one
+  // differs, and only then they are copied.
+  std::span<const Binding> given_;
+  size_t kept_ = 0;
+  bool is_changed_ = false;
   std::vector<Binding> bindings_;
   // The values of the first bindings by variable: few passes ask, and a long function has many.
-  mutable std::unordered_map<const ir::Node*, Expr> values_;
+  mutable std::unordered_map<const ir::Node*, const Expr*> values_;
   mutable size_t known_values_ = 0;
   std::unordered_map<const ir::Node*, Expr> replaced_;
-  ir::Origin origin_;
+  const ir::Origin* origin_ = nullptr;  // of the binding that is rewritten
 };
 
 // What replaces a binding's value: a leaf (variable, constant, …) replaces the variable everywhere, another expression

@@ -78,6 +78,8 @@ class Legalize {
 
   Result<std::optional<Expr>> lower_function(const std::string& name, const relax::Function& function,
                                              const VarBinding& binding, const Call& call) {
+    if (const auto it = by_group_.find(name); it != by_group_.end())
+      return called({it->second, {}}, call.args, binding);
     Group group{name, function->params, {}, {}};
     const auto* body = function->body.as<SeqExpr>();
     for (const BindingBlock& block : body->blocks)
@@ -86,7 +88,9 @@ class Legalize {
       group.results = tuple->items;
     else
       group.results = {body->body};
-    return emit(group, call.args, binding);
+    const Lowered lowered = TRY(lower(group));
+    if (lowered.scalars.empty()) by_group_[name] = lowered.function;
+    return called(lowered, call.args, binding);
   }
 
   // A group of one operator: its tensor arguments become parameters.
@@ -126,23 +130,34 @@ class Legalize {
     Var result = relax_var("result", binding.var->struct_info);
     group.bindings.push_back(make<VarBinding>(std::move(value), result));
     group.results = {result};
-    return emit(group, outside, binding);
+    return called(TRY(lower(group)), outside, binding);
   }
 
-  Result<std::optional<Expr>> emit(const Group& group, const std::vector<Expr>& args, const VarBinding& binding) {
+  // A function that is there, and what it takes beside tensors.
+  struct Lowered {
+    std::string function;
+    std::vector<ir::Expr> scalars;
+  };
+
+  static Result<std::optional<Expr>> called(const Lowered& lowered, const std::vector<Expr>& args,
+                                            const VarBinding& binding) {
     std::vector<StructInfo> outputs{binding.var->struct_info};
     if (const auto* tuple = binding.var->struct_info.as<TupleStructInfo>()) outputs = tuple->items;
+    return std::optional(TRY(call_tir(lowered.function, args, std::move(outputs), lowered.scalars)));
+  }
+
+  Result<Lowered> lower(const Group& group) {
     const relax::Function whole = as_function(group);
     const support::Hash128 key = ir::structural_hash(whole);
     for (const auto& [met, name] : met_[key])
-      if (ir::structural_equal(met, whole)) return std::optional(TRY(call_tir(name, args, std::move(outputs), {})));
+      if (ir::structural_equal(met, whole)) return Lowered{name, {}};
     LoweredGroup lowered = TRY(lower_group(group));
     if (const auto versions = add_versions(group, lowered.scalars); !versions.empty())
       lowered.function =
           ir::with(*lowered.function, [&](tir::PrimFunc& copy) { copy.attrs.set("versions", to_value(versions)); });
     const std::string name = share(group.name, lowered.function);
     if (lowered.scalars.empty()) met_[key].emplace_back(whole, name);
-    return std::optional(TRY(call_tir(name, args, std::move(outputs), lowered.scalars)));
+    return Lowered{name, std::move(lowered.scalars)};
   }
 
   // The group's programs for likely sizes of its symbols, each with each; other symbols stay.
@@ -219,6 +234,7 @@ class Legalize {
   // lowered again. What differs before lowering may still be equal after it.
   std::unordered_map<support::Hash128, std::vector<std::pair<relax::Function, std::string>>> met_;
   std::unordered_map<support::Hash128, std::vector<std::pair<tir::Function, std::string>>> shared_;
+  std::unordered_map<std::string, std::string> by_group_;  // the functions of named groups that take tensors alone
 };
 
 }  // namespace
