@@ -2,7 +2,7 @@
 
 from .. import _lathe
 from ..ir.node import Range, as_expr
-from .int_set import IntervalSet, domain_of
+from .int_set import domain_of, interval_of
 
 
 class ConstIntBound:
@@ -114,8 +114,4 @@ class Analyzer:
 
         Tight for sums of terms of different variables; a variable that occurs twice may widen it.
         """
-        made = _number(expr)
-        domain, unbounded = domain_of(dom_map)
-        if any(var.same_as(free) for free in _lathe.free_vars(made) for var in unbounded):
-            return IntervalSet.everything()
-        return IntervalSet(*self._known.interval(made, domain))
+        return interval_of(self._known, _number(expr), domain_of(dom_map))

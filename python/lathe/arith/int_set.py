@@ -100,6 +100,15 @@ def domain_of(dom_map):
     return bounded, unbounded
 
 
+def interval_of(known, expr, domains):
+    """An IntervalSet of what `expr` takes over what `domain_of` gave; everything where a variable without an end is in
+    it."""
+    bounded, unbounded = domains
+    if any(var.same_as(free) for free in _lathe.free_vars(expr) for var in unbounded):
+        return IntervalSet.everything()
+    return IntervalSet(*known.interval(expr, bounded))
+
+
 def _ranges(region):
     wrong = next((item for item in region if not isinstance(item, Range)), None)
     if wrong is not None:
@@ -136,16 +145,14 @@ def estimate_region_upper_bound(region, var_dom, predicate=True):
     exact = estimate_region_strict_bound(region, var_dom, predicate)
     if exact is not None:
         return exact
-    domain, unbounded = domain_of(var_dom)
-    known, sets = _lathe.Analyzer(), []
-    for item in _ranges(region):
-        if any(var.same_as(free) for free in _lathe.free_vars(item.min) for var in unbounded):
-            sets.append(IntervalSet.everything())
-            continue
-        low, _ = known.interval(item.min, domain)
-        _, high = known.interval(as_expr(item.min + item.extent - 1), domain)
-        sets.append(IntervalSet(low, high))
-    return sets
+    known, domains = _lathe.Analyzer(), domain_of(var_dom)
+    return [
+        IntervalSet(
+            interval_of(known, item.min, domains).min_value,
+            interval_of(known, as_expr(item.min + item.extent - 1), domains).max_value,
+        )
+        for item in _ranges(region)
+    ]
 
 
 def union_lower_bound(sets):

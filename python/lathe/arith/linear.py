@@ -3,7 +3,7 @@
 from .. import _lathe
 from ..ir.node import NODE_CLASSES, as_expr
 from ..ir.structural import structural_equal
-from .int_set import IntervalSet, domain_of
+from .int_set import IntervalSet, domain_of, interval_of, pos_inf
 
 And, IntImm, Max, Min, Var = (NODE_CLASSES["expr", name] for name in ("And", "IntImm", "Max", "Min", "Var"))
 _ORDERS = {"LT": (1, 1), "LE": (1, 0), "GT": (-1, 1), "GE": (-1, 0)}  # sign and margin of: sign * (a - b) + margin <= 0
@@ -32,6 +32,14 @@ def _bounds(var, condition):
     return found
 
 
+def _end(known, coefficient, rest):
+    """The end that `coefficient * var + rest <= 0` sets: the largest value where the coefficient is positive, else the
+    smallest."""
+    if coefficient > 0:
+        return known.simplify(as_expr((0 - rest) // coefficient))
+    return known.simplify(as_expr((rest - coefficient - 1) // -coefficient))
+
+
 def deduce_bound(var, cond, hint_map, relax_map):
     """An IntervalSet of values of `var` with which the comparison `cond` holds whatever those of `relax_map` are.
 
@@ -39,21 +47,18 @@ def deduce_bound(var, cond, hint_map, relax_map):
     not needed here. Nothing where no such values could be told.
     """
     bounds = _bounds(var, as_expr(cond))
-    domain, unbounded = domain_of(relax_map)
+    domains = domain_of(relax_map)
     if bounds is None:
         return IntervalSet.nothing()
     known, low, high = _lathe.Analyzer(), None, None
     for coefficient, rest in bounds:
-        free = _lathe.free_vars(rest)
-        if any(one.same_as(other) for one in free for other in unbounded):
-            return IntervalSet.nothing()
-        _, worst = known.interval(rest, domain)
-        if worst is None:
+        worst = interval_of(known, rest, domains).max_value
+        if worst.same_as(pos_inf()):
             return IntervalSet.nothing()
         if coefficient > 0:
-            high = known.simplify(as_expr((0 - worst) // coefficient))
+            high = _end(known, coefficient, worst)
         else:
-            low = known.simplify(as_expr((worst - coefficient - 1) // -coefficient))
+            low = _end(known, coefficient, worst)
     return IntervalSet(low, high)
 
 
@@ -78,12 +83,9 @@ def detect_clip_bound(expr, vars):
             return []
         pair = ends[named[0]]
         for coefficient, rest in bounds:
-            if coefficient > 0:
-                high = known.simplify(as_expr((0 - rest) // coefficient))
-                pair[1] = high if pair[1] is None else known.simplify(Min(pair[1], high))
-            else:
-                low = known.simplify(as_expr((rest - coefficient - 1) // -coefficient))
-                pair[0] = low if pair[0] is None else known.simplify(Max(pair[0], low))
+            at, narrower = (1, Min) if coefficient > 0 else (0, Max)
+            end = _end(known, coefficient, rest)
+            pair[at] = end if pair[at] is None else known.simplify(narrower(pair[at], end))
     return [end for pair in ends for end in pair]
 
 
