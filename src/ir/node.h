@@ -15,6 +15,7 @@
 
 #include "support/diagnostic.h"
 #include "support/function_ref.h"
+#include "support/slabs.h"
 
 namespace lathe::ir {
 
@@ -44,6 +45,9 @@ class Node {
   // A copy is a new node: nobody refers to it yet.
   Node(const Node& other) : class_(other.class_), depth_(other.depth_), origin_(other.origin_) {}
   Node& operator=(const Node&) = delete;
+
+  static void* operator new(size_t bytes) { return support::slab_allocate(bytes); }
+  static void operator delete(void* at, size_t bytes) noexcept { support::slab_free(at, bytes); }
 
   // For builders and rewriters only (ir/fields.h).
   const NodeClass* class_ = nullptr;
