@@ -1,13 +1,9 @@
-#include <set>
-
+#include "graph/outline.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
-#include "support/mutation.h"
 
 namespace lathe::graph {
-
-LATHE_FAULT(fuse_ops_swaps_operands, "graph_test", "a group is called with two operands of one type swapped");
 
 namespace {
 
@@ -19,7 +15,7 @@ struct Item {
   int group;
 };
 
-struct Group {
+struct Candidate {
   std::vector<int> items;     // in program order
   int anchor = -1;            // the item that is a product or reduction
   bool closed = false;        // its value is a result, or it may not be fused
@@ -50,13 +46,9 @@ std::optional<int64_t> elements(const Expr& e) {
   return count;
 }
 
-// The groups' functions with their names: layers repeat, and equal groups of known extents are calls of one function.
-using Outlined = std::unordered_map<support::Hash128, std::vector<std::pair<Function, std::string>>>;
-
 class Fuser {
  public:
-  Fuser(ir::IRModule& module, const ir::PassContext& context, Outlined& outlined)
-      : module_(module), context_(context), outlined_(outlined) {}
+  Fuser(Outliner& outliner, const ir::PassContext& context) : outliner_(outliner), context_(context) {}
 
   Result<Function> run(const std::string& name, const Function& function) {
     name_ = name;
@@ -67,7 +59,7 @@ class Fuser {
     while (merge_some(true) || merge_some(false)) {
     }
     if (context_.on_remark)
-      for (const Group& group : groups_)
+      for (const Candidate& group : groups_)
         if (!group.items.empty() && !group.declined.empty())
           context_.remark("fuse_ops", name_ + "." + item(group.items.back()).binding->var->name,
                           std::string(group.declined));
@@ -87,7 +79,7 @@ class Fuser {
       const int index = static_cast<int>(items_.size());
       items_.push_back({bound, call, op, index});
       item_of_[bound->var.get()] = index;
-      Group group;
+      Candidate group;
       group.items = {index};
       group.closed = op->fusion == FusionKind::opaque || !as_tensor(bound->var);
       if (op->fusion == FusionKind::reduction || op->fusion == FusionKind::product) group.anchor = index;
@@ -147,7 +139,7 @@ class Fuser {
     bool merged = false;
     for (int i = static_cast<int>(items_.size()) - 1; i >= 0; --i) {
       const int group = items_[static_cast<size_t>(i)].group;
-      Group& from = groups_[static_cast<size_t>(group)];
+      Candidate& from = groups_[static_cast<size_t>(group)];
       if (from.items.back() != i) continue;  // a group is known by its last item, the one with outside uses
       if (anchored && from.anchor < 0) continue;
       const auto consumer = only_consumer(from, group);
@@ -159,7 +151,7 @@ class Fuser {
     return merged;
   }
 
-  std::optional<int> only_consumer(const Group& from, int self) const {
+  std::optional<int> only_consumer(const Candidate& from, int self) const {
     std::optional<int> only;
     for (const int item : from.items)
       for (const int user : users_of(item)) {
@@ -175,7 +167,7 @@ class Fuser {
   const Item& item(int i) const { return items_[static_cast<size_t>(i)]; }
 
   // Why `from` may not join its consumer `to`; empty when it may.
-  std::string_view misfit(const Group& from, const Group& to) const {
+  std::string_view misfit(const Candidate& from, const Candidate& to) const {
     if (from.closed || to.closed) return "an opaque operator or one of several results";
     if (from.items.size() + to.items.size() > max_group) return "the group would be too large";
     if (from.anchor >= 0 && to.anchor >= 0) return "both hold a product or reduction";
@@ -232,8 +224,8 @@ class Fuser {
   }
 
   void merge(int from, int to) {
-    Group& source = groups_[static_cast<size_t>(from)];
-    Group& target = groups_[static_cast<size_t>(to)];
+    Candidate& source = groups_[static_cast<size_t>(from)];
+    Candidate& target = groups_[static_cast<size_t>(to)];
     for (const int i : source.items) items_[static_cast<size_t>(i)].group = to;
     target.items.insert(target.items.end(), source.items.begin(), source.items.end());
     std::sort(target.items.begin(), target.items.end());
@@ -252,7 +244,7 @@ class Fuser {
         kept.push_back(binding);
         continue;
       }
-      const Group& group = groups_[static_cast<size_t>(items_[static_cast<size_t>(it->second)].group)];
+      const Candidate& group = groups_[static_cast<size_t>(items_[static_cast<size_t>(it->second)].group)];
       if (group.items.back() == it->second) kept.push_back(call_of(group));
     }
     return ir::with_origin(make_function(function->params, std::move(kept), function->body.as<SeqExpr>()->body,
@@ -260,87 +252,23 @@ class Fuser {
                            function->origin());
   }
 
-  std::string group_name(const Group& group) const {
-    std::string name = group.items.size() > 1 ? "fused" : "";
-    for (const int i : group.items) {
-      std::string op(item(i).op->name);
-      op = op.substr(op.rfind('.') + 1);
-      if (name.size() + op.size() > 60) break;
-      name += (name.empty() ? "" : "_") + op;
-    }
-    return module_.unique_name(name);
-  }
-
-  // The name of the group's function, or of an equal one that is there already.
-  std::string name_of(const Group& group, const Function& function) {
-    const bool known =
-        std::all_of(function->params.begin(), function->params.end(), [](const Var& v) { return elements(v); }) &&
-        std::all_of(group.items.begin(), group.items.end(), [&](int i) { return elements(item(i).binding->var); });
-    std::vector<std::pair<Function, std::string>>* met = known ? &outlined_[ir::structural_hash(function)] : nullptr;
-    if (met)
-      for (const auto& [other, name] : *met)
-        if (ir::structural_equal(other, function)) return name;
-    std::string name = group_name(group);
-    module_.set(name, function);
-    if (met) met->emplace_back(function, name);
-    return name;
-  }
-
   // Adds the group as a function and gives the call that replaces its last operator.
-  Binding call_of(const Group& group) {
-    std::vector<Var> params;
-    std::vector<Expr> args;
-    std::unordered_map<const ir::Node*, Expr> inner;
-    const auto operand = [&](const Expr& arg, const auto& self) -> Expr {
-      if (!arg) return arg;
-      if (const auto* tuple = arg.as<Tuple>()) {
-        std::vector<Expr> items;
-        for (const Expr& item : tuple->items) items.push_back(self(item, self));
-        return with_struct_info(make<Tuple>(std::move(items)), arg->struct_info);
-      }
-      if (const auto it = inner.find(arg.get()); it != inner.end()) return it->second;
-      const auto* constant = arg.as<Constant>();
-      if (!as_tensor(arg) || (constant && constant->data->elements() == 1)) return arg;
-      const std::string name = arg.is<VarNode>() ? arg.as<VarNode>()->name : "w" + std::to_string(params.size());
-      Var param = relax_var(name, arg->struct_info);
-      params.push_back(param);
-      args.push_back(arg);
-      inner[arg.get()] = param;
-      return param;
-    };
-    std::vector<Binding> body;
-    Var last;
-    ir::Origin origin;
+  Binding call_of(const Candidate& group) {
+    std::vector<const VarBinding*> bindings;
+    size_t anchor = 0;
     for (const int i : group.items) {
-      std::vector<Expr> operands;
-      for (const Expr& arg : item(i).call->args) operands.push_back(operand(arg, operand));
-      Expr value = ir::with(*item(i).call, [&](Call& copy) { copy.args = operands; });
-      const VarBinding& binding = *item(i).binding;
-      value = with_struct_info(std::move(value), binding.value->struct_info);
-      last = relax_var(binding.var->name, binding.var->struct_info, true);
-      inner[binding.var.get()] = last;
-      body.push_back(make<VarBinding>(std::move(value), last));
-      if (i == group.anchor || !origin) origin = binding.value->origin();
+      if (i == group.anchor) anchor = bindings.size();
+      bindings.push_back(item(i).binding);
     }
-    if (support::flip(fuse_ops_swaps_operands))
-      for (size_t i = 1; i < args.size(); ++i)
-        if (ir::structural_equal(args[i - 1]->struct_info, args[i]->struct_info)) std::swap(args[i - 1], args[i]);
-    const ir::Attributes attrs{{"primitive", true}, {"private", true}};
-    const std::string name =
-        name_of(group, ir::with_origin(make_function(std::move(params), std::move(body), last, attrs), origin));
-    const VarBinding& binding = *item(group.items.back()).binding;
-    Expr call = make<Call>(make<GlobalVar>(name), std::move(args));
-    call = ir::with_origin(with_struct_info(std::move(call), binding.value->struct_info), origin);
-    return make<VarBinding>(std::move(call), binding.var);
+    return outliner_.call_of(bindings, anchor);
   }
 
-  ir::IRModule& module_;
+  Outliner& outliner_;
   const ir::PassContext& context_;
-  Outlined& outlined_;
   std::string name_;
   std::vector<Binding> bindings_;
   std::vector<Item> items_;
-  std::vector<Group> groups_;
+  std::vector<Candidate> groups_;
   std::unordered_map<const ir::Node*, int> item_of_;
   std::vector<int> users_;          // of all items, in order
   std::vector<size_t> first_user_;  // by item, and the end
@@ -349,11 +277,11 @@ class Fuser {
 }  // namespace
 
 support::Result<ir::IRModule> fuse_ops(ir::IRModule module, const ir::PassContext& context) {
-  Outlined outlined;
+  Outliner outliner(module);
   const std::vector<ir::IRModule::Entry> functions = module.functions();
   for (const auto& [name, base] : functions) {
     if (!base.is<relax::FunctionNode>() || base->attrs.get_or("primitive", false)) continue;
-    module.set(name, TRY(Fuser(module, context, outlined).run(name, ir::cast<relax::FunctionNode>(base))));
+    module.set(name, TRY(Fuser(outliner, context).run(name, ir::cast<relax::FunctionNode>(base))));
   }
   return module;
 }

@@ -172,6 +172,36 @@ TEST(fuse_ops, makes_equal_groups_calls_of_one_function) {
   EXPECT_EQ(functions(ir::size_var("n")), 5u) << "whose symbols are passed along is not told apart";
 }
 
+TEST(fuse_ops, tells_groups_apart_that_differ_in_one_thing) {
+  Graph g;
+  const Extents square{4, 4};
+  const Expr a = g.input("a", square), b = g.input("b", square), row = g.input("row", Extents{1, 4});
+  // Products of each with itself keep the groups apart; each is multiplied by a weight of its own.
+  std::vector<Expr> groups;
+  const auto end = [&](const Expr& x) { groups.push_back(g.call(ops::tanh, {x})); };
+  end(g.call(ops::subtract, {a, b}));
+  end(g.call(ops::subtract, {b, a}));    // equal: the operands are numbered as they come
+  end(g.call(ops::subtract, {a, a}));    // one operand twice
+  end(g.call(ops::subtract, {a, row}));  // another shape
+  end(g.call(ops::subtract, {row, a}));
+  end(g.call(ops::subtract, {a, filled({}, 0.5)}));   // a constant that is part of it
+  end(g.call(ops::subtract, {a, filled({}, 0.25)}));  // another one
+  end(g.call(ops::subtract, {filled({}, 0.5), a}));
+  end(g.call(ops::add, {a, b}));  // another operator
+  end(g.call(ops::negative, {g.call(ops::subtract, {a, b})}));
+  for (const int64_t axis : {0, 1})  // other attributes
+    groups.push_back(g.call(ops::softmax, {a}, ir::make<ops::SoftmaxAttributes>(axis)));
+  Expr sum;
+  for (const Expr& group : groups) {
+    const Expr product = g.call(ops::matmul, {group, group});
+    sum = sum ? g.call(ops::matmul, {sum, product}) : product;
+  }
+  const auto before = g.finish(sum);
+  const auto after = fused(before);
+  EXPECT_EQ(difference(before, after), "");
+  EXPECT_EQ(after.size(), 1 + 9 + 2 + 2u) << "main, the groups, the products of one thing and of two";
+}
+
 TEST(fuse_ops, says_why_neighbours_stay_apart) {
   Graph g;
   const Expr x = g.input("x", Extents{3, 3});
