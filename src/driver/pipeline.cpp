@@ -105,6 +105,7 @@ std::vector<ir::PassRow> library_rows() {
   return failing_on_request({
       {"convert_blocks_to_opaque", tir::convert_blocks_to_opaque, {"lower_init"}},
       {"remove_no_op", tir::remove_no_op},
+      {"place_allocations", tir::place_allocations},
       {"lower_match_buffer", tir::lower_match_buffer},
       {"convert_ssa", tir::convert_ssa},
       {"hoist_branches", tir::hoist_branches},

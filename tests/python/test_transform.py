@@ -96,6 +96,30 @@ def test_passes_of_no_pipeline_keep_the_value():
 
 
 @T.prim_func
+def tiled(X: T.Buffer((16,), "int32"), Y: T.Buffer((16,), "int32")):
+    with T.block("root"):
+        D = T.alloc_buffer((16,), "int32")
+        for io in range(4):
+            for p in range(4):
+                with T.block("D"):
+                    v = T.axis.spatial(16, io * 4 + p)
+                    D[v] = X[v] * 2
+            for c in range(4):
+                with T.block("Y"):
+                    v = T.axis.spatial(16, io * 4 + c)
+                    Y[v] = D[v] + 1
+
+
+def test_allocations_move_to_the_loop_that_uses_them():
+    placed = tir.transform.PlanAndUpdateBufferAllocationLocation()(tvm.IRModule({"main": tiled}))["main"]
+    before, _, after = placed.script().partition("for io in range(4):")
+    assert "alloc_buffer" not in before and 'D = T.alloc_buffer((16,), "int32")' in after
+    x, y = np.arange(16, dtype="int32"), np.zeros(16, "int32")
+    tvm.build(tvm.IRModule({"main": placed}), target="interp")["main"](x, y)
+    np.testing.assert_array_equal(y, 2 * x + 1)
+
+
+@T.prim_func
 def viewed(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32")):
     for i in range(2):
         with T.block("rows"):

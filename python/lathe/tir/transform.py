@@ -13,6 +13,7 @@ _PASSES = {
     "LowerInitBlock": ("lower_init", "A block's init becomes a guarded statement before its body."),
     "ConvertBlocksToOpaque": ("convert_blocks_to_opaque", "Blocks lose their variables to the values bound to them."),
     "RemoveNoOp": ("remove_no_op", "Statements that do nothing go."),
+    "PlanAndUpdateBufferAllocationLocation": ("place_allocations", "Intermediate buffers move inward."),
     "LowerMatchBuffer": ("lower_match_buffer", "Accesses of views inside blocks become accesses of what they name."),
     "ConvertSSA": ("convert_ssa", "Each variable is defined in one place."),
     "CommonSubexprElimTIR": ("share_expressions", "What several statements compute gets a name."),

@@ -30,10 +30,17 @@ struct Placement {
   std::vector<Buffer> kept;                                    // those that stay where they are
 };
 
+// What becomes of a buffer where it is placed.
+enum class Size { whole, part_used };
+
 class PlacementSearch {
  public:
-  PlacementSearch(const Block& block, const PassContext& context, int64_t& stack_left)
-      : block_(block), context_(context), stack_left_(stack_left), accesses_(buffer_accesses(block.body, &opaque_)) {}
+  PlacementSearch(const Block& block, Size size, const PassContext& context, int64_t& stack_left)
+      : block_(block),
+        size_(size),
+        context_(context),
+        stack_left_(stack_left),
+        accesses_(buffer_accesses(block.body, &opaque_)) {}
 
   Placement search() {
     for (const Buffer& buffer : block_.alloc_buffers) place(buffer);
@@ -53,11 +60,15 @@ class PlacementSearch {
       return;
     }
     const size_t level = deepest_level(uses);
-    if (level == 0 && support::flip(compact_buffers_level)) {
-      shrink_at(buffer, uses, shared_by_all(uses));
-      return;
-    }
-    shrink_at(buffer, uses, level);
+    put(buffer, uses, level == 0 && support::flip(compact_buffers_level) ? shared_by_all(uses) : level);
+  }
+
+  void put(const Buffer& buffer, const std::vector<const BufferAccess*>& uses, size_t level) {
+    const Buffer placed = size_ == Size::whole ? buffer : shrunk(buffer, uses, level);
+    if (level == 0)
+      placement_.kept.push_back(placed);
+    else
+      placement_.inside[uses[0]->loops[level - 1].get()].push_back(placed);
   }
 
   static size_t shared_by_all(const std::vector<const BufferAccess*>& uses) {
@@ -104,7 +115,7 @@ class PlacementSearch {
     return found;
   }
 
-  void shrink_at(const Buffer& buffer, const std::vector<const BufferAccess*>& uses, size_t level) {
+  Buffer shrunk(const Buffer& buffer, const std::vector<const BufferAccess*>& uses, size_t level) {
     Compacted result{buffer, buffer, {}};
     std::vector<Expr> shape;
     bool smaller = false;
@@ -132,10 +143,7 @@ class PlacementSearch {
       });
       placement_.compacted[buffer.get()] = result;
     }
-    if (level == 0)
-      placement_.kept.push_back(result.buffer);
-    else
-      placement_.inside[uses[0]->loops[level - 1].get()].push_back(result.buffer);
+    return result.buffer;
   }
 
   // What an access touches of dimension `d` over the domains: what its block says, else what its index says.
@@ -186,6 +194,7 @@ class PlacementSearch {
   }
 
   const Block& block_;
+  Size size_;
   const PassContext& context_;
   int64_t& stack_left_;
   std::unordered_set<const BufferNode*> opaque_;
@@ -193,14 +202,14 @@ class PlacementSearch {
   Placement placement_;
 };
 
-class BufferCompaction : public TirRewriter {
+class BufferPlacement : public TirRewriter {
  public:
-  explicit BufferCompaction(const PassContext& context) : context_(context) {}
+  BufferPlacement(Size size, const PassContext& context) : size_(size), context_(context) {}
 
  protected:
   Stmt visit_stmt(Stmt s) override {
     if (const auto* block = s.as<Block>(); block && !block->alloc_buffers.empty()) {
-      Placement found = PlacementSearch(*block, context_, stack_left_).search();
+      Placement found = PlacementSearch(*block, size_, context_, stack_left_).search();
       for (auto& [buffer, compacted] : found.compacted) compacted_[buffer] = compacted;
       for (auto& [loop, buffers] : found.inside) inside_[loop] = {Ref<For>(loop), buffers};
       s = with(*block, [&](Block& copy) { copy.alloc_buffers = found.kept; });
@@ -281,6 +290,7 @@ class BufferCompaction : public TirRewriter {
     return make<BlockRealize>(std::vector<Expr>{}, boolean(true), block);
   }
 
+  Size size_;
   const PassContext& context_;
   int64_t stack_left_ = stack_bytes;
   std::unordered_map<const BufferNode*, Compacted> compacted_;
@@ -346,8 +356,13 @@ class PlainViews : public TirRewriter {
 
 Result<IRModule> compact_buffers(IRModule module, const PassContext& context) {
   return on_each_body(std::move(module), context, [](const Stmt& body, const PassContext& own) {
-    return BufferCompaction(own)(PlainViews()(body));
+    return BufferPlacement(Size::part_used, own)(PlainViews()(body));
   });
+}
+
+Result<IRModule> place_allocations(IRModule module, const PassContext& context) {
+  return on_each_body(std::move(module), context,
+                      [](const Stmt& body, const PassContext& own) { return BufferPlacement(Size::whole, own)(body); });
 }
 
 }  // namespace lathe::tir

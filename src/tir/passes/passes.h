@@ -46,6 +46,8 @@ Result<IRModule> nest_parallel(IRModule module, const PassContext& context);
 Result<IRModule> convert_blocks_to_opaque(IRModule module, const PassContext& context);
 // Statements that do nothing: empty loops and branches, values that nothing uses, elements stored where they are.
 Result<IRModule> remove_no_op(IRModule module, const PassContext& context);
+// Moves each intermediate buffer as compact_buffers does, and leaves it as large as it is.
+Result<IRModule> place_allocations(IRModule module, const PassContext& context);
 // Views inside blocks go: their accesses become accesses of the memory that they name.
 Result<IRModule> lower_match_buffer(IRModule module, const PassContext& context);
 // Each variable is defined in one place: programs put together from parts that share nodes may define one in several.
