@@ -145,11 +145,10 @@ class ShapeChecks {
 }  // namespace
 
 Result<IRModule> check_shapes(IRModule module, const PassContext&) {
-  const std::vector<ir::IRModule::Entry> functions = module.functions();
-  for (const auto& [name, function] : functions) {
-    if (!function.is<relax::FunctionNode>() || !ir::cast<relax::FunctionNode>(function)->body.is<SeqExpr>()) continue;
-    module.set(name, TRY(ShapeChecks(ir::cast<relax::FunctionNode>(function)).run()));
-  }
+  TRY(change_functions(module, [](const std::string&, const Function& function) -> Result<Function> {
+    if (!function->body.is<SeqExpr>()) return function;
+    return ShapeChecks(function).run();
+  }));
   return module;
 }
 

@@ -380,12 +380,10 @@ class LayoutConverter {
 
 support::Result<ir::IRModule> convert_layout(ir::IRModule module, const target::Target& target,
                                              const ir::PassContext&) {
-  const std::vector<ir::IRModule::Entry> functions = module.functions();
-  for (const auto& [name, base] : functions) {
-    if (!base.is<relax::FunctionNode>() || base->attrs.get_or("primitive", false)) continue;
-    const auto function = ir::cast<relax::FunctionNode>(base);
-    module.set(name, TRY(rewrite_bindings(function, LayoutConverter(target, function))));
-  }
+  TRY(change_functions(module, [&](const std::string&, const Function& function) -> Result<Function> {
+    if (function->attrs.get_or("primitive", false)) return function;
+    return rewrite_bindings(function, LayoutConverter(target, function));
+  }));
   return module;
 }
 

@@ -7,9 +7,7 @@ namespace lathe::graph {
 LATHE_FAULT(eliminate_common_subexpressions_attributes, "graph_test", "calls that differ in attributes count as equal");
 
 support::Result<ir::IRModule> eliminate_common_subexpressions(ir::IRModule module, const ir::PassContext&) {
-  const std::vector<ir::IRModule::Entry> functions = module.functions();
-  for (const auto& [name, base] : functions) {
-    if (!base.is<relax::FunctionNode>()) continue;
+  TRY(change_functions(module, [](const std::string&, const Function& function) {
     std::unordered_map<support::Hash128, std::vector<std::pair<Expr, Var>>> seen;
     const auto reuse = [&](Emitter&, const Var& var, const Expr& value) -> Result<Expr> {
       const auto* call = value.as<Call>();
@@ -23,8 +21,8 @@ support::Result<ir::IRModule> eliminate_common_subexpressions(ir::IRModule modul
       candidates.emplace_back(key, var);
       return Expr();
     };
-    module.set(name, TRY(rewrite_bindings(ir::cast<relax::FunctionNode>(base), reuse)));
-  }
+    return rewrite_bindings(function, reuse);
+  }));
   return module;
 }
 

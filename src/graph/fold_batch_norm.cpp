@@ -114,12 +114,9 @@ class BatchNormFolder {
 }  // namespace
 
 support::Result<ir::IRModule> fold_batch_norm(ir::IRModule module, const ir::PassContext&) {
-  const std::vector<ir::IRModule::Entry> functions = module.functions();
-  for (const auto& [name, base] : functions) {
-    if (!base.is<relax::FunctionNode>()) continue;
-    const Function function = ir::cast<relax::FunctionNode>(base);
-    module.set(name, TRY(rewrite_bindings(function, BatchNormFolder(function))));
-  }
+  TRY(change_functions(module, [](const std::string&, const Function& function) {
+    return rewrite_bindings(function, BatchNormFolder(function));
+  }));
   return module;
 }
 

@@ -252,29 +252,27 @@ class Values {
 }  // namespace
 
 support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::PassContext& context) {
-  const std::vector<ir::IRModule::Entry> functions = module.functions();
   int64_t largest = 0;
   const auto largest_value = [&] {
     if (largest == 0) largest = constant_bytes(module) + largest_folded_bytes;
     return largest;
   };
   std::optional<int64_t> room;
-  for (const auto& [name, base] : functions) {
-    if (!base.is<relax::FunctionNode>() || base->attrs.get_or("primitive", false)) continue;
-    const Function function = ir::cast<relax::FunctionNode>(base);
+  const auto fold = [&](const std::string& name, const Function& function) -> Result<Function> {
+    if (function->attrs.get_or("primitive", false)) return function;
     const ConstantPart part(function, largest_value);
-    if (part.empty()) continue;
+    if (part.empty()) return function;
     if (!room) room = largest_value();
     if (!context.evaluate) {
       context.remark("fold_constants", name, "the context has no evaluator");
-      continue;
+      return function;
     }
     Values values(part, name, context);
     // Rows that fold come several times, and the room is for all of them: what one has left, the next does not take,
     // but for weights in another layout, padded at the most to twice their size.
     int64_t room_of_weights = 2 * part.input_bytes();
     TRY(values.compute(function->attrs.get_or(reached_limit, false) ? room_of_weights : *room));
-    if (values.found().empty()) continue;
+    if (values.found().empty()) return function;
     const auto replace = [&](Emitter&, const Var& var, const Expr&) -> Result<Expr> {
       const auto it = values.found().find(var.get());
       return it == values.found().end() ? Expr() : it->second;
@@ -282,8 +280,9 @@ support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::Pass
     Function folded = TRY(rewrite_bindings(function, replace));
     if (values.has_left_some())
       folded = ir::with(*folded, [](relax::FunctionNode& copy) { copy.attrs.set(reached_limit, true); });
-    module.set(name, std::move(folded));
-  }
+    return folded;
+  };
+  TRY(change_functions(module, fold));
   return module;
 }
 

@@ -278,11 +278,10 @@ class Fuser {
 
 support::Result<ir::IRModule> fuse_ops(ir::IRModule module, const ir::PassContext& context) {
   Outliner outliner(module);
-  const std::vector<ir::IRModule::Entry> functions = module.functions();
-  for (const auto& [name, base] : functions) {
-    if (!base.is<relax::FunctionNode>() || base->attrs.get_or("primitive", false)) continue;
-    module.set(name, TRY(Fuser(outliner, context).run(name, ir::cast<relax::FunctionNode>(base))));
-  }
+  TRY(change_functions(module, [&](const std::string& name, const Function& function) -> Result<Function> {
+    if (function->attrs.get_or("primitive", false)) return function;
+    return Fuser(outliner, context).run(name, function);
+  }));
   return module;
 }
 

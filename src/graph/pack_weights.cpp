@@ -80,15 +80,13 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, Packed& packed
 }  // namespace
 
 support::Result<ir::IRModule> pack_weights(ir::IRModule module, const target::Target& target, const ir::PassContext&) {
-  const std::vector<ir::IRModule::Entry> functions = module.functions();
-  for (const auto& [name, base] : functions) {
-    if (!base.is<relax::FunctionNode>()) continue;
+  TRY(change_functions(module, [&](const std::string&, const Function& function) {
     Packed packed;
     const auto rewrite = [&](Emitter& emitter, const Var&, const Expr& value) {
       return pack(emitter, target, packed, value);
     };
-    module.set(name, TRY(rewrite_bindings(ir::cast<relax::FunctionNode>(base), rewrite)));
-  }
+    return rewrite_bindings(function, rewrite);
+  }));
   return module;
 }
 

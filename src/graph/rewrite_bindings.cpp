@@ -184,11 +184,18 @@ Result<Function> rewrite_bindings(const Function& function, const RewriteValue& 
   return BindingRewriter::run(function, rewrite);
 }
 
-Result<ir::IRModule> rewrite_functions(ir::IRModule module, const RewriteValue& rewrite) {
+support::Status change_functions(
+    ir::IRModule& module, support::function_ref<Result<Function>(const std::string& name, const Function&)> change) {
   const std::vector<ir::IRModule::Entry> functions = module.functions();
   for (const auto& [name, function] : functions)
     if (function.is<relax::FunctionNode>())
-      module.set(name, TRY(rewrite_bindings(ir::cast<relax::FunctionNode>(function), rewrite)));
+      module.set(name, TRY(change(name, ir::cast<relax::FunctionNode>(function))));
+  return support::success();
+}
+
+Result<ir::IRModule> rewrite_functions(ir::IRModule module, const RewriteValue& rewrite) {
+  TRY(change_functions(
+      module, [&](const std::string&, const Function& function) { return rewrite_bindings(function, rewrite); }));
   return module;
 }
 

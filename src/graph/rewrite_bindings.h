@@ -51,7 +51,11 @@ using RewriteValue = std::function<Result<Expr>(Emitter&, const Var&, const Expr
 // function where nothing changes and it is one that make_function would make.
 Result<Function> rewrite_bindings(const Function& function, const RewriteValue& rewrite);
 
-// The same over every relax function of a module.
+// Every relax function of a module, in order, replaced by what `change` makes of it.
+support::Status change_functions(
+    ir::IRModule& module, support::function_ref<Result<Function>(const std::string& name, const Function&)> change);
+
+// `rewrite_bindings` over every relax function of a module.
 Result<ir::IRModule> rewrite_functions(ir::IRModule module, const RewriteValue& rewrite);
 
 // The bindings of all blocks in order.
