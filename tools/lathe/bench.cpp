@@ -6,6 +6,7 @@
 #include "driver/executable.h"
 #include "driver/interrupt.h"
 #include "driver/model_file.h"
+#include "driver/report/predictions.h"
 #include "driver/report/reproducer.h"
 #include "driver/report/work.h"
 #include "inputs.h"
@@ -150,18 +151,29 @@ void print_machine(const driver::MachineLimits& machine) {
   row("machine", fmt::format("{:.0f} GFLOP/s of float32{}", machine.operations_per_second / 1e9, levels));
 }
 
-void print_profile(const Profile& profile, const driver::WorkReport& report, const driver::MachineLimits& machine,
-                   size_t runs, int64_t unknown_runs) {
-  std::printf("\n%6s %11s %6s %10s %10s %9s %6s %-8s %s\n", "share", "us a call", "calls", "MFLOP", "KB", "limit us",
-              "of it", "bound", "kernel (node): rule and decisions");
+void print_predictions(const std::vector<driver::Prediction>& predictions) {
+  const auto found = driver::rank_correlations(predictions);
+  if (found.empty()) return;
+  std::printf("predicted against measured, rank correlation and mean ratio:");
+  for (const driver::RankCorrelation& one : found)
+    std::printf("%s %s %.2f of %zu, %.2f", &one == &found.front() ? "" : ";", one.rule.c_str(), one.value, one.kernels,
+                one.ratio);
+  std::printf("\n");
+}
+
+void print_profile(const Profile& profile, const driver::WorkReport& report, const target::Target& target,
+                   const driver::MachineLimits& machine, int threads, size_t runs, int64_t unknown_runs) {
+  std::printf("\n%6s %11s %6s %10s %10s %9s %6s %-8s %9s %s\n", "share", "us a call", "calls", "MFLOP", "KB",
+              "limit us", "of it", "bound", "predicted", "kernel (node): rule and decisions");
   double limits = 0;
+  std::vector<driver::Prediction> predictions;
   for (const ProfileLine& line : profile.lines) {
     const driver::KernelWork* work = report.find(line.name);
     const double us = line.microseconds_a_call();
     std::printf("%5.1f%% %11.2f %6llu ", 100 * profile.share(line), us,
                 static_cast<unsigned long long>(line.calls / runs));
     if (!work) {
-      std::printf("%10s %10s %9s %6s %-8s %s\n", "", "", "", "", "", line.title().c_str());
+      std::printf("%10s %10s %9s %6s %-8s %9s %s\n", "", "", "", "", "", "", line.title().c_str());
       continue;
     }
     const double limit = 1e6 * work->limit(machine);
@@ -171,12 +183,16 @@ void print_profile(const Profile& profile, const driver::WorkReport& report, con
       std::printf("%9s %6s %-8s", "?", "", "");
     else
       std::printf("%9.2f %5.0f%% %-8s", limit, 100 * limit / us, work->bound(machine).c_str());
+    const auto predicted = report.predicted(line.name, target, machine, threads);
+    if (predicted) predictions.push_back({work->rule.empty() ? "no rule" : work->rule, 1e6 * *predicted, us});
+    std::printf(" %9s", predicted ? fmt::format("{:.2f}", 1e6 * *predicted).c_str() : "?");
     std::printf(" %s: %s%s\n", line.title().c_str(), work->rule.empty() ? "no rule" : work->rule.c_str(),
                 work->decisions.empty() ? "" : (" " + work->decisions).c_str());
   }
   const double total = static_cast<double>(profile.nanoseconds) / 1e3 / static_cast<double>(runs);
   std::printf("a run of %.1f us; the kernels' limits add up to %.1f us, %.0f%% of it\n", total, limits,
               100 * limits / total);
+  print_predictions(predictions);
   if (unknown_runs) std::printf("kernels of symbolic sizes have no limit; fix them with --dim\n");
 }
 
@@ -216,7 +232,7 @@ void run(const Options& o, driver::Reproducer& reproducer) {
   int64_t symbolic = 0;
   for (const ProfileLine& line : profile.lines)
     if (const driver::KernelWork* known = work.find(line.name)) symbolic += known->symbolic;
-  print_profile(profile, work, machine, profiled.kept, symbolic);
+  print_profile(profile, work, compiled->target, machine, threads, profiled.kept, symbolic);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "driver/report/work.h"
 
+#include "schedule/cost/cost.h"
 #include "tir/analysis/flops.h"
 
 namespace lathe::driver {
@@ -7,6 +8,8 @@ namespace {
 
 // What tensor functions mean before they are scheduled is what they have to do.
 constexpr std::string_view row_that_makes_functions = "legalize";
+// After these, loops have their kinds and buffers their places, and blocks still say what they compute.
+constexpr std::array<std::string_view, 3> rows_of_schedules{"schedule_functions", "inline_calls", "compact_buffers"};
 
 }  // namespace
 
@@ -21,6 +24,7 @@ std::string KernelWork::bound(const MachineLimits& machine) const {
 
 std::function<void(const std::string&, const ir::IRModule&)> WorkReport::watch() {
   return [this](const std::string& row, const ir::IRModule& module) {
+    if (std::ranges::count(rows_of_schedules, row) != 0) scheduled_ = module;
     if (row != row_that_makes_functions) return;
     for (const auto& [name, base] : module) {
       const auto* function = base.as<tir::PrimFunc>();
@@ -41,6 +45,17 @@ void WorkReport::finish(const CompiledModel& model) {
     at->second.rule = remark.pass;
     at->second.decisions = remark.text;
   }
+}
+
+std::optional<double> WorkReport::predicted(const std::string& kernel, const target::Target& target,
+                                            const MachineLimits& machine, int threads) const {
+  const auto function = scheduled_.find_as<tir::PrimFunc>(kernel);
+  if (!function) return std::nullopt;
+  schedule::Rates rates{.operations_per_second = machine.operations_per_second, .levels = {}, .threads = threads};
+  for (const MemoryLevel& level : machine.levels)
+    rates.levels.push_back({static_cast<double>(level.bytes), level.bytes_per_second});
+  const auto cost = schedule::predict(*function, target, rates);
+  return cost ? std::optional(cost->seconds()) : std::nullopt;
 }
 
 const KernelWork* WorkReport::find(const std::string& kernel) const {

@@ -26,8 +26,12 @@ class WorkReport {
   void finish(const CompiledModel& model);
   // Null where nothing is known of a kernel.
   const KernelWork* find(const std::string& kernel) const;
+  // The seconds that the model of cost says a call takes (schedule/cost/cost.h); nothing where an extent is symbolic.
+  std::optional<double> predicted(const std::string& kernel, const target::Target& target, const MachineLimits& machine,
+                                  int threads) const;
 
  private:
+  ir::IRModule scheduled_;  // before blocks are lowered
   std::map<std::string, KernelWork> kernels_;
 };
 

@@ -240,6 +240,8 @@ class Kernels {
       if (runs_ && !work->symbolic) {
         row["limit_us"] = 1e6 * work->limit(runs_->machine);
         row["bound"] = work->bound(runs_->machine);
+        if (const auto seconds = work_.predicted(name, model_.target, runs_->machine, runs_->threads))
+          row["predicted_us"] = 1e6 * *seconds;
       }
     }
     if (const auto at = times_.find(name); at != times_.end() && at->second.calls > 0) {

@@ -118,6 +118,7 @@ const COLUMNS = [
   ["calls", k => k.calls, "", digits], ["MFLOP", k => k.operations / 1e6, "", digits],
   ["KB", k => k.bytes / 1e3, "", digits], ["limit µs", k => k.limit_us, "", digits],
   ["of limit", k => k.limit_us && k.us ? k.limit_us / k.us : undefined, "", percent], ["bound", k => k.bound, "l"],
+  ["predicted µs", k => k.predicted_us, "", digits],
   ["rule", k => k.rule || "none", "l"], ["inner loop", k => inner(k) && inner(k).instructions, "", digits],
   ["spills in it", k => inner(k) && inner(k).spills, "", digits],
 ];
