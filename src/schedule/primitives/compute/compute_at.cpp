@@ -93,28 +93,12 @@ bool stays_in_iterations(const Path& path, const Path& target, const Buffer& buf
 }  // namespace
 
 Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops, int64_t index) {
-  const Path path = TRY(block_path(program, block_id));
-  const Path target = path_to(program.function->body, loop_id);
-  const auto& realized = *path.back().as<BlockRealize>();
-  const Ref<Block> block = realized.block;
-  const auto problem = [&](const support::Code& code, std::string why) {
-    return refuse(code, fmt::format("cannot compute {} at {}: {}", name_of(*block),
-                                    target.empty() ? "the loop" : name_of(*target.back().as<For>()), why));
-  };
-  if (target.empty() || !target.back().is<For>()) return problem(codes::gone, "the loop is not in the function");
-  const For& loop = *target.back().as<For>();
-  if (scope_of(path) != scope_of(target) || in_init(path) || in_init(target))
-    return problem(codes::not_nested, "they are in different scopes");
-  if (!path_to(Stmt(&loop), block_id).empty())
-    return problem(codes::not_nested, "the block is already inside the loop");
-  if (const auto why = undecided_above(path)) return problem(codes::region, "it is " + *why);
-  if (!predicate_is_domain(path)) return problem(codes::region, "its predicate does more than to bound its variables");
-  if (program.proves)
-    if (const Conflict conflict = instances_that_meet(*program.function, path)) {
-      Diagnostic refused = problem(codes::dependence, "instances with other variables may write one element");
-      conflict.explain(refused);
-      return refused;
-    }
+  const Move move = TRY(move_under(program, block_id, loop_id));
+  const Path &path = move.path, &target = move.target;
+  const BlockRealize& realized = move.realize();
+  const Ref<Block>& block = realized.block;
+  const For& loop = move.loop();
+  const auto problem = [&](const support::Code& code, const std::string& why) { return move.problem(code, why); };
 
   // What it writes, and who reads that.
   const std::vector<Access> all = accesses(program.function->body);

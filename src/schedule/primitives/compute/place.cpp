@@ -214,6 +214,31 @@ Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, cons
   return nest;
 }
 
+Diagnostic Move::problem(const support::Code& code, const std::string& why) const {
+  return refuse(code, fmt::format("cannot compute {} at {}: {}", name_of(*realize().block),
+                                  target.empty() || !target.back().is<For>() ? "the loop" : name_of(loop()), why));
+}
+
+Result<Move> move_under(const Program& program, Id block, Id loop) {
+  Move move{TRY(block_path(program, block)), path_to(program.function->body, loop)};
+  const Path &path = move.path, &target = move.target;
+  if (target.empty() || !target.back().is<For>()) return move.problem(codes::gone, "the loop is not in the function");
+  if (scope_of(path) != scope_of(target) || in_init(path) || in_init(target))
+    return move.problem(codes::not_nested, "they are in different scopes");
+  if (!path_to(Stmt(&move.loop()), block).empty())
+    return move.problem(codes::not_nested, "the block is already inside the loop");
+  if (const auto why = undecided_above(path)) return move.problem(codes::region, "it is " + *why);
+  if (!predicate_is_domain(path))
+    return move.problem(codes::region, "its predicate does more than to bound its variables");
+  if (program.proves)
+    if (const Conflict conflict = instances_that_meet(*program.function, path)) {
+      Diagnostic refused = move.problem(codes::dependence, "instances with other variables may write one element");
+      conflict.explain(refused);
+      return refused;
+    }
+  return move;
+}
+
 Result<size_t> place_of(int64_t index, size_t first, size_t last) {
   if (index == primitives::last_place) return last;
   if (index == primitives::first_place) return first;

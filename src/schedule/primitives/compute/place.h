@@ -36,6 +36,16 @@ bool runs_whole_domain(const BlockRealize& realize, const std::vector<const For*
 Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, const std::vector<Interval>& domains,
                const Path& where, bool keep_unit_loops, Id& next);
 
+// A block, and the loop that it is to be computed under.
+struct Move {
+  Path path, target;  // to the block, and to the loop
+  const BlockRealize& realize() const { return *path.back().as<BlockRealize>(); }
+  const For& loop() const { return *target.back().as<For>(); }
+  Diagnostic problem(const support::Code& code, const std::string& why) const;
+};
+// Refuses what no block could do, whichever way it goes.
+Result<Move> move_under(const Program& program, Id block, Id loop);
+
 // The number of the statement before which something comes, as `index` says: one from `first` to `last`, or one of the
 // two places that stand for these.
 Result<size_t> place_of(int64_t index, size_t first, size_t last);
