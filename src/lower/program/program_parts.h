@@ -22,6 +22,7 @@ struct ProgramParts {
   std::map<std::string, PlannedFunction> functions;
   std::map<std::string, abi::FunctionWriter> writers;  // of the same functions
   std::unordered_map<support::Hash128, uint32_t> constants;
+  std::unordered_map<const ir::Node*, uint32_t> known_constants;  // the same by node: a weight of many uses
   std::map<std::string, uint32_t> kernels, runtime_kernels;
 
   uint32_t constant(const ir::TensorData& data);

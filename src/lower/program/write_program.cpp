@@ -77,12 +77,14 @@ void plan_functions(ProgramParts& parts, const std::vector<std::string>& order) 
 }  // namespace
 
 uint32_t ProgramParts::constant(const ir::TensorData& data) {
+  const auto [known, is_new_node] = known_constants.try_emplace(data.get(), 0);
+  if (!is_new_node) return known->second;
   const auto [it, is_new] = constants.try_emplace(ir::structural_hash(data), 0);
-  if (!is_new) return it->second;
+  if (!is_new) return known->second = it->second;
   const int64_t offset = (result.weight_bytes + plan_alignment - 1) / plan_alignment * plan_alignment;
   result.weights.push_back({data, offset});
   result.weight_bytes = offset + data->byte_size();
-  return it->second = writer.constant({.name = "constant_" + std::to_string(constants.size() - 1),
+  return known->second = it->second = writer.constant({.name = "constant_" + std::to_string(constants.size() - 1),
                                        .dtype = ir::dlpack_type(data->dtype),
                                        .shape = data->shape,
                                        .offset = static_cast<uint64_t>(offset),
