@@ -215,8 +215,7 @@ Heap* take_heap() {
   return heap;
 }
 
-// At a fixed distance from the thread's pointer, in a shared library too: no call to find it.
-[[gnu::tls_model("initial-exec")]] thread_local Heap* mine = nullptr;
+thread_local Heap* mine = nullptr;
 
 // Gives the thread's heap to others when the thread ends.
 struct Holder {
