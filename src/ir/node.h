@@ -178,6 +178,24 @@ inline void Node::release() const {
 
 }  // namespace lathe::ir
 
+// Lists of handles are most of what nodes hold beside themselves: a short one lies where nodes do.
+template <class T>
+struct std::allocator<lathe::ir::Ref<T>> {
+  using value_type = lathe::ir::Ref<T>;
+  using size_type = size_t;
+  using difference_type = ptrdiff_t;
+  using propagate_on_container_move_assignment = std::true_type;
+  using is_always_equal = std::true_type;
+  allocator() = default;
+  template <class U>
+  allocator(const allocator<U>&) noexcept {}
+  [[nodiscard]] value_type* allocate(size_t n) {
+    return static_cast<value_type*>(lathe::support::slab_allocate(n * sizeof(value_type)));
+  }
+  void deallocate(value_type* at, size_t n) noexcept { lathe::support::slab_free(at, n * sizeof(value_type)); }
+  friend bool operator==(const allocator&, const allocator&) { return true; }
+};
+
 template <class T>
 struct std::hash<lathe::ir::Ref<T>> {
   size_t operator()(const lathe::ir::Ref<T>& handle) const { return std::hash<const void*>()(handle.get()); }

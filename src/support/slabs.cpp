@@ -16,7 +16,7 @@ namespace lathe::support {
 namespace {
 
 constexpr size_t granule = 16;
-constexpr size_t smallest = 32, largest = 512;
+constexpr size_t smallest = 16, largest = 512;
 constexpr size_t slab_bytes = size_t{1} << 16;
 constexpr size_t region_bytes = size_t{1} << 22;
 constexpr size_t slabs_per_region = region_bytes / slab_bytes;
