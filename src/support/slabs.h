@@ -1,5 +1,6 @@
-// Memory for many small objects of few sizes: the nodes of programs and their lists. Objects of one size lie close together, and the
-// lowest free place is taken first, so that passes which make one program out of another walk few lines of the cache.
+// Memory for many small objects of few sizes: the nodes of programs and their lists. Objects of one size lie close
+// together, and the lowest free place is taken first, so that passes which make one program out of another walk few
+// lines of the cache.
 //
 // Each thread takes from slabs of its own; objects may be freed by any thread. Slabs serve one size at a time (after
 // Bonwick, "The Slab Allocator", 1994); what other threads free comes back through one list per slab (after Leijen,

@@ -85,10 +85,10 @@ uint32_t ProgramParts::constant(const ir::TensorData& data) {
   result.weights.push_back({data, offset});
   result.weight_bytes = offset + data->byte_size();
   return known->second = it->second = writer.constant({.name = "constant_" + std::to_string(constants.size() - 1),
-                                       .dtype = ir::dlpack_type(data->dtype),
-                                       .shape = data->shape,
-                                       .offset = static_cast<uint64_t>(offset),
-                                       .bytes = static_cast<uint64_t>(data->byte_size())});
+                                                       .dtype = ir::dlpack_type(data->dtype),
+                                                       .shape = data->shape,
+                                                       .offset = static_cast<uint64_t>(offset),
+                                                       .bytes = static_cast<uint64_t>(data->byte_size())});
 }
 
 uint32_t ProgramParts::kernel(const std::string& name, uint32_t buffers, uint32_t scalars) {

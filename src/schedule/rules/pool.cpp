@@ -12,9 +12,15 @@ namespace {
 // Whether neighbours along `row` read windows that overlap, of so few elements that all of them can be written out, and
 // none of which is asked whether it is inside.
 bool slides(const Work& work, const std::vector<Access>& all, const For& row, const TilePlan& plan) {
+  constexpr int64_t most_steps = 25;
   int64_t steps = 1;
-  for (const size_t i : plan.reduce) steps *= as_int(work.loops[i]->extent).value_or(1 << 20);
-  if (steps > 25 || is_conditional(work.block())) return false;
+  for (const size_t i : plan.reduce) {
+    const auto extent = as_int(work.loops[i]->extent);
+    if (!extent || *extent > most_steps) return false;
+    steps *= *extent;
+    if (steps > most_steps) return false;
+  }
+  if (is_conditional(work.block())) return false;
   for (const Access& access : all) {
     if (access.block != &work.block() || access.writes) continue;
     for (const Range& range : access.region) {

@@ -424,6 +424,25 @@ TEST(pool, takes_reductions_over_outer_axes) {
   }
 }
 
+// As a transposed convolution over three dimensions has them, when nothing is known of its sizes.
+TEST(pool, takes_sums_over_many_symbols) {
+  std::vector<Var> symbols;
+  std::map<std::string, int64_t> sizes;
+  std::vector<Expr> shape;
+  std::vector<testing::Axis> axes;
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    symbols.push_back(size_var(name));
+    sizes[name] = 2;
+    shape.push_back(symbols.back());
+    axes.push_back({"k" + name, symbols.back()});
+  }
+  shape.push_back(int64(16));
+  Builder b;
+  const Buffer x = b.input("X", shape), y = b.output("Y", {int64(16)});
+  b.sum("sum", y, axes, [&](const std::vector<Expr>& i) { return load(x, {i[1], i[2], i[3], i[4], i[0]}); });
+  EXPECT_EQ(scheduled(b.build(symbols), machine(256, 16), 1e-5, sizes), "pool") << last_remarks;
+}
+
 // Short axes behind one another are one long row, whose sum is gathered in vectors.
 TEST(reduction, joins_axes_behind_one_another) {
   const Function f = testing::from_text(R"(

@@ -8,6 +8,7 @@
 namespace lathe::tir {
 
 LATHE_FAULT(compact_buffers_level, "tir_test", "a buffer is placed inside a loop whose iterations share its values");
+LATHE_FAULT(place_allocations_level, "tir_test", "the same of a buffer that keeps its size");
 
 namespace {
 
@@ -60,7 +61,10 @@ class PlacementSearch {
       return;
     }
     const size_t level = deepest_level(uses);
-    put(buffer, uses, level == 0 && support::flip(compact_buffers_level) ? shared_by_all(uses) : level);
+    const auto is_wrong = [&] {
+      return size_ == Size::whole ? support::flip(place_allocations_level) : support::flip(compact_buffers_level);
+    };
+    put(buffer, uses, level == 0 && is_wrong() ? shared_by_all(uses) : level);
   }
 
   void put(const Buffer& buffer, const std::vector<const BufferAccess*>& uses, size_t level) {

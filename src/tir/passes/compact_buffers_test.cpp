@@ -50,5 +50,29 @@ TEST(compact_buffers, keeps_a_buffer_whose_values_cross_iterations) {
   EXPECT_EQ(difference(f, g, 3), "");
 }
 
+// The loops around the block that allocates T.
+size_t depth_of_allocation(const Stmt& s) {
+  if (const auto* loop = s.as<For>()) return 1 + depth_of_allocation(loop->body);
+  const auto* realize = s.as<BlockRealize>();
+  return realize && realize->block->alloc_buffers.empty() ? depth_of_allocation(realize->block->body) : 0;
+}
+
+TEST(place_allocations, moves_a_buffer_and_leaves_its_size) {
+  for (const int64_t halo : {0, 1, 3}) {
+    const Function f = tiles(18, halo, false), g = run(f, {place_allocations});
+    EXPECT_EQ(sizes_of_allocations(g), std::vector<int64_t>{18});
+    EXPECT_EQ(depth_of_allocation(f->body), 0u);
+    EXPECT_EQ(depth_of_allocation(g->body), 1u) << "inside of the loop over tiles";
+    EXPECT_EQ(difference(f, g, 3), "");
+    EXPECT_EQ(difference(f, run(f, {place_allocations, compact_buffers, convert_blocks, flatten_buffers}), 3), "");
+  }
+}
+
+TEST(place_allocations, keeps_a_buffer_whose_values_cross_iterations) {
+  const Function f = tiles(18, 0, true), g = run(f, {place_allocations});
+  EXPECT_EQ(sizes_of_allocations(g), std::vector<int64_t>{18});
+  EXPECT_EQ(difference(f, g, 3), "");
+}
+
 }  // namespace
 }  // namespace lathe::tir
