@@ -176,7 +176,7 @@ TEST(fuse_ops, tells_groups_apart_that_differ_in_one_thing) {
   Graph g;
   const Extents square{4, 4};
   const Expr a = g.input("a", square), b = g.input("b", square), row = g.input("row", Extents{1, 4});
-  // Products of each with itself keep the groups apart; each is multiplied by a weight of its own.
+  // Products of each with itself keep the groups apart.
   std::vector<Expr> groups;
   const auto end = [&](const Expr& x) { groups.push_back(g.call(ops::tanh, {x})); };
   end(g.call(ops::subtract, {a, b}));
