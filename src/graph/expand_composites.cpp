@@ -11,35 +11,74 @@ namespace {
 
 constexpr int deepest_nesting = 16;  // a composite of composites of …
 
-Result<Expr> expand(Emitter& emitter, const Expr& value, int depth) {
-  const auto* call = value.as<Call>();
-  const Operator* op = call ? callee_operator(*call) : nullptr;
-  const auto* composite = op ? std::get_if<Composite>(&op->meaning) : nullptr;
-  if (!composite) return Expr();
-  support::require(depth < deepest_nesting, "composites are nested without end");
-  BlockBuilder builder;
-  builder.set_origin(value->origin());
-  builder.begin_scope();
-  Expr result = TRY((*composite)(builder, *call));
-  const Expr scope = builder.end_scope(std::move(result));
-  const auto& sequence = *scope.as<SeqExpr>();
-  for (const BindingBlock& block : sequence.blocks)
-    for (const Binding& binding : block->bindings) {
-      const auto* bound = binding.as<VarBinding>();
-      support::require(bound, "a composite binds values only");
-      const Expr inner = emitter.replaced(bound->value);
-      Expr expanded = TRY(expand(emitter, inner, depth + 1));
-      if (expanded && support::flip(expand_composites_skips_inner)) expanded = inner.as<Call>()->args[0];
-      emitter.bind(bound->var, expanded ? expanded : inner);
-    }
-  return emitter.replaced(sequence.body);
-}
+// One pass over a module: the tensor programs of expansions become functions of it.
+class Expander {
+ public:
+  explicit Expander(const ir::IRModule& module) : builder_(module), given_(module.size()) {}
+
+  Result<Expr> rewrite(Emitter& emitter, const Var& var, const Expr& value) {
+    Expr expanded = TRY(expand(emitter, value, 0));
+    if (!expanded && has_new_symbols_) expanded = TRY(typed_again(value));
+    if (!expanded || is_leaf(expanded) || expanded->struct_info.same_as(var->struct_info)) return expanded;
+    return has_new_symbols_ ? emitter.emit(expanded, var->name) : expanded;
+  }
+
+  void add_functions_to(ir::IRModule& module) {
+    const ir::IRModule all = builder_.finish();
+    for (size_t i = given_; i < all.size(); ++i) module.set(all.functions()[i].first, all.functions()[i].second);
+  }
+
+ private:
+  Result<Expr> expand(Emitter& emitter, const Expr& value, int depth) {
+    const auto* call = value.as<Call>();
+    const Operator* op = call ? callee_operator(*call) : nullptr;
+    const auto* composite = op ? std::get_if<Composite>(&op->meaning) : nullptr;
+    if (!composite) return Expr();
+    support::require(depth < deepest_nesting, "composites are nested without end");
+    builder_.set_origin(value->origin());
+    builder_.begin_scope();
+    Expr result = TRY((*composite)(builder_, *call));
+    const Expr scope = builder_.end_scope(std::move(result));
+    const auto& sequence = *scope.as<SeqExpr>();
+    for (const BindingBlock& block : sequence.blocks)
+      for (const Binding& binding : block->bindings) {
+        if (const auto* cast = binding.as<MatchCast>()) {
+          emitter.cast(*cast);
+          has_new_symbols_ = true;
+          continue;
+        }
+        const auto* bound = binding.as<VarBinding>();
+        const Expr inner = emitter.replaced(bound->value);
+        Expr expanded = TRY(expand(emitter, inner, depth + 1));
+        if (expanded && support::flip(expand_composites_skips_inner)) expanded = inner.as<Call>()->args[0];
+        emitter.bind(bound->var, expanded ? expanded : inner);
+      }
+    return emitter.replaced(sequence.body);
+  }
+
+  // A call of an operator whose struct info knew no extents: its operands may have symbols now.
+  static Result<Expr> typed_again(const Expr& value) {
+    const auto* call = value.as<Call>();
+    const Operator* op = call ? callee_operator(*call) : nullptr;
+    const TensorStructInfo* info = as_tensor(value);
+    if (!op || (info && info->shape)) return Expr();
+    return make_call(*op, call->args, call->attributes, value->origin(), call->struct_info_args);
+  }
+
+  BlockBuilder builder_;
+  size_t given_;
+  bool has_new_symbols_ = false;  // an expansion introduced some: what follows may know more
+};
 
 }  // namespace
 
 support::Result<ir::IRModule> expand_composites(ir::IRModule module, const ir::PassContext&) {
-  return rewrite_functions(std::move(module),
-                           [](Emitter& emitter, const Var&, const Expr& value) { return expand(emitter, value, 0); });
+  Expander expander(module);
+  module = TRY(rewrite_functions(std::move(module), [&](Emitter& emitter, const Var& var, const Expr& value) {
+    return expander.rewrite(emitter, var, value);
+  }));
+  expander.add_functions_to(module);
+  return module;
 }
 
 }  // namespace lathe::graph

@@ -99,6 +99,12 @@ void Emitter::bind(const Var& var, Expr value) {
   bindings_.push_back(make<VarBinding>(std::move(value), var));
 }
 
+void Emitter::cast(const MatchCast& cast) {
+  change();
+  bindings_.push_back(ir::with_origin<BindingNode>(
+      ir::with(cast, [&](MatchCast& copy) { copy.value = replaced(cast.value); }), *origin_));
+}
+
 Expr Emitter::replaced(const Expr& e) const { return replace_vars(e, replaced_); }
 
 Result<Expr> Emitter::call(const Operator& op, std::vector<Expr> args, AttributesRef attributes,

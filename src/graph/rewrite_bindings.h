@@ -18,6 +18,8 @@ class Emitter {
                     const std::string& hint = "");
   // Binds `value` to a variable that exists already; a leaf replaces the variable in what is `replaced` later.
   void bind(const Var& var, Expr value);
+  // Binds a cast; its value is `replaced`.
+  void cast(const MatchCast& cast);
   // `e` with the variables that leaves have replaced.
   Expr replaced(const Expr& e) const;
   // The value that a variable is bound to in what was emitted so far, or null (parameters, other variables).

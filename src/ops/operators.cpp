@@ -1,5 +1,6 @@
 #include "ops/operators.h"
 
+#include "ops/composites/expansion.h"
 #include "relax/assert_op.h"
 #include "relax/call_tir.h"
 #include "relax/collection.h"
@@ -26,6 +27,9 @@ const relax::OperatorTable& default_operators() {
 #define LATHE_OP(SYMBOL) rows.add(SYMBOL);
 #include "ops/ops.def"
 #undef LATHE_OP
+#define LATHE_COMPOSITE(SYMBOL) rows.add(composites::SYMBOL);
+#include "ops/composites/composites.def"
+#undef LATHE_COMPOSITE
     return rows;
   }();
   return table;

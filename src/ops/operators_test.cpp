@@ -16,6 +16,9 @@ TEST(operators, stand_in_the_table_under_their_names) {
   EXPECT_EQ(default_operators().find(SYMBOL.name), &SYMBOL);
 #include "ops/ops.def"
 #undef LATHE_OP
+#define LATHE_COMPOSITE(SYMBOL) ++count;
+#include "ops/composites/composites.def"
+#undef LATHE_COMPOSITE
   EXPECT_EQ(default_operators().all().size(), count);
   EXPECT_EQ(default_operators().find("nn.unheard_of"), nullptr);
 }

@@ -181,8 +181,13 @@ class Evaluation {
     if (const auto* composite = std::get_if<Composite>(&op->meaning)) {
       BlockBuilder builder;
       builder.begin_scope();
-      const Expr result = TRY((*composite)(builder, *call));
-      return evaluate(builder.end_scope(result));
+      const Expr scope = builder.end_scope(TRY((*composite)(builder, *call)));
+      // The tensor programs of an expansion are functions of the builder's.
+      Evaluation expansion(builder.module(), options_, depth_);
+      expansion.symbols_ = symbols_;
+      for (const Expr& arg : call->args)
+        if (arg) TRY(expansion.take_values(arg, *this));
+      return expansion.evaluate(scope);
     }
     if (op == &tensor_to_shape_operator) {
       const GraphValue x = TRY(evaluate(call->args.at(0)));
@@ -203,6 +208,14 @@ class Evaluation {
     if (std::holds_alternative<RuntimeKernel>(op->meaning))
       return refuse(call->origin(), std::string(op->name) + " is a kernel of the runtime");
     return run_loops(call);
+  }
+
+  // The values that `from` has of the variables in `e`.
+  Status take_values(const Expr& e, Evaluation& from) {
+    if (const auto* var = e.as<VarNode>()) values_[var] = TRY(from.evaluate(e));
+    if (const auto* tuple = e.as<Tuple>())
+      for (const Expr& item : tuple->items) TRY(take_values(item, from));
+    return support::success();
   }
 
   // ---- functions ----

@@ -265,7 +265,23 @@ Expr FunctionReader::argument(const Syntax& e, Input::Sort sort) {
   return leaf(e);
 }
 
-// Arguments by position are the inputs, then the attributes in their order.
+// What stands for any number of inputs at once: a tuple or list, or a value that is a tuple.
+bool FunctionReader::variadic_items(const Syntax& e, Input::Sort sort, std::vector<Expr>& args) {
+  if (e.kind == ExprKind::tuple || e.kind == ExprKind::list) {
+    for (const Syntax* item : e.items) args.push_back(argument(*item, sort));
+    return true;
+  }
+  const auto* entry = e.kind == ExprKind::name ? scope.find(e.text) : nullptr;
+  const Expr whole = entry ? graph_in(entry->value) : Expr();
+  const auto* items = whole ? whole->struct_info.as<TupleStructInfo>() : nullptr;
+  if (!items) return false;
+  for (size_t i = 0; i < items->items.size(); ++i)
+    args.push_back(to_leaf(with_info(make<TupleGetItem>(whole, static_cast<int64_t>(i)), e), e));
+  return true;
+}
+
+// Arguments by position are the inputs, then the attributes in their order; the last input may be any number of them,
+// one after the other or as one tuple, behind which attributes follow.
 Expr FunctionReader::operator_call(const Operator& op, const Arguments& arguments) {
   std::vector<std::string> attribute_names;
   if (op.attributes) {
@@ -275,20 +291,17 @@ Expr FunctionReader::operator_call(const Operator& op, const Arguments& argument
   }
   std::vector<Expr> args;
   Value::Map given;
-  const bool variadic = !op.inputs.empty() && op.inputs.back().presence == Input::variadic;
+  size_t inputs = op.inputs.size();  // how many arguments by position are inputs
   const auto give = [&](const std::string& name, const Syntax& e) { given[name] = value(e); };
   for (size_t i = 0; i < arguments.count(); ++i) {
     const Syntax& e = *arguments.positional[i];
-    const bool last = i + 1 >= op.inputs.size();
-    if (i < op.inputs.size() || (variadic && last)) {
+    if (i < inputs) {
       const Input& input = op.inputs[std::min(i, op.inputs.size() - 1)];
-      if (input.presence == Input::variadic && (e.kind == ExprKind::tuple || e.kind == ExprKind::list)) {
-        for (const Syntax* item : e.items) args.push_back(argument(*item, input.sort));
-      } else {
-        args.push_back(argument(e, input.sort));
-      }
-    } else if (i - op.inputs.size() < attribute_names.size()) {
-      give(attribute_names[i - op.inputs.size()], e);
+      if (input.presence == Input::variadic && variadic_items(e, input.sort, args)) continue;
+      args.push_back(argument(e, input.sort));
+      if (input.presence == Input::variadic) inputs = std::max(inputs, i + 2);  // others may follow
+    } else if (i - inputs < attribute_names.size()) {
+      give(attribute_names[i - inputs], e);
     } else {
       fail(errors::wrong_arguments, e, std::string(op.name) + " takes fewer arguments");
     }
@@ -305,6 +318,7 @@ Expr FunctionReader::operator_call(const Operator& op, const Arguments& argument
       give(name, *e);
       continue;
     }
+    if (op.inputs[input].presence == Input::variadic && variadic_items(*e, op.inputs[input].sort, args)) continue;
     if (args.size() <= input) args.resize(input + 1);
     args[input] = argument(*e, op.inputs[input].sort);
   }

@@ -70,6 +70,7 @@ class FunctionReader : public script::ExprReader {
   Expr call_tir(const script::Arguments& arguments);
   Expr callee_call(Expr callee, const script::Arguments& arguments);
   Expr argument(const Syntax& e, Input::Sort sort);
+  bool variadic_items(const Syntax& e, Input::Sort sort, std::vector<Expr>& args);
   Expr global(const std::string& name) const;
   Expr with_info(Expr e, const Syntax& at);
   Expr from_value(const Value& v, const Syntax& at);
