@@ -37,8 +37,11 @@ struct Outliner::Reading {
   support::Hash128 hash() const {
     support::Hasher hasher;
     for (const uint64_t word : signature.words) hasher.add(word);
-    for (const ir::NodeRef& node : signature.nodes)
-      hasher.add(reinterpret_cast<uintptr_t>(node ? &node->node_class() : nullptr));
+    for (const ir::NodeRef& node : signature.nodes) {
+      const support::Hash128 structure = node ? ir::structural_hash(node) : support::Hash128();
+      hasher.add(structure.low);
+      hasher.add(structure.high);
+    }
     return hasher.finish();
   }
 
