@@ -31,9 +31,9 @@ class Verification {
       // The arguments' shapes bind the symbols in them.
       for (const auto* list : {&buffer->shape, &buffer->strides})
         for (const Expr& e : *list)
-          for (const Var& v : free_vars(e)) defined_.insert(v.get());
+          for (const Var& v : free_vars(e)) bind_symbol(*v);
       if (buffer->elem_offset)
-        for (const Var& v : free_vars(buffer->elem_offset)) defined_.insert(v.get());
+        for (const Var& v : free_vars(buffer->elem_offset)) bind_symbol(*v);
     }
     statement(function_->body);
     return std::move(found_);
@@ -44,24 +44,36 @@ class Verification {
     if (found_.size() >= most_reported) return;
     found_.push_back({.code = code, .place = origin_ ? *origin_ : support::Place(), .message = std::move(message)});
   }
-  void require_legal(Construct construct, std::string detail = {}) {
+  // `detail` gives what is said of the place: most constructs are legal, and nothing is said.
+  void require_legal(Construct construct, support::function_ref<std::string()> detail) {
     if (const StageRow* row = illegal_after(construct, passes_))
       report(codes::illegal_after_stage,
-             fmt::format("{}{} is not legal {}", row->what, detail,
+             fmt::format("{}{} is not legal {}", row->what, detail(),
                          row->gone_after.empty() ? std::string("in a tensor function")
                                                  : fmt::format("after '{}'", row->gone_after)));
   }
-
-  void define(const Var& var, const char* what) {
-    if (!seen_.insert(var.get()).second)
-      report(codes::redefinition, fmt::format("'{}', {}, is defined a second time", var->name, what));
-    defined_.insert(var.get());
+  void require_legal(Construct construct) {
+    require_legal(construct, [] { return std::string(); });
   }
+
+  bool is_defined(const VarNode& var) const {
+    const auto it = vars_.find(&var);
+    return it != vars_.end() && it->second.is_defined;
+  }
+  void define(const Var& var, const char* what) {
+    KnownVar& known = vars_[var.get()];
+    if (known.was_defined)
+      report(codes::redefinition, fmt::format("'{}', {}, is defined a second time", var->name, what));
+    known = {true, true};
+  }
+  // A symbol that an argument's or a matched buffer's shape binds.
+  void bind_symbol(const VarNode& symbol) { vars_[&symbol].is_defined = true; }
+  void end(const Var& var) { vars_[var.get()].is_defined = false; }
   // `body` runs where `var` is defined, and only there.
   void scoped(const Var& var, const char* what, support::function_ref<void()> body) {
     define(var, what);
     body();
-    defined_.erase(var.get());
+    end(var);
   }
 
   // Whether a field that must be there is; false is reported.
@@ -89,7 +101,7 @@ class Verification {
   }
 
   void buffer_use(const Buffer& buffer) {
-    if (buffer->data && !defined_.count(buffer->data.get()))
+    if (buffer->data && !is_defined(*buffer->data))
       report(codes::undefined_variable, fmt::format("buffer '{}' is used where it is not allocated", buffer->name));
   }
 
@@ -110,11 +122,11 @@ class Verification {
     }
     if (predicate) condition(predicate, "the predicate of an access", lanes);
     if (indices.size() != 1 || (indices[0] && indices[0]->dtype.element() != DType::int64()))
-      require_legal(Construct::indexed_buffer, fmt::format(" ({} of '{}')", what, buffer->name));
+      require_legal(Construct::indexed_buffer, [&] { return fmt::format(" ({} of '{}')", what, buffer->name); });
     if (buffer->scope == "register" && !indices.empty() && indices[0]) {
       const auto* ramp = indices[0].as<Ramp>();
       if (!as_int(indices[0]) && !(ramp && as_int(ramp->base) && is_int(ramp->stride, 1)))
-        require_legal(Construct::register_variable, fmt::format(" ('{}')", buffer->name));
+        require_legal(Construct::register_variable, [&] { return fmt::format(" ('{}')", buffer->name); });
     }
   }
 
@@ -131,12 +143,12 @@ class Verification {
   }
 
   void expression(const Expr& e) {
-    const ir::Origin outer = origin_;
-    if (e->origin()) origin_ = e->origin();
+    const support::Place* outer = origin_;
+    if (e->origin()) origin_ = e->origin().get();
     match(
         e,
         [&](const VarNode& n) {
-          if (!defined_.count(&n))
+          if (!is_defined(n))
             report(codes::undefined_variable, fmt::format("variable '{}' is not defined here", n.name));
         },
         [&](const Add& n) { binary(n); }, [&](const Sub& n) { binary(n); }, [&](const Mul& n) { binary(n); },
@@ -196,11 +208,12 @@ class Verification {
       report(codes::dtype_mismatch, fmt::format("loop '{}' of {} runs from {} over {}", n.loop_var->name,
                                                 n.loop_var->dtype.str(), n.min->dtype.str(), n.extent->dtype.str()));
     if (n.kind == ForKind::vectorized)
-      require_legal(Construct::vectorized_loop, fmt::format(" ('{}')", n.loop_var->name));
-    if (n.kind == ForKind::unrolled) require_legal(Construct::unrolled_loop, fmt::format(" ('{}')", n.loop_var->name));
+      require_legal(Construct::vectorized_loop, [&] { return fmt::format(" ('{}')", n.loop_var->name); });
+    if (n.kind == ForKind::unrolled)
+      require_legal(Construct::unrolled_loop, [&] { return fmt::format(" ('{}')", n.loop_var->name); });
     const bool parallel = n.kind == ForKind::parallel;
     if (parallel && parallel_depth_ > 0)
-      require_legal(Construct::nested_parallel, fmt::format(" ('{}')", n.loop_var->name));
+      require_legal(Construct::nested_parallel, [&] { return fmt::format(" ('{}')", n.loop_var->name); });
     parallel_depth_ += parallel;
     scoped(n.loop_var, "a loop variable", [&] { body_of(n.body, "For"); });
     parallel_depth_ -= parallel;
@@ -214,7 +227,7 @@ class Verification {
     require_legal(Construct::block);
     if (!present(n.block, "BlockRealize", "block")) return;
     const Block& block = *n.block;
-    if (block.init) require_legal(Construct::block_init, fmt::format(" ('{}')", block.name));
+    if (block.init) require_legal(Construct::block_init, [&] { return fmt::format(" ('{}')", block.name); });
     if (n.iter_values.size() != block.iter_vars.size())
       report(codes::binding_count, fmt::format("block '{}' has {} iteration variables and {} values", block.name,
                                                block.iter_vars.size(), n.iter_values.size()));
@@ -230,9 +243,9 @@ class Verification {
       buffer_use(match->source->buffer);
       define(match->buffer->data, "a matched buffer");
       for (const Expr& stride : match->buffer->strides)
-        if (const auto* symbol = stride.as<VarNode>()) defined_.insert(symbol);
+        if (const auto* symbol = stride.as<VarNode>()) bind_symbol(*symbol);
       if (const auto* symbol = match->buffer->elem_offset ? match->buffer->elem_offset.as<VarNode>() : nullptr)
-        defined_.insert(symbol);
+        bind_symbol(*symbol);
     }
     for (const auto* list : {&block.reads, &block.writes})
       for (const BufferRegion& region : *list) {
@@ -247,9 +260,9 @@ class Verification {
     const bool believed = tensor_intrin_of(block) || block.annotations.contains(hidden_access_key);
     const bool never_runs = is_int(n.predicate, 0);
     if (block.name != "root" && !believed && !never_runs && found_.empty()) declared_regions(block);
-    for (const IterVar& iter : block.iter_vars) defined_.erase(iter->var.get());
-    for (const Buffer& buffer : block.alloc_buffers) defined_.erase(buffer->data.get());
-    for (const MatchBufferRegion& match : block.match_buffers) defined_.erase(match->buffer->data.get());
+    for (const IterVar& iter : block.iter_vars) end(iter->var);
+    for (const Buffer& buffer : block.alloc_buffers) end(buffer->data);
+    for (const MatchBufferRegion& match : block.match_buffers) end(match->buffer->data);
   }
 
   // What the body touches must be declared. Only a certain violation is an error: what cannot be decided is the
@@ -297,8 +310,8 @@ class Verification {
   }
 
   void statement(const Stmt& s) {
-    const ir::Origin outer = origin_;
-    if (s->origin()) origin_ = s->origin();
+    const support::Place* outer = origin_;
+    if (s->origin()) origin_ = s->origin().get();
     match_all(
         s,
         [&](const LetStmt& n) {
@@ -314,7 +327,7 @@ class Verification {
         [&](const BufferStore& n) { store(n); },
         [&](const DeclBuffer& n) {
           require_legal(Construct::declared_buffer);
-          if (n.buffer->data && defined_.count(n.buffer->data.get())) return body_of(n.body, "DeclBuffer");
+          if (n.buffer->data && is_defined(*n.buffer->data)) return body_of(n.body, "DeclBuffer");
           scoped(n.buffer->data, "a declared buffer", [&] { body_of(n.body, "DeclBuffer"); });
         },
         [&](const Allocate& n) {
@@ -349,8 +362,11 @@ class Verification {
   const Function& function_;
   const ir::RowsRun& passes_;
   support::Diagnostics found_;
-  ir::Origin origin_;
-  std::unordered_set<const VarNode*> defined_, seen_;
+  const support::Place* origin_ = nullptr;  // of the node that is looked at
+  struct KnownVar {
+    bool was_defined = false, is_defined = false;
+  };
+  std::unordered_map<const VarNode*, KnownVar> vars_;
   int parallel_depth_ = 0;
   bool calls_ = false;
 };
