@@ -31,6 +31,16 @@ void bind_ir(nb::module_& m) {
       .def("_set", set_function)
       .def("_erase", [](ir::IRModule& module, const std::string& name) { return module.erase(name); })
       .def("_copy", [](const ir::IRModule& module) { return ir::IRModule(module); })
+      .def("_set_attrs",
+           [](ir::IRModule& module, const nb::dict& attrs) {
+             ir::Attributes made;
+             for (const auto& [name, value] : attrs) {
+               const std::optional<ir::Value> known = value_of(value);
+               if (!known) throw nb::type_error("an attribute is a number, a text, a node, or lists and dicts of them");
+               made.set(nb::cast<std::string>(name), *known);
+             }
+             module.attrs = std::move(made);
+           })
       .def_prop_ro("attrs", [](const ir::IRModule& module) { return value_object(module.attrs.entries()); })
       .def(
           "script", [](const ir::IRModule& module) { return driver::print(module); },

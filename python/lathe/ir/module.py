@@ -54,6 +54,30 @@ def _show(self, *args, **options):
     show_text(self.script())
 
 
+def _with_attrs(self, attrs):
+    """The module with several attributes set."""
+    made = self._copy()
+    made._set_attrs({**self.attrs, **attrs})
+    return made
+
+
+def _with_attr(self, attr_key, attr_value):
+    """The module with an attribute set; the module itself stays as it is."""
+    return _with_attrs(self, {attr_key: attr_value})
+
+
+def _without_attr(self, attr_key):
+    """The module without an attribute."""
+    made = self._copy()
+    made._set_attrs({key: value for key, value in self.attrs.items() if key != attr_key})
+    return made
+
+
+def _get_attr(self, attr_key):
+    """The value of an attribute, or None."""
+    return self.attrs.get(attr_key)
+
+
 def as_module(thing, what="a module"):
     """A module as it is; a function as a module of its own."""
     if isinstance(thing, IRModule):
@@ -118,6 +142,8 @@ IRModule.update = _update
 IRModule.clone = IRModule._copy
 IRModule.from_expr = staticmethod(_from_expr)
 IRModule.show = _show
+IRModule.with_attr, IRModule.with_attrs = _with_attr, _with_attrs
+IRModule.without_attr, IRModule.get_attr = _without_attr, _get_attr
 IRModule._repr_html_ = _html
 
 __all__ = ["GlobalVar", "GlobalVarMap", "IRModule", "as_module"]

@@ -3,12 +3,13 @@
 from ..names import refuser as _refuser
 from .array import Device, NDArray, Tensor, array, cpu, device, empty, from_dlpack
 from .module import BenchmarkResult, Function, Module, build, load_module
+from .values import ShapeTuple, String, convert, enabled, num_threads
 
 tensor = array
 
 __all__ = [
-    "BenchmarkResult", "Device", "Function", "Module", "NDArray", "Tensor", "array", "build", "cpu", "device", "empty",
-    "from_dlpack", "load_module", "tensor",
+    "BenchmarkResult", "Device", "Function", "Module", "NDArray", "ShapeTuple", "String", "Tensor", "array", "build",
+    "convert", "cpu", "device", "empty", "enabled", "from_dlpack", "load_module", "num_threads", "tensor",
 ]  # fmt: skip
 
 __getattr__ = _refuser("lathe.runtime", globals())
