@@ -311,21 +311,49 @@ Value ExprReader::buffer_method(const Buffer& b, const std::string& name, const 
 // say; the mask is read for its form alone.
 Value ExprReader::access_pointer(const Buffer& b, const Arguments& arguments) {
   arguments.check(5, {"access_mask", "ptr_type", "content_lanes", "offset", "extent"});
-  const Syntax& mask_at = arguments.need(0, "access_mask");
-  const Value mask = value(mask_at);
+  check_access_mask(arguments.need(0, "access_mask"));
+  const Syntax* at = arguments.find(3, "offset");
+  return address_of_element(b, at ? expr(*at, DType::int64()) : ir::int64(0), at ? *at : arguments.call, arguments);
+}
+
+// T.tvm_access_ptr(T.type_annotation("float32"), A.data, A.elem_offset, extent, 1): the same, where the offset counts
+// from the beginning of the memory.
+Value ExprReader::access_pointer_of_memory(const Arguments& arguments) {
+  arguments.check(5, {"ptype", "data", "offset", "extent", "rw_mask"});
+  const Syntax &type_at = arguments.need(0, "ptype"), &data = arguments.need(1, "data");
+  const bool annotated = type_at.kind == ExprKind::call && path_of(*type_at.items[0]) == "tir.type_annotation";
+  const DType type =
+      dtype(annotated ? Arguments(*this, type_at).need(0, "dtype") : type_at, "the type that a pointer points to");
+  const Buffer b = data.kind == ExprKind::attribute && data.text == "data" && path_of(data).empty()
+                       ? node_in<BufferNode>(value(*data.items[0]))
+                       : Buffer();
+  if (!b) fail(codes::wrong_type, data, "the memory of T.tvm_access_ptr is a buffer's, as A.data");
+  if (b->dtype != type)
+    fail(codes::dtype_mismatch, type_at, "buffer '" + b->name + "' holds " + b->dtype.str() + ", not " + type.str());
+  check_access_mask(arguments.need(4, "rw_mask"));
+  const Syntax& at = arguments.need(2, "offset");
+  Expr offset = expr(at, DType::int64());
+  if (b->elem_offset && !is_int(b->elem_offset, 0))
+    offset = structural_equal(offset, b->elem_offset) ? ir::int64(0) : offset - ir::cast(offset->dtype, b->elem_offset);
+  return address_of_element(b, offset, at, arguments);
+}
+
+void ExprReader::check_access_mask(const Syntax& e) {
+  const Value mask = value(e);
   const auto* letters = mask.get<std::string>();
   const auto* bits = mask.get<int64_t>();
   if (!(bits && *bits >= 1 && *bits <= 3) && !(letters && (*letters == "r" || *letters == "w" || *letters == "rw")))
-    fail(codes::wrong_arguments, mask_at, "an access is \"r\", \"w\" or \"rw\"");
+    fail(codes::wrong_arguments, e, "an access is \"r\", \"w\" or \"rw\"");
+}
+
+Value ExprReader::address_of_element(const Buffer& b, const Expr& offset, const Syntax& at,
+                                     const Arguments& arguments) {
   std::vector<Expr> indices(b->shape.size(), ir::int64(0));
-  if (const Syntax* at = arguments.find(3, "offset")) {
-    const Expr offset = expr(*at, DType::int64());
-    if (b->shape.size() != 1 && !is_int(offset, 0))
-      fail(codes::wrong_arguments, *at,
-           "an offset is of a buffer of one dimension, not " + std::to_string(b->shape.size()) +
-               ": take the address of an element");
-    if (!indices.empty()) indices.back() = offset;
-  }
+  if (b->shape.size() != 1 && !is_int(offset, 0))
+    fail(codes::wrong_arguments, at,
+         "an offset is of a buffer of one dimension, not " + std::to_string(b->shape.size()) +
+             ": take the address of an element");
+  if (!indices.empty()) indices.back() = offset;
   return with_origin(ir::call(DType::handle(), intrinsic::address_of, {ir::load(b, std::move(indices))}),
                      origin(arguments.call));
 }
@@ -555,6 +583,7 @@ Value ExprReader::tir_call(const std::string& name, const Syntax& e) {
   if (name == "min_value") return ir::min_value(dtype(arguments.need(0, "dtype"), "T.min_value"));
   if (name == "max_value") return ir::max_value(dtype(arguments.need(0, "dtype"), "T.max_value"));
   if (name == "infinity") return ir::infinity(dtype(arguments.need(0, "dtype"), "T.infinity"));
+  if (name == "tvm_access_ptr") return access_pointer_of_memory(arguments);
   if (name == "meta_var") return value(arguments.need(0, "value"));
   if (name == "fabs") return intrinsic_call(intrinsic::abs, arguments);
   if (name == "q_multiply_shift") return made(fixed_point_product(arguments));

@@ -86,6 +86,10 @@ class ExprReader {
   ir::Value typed_literal(ir::DType dtype, const Arguments& arguments);
   ir::Value buffer_method(const ir::Buffer& buffer, const std::string& name, const Arguments& arguments);
   ir::Value access_pointer(const ir::Buffer& buffer, const Arguments& arguments);
+  ir::Value access_pointer_of_memory(const Arguments& arguments);
+  void check_access_mask(const Syntax& e);
+  ir::Value address_of_element(const ir::Buffer& buffer, const ir::Expr& offset, const Syntax& at,
+                               const Arguments& arguments);
   ir::Value vector_part(const std::string& name, const Arguments& arguments);
   ir::Expr fixed_point_product(const Arguments& arguments);
   ir::Expr named_intrinsic(const Arguments& arguments);

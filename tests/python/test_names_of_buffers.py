@@ -19,6 +19,34 @@ def test_addresses_of_buffers():
         a.access_ptr("x")
 
 
+ADDRESS = """
+@T.prim_func
+def f(A: T.Buffer((4, 8), "float32"), b: T.handle):
+    at = T.int64()
+    B = T.match_buffer(b, (32,), "float32", elem_offset=at)
+    T.evaluate(T.call_extern("int32", "use", {}))
+"""
+
+
+def test_addresses_by_memory():
+    for written, meant in {
+        'T.tvm_access_ptr(T.type_annotation("float32"), A.data, 0, 32, 1)': "T.address_of(A[0, 0])",
+        'T.tvm_access_ptr("float32", A.data, A.elem_offset, 32, "rw")': "T.address_of(A[0, 0])",
+        'T.tvm_access_ptr(T.type_annotation("float32"), B.data, B.elem_offset, 32, 2)': "T.address_of(B[0])",
+        'T.tvm_access_ptr(T.type_annotation("float32"), B.data, B.elem_offset + 3, 8, 3)': "T.address_of(B[",
+    }.items():
+        assert meant in lathe.script.from_source(ADDRESS.format(written)).script()
+    for written, reason in {
+        'T.tvm_access_ptr(T.type_annotation("int8"), A.data, 0, 32, 1)': "holds float32, not int8",
+        'T.tvm_access_ptr(T.type_annotation("float32"), A, 0, 32, 1)': "is a buffer's, as A.data",
+        'T.tvm_access_ptr(T.type_annotation("float32"), A.data, 3, 32, 1)': "of one dimension",
+        'T.tvm_access_ptr(T.type_annotation("float32"), A.data, 0, 32, 4)': "an access is",
+        'T.tvm_access_ptr(T.type_annotation("float32"), A.data)': "'rw_mask' is missing",
+    }.items():
+        with pytest.raises(lathe.Error, match=reason):
+            lathe.script.from_source(ADDRESS.format(written))
+
+
 def test_where_elements_lie():
     n = tir.Var("n", "int64")
     assert [int(i.value) for i in tir.decl_buffer((4, 8)).offset_of([2, 3])] == [19]

@@ -143,6 +143,8 @@ _STATEMENTS = {
     "Then": "What runs where the condition of T.If holds.",
     "Else": "What runs where the condition of T.If does not hold.",
     "Range": "The bounds of an axis.",
+    "tvm_access_ptr": "T.tvm_access_ptr(T.type_annotation(dtype), A.data, offset, extent, mask): A.access_ptr.",
+    "type_annotation": "T.type_annotation(dtype): what the pointer of T.tvm_access_ptr points to.",
 }
 for _name, _meaning in _STATEMENTS.items():
     globals()[_name] = _InPrograms(_name, _meaning)
