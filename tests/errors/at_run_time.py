@@ -179,6 +179,9 @@ MISUSES = {
     "Resize, scales": Misuse(
         "Resize", {"x": f(2, 3), "roi": f(0), "scales": f(2) + 1}, {"scales": f(2) - 3},
         "but a scale is more than 0"),
+    "Resize, empty": Misuse(
+        "Resize", {"x": f(2, 3), "roi": f(0), "scales": f(0), "sizes": i(4, 6)}, {"x": f(0, 3)},
+        "dimension 0 has no elements to resample, but the result has 4"),
     "CenterCropPad": Misuse("CenterCropPad", {"x": f(2, 3), "to": i(4, 2)}, {"to": i(4, -2)}, "'to' holds -2 at [1]"),
     "Col2Im": Misuse(
         "Col2Im", {"x": f(1, 4, 4), "image": i(4, 4), "block": i(2, 2)}, {"image": i(4, -4)}, "'image' holds -4 at [1]",

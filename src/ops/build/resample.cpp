@@ -34,6 +34,8 @@ struct Positions {
         return ir::select(is_one, position(0), ir::div(at * (own - one), width - one));
       case Coordinates::asymmetric:
         return ir::div(at, scale);
+      case Coordinates::half_pixel_begin:
+        return ir::div(at + half, scale);
       case Coordinates::crop_and_resize:
         return low * (own - one) + ir::select(is_one, (high - low) * (own - one) * half,
                                               ir::div(at * (high - low) * (own - one), width - one));
@@ -71,6 +73,9 @@ Value resample(BlockBuilder& b, const Value& x, int64_t axis, const Expr& extent
                const Value& range, const Resampling& how) {
   const auto d = static_cast<size_t>(axis);
   const Shape own = shape_of(x);
+  expect(b, ir::logical_or(own[d] > 0, ir::eq(extent, ir::int64(0))),
+         relax::Message() << "dimension " + std::to_string(axis) + " has no elements to resample, but the result has "
+                          << extent << b.operands());
   Shape shape = own;
   shape[d] = extent;
   const DType dtype = dtype_of(x), wide = dtype.is_floating() ? relax::accumulation_dtype(dtype) : position_type;
