@@ -70,6 +70,34 @@ class Expander {
   bool has_new_symbols_ = false;  // an expansion introduced some: what follows may know more
 };
 
+// A public function's result that is the name of a tuple of tensors becomes the tuple: each item is a result itself.
+Function open_result(const Function& function) {
+  const auto* body = function->body.as<SeqExpr>();
+  const auto* tuple = body && body->body.is<VarNode>() ? body->body->struct_info.as<TupleStructInfo>() : nullptr;
+  if (!tuple || tuple->items.empty() || function->attrs.get_or("private", false)) return function;
+  for (const StructInfo& item : tuple->items)
+    if (!item.is<TensorStructInfo>()) return function;
+  std::vector<Binding> bindings = all_bindings(function);
+  std::vector<Expr> items;
+  for (const Binding& binding : bindings)
+    if (const auto* bound = binding.as<VarBinding>(); bound && Expr(bound->var).same_as(body->body))
+      if (const auto* value = bound->value.as<relax::Tuple>()) items = value->items;
+  if (items.empty())
+    for (size_t i = 0; i < tuple->items.size(); ++i) {
+      const Expr item =
+          with_struct_info(make<relax::TupleGetItem>(body->body, static_cast<int64_t>(i)), tuple->items[i]);
+      items.push_back(relax::relax_var("result_" + std::to_string(i), tuple->items[i]));
+      bindings.push_back(ir::with_origin<relax::BindingNode>(make<VarBinding>(item, ir::cast<VarNode>(items.back())),
+                                                             function->origin()));
+    }
+  std::vector<StructInfo> infos;
+  for (const Expr& item : items) infos.push_back(item->struct_info);
+  Expr result = with_struct_info(make<relax::Tuple>(std::move(items)), make<TupleStructInfo>(std::move(infos)));
+  return ir::with_origin(
+      make_function(function->params, std::move(bindings), std::move(result), function->attrs, function->is_pure),
+      function->origin());
+}
+
 }  // namespace
 
 support::Result<ir::IRModule> expand_composites(ir::IRModule module, const ir::PassContext&) {
@@ -78,6 +106,8 @@ support::Result<ir::IRModule> expand_composites(ir::IRModule module, const ir::P
     return expander.rewrite(emitter, var, value);
   }));
   expander.add_functions_to(module);
+  TRY(change_functions(
+      module, [](const std::string&, const Function& function) { return Result<Function>(open_result(function)); }));
   return module;
 }
 

@@ -72,5 +72,14 @@ TEST(expand_composites, keeps_operators_with_meanings_of_their_own) {
   EXPECT_EQ(calls(expanded(before)), (Names{"exp", "nn.softmax"}));
 }
 
+TEST(expand_composites, opens_a_result_that_is_the_name_of_a_tuple) {
+  Graph g;
+  const Expr x = g.input("x", Extents{4, 3});
+  const auto before = g.finish(g.call(ops::split, {x}, ir::make<ops::SplitAttributes>(0, std::vector<int64_t>{}, 2)));
+  const auto after = expanded(before);
+  EXPECT_EQ(calls(after), (Names{"split", "item", "item"}));
+  EXPECT_EQ(difference(before, after), "");
+}
+
 }  // namespace
 }  // namespace lathe::graph
