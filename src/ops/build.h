@@ -82,7 +82,8 @@ enum class Coordinates : uint8_t {
   pytorch_half_pixel,
   align_corners,
   asymmetric,
-  crop_and_resize
+  crop_and_resize,
+  half_pixel_begin  // half_pixel before half an element is taken off
 };
 enum class Nearest : uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
 // The weight of an element at a float64 distance: a triangle, or Keys' cubic ("Cubic convolution interpolation", 1981).
@@ -110,6 +111,8 @@ struct GridSampling {
 // x [N, C, spatial…] at the places of grid [N, out…, d], from -1 to 1 along each spatial dimension, the last dimension
 // of x first.
 Value grid_sample(BlockBuilder& b, const Value& x, const Value& grid, const GridSampling& how);
+// Places from -1 to 1 along each dimension of an image of `extents`, moved by matrices [N, d, d + 1]: [N, extents…, d].
+Value affine_grid(BlockBuilder& b, const Value& matrices, const Shape& extents, bool align_corners);
 
 struct RegionPooling {
   int64_t height = 1, width = 1;  // of the result
@@ -157,6 +160,15 @@ Value random_uniform(BlockBuilder& b, const Shape& shape, uint64_t stream, DType
 Value random_normal(BlockBuilder& b, const Shape& shape, uint64_t stream, DType dtype, double mean, double deviation);
 // [B, count] columns of `shares` [B, n], each drawn as often as its share of the row's sum says.
 Value random_choice(BlockBuilder& b, const Value& shares, const Expr& count, uint64_t stream, DType dtype);
+
+// ---- losses ----
+// Of scores [N, C, rest…] and classes [N, rest…]: what each class weighs (0 for the ignored one), and that times minus
+// the score of the class. `weights` [C] may be null: ones.
+struct ClassLoss {
+  Value loss, weight;
+};
+ClassLoss class_loss(BlockBuilder& b, const Value& scores, const Value& classes, const Value& weights,
+                     const std::optional<int64_t>& ignored);
 
 // ---- matrices ----
 Value determinant(BlockBuilder& b, const Value& x);  // of [… n, n]

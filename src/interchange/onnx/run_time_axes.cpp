@@ -1,6 +1,7 @@
 #include "interchange/onnx/run_time_axes.h"
 
 #include "interchange/onnx/integers.h"
+#include "ops/build/by_data.h"
 
 namespace lathe::onnx {
 
@@ -74,39 +75,20 @@ Expr slice_at_run_time(NodeImport& c, const Expr& x, const Integers& starts, con
                        const Integers& steps) {
   const Shape own = *relax::as_tensor(x)->shape;
   const auto rank = static_cast<int64_t>(own.size());
-  Shape begins, strides, shape;
+  Shape begins, stops, strides;
   for (int64_t d = 0; d < rank; ++d) {
-    const ir::Expr& extent = own[static_cast<size_t>(d)];
-    ir::Expr start = zero(), end = extent, step = ir::int64(1);
+    ir::Expr start = zero(), end = own[static_cast<size_t>(d)], step = ir::int64(1);
     for (size_t k = 0; k < axes.size(); ++k) {
       const ir::Expr here = is_axis(axes[k], d, rank);
       start = ir::select(here, starts[k], start);
       end = ir::select(here, ends[k], end);
       step = ir::select(here, steps[k], step);
     }
-    const ir::Expr forward = step > 0;
-    const ir::Expr low = ir::select(forward, zero(), ir::int64(-1));
-    const ir::Expr high = ir::select(forward, extent, extent - 1);
-    const auto clamped = [&](const ir::Expr& at) {
-      return ir::max(ir::min(ir::select(at < 0, at + extent, at), high), low);
-    };
-    const ir::Expr begin = clamped(start), stop = clamped(end);
-    const ir::Expr span = ir::select(forward, stop - begin, begin - stop);
-    const ir::Expr size = ir::max(ir::select(forward, step, zero() - step), ir::int64(1));
-    begins.push_back(relax::simplified(begin));
-    strides.push_back(relax::simplified(step));
-    shape.push_back(relax::non_negative(ir::floordiv(span + (size - 1), size)));
+    begins.push_back(start);
+    stops.push_back(end);
+    strides.push_back(step);
   }
-  const auto part = [&](const std::vector<te::Tensor>& in) {
-    return std::vector{te::compute(
-        shape,
-        [&](std::vector<ir::Expr> i) {
-          for (size_t d = 0; d < i.size(); ++d) i[d] = begins[d] + i[d] * strides[d];
-          return in[0](std::move(i));
-        },
-        in, "slice")};
-  };
-  return c.builder().call_te("slice", {x}, part).value_or_throw();
+  return ops::build::slice_by(c.builder(), x, begins, stops, strides);
 }
 
 Expr reduce_at_run_time(NodeImport& c, const Expr& x, const std::vector<ir::Expr>& chosen, const RunTimeReduction& r) {

@@ -1,5 +1,6 @@
 #include "ops/build/by_data.h"
 
+#include "ops/build/merge_sort.h"
 #include "relax/tensor_to_shape.h"
 
 namespace lathe::ops::build {
@@ -45,24 +46,6 @@ tir::Stmt whole_block(const std::string& name, const Buffers& in, const Buffers&
   return ir::make<tir::BlockRealize>(Indices{}, ir::boolean(true), block);
 }
 
-// Integers that a program keeps for itself.
-class Registers {
- public:
-  explicit Registers(ir::Buffer buffer) : buffer_(std::move(buffer)) {}
-  Expr operator[](int64_t i) const { return ir::load(buffer_, {ir::int64(i)}); }
-  tir::Stmt set(int64_t i, Expr value) const { return write(buffer_, std::move(value), {ir::int64(i)}); }
-
- private:
-  ir::Buffer buffer_;
-};
-
-// a before b, NaN last.
-Expr comes_before(const Expr& a, const Expr& b) {
-  if (a->dtype.is_bool()) return ir::logical_and(ir::logical_not(a), b);
-  if (!a->dtype.is_floating()) return a < b;
-  return ir::logical_or(a < b, ir::logical_and(ir::ne(b, b), ir::eq(a, a)));
-}
-
 // The first `count` elements of a vector.
 Value first_elements(BlockBuilder& b, const Value& x, const Expr& count) {
   const auto build = [&](const std::vector<Tensor>& in) {
@@ -79,58 +62,16 @@ std::vector<Value> items_of(BlockBuilder& b, const Value& tuple, int64_t count) 
 
 // ---- unique rows ----
 
-// Sorts the numbers of rows by merging runs of 1, 2, 4, … and then walks through the groups of equals.
-class RowSort {
- public:
-  RowSort(ir::Buffer rows, ir::Buffer order, ir::Buffer other, const ir::Buffer& registers)
-      : rows_(std::move(rows)), order_(std::move(order)), other_(std::move(other)), r_(registers) {}
-
-  // order[k] is the number of the row that comes at place k; equals stay in their order.
-  tir::Stmt sort() const {
-    const Expr n = rows_->shape[0];
-    const auto start = count_to(n, [&](const Expr& i) { return write(order_, i, {i}); });
-    const auto copy_back = count_to(n, [&](const Expr& i) { return write(order_, ir::load(other_, {i}), {i}); });
-    const tir::Stmt merge_runs =
-        while_true(r_[low] < n, in_order({r_.set(left, r_[low]), r_.set(middle, ir::min(r_[low] + r_[width], n)),
-                                          r_.set(right, r_[middle]), r_.set(high, ir::min(r_[low] + r_[width] * 2, n)),
-                                          r_.set(out, r_[low]), merge(), r_.set(low, r_[high])}));
-    return in_order({start, r_.set(width, ir::int64(1)),
-                     while_true(r_[width] < n, in_order({r_.set(low, ir::int64(0)), merge_runs, copy_back,
-                                                         r_.set(width, r_[width] * 2)}))});
-  }
-
-  // Leaves in register `compared` -1, 0 or 1: how row a stands to row b.
-  tir::Stmt compare(const Expr& a, const Expr& b) const {
-    const tir::Stmt columns = count_to(rows_->shape[1], [&](const Expr& c) {
-      const Expr x = ir::load(rows_, {a, c}), y = ir::load(rows_, {b, c});
-      const tir::Stmt larger = where(comes_before(y, x), r_.set(compared, ir::int64(1)));
-      return where(ir::eq(r_[compared], ir::int64(0)),
-                   where(comes_before(x, y), r_.set(compared, ir::int64(-1)), larger));
-    });
-    return in_order({r_.set(compared, ir::int64(0)), columns});
-  }
-  Expr comparison() const { return r_[compared]; }
-
-  static constexpr int64_t registers = 8;
-
- private:
-  enum : int64_t { width, low, middle, high, left, right, out, compared };
-
-  tir::Stmt merge() const {
-    const auto take = [&](int64_t from) {
-      return in_order({write(other_, ir::load(order_, {r_[from]}), {r_[out]}), r_.set(from, r_[from] + 1)});
-    };
-    const Expr last = rows_->shape[0] - 1;
-    const Expr a = ir::load(order_, {ir::min(r_[left], last)}), b = ir::load(order_, {ir::min(r_[right], last)});
-    const tir::Stmt choose = where(r_[left] >= r_[middle], take(right),
-                                   where(r_[right] >= r_[high], take(left),
-                                         in_order({compare(b, a), where(r_[compared] < 0, take(right), take(left))})));
-    return while_true(r_[out] < r_[high], in_order({choose, r_.set(out, r_[out] + 1)}));
-  }
-
-  const ir::Buffer rows_, order_, other_;
-  const Registers r_;
-};
+// Leaves in register MergeSort::compared -1, 0 or 1: how row a stands to row b.
+tir::Stmt compare_rows(const ir::Buffer& rows, const VectorAccess& r, const Expr& a, const Expr& b) {
+  constexpr int64_t compared = MergeSort::compared;
+  const tir::Stmt columns = count_to(rows->shape[1], [&](const Expr& c) {
+    const Expr x = ir::load(rows, {a, c}), y = ir::load(rows, {b, c});
+    const tir::Stmt larger = where(comes_before(y, x), r.set(compared, ir::int64(1)));
+    return where(ir::eq(r[compared], ir::int64(0)), where(comes_before(x, y), r.set(compared, ir::int64(-1)), larger));
+  });
+  return in_order({r.set(compared, ir::int64(0)), columns});
+}
 
 }  // namespace
 
@@ -150,7 +91,7 @@ Value nonzero(BlockBuilder& b, const Value& x) {
   const Expr n = extent_at_run_time(b, count, "nonzero");
   const Shape shape{ir::int64(static_cast<int64_t>(own.size())), n};
   const auto build = [&](const Buffers& in, const Buffers& out) {
-    const Registers r(out[1]);
+    const VectorAccess r{out[1], {}};
     const tir::Stmt find = over_all(own, [&](const Indices& at) {
       std::vector<tir::Stmt> found;
       for (size_t d = 0; d < at.size(); ++d)
@@ -175,20 +116,20 @@ UniqueRows unique_rows(BlockBuilder& b, const Value& x, bool sorted) {
   const DType index = DType::int64();
   const auto build = [&](const Buffers& in, const Buffers& out) {
     const ir::Buffer &first = out[0], &inverse = out[1], &counts = out[2], &order = out[4], &other = out[5];
-    const Registers groups(out[3]);
-    const RowSort rows(in[0], order, other, out[6]);
+    const VectorAccess groups{out[3], {}}, registers{out[6], {}};
+    const auto compare = [&](const Expr& a, const Expr& b) { return compare_rows(in[0], registers, a, b); };
     // Places k in sorted order: a row that differs from the one before begins a group.
     const auto number = [&](const Expr& k) {
       const Expr row = ir::load(order, {k}), before = ir::load(order, {ir::max(k - 1, ir::int64(0))});
       const Expr last = groups[0] - 1;
       const tir::Stmt begin = in_order(
           {write(first, row, {groups[0]}), write(counts, ir::int64(0), {groups[0]}), groups.set(0, groups[0] + 1)});
-      return in_order({rows.compare(before, row),
-                       where(ir::logical_or(ir::eq(k, ir::int64(0)), rows.comparison() < 0), begin),
+      return in_order({compare(before, row),
+                       where(ir::logical_or(ir::eq(k, ir::int64(0)), registers[MergeSort::compared] < 0), begin),
                        write(counts, ir::load(counts, {last}) + 1, {last}), write(inverse, last, {row})});
     };
-    std::vector<tir::Stmt> all{rows.sort(), groups.set(0, ir::int64(0)), groups.set(1, ir::int64(0)),
-                               count_to(n, number)};
+    std::vector<tir::Stmt> all{MergeSort(n, {order, {}}, {other, {}}, registers).sort(compare),
+                               groups.set(0, ir::int64(0)), groups.set(1, ir::int64(0)), count_to(n, number)};
     if (!sorted) {
       // Groups by their first row: `order` gets the new number of each, `other` takes what moves.
       const auto rename = [&](const Expr& i) {
@@ -218,15 +159,61 @@ UniqueRows unique_rows(BlockBuilder& b, const Value& x, bool sorted) {
   };
   const auto tensors = [&](const std::vector<Tensor>& in) {
     const std::pair<Shape, DType> rows{{n}, index};
-    std::vector<Tensor> made =
-        te::extern_op({rows, rows, rows, {{ir::int64(2)}, index}, rows, rows, {{ir::int64(RowSort::registers)}, index}},
-                      in, build, "unique_rows");
+    std::vector<Tensor> made = te::extern_op(
+        {rows, rows, rows, {{ir::int64(2)}, index}, rows, rows, {{ir::int64(MergeSort::registers)}, index}}, in, build,
+        "unique_rows");
     made.resize(4);
     return made;
   };
   const auto all = items_of(b, b.call_te("unique_rows", {x}, tensors).value_or_throw(), 4);
   const Expr count = extent_at_run_time(b, first_elements(b, all[3], ir::int64(1)), "unique");
   return {first_elements(b, all[0], count), all[1], first_elements(b, all[2], count)};
+}
+
+Value rows_along(BlockBuilder& b, const Value& x, int64_t axis) {
+  const Shape own = shape_of(x);
+  Shape inner = own;
+  inner.erase(inner.begin() + axis);
+  Value rows = x;
+  if (axis != 0) {
+    Axes order{axis};
+    for (int64_t d = 0; d < static_cast<int64_t>(own.size()); ++d)
+      if (d != axis) order.push_back(d);
+    rows = b.call(ops::permute_dims, {x}, ir::make<PermuteDimsAttributes>(std::optional(std::move(order))))
+               .value_or_throw();
+  }
+  return reshape(b, rows, {own[static_cast<size_t>(axis)], relax::simplified(ir::product(inner))});
+}
+
+Value slice_by(BlockBuilder& b, const Value& x, const Shape& starts, const Shape& ends, const Shape& steps) {
+  const Shape own = shape_of(x);
+  const Expr zero = ir::int64(0);
+  Shape begins, strides, shape;
+  for (size_t d = 0; d < own.size(); ++d) {
+    const Expr &extent = own[d], &step = steps[d];
+    const Expr forward = step > 0;
+    const Expr low = ir::select(forward, zero, ir::int64(-1));
+    const Expr high = ir::select(forward, extent, extent - 1);
+    const auto clamped = [&](const Expr& at) {
+      return ir::max(ir::min(ir::select(at < 0, at + extent, at), high), low);
+    };
+    const Expr begin = clamped(starts[d]), stop = clamped(ends[d]);
+    const Expr span = ir::select(forward, stop - begin, begin - stop);
+    const Expr size = ir::max(ir::select(forward, step, zero - step), ir::int64(1));
+    begins.push_back(relax::simplified(begin));
+    strides.push_back(relax::simplified(step));
+    shape.push_back(relax::non_negative(ir::floordiv(span + (size - 1), size)));
+  }
+  const auto part = [&](const std::vector<Tensor>& in) {
+    return std::vector{te::compute(
+        shape,
+        [&](Indices i) {
+          for (size_t d = 0; d < i.size(); ++d) i[d] = begins[d] + i[d] * strides[d];
+          return in[0](std::move(i));
+        },
+        in, "slice")};
+  };
+  return b.call_te("slice", {x}, part).value_or_throw();
 }
 
 Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scores, const BoxSelection& how) {
@@ -238,7 +225,7 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
 
   const auto build = [&](const Buffers& in, const Buffers& out) {
     const ir::Buffer &chosen = out[0], &dropped = out[2];
-    const Registers count(out[1]), r(out[3]);
+    const VectorAccess count{out[1], {}}, r{out[3], {}};
     enum : int64_t { taken, best };
     // The corners of box i along an axis: the smaller, the larger.
     const auto corners = [&](const Expr& batch, const Expr& i, int64_t axis) {

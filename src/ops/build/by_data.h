@@ -22,6 +22,12 @@ struct UniqueRows {
 // In lexicographic order, or in order of where they are met first.
 UniqueRows unique_rows(BlockBuilder& b, const Value& x, bool sorted);
 
+// x's parts along the axis as rows: [extent of the axis, all else].
+Value rows_along(BlockBuilder& b, const Value& x, int64_t axis);
+
+// x[start:end:step] in every dimension, as NumPy means it; the numbers may be symbols. No step is 0.
+Value slice_by(BlockBuilder& b, const Value& x, const Shape& starts, const Shape& ends, const Shape& steps);
+
 // Boxes [batches, boxes, 4] by scores [batches, classes, boxes]: in each batch and class the best box that is left is
 // taken, and those that overlap it more than the threshold are left out. int64 [n, 3] of batch, class, box.
 struct BoxSelection {

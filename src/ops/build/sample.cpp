@@ -1,4 +1,6 @@
 // Reading between elements, at places that other tensors give. Places are computed in float64.
+#include "ops/build/sample.h"
+
 #include "ops/build/statements.h"
 
 namespace lathe::ops::build {
@@ -32,6 +34,7 @@ Expr reflected(const Expr& x, const Expr& low, const Expr& high) {
 struct GridAxis {
   const GridSampling& how;
   Expr extent;
+  bool moves_places;  // to the border
 
   Expr last() const { return as_place(extent) - place(1); }
   Expr low() const { return place(how.align_corners ? 0 : -0.5); }
@@ -43,7 +46,7 @@ struct GridAxis {
     Expr at = (how.align_corners ? scaled : scaled - place(1)) * place(0.5);
     if (how.interpolation == Interpolation::nearest) at = ir::call(ir::intrinsic::nearbyint, at);
     const Expr is_outside = ir::logical_or(at<low(), at> high());
-    if (how.outside == Outside::border) at = ir::select(is_outside, bounded(at, place(0), last()), at);
+    if (how.outside == Outside::border && moves_places) at = ir::select(is_outside, bounded(at, place(0), last()), at);
     if (how.outside == Outside::reflection) at = ir::select(is_outside, reflected(at, low(), high()), at);
     return bounded(at, place(-4), as_place(extent) + place(4));
   }
@@ -72,9 +75,7 @@ Expr element_or_zero(const Tensor& x, Indices at, const Indices& elements) {
 
 DType interpolation_dtype(DType dtype) { return dtype.is_floating() ? relax::accumulation_dtype(dtype) : place_type; }
 
-}  // namespace
-
-Value grid_sample(BlockBuilder& b, const Value& x, const Value& grid, const GridSampling& how) {
+Value sampled_grid(BlockBuilder& b, const Value& x, const Value& grid, const GridSampling& how, bool moves_places) {
   const Shape own = shape_of(x), where = shape_of(grid);
   const size_t spatial = own.size() - 2;
   expect_equal(b, where[0], own[0]);
@@ -91,7 +92,7 @@ Value grid_sample(BlockBuilder& b, const Value& x, const Value& grid, const Grid
   const auto build = [&](const std::vector<Tensor>& in) {
     std::vector<Tensor> elements, weights, read{in[0]};
     for (size_t d = 0; d < spatial; ++d) {
-      const GridAxis axis{how, own[d + 2]};
+      const GridAxis axis{how, own[d + 2], moves_places};
       const Tensor places = te::compute(
           points,
           [&](Indices i) {
@@ -143,6 +144,46 @@ Value grid_sample(BlockBuilder& b, const Value& x, const Value& grid, const Grid
     return std::vector{te::topi::cast(sums, dtype, "grid_sample_result")};
   };
   return b.call_te("grid_sample", {x, grid}, build).value_or_throw();
+}
+
+}  // namespace
+
+Value grid_sample(BlockBuilder& b, const Value& x, const Value& grid, const GridSampling& how) {
+  return sampled_grid(b, x, grid, how, true);
+}
+
+Value grid_sample_by_elements(BlockBuilder& b, const Value& x, const Value& grid, const GridSampling& how) {
+  return sampled_grid(b, x, grid, how, false);
+}
+
+Value affine_grid(BlockBuilder& b, const Value& matrices, const Shape& extents, bool align_corners) {
+  const size_t spatial = extents.size();
+  Shape shape{shape_of(matrices)[0]};
+  shape.insert(shape.end(), extents.begin(), extents.end());
+  shape.push_back(ir::int64(static_cast<int64_t>(spatial)));
+  const DType dtype = dtype_of(matrices);
+  const auto build = [&](const std::vector<Tensor>& in) {
+    return std::vector{te::compute(
+        shape,
+        [&](const Indices& i) {
+          const auto factor = [&](size_t k) {
+            return as_place(in[0]({i[0], i.back(), ir::int64(static_cast<int64_t>(k))}));
+          };
+          Expr sum = factor(spatial);
+          for (size_t k = 0; k < spatial; ++k) {
+            const size_t d = spatial - k;  // the last dimension is x
+            const Expr index = as_place(i[d]);
+            // A single element lies at the beginning where corners are aligned.
+            const Expr at = align_corners
+                                ? ir::div(place(2) * index, as_place(ir::max(shape[d] - 1, ir::int64(1)))) - place(1)
+                                : ir::div(place(2) * index + place(1), as_place(shape[d])) - place(1);
+            sum = sum + factor(k) * at;
+          }
+          return ir::cast(dtype, sum);
+        },
+        in, "affine_grid")};
+  };
+  return b.call_te("affine_grid", {matrices}, build).value_or_throw();
 }
 
 Value region_align(BlockBuilder& b, const Value& x, const Value& regions, const Value& batches,

@@ -115,6 +115,10 @@ Result<Shape> parts_of(const InferContext& c, const TensorStructInfo& x, size_t 
   }
   if (a.sections < 1)
     return relax::wrong(codes::wrong_attribute, "split into " + std::to_string(a.sections) + " parts");
+  constexpr int64_t most_sections = 65536;  // each is a tensor of the graph
+  if (a.sections > most_sections)
+    return relax::wrong(codes::wrong_attribute, "split into " + std::to_string(a.sections) + " parts, but at most " +
+                                                    std::to_string(most_sections) + " are possible");
   const Expr part = ir::ceildiv(extent, ir::int64(a.sections));
   for (int64_t k = 0; k < a.sections; ++k) parts.push_back(relax::non_negative(ir::min(part, extent - part * k)));
   return parts;

@@ -189,7 +189,12 @@ Expr FunctionReader::relax_call(const std::string& name, const Syntax& e) {
     return with_info(make<Tuple>(std::move(items)), e);
   }
   if (name == "call_tir" || name == "call_dps_packed") return call_tir(arguments);
-  if (name == "call_packed") {
+  if (name == "TupleGetItem") {
+    const Expr whole = leaf(arguments.need(0, "tuple_value"));
+    if (!whole) fail(errors::wrong_type, e, "None has no items");
+    return with_info(make<TupleGetItem>(whole, integer(arguments.need(1, "index"), "an index into a tuple")), e);
+  }
+  if (name == "call_packed" || name == "call_pure_packed") {
     arguments.check(1000, {"sinfo_args"});
     std::vector<Expr> args;
     for (size_t i = 1; i < arguments.count(); ++i) args.push_back(leaf(*arguments.positional[i]));
@@ -199,16 +204,31 @@ Expr FunctionReader::relax_call(const std::string& name, const Syntax& e) {
                                 infos ? info_list(*infos) : std::vector<StructInfo>{}),
                      e);
   }
-  if (name == "match_cast") fail(errors::misplaced, e, "R.match_cast is bound to a name of its own");
+  if (name == "match_cast" || name == "emit_match_cast")
+    fail(errors::misplaced, e, "R.match_cast is bound to a name of its own");
   if (name == "emit") return graph(arguments.need(0, "value"));
   if (const Operator* op = operators_.find(name)) return operator_call(*op, arguments);
   unknown_operator(name, *e.items[0]);
 }
 
 void FunctionReader::unknown_operator(const std::string& name, const Syntax& at) const {
-  std::vector<std::string_view> known = {
-      "call_dps_packed", "call_packed", "call_tir",   "const", "dtype",     "emit", "ExternFunc",
-      "match_cast",      "op",          "prim_value", "shape", "ShapeExpr", "str",  "tuple"};
+  std::vector<std::string_view> known = {"call_dps_packed",
+                                         "call_packed",
+                                         "call_pure_packed",
+                                         "call_tir",
+                                         "const",
+                                         "dtype",
+                                         "emit",
+                                         "emit_match_cast",
+                                         "ExternFunc",
+                                         "match_cast",
+                                         "op",
+                                         "prim_value",
+                                         "shape",
+                                         "ShapeExpr",
+                                         "str",
+                                         "tuple",
+                                         "TupleGetItem"};
   for (const Operator* op : operators_.all()) known.push_back(op->name);
   fail(errors::unknown_function, at, "there is no operator '" + name + "'",
        "the nearest name is R." + std::string(support::nearest(name, known)));
@@ -259,22 +279,28 @@ Expr FunctionReader::call_tir(const Arguments& arguments) {
 Expr FunctionReader::argument(const Syntax& e, Input::Sort sort) {
   if (sort == Input::shape && (e.kind == ExprKind::tuple || e.kind == ExprKind::list))
     return make<ShapeExpr>(expr_list(e, "a shape"));
+  // One number is a shape of one dimension.
+  if (sort == Input::shape && (e.kind == ExprKind::integer || e.kind == ExprKind::unary))
+    return make<ShapeExpr>(std::vector{expr(e)});
   if (sort == Input::scalar && e.kind != ExprKind::call && e.kind != ExprKind::name &&
       !(e.kind == ExprKind::constant && e.text == "None"))
     return make<PrimValue>(expr(e));
   return leaf(e);
 }
 
-// What stands for any number of inputs at once: a tuple or list, or a value that is a tuple.
+// What is given to an input of any number of them: one value, or all at once as a tuple, a list or a value that is a
+// tuple; then true.
 bool FunctionReader::variadic_items(const Syntax& e, Input::Sort sort, std::vector<Expr>& args) {
   if (e.kind == ExprKind::tuple || e.kind == ExprKind::list) {
     for (const Syntax* item : e.items) args.push_back(argument(*item, sort));
     return true;
   }
-  const auto* entry = e.kind == ExprKind::name ? scope.find(e.text) : nullptr;
-  const Expr whole = entry ? graph_in(entry->value) : Expr();
+  Expr whole = argument(e, sort);
   const auto* items = whole ? whole->struct_info.as<TupleStructInfo>() : nullptr;
-  if (!items) return false;
+  if (!items) {
+    args.push_back(std::move(whole));
+    return false;
+  }
   for (size_t i = 0; i < items->items.size(); ++i)
     args.push_back(to_leaf(with_info(make<TupleGetItem>(whole, static_cast<int64_t>(i)), e), e));
   return true;
@@ -283,6 +309,7 @@ bool FunctionReader::variadic_items(const Syntax& e, Input::Sort sort, std::vect
 // Arguments by position are the inputs, then the attributes in their order; the last input may be any number of them,
 // one after the other or as one tuple, behind which attributes follow.
 Expr FunctionReader::operator_call(const Operator& op, const Arguments& arguments) {
+  if (Expr documented = documented_call(op, arguments)) return documented;
   std::vector<std::string> attribute_names;
   if (op.attributes) {
     const AttributesRef known = op.attributes->defaults();
@@ -297,9 +324,10 @@ Expr FunctionReader::operator_call(const Operator& op, const Arguments& argument
     const Syntax& e = *arguments.positional[i];
     if (i < inputs) {
       const Input& input = op.inputs[std::min(i, op.inputs.size() - 1)];
-      if (input.presence == Input::variadic && variadic_items(e, input.sort, args)) continue;
-      args.push_back(argument(e, input.sort));
-      if (input.presence == Input::variadic) inputs = std::max(inputs, i + 2);  // others may follow
+      if (input.presence != Input::variadic)
+        args.push_back(argument(e, input.sort));
+      else if (!variadic_items(e, input.sort, args))
+        inputs = std::max(inputs, i + 2);  // others may follow
     } else if (i - inputs < attribute_names.size()) {
       give(attribute_names[i - inputs], e);
     } else {
@@ -307,6 +335,7 @@ Expr FunctionReader::operator_call(const Operator& op, const Arguments& argument
     }
   }
   std::vector<StructInfo> infos;
+  const Syntax* named_items = nullptr;  // of the variadic input, which comes last
   for (const auto& [name, e] : arguments.keywords) {
     if (name == "sinfo_args") {
       infos = info_list(*e);
@@ -318,29 +347,39 @@ Expr FunctionReader::operator_call(const Operator& op, const Arguments& argument
       give(name, *e);
       continue;
     }
-    if (op.inputs[input].presence == Input::variadic && variadic_items(*e, op.inputs[input].sort, args)) continue;
+    if (op.inputs[input].presence == Input::variadic) {
+      named_items = e;
+      continue;
+    }
     if (args.size() <= input) args.resize(input + 1);
     args[input] = argument(*e, op.inputs[input].sort);
+  }
+  if (named_items) {
+    args.resize(std::max(args.size(), op.inputs.size() - 1));
+    variadic_items(*named_items, op.inputs.back().sort, args);
   }
   for (size_t i = 0; i < op.inputs.size(); ++i)
     if (op.inputs[i].presence == Input::required && (i >= args.size() || !args[i]))
       fail(errors::wrong_arguments, arguments.call,
            "argument '" + std::string(op.inputs[i].name) + "' of " + std::string(op.name) + " is missing");
-  const ir::Origin from = origin(arguments.call);
+  return make_operator_call(op, std::move(args), given, arguments.call, std::move(infos));
+}
+
+Expr FunctionReader::make_operator_call(const Operator& op, std::vector<Expr> args, const Value::Map& given,
+                                        const Syntax& at, std::vector<StructInfo> infos) {
   AttributesRef attributes;
   if (!given.empty()) {
     if (!op.attributes)
-      fail(errors::wrong_arguments, arguments.call,
-           std::string(op.name) + " has no attribute '" + given.begin()->first + "'");
+      fail(errors::wrong_arguments, at, std::string(op.name) + " has no attribute '" + given.begin()->first + "'");
     Result<AttributesRef> made = op.attributes->from_values(given);
     if (!made.ok()) {
       support::Diagnostics diagnostics = made.diagnostics();
-      for (support::Diagnostic& d : diagnostics) d.place = range(arguments.call);
+      for (support::Diagnostic& d : diagnostics) d.place = range(at);
       throw support::DiagnosticError(std::move(diagnostics));
     }
     attributes = *made;
   }
-  Result<Expr> made = make_call(op, std::move(args), std::move(attributes), from, std::move(infos));
+  Result<Expr> made = make_call(op, std::move(args), std::move(attributes), origin(at), std::move(infos));
   return std::move(made).value_or_throw();
 }
 

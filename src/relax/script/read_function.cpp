@@ -139,7 +139,7 @@ void FunctionReader::bind(const std::string& name, const Syntax& at, const Synta
     e = &Arguments(*this, *e).need(0, "value");
     path = e->kind == ExprKind::call ? path_of(*e->items[0]) : "";
   }
-  if (path == "relax.match_cast") return match_cast(name, at, *e, annotation, into);
+  if (path == "relax.match_cast" || path == "relax.emit_match_cast") return match_cast(name, at, *e, annotation, into);
   if (path.starts_with("tir.")) {  // a symbolic dimension, declared late
     hint = name;
     scope.define(name, value(*e), at.begin, at.end);

@@ -67,6 +67,27 @@ class FunctionReader : public script::ExprReader {
   Expr relax_call(const std::string& name, const Syntax& e);
   [[noreturn]] void unknown_operator(const std::string& name, const Syntax& at) const;
   Expr operator_call(const Operator& op, const script::Arguments& arguments);
+  Expr make_operator_call(const Operator& op, std::vector<Expr> args, const Value::Map& attributes, const Syntax& at,
+                          std::vector<StructInfo> infos = {});
+
+  // ---- calls as TVM documents them ---- (read_documented.cpp); null where the arguments are not those
+  struct Parameter {
+    std::string_view name;
+    bool is_required = false;
+  };
+  using Given = std::vector<const Syntax*>;  // by parameter; null: absent
+  struct Signature {
+    std::string_view op;
+    std::vector<Parameter> parameters;
+    Expr (FunctionReader::*read)(const Given& given, const Syntax& call);
+  };
+  static const std::vector<Signature>& signatures();
+  Expr documented_call(const Operator& op, const script::Arguments& arguments);
+  Expr documented_split(const Given& given, const Syntax& call);
+  Expr documented_strided_slice(const Given& given, const Syntax& call);
+  Expr documented_full(const Given& given, const Syntax& call);
+  Expr documented_take(const Given& given, const Syntax& call);
+  const Operator& known_operator(const std::string& name, const Syntax& at) const;
   Expr call_tir(const script::Arguments& arguments);
   Expr callee_call(Expr callee, const script::Arguments& arguments);
   Expr argument(const Syntax& e, Input::Sort sort);

@@ -110,7 +110,7 @@ Tensor avg_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptio
           const Expr start = at * w.stride - w.pad_begin, step = ir::int64(w.dilation);
           const Expr first = ir::max(ir::int64(0), ir::ceildiv(low - start, step));
           const Expr end = ir::min(w.kernel, ir::ceildiv(high - start, step));
-          count = count * ir::max(end - first, ir::int64(0));
+          count = count * ir::max(end - first, ir::int64(1));  // padding alone has the mean 0
         }
         return ir::cast(x.dtype(), ir::div(total(i), ir::cast(accumulate, count)));
       },

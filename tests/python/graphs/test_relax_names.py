@@ -95,6 +95,16 @@ def test_operators(expression):
 
 PROGRAMS = {
     "R.split": ("    z = R.split(x, sizes=[1, 3], axis=1)\n    return z\n", (X[:, :1], X[:, 1:])),
+    "R.TupleGetItem": (
+        "    t = R.tuple(x, R.add(x, y))\n    z = R.TupleGetItem(t, 1)\n    return (z, R.TupleGetItem(t, index=0))\n",
+        (X + Y, X),
+    ),
+    "R.emit_match_cast": (
+        "    n = T.int64()\n    t = R.shape_to_tensor(R.shape_of(x))\n"
+        "    s = R.emit_match_cast(R.tensor_to_shape(t), R.Shape([n, 4]))\n"
+        "    z = R.reshape(y, R.shape([4, n]))\n    return (z, x)\n",
+        (Y.reshape(4, 3), X),
+    ),
     "R.tuple": ("    z = R.tuple(x, R.add(x, y))\n    return z\n", (X, X + Y)),
     "R.dataflow": (
         "    with R.dataflow():\n        a = R.add(x, y)\n        b = R.add(a, a)\n        R.output(b)\n"
@@ -158,6 +168,7 @@ class Module:
     [
         ('R.str("a word")', '"a word"'), ('R.dtype("float16")', 'R.dtype("float16")'),
         ('R.ExternFunc("there")', 'R.ExternFunc("there")'),
+        ('R.call_pure_packed("there", x, sinfo_args=R.Tensor((3, 4), "float32"))', 'R.call_packed("there", x, '),
         ('R.call_packed("there", x, sinfo_args=R.Tensor((3, 4), "float32"))', 'R.call_packed("there", x, '),
     ],
 )  # fmt: skip

@@ -41,19 +41,10 @@ void unique(NodeImport& c) {
   const bool sorted = c.attributes.flag("sorted", true), has_axis = c.attributes.has("axis");
   const Expr x = has_axis ? c.input(0) : flat(c, c.input(0));
   const bool is_text = c.dtype(0) == relax::string_dtype;
-  const Shape own = build::shape_of(x);
   const int64_t axis = has_axis ? c.axis(c.attributes.integer("axis", 0), c.rank(0)) : 0;
   // Of strings their order is sorted; where the first of each is says which they are.
   Expr rows = is_text ? c.call(ops::string_order, {x}) : x;
-  Shape inner = own;
-  inner.erase(inner.begin() + axis);
-  if (axis != 0) {
-    std::vector<int64_t> order{axis};
-    for (int64_t d = 0; d < static_cast<int64_t>(own.size()); ++d)
-      if (d != axis) order.push_back(d);
-    rows = c.call(ops::permute_dims, {rows}, ir::make<ops::PermuteDimsAttributes>(std::optional(std::move(order))));
-  }
-  rows = c.reshape(rows, {own[static_cast<size_t>(axis)], relax::simplified(ir::product(inner))});
+  rows = build::rows_along(c.builder(), rows, axis);
   const build::UniqueRows found = build::unique_rows(c.builder(), rows, sorted);
   c.set(0, c.call(ops::take, {x, found.first}, ir::make<ops::AxisAttributes>(axis)));
   if (c.wants(1)) c.set(1, found.first);

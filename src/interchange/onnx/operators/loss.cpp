@@ -20,40 +20,11 @@ Expr likelihood_loss(NodeImport& c, const Expr& scores, const Expr& classes, con
     c.fail(codes::wrong_shape, "the classes " + relax::text_of(shape) + " do not fit scores of " + relax::text_of(own));
   for (size_t d = 0; d < shape.size(); ++d) build::expect_equal(c.builder(), shape[d], own[d == 0 ? 0 : d + 1]);
   c.expect_elements(1, {ir::int64(0)}, {own[1]}, relax::Message() << c.name_of(0) << " scores classes", ignored);
-  const DType dtype = build::dtype_of(scores);
-  const auto counts = [&](const ir::Expr& of) {
-    return ignored ? ir::ne(ir::cast(DType::int64(), of), ir::int64(*ignored)) : ir::boolean(true);
-  };
-  const auto weigh = [&](const std::vector<te::Tensor>& in) {
-    return std::vector{te::compute(
-        shape,
-        [&](const std::vector<ir::Expr>& i) {
-          const ir::Expr of = in[0](i);
-          const ir::Expr weight = in.size() > 1 ? in[1]({build::index_into(of, own[1])}) : ir::constant(dtype, 1);
-          return ir::select(counts(of), weight, ir::constant(dtype, 0));
-        },
-        in, "class_weight")};
-  };
-  std::vector<Expr> args{classes};
   if (weights) {
     if (c.rank(2) != 1) c.fail(codes::wrong_shape, "the weights of the classes are not a vector");
     build::expect_equal(c.builder(), c.shape(2)[0], own[1]);
-    args.push_back(weights);
   }
-  const Expr weight = c.builder().call_te("class_weight", std::move(args), weigh).value_or_throw();
-  const auto lose = [&](const std::vector<te::Tensor>& in) {
-    return std::vector{te::compute(
-        shape,
-        [&](const std::vector<ir::Expr>& i) {
-          const ir::Expr of = in[1](i);
-          std::vector<ir::Expr> at = i;
-          at.insert(at.begin() + 1, build::index_into(of, own[1]));
-          const ir::Expr zero = ir::constant(dtype, 0);
-          return ir::select(counts(of), zero - in[0](std::move(at)) * in[2](i), zero);
-        },
-        in, "class_loss")};
-  };
-  const Expr loss = c.builder().call_te("class_loss", {scores, classes, weight}, lose).value_or_throw();
+  const auto [loss, weight] = build::class_loss(c.builder(), scores, classes, weights, ignored);
   if (reduction == "none") return loss;
   const auto all = ir::make<ops::ReduceAttributes>(std::optional<std::vector<int64_t>>(), false);
   const Expr total = c.call(ops::sum, {loss}, all);

@@ -35,7 +35,6 @@ void grid_sample(NodeImport& c) {
   c.set(build::grid_sample(c.builder(), c.input(0), c.input(1), how));
 }
 
-// Places from -1 to 1 along each dimension of an image of the given size, moved by a matrix of each batch element.
 void affine_grid(NodeImport& c) {
   const bool align_corners = c.attributes.flag("align_corners", false);
   expect_rank(c, 0, 3, "matrices");
@@ -49,33 +48,9 @@ void affine_grid(NodeImport& c) {
   build::expect_equal(c.builder(), c.shape(0)[1], ir::int64(rows));
   build::expect_equal(c.builder(), c.shape(0)[2], ir::int64(rows + 1));
   build::expect_equal(c.builder(), c.shape(0)[0], size[0]);
-  Shape shape{size[0]};
-  for (size_t d = 0; d < spatial; ++d) shape.push_back(relax::non_negative(size[d + 2]));
-  shape.push_back(ir::int64(rows));
-  const DType dtype = c.dtype(0), wide = DType::float_(64);
-  const auto make = [&](const std::vector<te::Tensor>& in) {
-    return std::vector{te::compute(
-        shape,
-        [&](const std::vector<ir::Expr>& i) {
-          const auto factor = [&](size_t k) {
-            return ir::cast(wide, in[0]({i[0], i.back(), ir::int64(static_cast<int64_t>(k))}));
-          };
-          ir::Expr sum = factor(spatial);
-          for (size_t k = 0; k < spatial; ++k) {
-            const size_t d = spatial - k;  // the last dimension is x
-            const ir::Expr index = ir::cast(wide, i[d]), one = ir::constant(wide, 1.0), two = ir::constant(wide, 2.0);
-            const ir::Expr extent = ir::cast(wide, shape[d]);
-            // A single element lies at the beginning where corners are aligned.
-            const ir::Expr at = align_corners
-                                    ? ir::div(two * index, ir::cast(wide, ir::max(shape[d] - 1, ir::int64(1)))) - one
-                                    : ir::div(two * index + one, extent) - one;
-            sum = sum + factor(k) * at;
-          }
-          return ir::cast(dtype, sum);
-        },
-        in, "affine_grid")};
-  };
-  c.set(c.builder().call_te("affine_grid", {c.input(0)}, make).value_or_throw());
+  Shape extents;
+  for (size_t d = 0; d < spatial; ++d) extents.push_back(relax::non_negative(size[d + 2]));
+  c.set(build::affine_grid(c.builder(), c.input(0), extents, align_corners));
 }
 
 void roi_align(NodeImport& c) {

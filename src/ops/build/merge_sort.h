@@ -1,0 +1,49 @@
+// Sorting inside a tensor program: runs of 1, 2, 4, … are merged.
+#pragma once
+
+#include "ops/build.h"
+
+namespace lathe::ops::build {
+
+// A vector in a buffer: its elements behind some leading coordinates.
+struct VectorAccess {
+  ir::Buffer buffer;
+  Indices lead;
+
+  Expr operator[](const Expr& i) const;
+  Expr operator[](int64_t i) const { return (*this)[ir::int64(i)]; }
+  tir::Stmt set(const Expr& i, Expr value) const;
+  tir::Stmt set(int64_t i, Expr value) const { return set(ir::int64(i), std::move(value)); }
+};
+
+// a before b, NaN last.
+Expr comes_before(const Expr& a, const Expr& b);
+
+// Leaves a negative number in register `compared` where element a comes before element b, else none.
+using CompareElements = std::function<tir::Stmt(const Expr& a, const Expr& b)>;
+
+class MergeSort {
+ public:
+  // All int64: `order` and `other` of `count` elements, `registers` of so many as the constant says.
+  MergeSort(Expr count, VectorAccess order, VectorAccess other, VectorAccess registers)
+      : n_(std::move(count)), order_(std::move(order)), other_(std::move(other)), r_(std::move(registers)) {}
+
+  // order[k] becomes the number of the element that comes at place k; equals stay in their order.
+  tir::Stmt sort(const CompareElements& compare) const;
+
+  static constexpr int64_t registers = 8, compared = 7;
+
+ private:
+  enum : int64_t { width, low, middle, high, left, right, out };
+
+  tir::Stmt merge(const CompareElements& compare) const;
+
+  const Expr n_;
+  const VectorAccess order_, other_, r_;
+};
+
+// The places of x's elements along the axis in ascending or descending order, int64 in x's shape. Of equals the first
+// comes first; NaN is larger than any number.
+Value sorted_places(BlockBuilder& b, const Value& x, int64_t axis, bool descending);
+
+}  // namespace lathe::ops::build
