@@ -153,6 +153,7 @@ MISUSES = {
         fixed="axes"),
     "Squeeze, axes": Misuse("Squeeze", {"x": f(3, 1), "axes": i(1)}, {"axes": i(2)}, "there are axes in [-2, 2)",
         fixed="axes"),
+    "Squeeze, no axes": Misuse("Squeeze", {"x": f(3, 2)}, {"x": f(3, 1)}, "axis 1 has extent 1, which Squeeze drops"),
     "Squeeze, extent": Misuse("Squeeze", {"x": f(3, 1), "axes": i(1)}, {"axes": i(0)}, "an extent other than 1",
         fixed="axes"),
     "ReduceSum": Misuse("ReduceSum", {"x": f(3, 2), "axes": i(1)}, {"axes": i(-3)}, "there are axes in [-2, 2)"),

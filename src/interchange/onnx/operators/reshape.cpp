@@ -126,15 +126,22 @@ std::optional<Integers> read_axes(NodeImport& c, std::optional<int64_t> count) {
   return axes;
 }
 
-// The dims without those at `axes`, which must be 1; without axes, all that are known to be 1.
+// The dims without those at `axes`, which must be 1; without axes, without all that are 1: a symbol must not be then.
 Shape squeezed(NodeImport& c, const Shape& own) {
   const auto rank = static_cast<int64_t>(own.size());
   const auto declared = c.declared_rank(0);
   const std::optional<Integers> given = read_axes(c, declared ? std::optional(rank - *declared) : std::nullopt);
   Shape result;
   if (!given) {
-    for (const ir::Expr& extent : own)
-      if (!ir::is_int(extent, 1)) result.push_back(extent);
+    for (size_t d = 0; d < own.size(); ++d) {
+      if (ir::is_int(own[d], 1)) continue;
+      result.push_back(own[d]);
+      if (!ir::as_int(own[d]))
+        c.expect(relax::simplified(ir::ne(own[d], ir::int64(1))),
+                 relax::Message() << "axis " + std::to_string(d) +
+                                         " has extent 1, which Squeeze drops where it is given no axes: the rank of "
+                                         "the result must not depend on the run");
+    }
     return result;
   }
   const auto constants = constants_of(*given);
