@@ -53,9 +53,9 @@ std::vector<ir::PassRow> failing_on_request(std::vector<ir::PassRow> rows) {
 std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions) {
   std::vector<ir::PassRow> rows = {
       // -- the graph --
-      {"simplify_algebra", graph::simplify_algebra},
-      {"fold_batch_norm", graph::fold_batch_norm},
-      {"expand_composites", graph::expand_composites, {"fold_batch_norm"}},
+      {"expand_composites", graph::expand_composites},
+      {"simplify_algebra", graph::simplify_algebra, {"expand_composites"}},
+      {"fold_batch_norm", graph::fold_batch_norm, {"expand_composites"}},
       {"check_shapes", graph::check_shapes, {"expand_composites"}},
       {"fold_constants", graph::fold_constants, {"expand_composites"}},
       {"eliminate_common_subexpressions", graph::eliminate_common_subexpressions},
