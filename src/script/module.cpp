@@ -102,8 +102,22 @@ class ModuleReader {
   }
 
   bool module_attributes(const syntax::Expr& e) {
-    if (e.kind != syntax::ExprKind::call || reader_.path_of(*e.items[0]) != "ir.module_attrs") return false;
-    module_.attrs = reader_.attributes(Arguments(reader_, e).need(0, "attrs"));
+    const std::string path = e.kind == syntax::ExprKind::call ? reader_.path_of(*e.items[0]) : "";
+    if (path == "ir.module_attrs") {
+      module_.attrs = reader_.attributes(Arguments(reader_, e).need(0, "attrs"));
+    } else if (path == "ir.module_set_attr") {
+      const Arguments arguments(reader_, e);
+      arguments.check(3, {"attr_key", "attr_value", "allow_overwrite"});
+      const syntax::Expr& at = arguments.need(0, "attr_key");
+      const std::string key = reader_.string(at, "the name of an attribute");
+      const syntax::Expr* overwrites = arguments.find(2, "allow_overwrite");
+      if (module_.attrs.contains(key) && !(overwrites && reader_.boolean(*overwrites, "allow_overwrite")))
+        reader_.fail(codes::defined_twice, at, "the module has an attribute '" + key + "' already",
+                     "allow_overwrite=True replaces it");
+      module_.attrs.set(key, reader_.value(arguments.need(1, "attr_value")));
+    } else {
+      return false;
+    }
     return true;
   }
 

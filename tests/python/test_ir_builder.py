@@ -5,6 +5,7 @@ import pytest
 
 import lathe
 from lathe import tir
+from lathe.script import ir as I_text
 from lathe.script import tir as T_text
 from lathe.script.ir_builder import IRBuilder
 from lathe.script.ir_builder import ir as I
@@ -188,3 +189,34 @@ def test_outside_a_builder_frames_say_so():
         T.evaluate(0)
     with pytest.raises(AttributeError, match="the nearest name is ir_builder.tir.serial"):
         T.serail(4)
+
+
+def test_attributes_of_a_module():
+    with IRBuilder() as ib:
+        with I.ir_module():
+            I.module_attrs({"purpose": "a test"})
+            I.module_set_attr("level", 2)
+            assert I_text.module_get_attr("level") == 2 and I.module_get_attr("nothing") is None
+            with pytest.raises(lathe.ScriptError, match="already; allow_overwrite=True"):
+                I_text.module_set_attr("level", 3)
+            I_text.module_set_attr("level", 3, allow_overwrite=True)
+            with T.prim_func():
+                T.func_name("main")
+                T.arg("B", T.Buffer((4, 8), "float32"))
+                T.evaluate(0)
+    module = ib.get()
+    assert module.attrs == {"purpose": "a test", "level": 3}
+    written = """
+from lathe.script import ir as I, tir as T
+@I.ir_module
+class Module:
+    I.module_set_attr("purpose", "a test")
+    I.module_set_attr("level", 2)
+    I.module_set_attr("level", 3, allow_overwrite={})
+    @T.prim_func
+    def main(B: T.Buffer((4, 8), "float32")):
+        T.evaluate(0)
+"""
+    assert lathe.script.from_source(written.format(True)).attrs == module.attrs
+    with pytest.raises(lathe.Error, match="an attribute 'level' already"):
+        lathe.script.from_source(written.format(False))

@@ -28,6 +28,20 @@ def module_attrs(attrs):
     """Attributes of a module; the parser reads them from its text."""
 
 
+def module_set_attr(attr_key, attr_value, allow_overwrite=False):
+    """An attribute of a module: read from its text, or set of the module that an IRBuilder builds."""
+    from .ir_builder import ir
+
+    ir.module_set_attr(attr_key, attr_value, allow_overwrite)
+
+
+def module_get_attr(attr_key):
+    """An attribute of the module that an IRBuilder builds, or None."""
+    from .ir_builder import ir
+
+    return ir.module_get_attr(attr_key)
+
+
 def GlobalVar(name):
     """The name of a function of the module."""
     from ..ir import GlobalVar as made

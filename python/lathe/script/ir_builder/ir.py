@@ -12,7 +12,7 @@ class ModuleFrame(Frame):
 
     def __init__(self):
         super().__init__()
-        self.functions = {}
+        self.functions, self.attrs = {}, {}
 
     def add(self, thing):
         """A function, under the name that T.func_name gave it."""
@@ -27,7 +27,8 @@ class ModuleFrame(Frame):
 
     def finish(self, body):
         """The module."""
-        return IRModule(self.functions)
+        made = IRModule(self.functions)
+        return made.with_attrs(self.attrs) if self.attrs else made
 
     def __exit__(self, kind, value, trace):
         builder = IRBuilder.current()
@@ -41,6 +42,32 @@ def ir_module():
     return ModuleFrame()
 
 
-__all__ = ["ir_module"]
+def _module():
+    for frame in reversed(IRBuilder.current().frames):
+        if isinstance(frame, ModuleFrame):
+            return frame
+    raise ScriptError("attributes of a module are set inside I.ir_module()")
+
+
+def module_attrs(attrs, allow_overwrite=False):
+    """Sets attributes of the module that is built."""
+    for key, value in attrs.items():
+        module_set_attr(key, value, allow_overwrite)
+
+
+def module_set_attr(attr_key, attr_value, allow_overwrite=False):
+    """Sets an attribute of the module that is built; a second value has to be allowed."""
+    attrs = _module().attrs
+    if attr_key in attrs and not allow_overwrite:
+        raise ScriptError(f"the module has an attribute '{attr_key}' already; allow_overwrite=True replaces it")
+    attrs[attr_key] = attr_value
+
+
+def module_get_attr(attr_key):
+    """An attribute of the module that is built, or None."""
+    return _module().attrs.get(attr_key)
+
+
+__all__ = ["ir_module", "module_attrs", "module_get_attr", "module_set_attr"]
 
 __getattr__ = refuser("ir_builder.ir", globals())
