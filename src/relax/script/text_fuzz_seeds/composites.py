@@ -1,0 +1,23 @@
+@R.function
+def main(x: R.Tensor((3, 4), "float32"), i: R.Tensor((3, 4), "int64"), n: R.Tensor(("b", 4), "float32"),
+         c: R.Tensor((1, 4, 6, 6), "float32"), k: R.Tensor((2, 4, 3, 3), "float32"), v: R.Tensor((4,), "float32")):
+    a = R.nn.conv2d(c, k, strides=(2, 1), padding=(1, 0, 0, 1), data_layout="NCHW")
+    d = R.nn.max_pool2d(a, pool_size=(2, 2), ceil_mode=True)
+    e = R.image.resize2d(d, size=(4, 4), method="cubic", cubic_alpha=-0.5)
+    f = R.einsum((x, n), subscripts="ij,kj->ik")
+    g = R.topk(x, k=2, axis=1, ret_type="both")
+    h = R.stack((x, x), axis=-1)
+    j = R.one_hot(i, R.prim_value(1), R.prim_value(0), depth=5)
+    l = R.scatter_elements(x, i, x, axis=0, reduction="add")
+    m = R.unique(i, sorted=True, return_counts=True)
+    o = R.arange(0, 10, 3, dtype="int32")
+    p = R.zeros(R.shape([2, 3]), "float16")
+    q = R.split(x, [1, 3], axis=1)
+    r = R.cumsum(x, axis=1, exclusive=True)
+    s = R.index_put(x, (R.const([0, 1], "int64"),), R.const([1.0], "float32"), accumulate=True)
+    t = R.strided_slice(x, [0], [0], [3], [2])
+    u = R.nn.rms_norm(x, v, axes=[-1], epsilon=1e-05)
+    w = R.nonzero(x)
+    y = R.full((2, 2), R.prim_value(1.5), dtype="float32")
+    z = R.median(x, axis=[1], keepdims=True)
+    return (a, f, h, j, l, o, p, r, s, t, u, y)
