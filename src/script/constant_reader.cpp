@@ -113,6 +113,8 @@ TensorData ExprReader::constant_data(const Arguments& arguments) {
     const bool bools = !collector.elements.empty() && collector.elements[0]->get<bool>();
     t = floats ? DType::float32() : bools ? DType::boolean() : DType::int64();
   }
+  if (t.is_integer() && (!std::has_single_bit(static_cast<unsigned>(t.bits)) || t.bits > 64))
+    fail(codes::wrong_type, at, "a constant has elements of 1, 2, 4, 8, 16, 32 or 64 bits, not of " + t.str());
   std::string bytes;
   for (size_t i = 0; i < collector.elements.size(); ++i)
     append(bytes, t, *collector.elements[i], *this, at, static_cast<int64_t>(i));

@@ -140,3 +140,8 @@ J = np.zeros(2, "int64")
 )
 def test_refusals(expression, arrays, message):
     assert message in refusal(expression, arrays)
+
+
+@pytest.mark.parametrize("dtype", ["int60", "uint24", "int3"])
+def test_constants_of_odd_widths_are_refused(dtype):
+    assert f"not of {dtype}" in refusal(f'R.const([0, 1], "{dtype}")', {})
