@@ -101,7 +101,7 @@ Value expand_attention(const Expansion& e) {
   } else if (const auto size = ir::as_int(queries[3])) {
     scale = build::scalar(wide, 1 / std::sqrt(static_cast<double>(std::max<int64_t>(*size, 1))));
   } else {
-    const Value root = e.call(ops::sqrt, {extent_as_float(e, ir::max(queries[3], ir::int64(1)))});
+    const Value root = e.call(ops::sqrt, {scalar_tensor(e, DType::float_(64), ir::max(queries[3], ir::int64(1)))});
     scale = e.cast(e.call(ops::divide, {build::scalar(DType::float_(64), 1), root}), wide);
   }
   const auto plain = ir::make<MatmulAttributes>();

@@ -170,7 +170,8 @@ Value expand_resize2d(const Expansion& e) {
     if (keeps && relax::same_extent(extent, size[k])) continue;
     if (ir::is_int(extent, 0) && !ir::is_int(size[k], 0))
       e.refuse(codes::shape_mismatch, "there is nothing to resize in data of shape " + shape_text(given));
-    const Value scale = e.call(ops::divide, {extent_as_float(e, size[k]), extent_as_float(e, extent)});
+    const Value scale = e.call(
+        ops::divide, {scalar_tensor(e, DType::float_(64), size[k]), scalar_tensor(e, DType::float_(64), extent)});
     Value range;
     if (crops) range = relax::constant(ir::tensor_of<double>(exact, {2}, {(*a.roi)[k], (*a.roi)[k + 2]}));
     x = build::resample(e.b, x, axis, size[k], scale, range, how);

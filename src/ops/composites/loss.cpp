@@ -40,7 +40,7 @@ Value expand_cross_entropy(const Expansion& e) {
   for (size_t d = 0; d < own.size(); ++d) build::expect_equal(e.b, other[d], own[d]);
   const Value products = e.call(ops::multiply, {e.cast(predictions, wide), e.cast(labels, wide)});
   Value y = e.call(ops::negative, {e.call(ops::sum, {products}, over_all())});
-  if (own.size() > 1) y = e.call(ops::divide, {y, e.cast(extent_as_float(e, own[0]), wide)});
+  if (own.size() > 1) y = e.call(ops::divide, {y, e.cast(scalar_tensor(e, DType::float_(64), own[0]), wide)});
   return e.cast(y, dtype);
 }
 

@@ -1,4 +1,5 @@
 // Reductions made of reductions, and sums along an axis: std, variance, median, cumsum, cumprod, collapse_sum.
+#include "ops/build/merge_sort.h"
 #include "ops/composites/operands.h"
 
 namespace lathe::ops::composites {
@@ -31,19 +32,18 @@ Value expand_std(const Expansion& e) {
   return e.cast(e.call(ops::sqrt, {wide_variance(e)}), build::dtype_of(e.tensor(0)));
 }
 
-// The last of x's elements along the axis, which stays with extent 1.
-Value last_along(const Expansion& e, const Value& x, int64_t axis) {
-  const Shape own = build::shape_of(x);
+// The elements of x at `place` of the axis, which stays with extent 1.
+Value elements_at(const Expansion& e, const Value& x, int64_t axis, const Expr& place) {
   const auto build = [&](const std::vector<Tensor>& in) {
     return std::vector{te::compute(
-        relax::reduced_shape(own, {axis}, true),
+        relax::reduced_shape(build::shape_of(x), {axis}, true),
         [&](Indices i) {
-          i[static_cast<size_t>(axis)] = own[static_cast<size_t>(axis)] - 1;
+          i[static_cast<size_t>(axis)] = place;
           return in[0](std::move(i));
         },
-        in, "last_along")};
+        in, "elements_at")};
   };
-  return e.b.call_te("last_along", {x}, build).value_or_throw();
+  return e.b.call_te("elements_at", {x}, build).value_or_throw();
 }
 
 // The lower of the middle two where the count is even. One NaN makes the median NaN, and is where it is.
@@ -64,9 +64,9 @@ Value expand_median(const Expansion& e) {
   if (!ir::as_int(count))
     build::expect(e.b, ir::logical_or(count > 0, ir::eq(medians, ir::int64(0))),
                   relax::Message() << "the median of " << count << " elements is not defined");
-  const Expr kept = relax::simplified(ir::floordiv(count + 1, ir::int64(2)));
-  const auto [least, places] = build::top_k(e.b, x, kept, axis, false);
-  Value value = last_along(e, least, axis), place = last_along(e, places, axis);
+  const Expr middle = relax::simplified(ir::floordiv(count + 1, ir::int64(2)) - 1);
+  Value place = elements_at(e, build::sorted_places(e.b, x, axis, false), axis, middle);
+  Value value = build::gather_elements(e.b, x, place, axis);
   if (build::dtype_of(x).is_floating()) {
     const Value largest = e.call(ops::max, {x}, ir::make<ReduceAttributes>(std::optional(Axes{axis}), true));
     const Value at = e.call(ops::argmax, {x}, ir::make<ArgReduceAttributes>(std::optional(axis), true, false));

@@ -66,12 +66,4 @@ Value laid_out(const Expansion& e, Value y, const std::string& from, const std::
   return e.permute(std::move(y), axes_between(from, out && !out->empty() ? *out : otherwise));
 }
 
-Value extent_as_float(const Expansion& e, const Expr& extent) {
-  const DType exact = DType::float_(64);
-  const Expr simple = relax::simplified(extent);
-  if (const auto known = ir::as_int(simple)) return build::scalar(exact, static_cast<double>(*known));
-  const Value vector = e.call(ops::shape_to_tensor, {ir::make<relax::ShapeExpr>(Shape{simple})});
-  return e.reshape(e.cast(vector, exact), {});
-}
-
 }  // namespace lathe::ops::composites

@@ -1,7 +1,7 @@
 // What operators with windows share: layouts by letters, and numbers one a dimension.
 #pragma once
 
-#include "ops/composites/expansion.h"
+#include "ops/composites/operands.h"
 
 namespace lathe::ops::composites {
 
@@ -21,8 +21,6 @@ std::vector<int64_t> begins_and_ends(const Expansion& e, const std::vector<int64
 // A result that lies as `from` says, as `out` says; nothing given or "": as `otherwise` says.
 Value laid_out(const Expansion& e, Value y, const std::string& from, const std::optional<std::string>& out,
                const std::string& otherwise);
-// A float64 scalar.
-Value extent_as_float(const Expansion& e, const Expr& extent);
 // "[2, 3]"
 std::string shape_text(const Value& x);
 
