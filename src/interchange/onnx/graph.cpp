@@ -6,6 +6,7 @@
 #include "interchange/onnx/constants.h"
 #include "interchange/onnx/input_types.h"
 #include "interchange/onnx/inputs.h"
+#include "interchange/onnx/lengths.h"
 #include "interchange/onnx/node.h"
 #include "interchange/onnx/order.h"
 #include "interchange/onnx/read/names.h"
@@ -116,8 +117,20 @@ class OperandsSaid {
 
 class GraphImport {
  public:
-  GraphImport(const Model& model, const ImportOptions& options, const SeeNode& see)
-      : model_(model), options_(options), see_(see), functions_(*model.proto), graph_(model.proto->graph()) {}
+  GraphImport(const Model& model, const ImportOptions& options, SeeNode see)
+      : model_(model),
+        options_(options),
+        see_(std::move(see)),
+        functions_(*model.proto),
+        graph_(model.proto->graph()) {}
+
+  int64_t converted() const { return converted_; }
+
+  // Whether it can be converted, to results of the ranks that the graph declares.
+  bool fits() {
+    strict_ranks_ = true;
+    return support::catch_diagnostics([&] { return run(); }).ok();
+  }
 
   Result<ir::IRModule> run() {
     Scope scope;
@@ -145,6 +158,7 @@ class GraphImport {
     scope.results = [&](Scope& self) { return results(self); };
     const std::vector<Expr> made = to_end_of(scope, list.nodes, order);
     if (!diagnostics_.empty()) return std::move(diagnostics_);
+    if (strict_ranks_) check_declared_ranks(scope, made);
     finish(made);
     return builder_.finish();
   }
@@ -669,19 +683,40 @@ class GraphImport {
 
   const Model& model_;
   const ImportOptions& options_;
-  const SeeNode& see_;
+  const SeeNode see_;
   LocalFunctions functions_;
   const GraphProto& graph_;
   relax::BlockBuilder builder_;
   Diagnostics diagnostics_;
   int64_t converted_ = 0;
   int ends_ = 0;  // of branches of different ranks
+  bool strict_ranks_ = false;
 };
+
+// A graph is converted again for each length that an input may have only where that takes no time to speak of.
+constexpr int64_t most_tried_conversions = 5'000;
+
+// `options` become those with which the graph is converted.
+Result<ir::IRModule> convert(const Model& model, ImportOptions& options) {
+  GraphImport import(model, options, {});
+  Result<ir::IRModule> module = support::catch_diagnostics([&] { return import.run(); });
+  if (module.ok() || import.converted() > most_tried_conversions) return module;
+  Diagnostics refused = module.diagnostics();
+  auto deduced = deduce_length(model.proto->graph(), options, refused,
+                               [&](const ImportOptions& tried) { return GraphImport(model, tried, {}).fits(); });
+  if (!deduced) return refused;
+  options = std::move(*deduced);
+  return GraphImport(model, options, {}).run();
+}
 
 }  // namespace
 
 Result<ir::IRModule> import_graph(const Model& model, const ImportOptions& options, const SeeNode& see) {
-  return support::catch_diagnostics([&] { return GraphImport(model, options, see).run(); });
+  return support::catch_diagnostics([&]() -> Result<ir::IRModule> {
+    ImportOptions settled = options;
+    ir::IRModule module = TRY(convert(model, settled));
+    return see ? GraphImport(model, settled, see).run() : std::move(module);
+  });
 }
 
 }  // namespace lathe::onnx

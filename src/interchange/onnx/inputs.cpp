@@ -96,8 +96,7 @@ class InputReader {
       if (dim.dim_value() < 0) return negative(dim.dim_value(), here);
       return ir::int64(dim.dim_value());
     }
-    const std::string fresh = identifier(input) + "_dim_" + std::to_string(index);
-    const std::string& name = dim.dim_param().empty() ? fresh : dim.dim_param();
+    const std::string name = dimension_name(dim.dim_param(), input, index);
     const std::string symbol_name = identifier(name);
     seen_.insert(name);
     symbol_names_.insert(symbol_name);
@@ -122,6 +121,10 @@ class InputReader {
 };
 
 }  // namespace
+
+std::string dimension_name(const std::string& dim_param, const std::string& input, int index) {
+  return dim_param.empty() ? identifier(input) + "_dim_" + std::to_string(index) : dim_param;
+}
 
 Result<GraphInputs> read_inputs(const Model& model, const schema::GraphProto& graph, const ImportOptions& options) {
   std::unordered_set<std::string> weights;

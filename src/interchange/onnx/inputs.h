@@ -7,6 +7,9 @@
 
 namespace lathe::onnx {
 
+// A dimension's name in options: its own, or, without one, one made of the input's.
+std::string dimension_name(const std::string& dim_param, const std::string& input, int index);
+
 struct GraphInputs {
   std::vector<relax::Var> params;  // those that no initializer gives
   relax::DimSizesByName sizes;     // what the options tell of symbols

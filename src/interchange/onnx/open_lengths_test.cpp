@@ -163,5 +163,40 @@ TEST(open_extents, transposed_convolutions_crop_what_is_too_much) {
   }
 }
 
+// The extents of ConstantOfShape decide how many dimensions there are, and Transpose how many there must be.
+ModelBuilder zeros(int axes, int64_t declared) {
+  ModelBuilder m = ModelBuilder(20).input("v", {"length"}, Type::INT64);
+  std::vector<int64_t> order(static_cast<size_t>(axes));
+  std::iota(order.rbegin(), order.rend(), 0);
+  m.node("ConstantOfShape", {"v"}, {"zeros"});
+  if (axes == 0)
+    m.node("Exp", {"zeros"}, {"y"}).output("y");
+  else
+    m.node("Transpose", {"zeros"}, {"y"}, {{"perm", order}}).output("y");
+  if (declared < 0) return m;
+  auto& type = *m.proto.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type();
+  type.set_elem_type(Type::FLOAT);
+  type.mutable_shape();
+  for (int64_t d = 0; d < declared; ++d) type.mutable_shape()->add_dim()->set_dim_param("y" + std::to_string(d));
+  return m;
+}
+
+TEST(open_lengths, one_length_that_fits_is_the_inputs) {
+  const ModelBuilder m = zeros(3, -1);
+  expect_floats(m.run({vector({1, 2, 3})}).at(0), {3, 2, 1}, {0, 0, 0, 0, 0, 0});
+  const auto module = m.import();
+  ASSERT_TRUE(module.ok());
+  EXPECT_FALSE(relax::evaluate(*module, "main", {vector({1, 2})}).ok());
+  // What is told of the length is kept to.
+  EXPECT_NE(m.refusal({{{"length", {4, 6, {}}}}}).find("number of its elements must be known"), std::string::npos);
+  expect_floats(m.run({vector({1, 2, 3})}, {{{"length", {2, 6, {}}}}}).at(0), {3, 2, 1}, {0, 0, 0, 0, 0, 0});
+}
+
+TEST(open_lengths, declared_ranks_choose_among_lengths) {
+  expect_floats(zeros(0, 2).run({vector({1, 2})}).at(0), {1, 2}, {1, 1});
+  EXPECT_NE(zeros(0, -1).refusal().find("--dim length=0"), std::string::npos);
+  EXPECT_NE(zeros(3, 2).refusal().find("number of its elements must be known"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace lathe::onnx
