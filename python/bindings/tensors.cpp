@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "ir/tensor_data.h"
 #include "support/std.h"
 

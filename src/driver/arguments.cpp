@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "driver/codes.h"
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "tir/rewrite.h"
 
 namespace lathe::driver {

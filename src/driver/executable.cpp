@@ -6,7 +6,7 @@
 #include "driver/artifact/metadata.h"
 #include "driver/codes.h"
 #include "driver/report/fail_on_request.h"
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 
 namespace lathe::driver {
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "script/parse.h"
 #include "tir/script/dialect.h"
 

@@ -1,6 +1,6 @@
 #include "driver/interpret_call.h"
 
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "ir/tensor_data.h"
 #include "tir/interpret/interpret.h"
 

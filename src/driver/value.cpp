@@ -1,7 +1,7 @@
 #include "driver/value.h"
 
 #include "driver/executable.h"
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 
 namespace lathe::driver {
 

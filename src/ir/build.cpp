@@ -5,6 +5,7 @@
 
 #include "ir/codes.h"
 #include "ir/floor.h"
+#include "ir/formats/float_format.h"
 
 namespace lathe::ir {
 namespace {
@@ -71,60 +72,27 @@ Var size_var(std::string name, DType dtype) { return make<VarNode>(std::move(nam
 double round_to(DType dtype, double value) {
   if (dtype.is_ieee_float() && dtype.bits == 64) return value;
   if (dtype.is_ieee_float() && dtype.bits == 32) return static_cast<double>(static_cast<float>(value));
-  struct Format {
-    int mantissa, min_exponent;  // stored mantissa bits, exponent of the smallest normal
-    double largest;
-    bool infinities;
+  if (!dtype.is_floating()) return value;
+  const bool powers = dtype.code == TypeCode::float8_e8m0fnu;  // neither sign nor zero
+  const FloatFormat f = powers ? FloatFormat{8, 0, 128, FloatFormat::Special::fn} : float_format(dtype);
+  const double largest = largest_float(dtype), nan = std::numeric_limits<double>::quiet_NaN();
+  if (powers) {
+    // Negative numbers are NaN, and the smallest power of two stands for what is below it.
+    if (value < 0) return nan;
+    if (value < std::ldexp(1.0, f.min_exponent())) return std::ldexp(1.0, f.min_exponent());
+  }
+  if (std::isnan(value)) return f.special == FloatFormat::Special::none ? -0.0 : value;  // as ml_dtypes
+  if (value == 0) return value;
+  const auto beyond = [&] {
+    if (f.special == FloatFormat::Special::none) return std::copysign(largest, value);
+    return f.has_infinity() ? std::copysign(std::numeric_limits<double>::infinity(), value) : nan;
   };
-  Format f{};
-  switch (dtype.code) {
-    case TypeCode::float_:
-      f = {10, -14, 65504.0, true};
-      break;
-    case TypeCode::bfloat:
-      f = {7, -126, 3.3895313892515355e38, true};
-      break;
-    case TypeCode::float8_e4m3fn:
-      f = {3, -6, 448.0, false};
-      break;
-    case TypeCode::float8_e4m3fnuz:
-      f = {3, -7, 240.0, false};
-      break;
-    case TypeCode::float8_e5m2:
-      f = {2, -14, 57344.0, true};
-      break;
-    case TypeCode::float8_e5m2fnuz:
-      f = {2, -15, 57344.0, false};
-      break;
-    case TypeCode::float8_e8m0fnu:
-      f = {0, -127, 1.7014118346046923e38, false};
-      break;
-    case TypeCode::float4_e2m1fn:
-      f = {1, 0, 6.0, false};
-      break;
-    default:
-      return value;
-  }
-  if (dtype.code == TypeCode::float4_e2m1fn) {
-    // Neither NaN nor infinities: as ml_dtypes, they become -0 and the largest.
-    if (std::isnan(value)) return -0.0;
-    if (std::isinf(value)) return std::copysign(f.largest, value);
-  }
-  if (dtype.code == TypeCode::float8_e8m0fnu) {
-    // Neither sign nor zero: negative numbers are NaN, and the smallest power of two stands for what is below it.
-    if (value < 0) return std::numeric_limits<double>::quiet_NaN();
-    if (value < std::ldexp(1.0, f.min_exponent)) return std::ldexp(1.0, f.min_exponent);
-  }
-  if (std::isnan(value) || value == 0) return value;
-  if (std::isinf(value)) return f.infinities ? value : std::numeric_limits<double>::quiet_NaN();
+  if (std::isinf(value)) return beyond();
   int exponent;
   std::frexp(value, &exponent);  // |value| in [2^(exponent-1), 2^exponent)
-  const int quantum = std::max(exponent - 1, f.min_exponent) - f.mantissa;
+  const int quantum = std::max(exponent - 1, f.min_exponent()) - f.mantissa_bits;
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
-  if (std::fabs(rounded) <= f.largest) return rounded;
-  if (f.infinities) return std::copysign(std::numeric_limits<double>::infinity(), value);
-  return dtype.code == TypeCode::float4_e2m1fn ? std::copysign(f.largest, value)
-                                               : std::numeric_limits<double>::quiet_NaN();
+  return std::fabs(rounded) <= largest ? rounded : beyond();
 }
 
 Expr constant(DType dtype, int64_t value) {
@@ -154,25 +122,7 @@ std::optional<double> as_float(const Expr& e) {
 
 Expr max_value(DType dtype) {
   if (!dtype.is_floating()) return constant(dtype, max_integer(dtype.element()));
-  switch (dtype.code) {
-    case TypeCode::float_:
-      return constant(dtype, dtype.bits == 64   ? std::numeric_limits<double>::max()
-                             : dtype.bits == 32 ? static_cast<double>(std::numeric_limits<float>::max())
-                                                : 65504.0);
-    case TypeCode::bfloat:
-      return constant(dtype, 3.3895313892515355e38);
-    case TypeCode::float8_e4m3fn:
-      return constant(dtype, 448.0);
-    case TypeCode::float8_e4m3fnuz:
-      return constant(dtype, 240.0);
-    case TypeCode::float8_e5m2:
-    case TypeCode::float8_e5m2fnuz:
-      return constant(dtype, 57344.0);
-    case TypeCode::float8_e8m0fnu:
-      return constant(dtype, 1.7014118346046923e38);
-    default:
-      return constant(dtype, 6.0);
-  }
+  return constant(dtype, largest_float(dtype.element()));
 }
 Expr min_value(DType dtype) {
   if (!dtype.is_floating()) return constant(dtype, min_integer(dtype.element()));

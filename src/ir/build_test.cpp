@@ -107,7 +107,8 @@ TEST(building, broadcasts_scalars_to_vectors) {
 
 TEST(building, extremes_of_every_dtype_are_its_own) {
   for (const char* name : {"int8", "uint8", "int2", "uint64", "int64", "float16", "bfloat16", "float32", "float64",
-                           "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn"}) {
+                           "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn",
+                           "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"}) {
     const DType t = *DType::parse(name);
     EXPECT_EQ(max_value(t)->dtype, t);
     if (!t.is_floating()) continue;

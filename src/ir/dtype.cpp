@@ -15,6 +15,9 @@ struct NamedType {
 constexpr NamedType named_types[] = {
     {"bool", DType::boolean()},
     {"bfloat16", DType::bfloat16()},
+    {"float8_e3m4", {TypeCode::float8_e3m4, 8, 1}},
+    {"float8_e4m3", {TypeCode::float8_e4m3, 8, 1}},
+    {"float8_e4m3b11fnuz", {TypeCode::float8_e4m3b11fnuz, 8, 1}},
     {"float8_e4m3fn", {TypeCode::float8_e4m3fn, 8, 1}},
     {"float8_e4m3fnuz", {TypeCode::float8_e4m3fnuz, 8, 1}},
     {"float8_e5m2", {TypeCode::float8_e5m2, 8, 1}},

@@ -16,6 +16,9 @@ enum class TypeCode : uint8_t {
   boolean,
   float_,  // IEEE 754 binary16, binary32, binary64 by bits
   bfloat,
+  float8_e3m4,
+  float8_e4m3,
+  float8_e4m3b11fnuz,
   float8_e4m3fn,
   float8_e4m3fnuz,
   float8_e5m2,

@@ -7,8 +7,9 @@ namespace {
 
 TEST(dtype, prints_what_it_parses) {
   std::vector<std::string> names{
-      "bool",          "bfloat16",        "float16",     "float32",         "float64",        "handle",       "void",
-      "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn"};
+      "bool",          "bfloat16",      "float16",         "float32",           "float64",         "handle",
+      "void",          "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",       "float8_e5m2fnuz", "float8_e8m0fnu",
+      "float4_e2m1fn", "float8_e3m4",   "float8_e4m3",     "float8_e4m3b11fnuz"};
   for (int bits = 1; bits <= 64; ++bits) {
     names.push_back("int" + std::to_string(bits));
     names.push_back("uint" + std::to_string(bits));
@@ -25,7 +26,7 @@ TEST(dtype, prints_what_it_parses) {
 TEST(dtype, refuses_what_names_no_type) {
   for (const char* name :
        {"", "int", "int0", "int65", "uint-8", "float8", "float31", "float128", "bfloat32", "int32x0", "int32x",
-        "int32x65536", "x4", "Int32", "int32 ", " int32", "int32x4x4", "float8_e4m3", "int99999999999999999999"})
+        "int32x65536", "x4", "Int32", "int32 ", " int32", "int32x4x4", "float8_e4m4", "int99999999999999999999"})
     EXPECT_FALSE(DType::parse(name)) << name;
 }
 

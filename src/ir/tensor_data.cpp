@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/build.h"
+#include "ir/formats/float_format.h"
 
 namespace lathe::ir {
 
@@ -47,30 +48,6 @@ uint64_t raw_bits(const TensorDataNode& tensor, int64_t index) {
   return (static_cast<uint8_t>(tensor.bytes[at / 8]) >> (at % 8)) & ((1u << bits) - 1);
 }
 
-struct FloatFormat {
-  int exponent_bits, mantissa_bits, bias;
-  bool infinities;     // the largest exponent holds infinity and NaN
-  bool unsigned_zero;  // fnuz: no negative zero, NaN is the sign bit alone
-};
-FloatFormat format_of(DType dtype) {
-  switch (dtype.code) {
-    case TypeCode::bfloat:
-      return {8, 7, 127, true, false};
-    case TypeCode::float8_e4m3fn:
-      return {4, 3, 7, false, false};
-    case TypeCode::float8_e4m3fnuz:
-      return {4, 3, 8, false, true};
-    case TypeCode::float8_e5m2:
-      return {5, 2, 15, true, false};
-    case TypeCode::float8_e5m2fnuz:
-      return {5, 2, 16, false, true};
-    case TypeCode::float4_e2m1fn:
-      return {2, 1, 1, false, false};
-    default:
-      return {5, 10, 15, true, false};
-  }
-}
-
 }  // namespace
 
 uint64_t encode_float(DType dtype, double value) {
@@ -81,17 +58,12 @@ uint64_t encode_float(DType dtype, double value) {
     if (!(rounded > 0)) return rounded == 0 ? 0 : 0xff;
     return static_cast<uint64_t>(std::ilogb(rounded) + 127) & 0xff;
   }
-  const FloatFormat f = format_of(dtype);
-  const uint64_t sign = std::signbit(rounded) ? uint64_t{1} << (f.exponent_bits + f.mantissa_bits) : 0;
-  const uint64_t top = (uint64_t{1} << f.exponent_bits) - 1;
-  if (std::isnan(rounded)) {
-    if (f.unsigned_zero) return uint64_t{1} << (f.exponent_bits + f.mantissa_bits);
-    if (f.infinities) return sign | (top << f.mantissa_bits) | (uint64_t{1} << (f.mantissa_bits - 1));
-    return sign | (top << f.mantissa_bits) | ((uint64_t{1} << f.mantissa_bits) - 1);
-  }
-  if (std::isinf(rounded)) return sign | (top << f.mantissa_bits);
-  if (rounded == 0) return f.unsigned_zero ? 0 : sign;
-  const int exponent = std::max(std::ilogb(rounded), 1 - f.bias);
+  const FloatFormat f = float_format(dtype);
+  const uint64_t sign = std::signbit(rounded) ? f.sign() : 0;
+  if (std::isnan(rounded)) return sign | f.nan();
+  if (std::isinf(rounded)) return sign | f.overflow();
+  if (rounded == 0) return f.has_negative_zero() ? sign : 0;
+  const int exponent = std::max(std::ilogb(rounded), f.min_exponent());
   const auto scaled = static_cast<uint64_t>(std::ldexp(std::fabs(rounded), f.mantissa_bits - exponent));
   const uint64_t hidden = uint64_t{1} << f.mantissa_bits;
   if (scaled < hidden) return sign | scaled;  // denormal
@@ -103,18 +75,16 @@ double decode_float(DType dtype, uint64_t bits) {
   if (dtype.is_ieee_float() && dtype.bits == 32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
   const double nan = std::numeric_limits<double>::quiet_NaN();
   if (dtype.code == TypeCode::float8_e8m0fnu) return bits == 0xff ? nan : std::ldexp(1.0, static_cast<int>(bits) - 127);
-  const FloatFormat f = format_of(dtype);
+  const FloatFormat f = float_format(dtype);
   const uint64_t mantissa = bits & ((uint64_t{1} << f.mantissa_bits) - 1);
-  const uint64_t top = (uint64_t{1} << f.exponent_bits) - 1;
-  const uint64_t exponent = (bits >> f.mantissa_bits) & top;
-  const bool negative = (bits >> (f.exponent_bits + f.mantissa_bits)) & 1;
-  if (f.unsigned_zero && negative && exponent == 0 && mantissa == 0) return nan;
-  if (f.infinities && exponent == top) {
-    if (mantissa) return nan;
+  const uint64_t magnitude_bits = bits & (f.sign() - 1), exponent = magnitude_bits >> f.mantissa_bits;
+  const bool negative = bits & f.sign();
+  if (!f.has_negative_zero() && negative && magnitude_bits == 0) return nan;
+  if (magnitude_bits > f.largest()) {
+    if (!f.has_infinity() || mantissa) return nan;
     return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   }
-  if (dtype.code == TypeCode::float8_e4m3fn && exponent == top && mantissa == 7) return nan;
-  const double magnitude = exponent == 0 ? std::ldexp(static_cast<double>(mantissa), 1 - f.bias - f.mantissa_bits)
+  const double magnitude = exponent == 0 ? std::ldexp(static_cast<double>(mantissa), f.min_exponent() - f.mantissa_bits)
                                          : std::ldexp(static_cast<double>(mantissa | (uint64_t{1} << f.mantissa_bits)),
                                                       static_cast<int>(exponent) - f.bias - f.mantissa_bits);
   return negative ? -magnitude : magnitude;

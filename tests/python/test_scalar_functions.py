@@ -21,7 +21,7 @@ FLOATS = {
     "T.cosh(y)": np.cosh(Y), "T.exp(y)": np.exp(Y), "T.exp2(y)": np.exp2(Y), "T.floor(y)": np.floor(Y),
     "T.exp10(y)": 10.0**Y, "T.hypot(x, y)": np.hypot(X, Y), "T.ldexp(x, i // 4)": np.ldexp(X, I // 4),
     "T.ldexp(y, 3)": Y * 8, "T.nextafter(x, y)": np.nextafter(X, Y),
-    "T.call_intrin('float32', 'tir.exp', y)": np.exp(Y),
+    "T.call_intrin('float32', 'tir.exp', y)": np.exp(Y), "T.Call('float32', 'tir.atan2', [y, x])": np.arctan2(Y, X),
     "T.BufferLoad(X, [n]) * y": X * Y,
     "T.fmod(y, x)": np.fmod(Y, X), "T.log(x)": np.log(X), "T.log1p(x)": np.log1p(X), "T.log2(x)": np.log2(X),
     "T.log10(x)": np.log10(X), "T.nearbyint(y)": np.rint(Y), "T.pow(x, y)": np.power(X, Y),
@@ -49,7 +49,8 @@ INTEGERS = {
     "T.cast(T.GE(i, j), 'int32')": I >= J, "T.cast(T.And(i > 0, j > 3), 'int32')": (I > 0) & (J > 3),
     "T.cast(T.Or(i > 0, j > 3), 'int32')": (I > 0) | (J > 3), "T.cast(T.Not(i > 0), 'int32')": I <= 0,
     "T.cast(T.isnan(y), 'int32')": np.isnan(Y), "T.cast(T.isinf(y), 'int32')": np.isinf(Y),
-    "T.cast(T.isfinite(y), 'int32')": np.isfinite(Y),
+    "T.cast(T.isfinite(y), 'int32')": np.isfinite(Y), "T.cast(T.isnullptr(X.data), 'int32')": 0 * I,
+    "T.cast(T.ignore_loop_partition(i > 0), 'int32')": I > 0,
 }  # fmt: skip
 
 
@@ -106,7 +107,8 @@ def main(X: T.Buffer((100,), "{dtype}"), Y: T.Buffer((100,), "{dtype}"), K: T.Bu
         np.testing.assert_array_equal(scaled, np.ldexp(x, k))
 
 
-@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e5m2",
+                                   "float8_e8m0fnu", "float4_e2m1fn", "bfloat16"])  # fmt: skip
 def test_neighbours_of_narrow_types(dtype):
     import ml_dtypes
 
@@ -143,7 +145,8 @@ def test_functions_of_integers(expression):
 
 TYPES = [
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
-    "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn",
+    "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+    "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn",
 ]  # fmt: skip
 
 
@@ -158,6 +161,7 @@ def test_a_type_makes_constants_and_variables(name):
 def test_types_by_name():
     for made, value in ((T.int8, 1), (T.int16, 1), (T.uint8, 1), (T.uint16, 1), (T.uint32, 1), (T.uint64, 1),
                         (T.float16, 1), (T.float64, 1), (T.bfloat16, 1), (T.float8_e4m3fn, 1), (T.float8_e5m2, 1),
+                        (T.float8_e3m4, 1),
                         (T.float8_e8m0fnu, 1), (T.float4_e2m1fn, 1)):  # fmt: skip
         assert made(value).dtype == str(made)
     assert T.int32x4(3).dtype == "int32x4" and T.int64x2(3).dtype == "int64x2" and T.uint8x16(3).dtype == "uint8x16"

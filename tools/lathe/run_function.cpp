@@ -6,7 +6,7 @@
 #include "codes.h"
 #include "command.h"
 #include "driver/functions.h"
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 
 namespace lathe::tool {
 namespace {

@@ -2,6 +2,7 @@
 // float32; every rounding is to nearest even and happens once: float64 goes through a float32 rounded to odd.
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/narrow_float.h"
+#include "ir/formats/float_format.h"
 #include "support/mutation.h"
 
 namespace lathe::codegen {
@@ -9,41 +10,6 @@ namespace lathe::codegen {
 LATHE_FAULT(llvm_bfloat_round_half_up, "codegen_llvm_test", "bfloat16 rounds ties down instead of to even");
 
 using namespace ir;  // NOLINT
-
-namespace {
-
-// sign, exponent field, `mantissa` stored bits; value (1 + m / 2^mantissa) * 2^(e - bias).
-struct Format {
-  int bits, mantissa, bias;
-  uint64_t largest;   // the code of the largest finite magnitude
-  uint64_t overflow;  // the code, without sign, beyond it: infinity, NaN, or the largest
-  uint64_t nan;
-  bool has_infinity;
-  bool negative_zero_is_nan;  // and there is no negative zero
-};
-
-Format format_of(DType t) {
-  switch (t.code) {
-    case TypeCode::float_:
-      return {16, 10, 15, 0x7bff, 0x7c00, 0x7e00, true, false};
-    case TypeCode::bfloat:
-      return {16, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, true, false};
-    case TypeCode::float8_e4m3fn:
-      return {8, 3, 7, 0x7e, 0x7f, 0x7f, false, false};
-    case TypeCode::float8_e4m3fnuz:
-      return {8, 3, 8, 0x7f, 0x80, 0x80, false, true};
-    case TypeCode::float8_e5m2:
-      return {8, 2, 15, 0x7b, 0x7c, 0x7e, true, false};
-    case TypeCode::float8_e5m2fnuz:
-      return {8, 2, 16, 0x7f, 0x80, 0x80, false, true};
-    case TypeCode::float4_e2m1fn:
-      return {4, 1, 1, 0x7, 0x7, 0x8, false, false};  // NaN, which it lacks, is -0
-    default:
-      support::unreachable("no narrow float");
-  }
-}
-
-}  // namespace
 
 bool KernelEmitter::is_narrow(DType t) { return t.is_floating() && t.bits <= 16; }
 
@@ -64,23 +30,22 @@ KernelEmitter::V KernelEmitter::widen(DType t, V bits) {
     return builder_.CreateBitCast(builder_.CreateSelect(builder_.CreateICmpEQ(code, n(255)), n(0x7fc00000), power),
                                   f32(lanes));
   }
-  const Format f = format_of(t);
-  const uint64_t magnitude_mask = (uint64_t{1} << (f.bits - 1)) - 1;
-  const V magnitude = builder_.CreateAnd(code, n(magnitude_mask));
-  const V sign = builder_.CreateShl(builder_.CreateXor(code, magnitude), static_cast<uint64_t>(32 - f.bits));
+  const FloatFormat f = float_format(t);
+  const V magnitude = builder_.CreateAnd(code, n(f.sign() - 1));
+  const V sign = builder_.CreateShl(builder_.CreateXor(code, magnitude), static_cast<uint64_t>(32 - t.bits));
   // The fields at float32's places, then the difference of the biases by a multiplication: subnormals come out right.
-  const V moved = builder_.CreateShl(magnitude, static_cast<uint64_t>(23 - f.mantissa));
+  const V moved = builder_.CreateShl(magnitude, static_cast<uint64_t>(23 - f.mantissa_bits));
   const V scaled = builder_.CreateFMul(builder_.CreateBitCast(moved, f32(lanes)),
                                        llvm::ConstantFP::get(f32(lanes), std::ldexp(1.0, 127 - f.bias)));
   V result = builder_.CreateBitCast(scaled, word);
-  if (f.has_infinity)
-    result = builder_.CreateSelect(builder_.CreateICmpUGT(magnitude, n(f.largest)),
+  if (f.has_infinity())
+    result = builder_.CreateSelect(builder_.CreateICmpUGT(magnitude, n(f.largest())),
                                    builder_.CreateOr(moved, n(0x7f800000)), result);
-  else if (t.code == TypeCode::float8_e4m3fn)
-    result = builder_.CreateSelect(builder_.CreateICmpEQ(magnitude, n(f.nan)), n(0x7fc00000), result);
+  else if (f.special == FloatFormat::Special::fn)
+    result = builder_.CreateSelect(builder_.CreateICmpEQ(magnitude, n(f.nan())), n(0x7fc00000), result);
   result = builder_.CreateOr(result, sign);
-  if (f.negative_zero_is_nan)
-    result = builder_.CreateSelect(builder_.CreateICmpEQ(code, n(0x80)), n(0x7fc00000), result);
+  if (!f.has_negative_zero())
+    result = builder_.CreateSelect(builder_.CreateICmpEQ(code, n(f.nan())), n(0x7fc00000), result);
   return builder_.CreateBitCast(result, f32(lanes));
 }
 
@@ -111,15 +76,15 @@ KernelEmitter::V KernelEmitter::narrow(DType t, V single) {
     code = builder_.CreateSelect(builder_.CreateICmpEQ(magnitude, n(0)), n(0), code);
     return builder_.CreateTrunc(builder_.CreateSelect(is_nan, n(255), code), result_type);
   }
-  const Format f = format_of(t);
-  const int shift = 23 - f.mantissa;
-  const V sign = builder_.CreateLShr(builder_.CreateXor(bits, magnitude), static_cast<uint64_t>(32 - f.bits));
+  const FloatFormat f = float_format(t);
+  const int shift = 23 - f.mantissa_bits;
+  const V sign = builder_.CreateLShr(builder_.CreateXor(bits, magnitude), static_cast<uint64_t>(32 - t.bits));
   const V odd = builder_.CreateAnd(builder_.CreateLShr(magnitude, static_cast<uint64_t>(shift)), n(1));
   const uint64_t rebias = static_cast<uint64_t>(127 - f.bias) << 23;
   const V rounded = builder_.CreateAdd(magnitude, builder_.CreateAdd(odd, n((uint64_t{1} << (shift - 1)) - 1)));
   const V as_normal = builder_.CreateLShr(builder_.CreateSub(rounded, n(rebias)), static_cast<uint64_t>(shift));
   // Adding a number whose last place is the smallest subnormal rounds there.
-  const double magic = std::ldexp(1.0, 1 - f.bias - f.mantissa + 23);
+  const double magic = std::ldexp(1.0, f.min_exponent() - f.mantissa_bits + 23);
   const V shifted =
       builder_.CreateFAdd(builder_.CreateBitCast(magnitude, f32(lanes)), llvm::ConstantFP::get(f32(lanes), magic));
   const V as_subnormal =
@@ -127,14 +92,14 @@ KernelEmitter::V KernelEmitter::narrow(DType t, V single) {
   const uint64_t smallest_normal = rebias + (uint64_t{1} << 23);
   V code = builder_.CreateSelect(builder_.CreateICmpULT(magnitude, n(smallest_normal)), as_subnormal, as_normal);
   const V too_large =
-      builder_.CreateOr(builder_.CreateICmpUGT(code, n(f.largest)), builder_.CreateICmpUGE(magnitude, n(0x7f800000)));
-  code = builder_.CreateSelect(too_large, n(f.overflow), code);
+      builder_.CreateOr(builder_.CreateICmpUGT(code, n(f.largest())), builder_.CreateICmpUGE(magnitude, n(0x7f800000)));
+  code = builder_.CreateSelect(too_large, n(f.overflow()), code);
   V result = builder_.CreateOr(code, sign);
-  if (f.negative_zero_is_nan) {
+  if (!f.has_negative_zero()) {
     result = builder_.CreateSelect(builder_.CreateICmpEQ(code, n(0)), n(0), result);
-    result = builder_.CreateSelect(too_large, n(f.overflow), result);
+    result = builder_.CreateSelect(too_large, n(f.overflow()), result);
   }
-  result = builder_.CreateSelect(is_nan, n(f.nan), result);
+  result = builder_.CreateSelect(is_nan, n(f.nan()), result);
   return builder_.CreateTrunc(result, result_type);
 }
 

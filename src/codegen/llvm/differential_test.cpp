@@ -35,6 +35,9 @@ const std::vector<DType>& all_dtypes() {
                                             *DType::parse("float8_e4m3fn"),
                                             *DType::parse("float8_e5m2"),
                                             *DType::parse("float8_e4m3fnuz"),
+                                            *DType::parse("float8_e3m4"),
+                                            *DType::parse("float8_e4m3"),
+                                            *DType::parse("float8_e4m3b11fnuz"),
                                             *DType::parse("float8_e5m2fnuz"),
                                             *DType::parse("float4_e2m1fn")};
   return dtypes;
@@ -467,6 +470,7 @@ TEST(differential, narrow_floats_are_rounded_once_to_nearest_even) {
     for (const DType t :
          {DType::float_(16), DType::bfloat16(), *DType::parse("float8_e4m3fn"), *DType::parse("float8_e5m2"),
           *DType::parse("float8_e4m3fnuz"), *DType::parse("float8_e5m2fnuz"), *DType::parse("float8_e8m0fnu"),
+          *DType::parse("float8_e3m4"), *DType::parse("float8_e4m3"), *DType::parse("float8_e4m3b11fnuz"),
           *DType::parse("float4_e2m1fn")})
       for (const char* target_name : {"native", "x86-64-v2"}) {
         const Buffer a = buffer("A", {int64(n)}, from), b = buffer("B", {int64(n)}, t);

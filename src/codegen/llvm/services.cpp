@@ -4,7 +4,7 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include "codegen/llvm/emitter.h"
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "tir/analysis/calls.h"
 
 namespace lathe::codegen {

@@ -20,7 +20,8 @@ namespace {
 ir::TensorData tensor(const Extents& shape, const std::vector<double>& elements, ir::DType dtype) {
   std::string bytes;
   for (const double value : elements) {
-    const uint64_t bits = ir::encode_float(dtype, value);
+    const uint64_t bits =
+        dtype.is_floating() ? ir::encode_float(dtype, value) : static_cast<uint64_t>(static_cast<int64_t>(value));
     bytes.append(reinterpret_cast<const char*>(&bits), static_cast<size_t>(dtype.element_bytes()));
   }
   return ir::tensor_data(dtype, shape, std::move(bytes));

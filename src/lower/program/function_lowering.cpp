@@ -1,6 +1,6 @@
 #include "lower/program/function_lowering.h"
 
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "ir/visit.h"
 #include "lower/codes.h"
 #include "relax/dim_sizes.h"

@@ -1,5 +1,5 @@
 // Sequences and optionals as instructions.
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "lower/program/function_lowering.h"
 #include "relax/collection.h"
 #include "support/mutation.h"

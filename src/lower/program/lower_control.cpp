@@ -1,5 +1,5 @@
 // Calls of functions, branches and loops as instructions.
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "lower/program/function_lowering.h"
 #include "support/mutation.h"
 

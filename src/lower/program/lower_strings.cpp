@@ -1,5 +1,5 @@
 // Tensors of strings as instructions: inside the program they are tensors of numbers, outside values of their own kind.
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "lower/program/function_lowering.h"
 #include "relax/strings.h"
 #include "support/mutation.h"

@@ -1,6 +1,6 @@
 #include "lower/program/write_program.h"
 
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "lower/codes.h"
 #include "lower/program/program_parts.h"
 #include "relax/control.h"

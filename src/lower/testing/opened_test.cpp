@@ -1,6 +1,6 @@
 #include "lower/testing/opened.h"
 
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "relax/infer.h"
 #include "runtime/core/program_fixture.h"
 #include "tir/interpret/interpret.h"

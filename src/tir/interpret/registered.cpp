@@ -1,7 +1,7 @@
 // Calls of functions that the user registered: tensors are lent with their memory, numbers and texts are copied.
 #include <deque>
 
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 #include "tir/analysis/calls.h"
 #include "tir/codes.h"
 #include "tir/interpret/machine.h"

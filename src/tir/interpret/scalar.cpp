@@ -1,5 +1,6 @@
 #include "tir/interpret/scalar.h"
 
+#include "ir/formats/float_format.h"
 #include "tir/codes.h"
 
 namespace lathe::tir::interpreter {
@@ -181,8 +182,8 @@ double next_after(DType t, double x, double y) {
   if (x == 0) return decode_float(t, (y < 0 ? sign : 0) | 1);
   const bool away = (y > x) == (x > 0);
   const uint64_t bits = encode_float(t, x) + (away ? 1 : uint64_t(-1));
-  // Two formats have a NaN in the place of -0.
-  const bool one_zero = t.code == TypeCode::float8_e4m3fnuz || t.code == TypeCode::float8_e5m2fnuz;
+  // Some formats have a NaN in the place of -0.
+  const bool one_zero = t.bits <= 16 && t.code != TypeCode::float8_e8m0fnu && !float_format(t).has_negative_zero();
   return one_zero && bits == sign ? 0.0 : decode_float(t, bits);
 }
 

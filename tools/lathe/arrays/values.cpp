@@ -1,7 +1,7 @@
 #include "arrays/values.h"
 
 #include "codes.h"
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 
 namespace lathe::tool {
 namespace {

@@ -1,5 +1,6 @@
 // hypot, ldexp and nextafter: functions of the representation, and one that minds its ends.
 #include "codegen/emit/math/building.h"
+#include "ir/formats/float_format.h"
 
 namespace lathe::codegen::math {
 
@@ -49,7 +50,7 @@ Expr next_after(Terms& t, const Expr& x, const Expr& y) {
   const Expr next = t(from + select(from < to, whole(1), whole(-1)));
   Expr stepped = next;
   if (is_signed) {
-    const bool has_negative_zero = type.code != TypeCode::float8_e4m3fnuz && type.code != TypeCode::float8_e5m2fnuz;
+    const bool has_negative_zero = type.bits > 16 || float_format(type).has_negative_zero();
     const Expr mark = constant(word, word.bits == type.bits ? ~low : sign);
     stepped = t(select(next < whole(0), bit_or(whole(0) - next, mark), next));
     // A step from below up to zero keeps the sign, where zero has one.

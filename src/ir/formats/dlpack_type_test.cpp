@@ -1,4 +1,4 @@
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,34 @@ namespace {
 bool equal(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
 
 TEST(dlpack_type, every_type_comes_back) {
-  const char* names[] = {"int4",          "int8",        "int16",           "int32",           "int64",
-                         "uint4",         "uint8",       "uint16",          "uint32",          "uint64",
-                         "bool",          "float16",     "float32",         "float64",         "bfloat16",
-                         "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
-                         "float4_e2m1fn", "handle",      "int8x16",         "float32x4",       "boolx8",
+  const char* names[] = {"int4",
+                         "int8",
+                         "int16",
+                         "int32",
+                         "int64",
+                         "uint4",
+                         "uint8",
+                         "uint16",
+                         "uint32",
+                         "uint64",
+                         "bool",
+                         "float16",
+                         "float32",
+                         "float64",
+                         "bfloat16",
+                         "float8_e4m3fn",
+                         "float8_e5m2",
+                         "float8_e4m3fnuz",
+                         "float8_e5m2fnuz",
+                         "float8_e8m0fnu",
+                         "float8_e3m4",
+                         "float8_e4m3",
+                         "float8_e4m3b11fnuz",
+                         "float4_e2m1fn",
+                         "handle",
+                         "int8x16",
+                         "float32x4",
+                         "boolx8",
                          "void"};
   std::vector<DLDataType> seen;
   for (const char* name : names) {
@@ -39,6 +62,7 @@ TEST(dlpack_type, uses_the_numbers_of_the_specification) {
       {DType::bfloat16(), {4, 16, 1}},
       {DType::boolean(), {6, 8, 1}},
       {DType::float_(32, 4), {2, 32, 4}},
+      {*DType::parse("float8_e3m4"), {7, 8, 1}},
       {*DType::parse("float8_e4m3fn"), {10, 8, 1}},
       {*DType::parse("float8_e5m2"), {12, 8, 1}},
   };

@@ -1,4 +1,4 @@
-#include "ir/dlpack_type.h"
+#include "ir/formats/dlpack_type.h"
 
 namespace lathe::ir {
 namespace {
@@ -12,6 +12,9 @@ constexpr Row rows[] = {
     {TypeCode::uint, kDLUInt},
     {TypeCode::float_, kDLFloat},
     {TypeCode::bfloat, kDLBfloat},
+    {TypeCode::float8_e3m4, kDLFloat8_e3m4},
+    {TypeCode::float8_e4m3, kDLFloat8_e4m3},
+    {TypeCode::float8_e4m3b11fnuz, kDLFloat8_e4m3b11fnuz},
     {TypeCode::float8_e4m3fn, kDLFloat8_e4m3fn},
     {TypeCode::float8_e4m3fnuz, kDLFloat8_e4m3fnuz},
     {TypeCode::float8_e5m2, kDLFloat8_e5m2},

@@ -27,7 +27,8 @@ const Format formats[] = {
     {"float16", 5, 10, 15, Special::ieee, false},       {"bfloat16", 8, 7, 127, Special::ieee, false},
     {"float8_e5m2", 5, 2, 15, Special::ieee, false},    {"float8_e4m3fn", 4, 3, 7, Special::fn, false},
     {"float8_e4m3fnuz", 4, 3, 8, Special::fnuz, false}, {"float8_e5m2fnuz", 5, 2, 16, Special::fnuz, false},
-    {"float4_e2m1fn", 2, 1, 1, Special::none, true},
+    {"float4_e2m1fn", 2, 1, 1, Special::none, true},    {"float8_e3m4", 3, 4, 3, Special::ieee, false},
+    {"float8_e4m3", 4, 3, 7, Special::ieee, false},     {"float8_e4m3b11fnuz", 4, 3, 11, Special::fnuz, false},
 };
 
 double value_of(const Format& f, uint64_t bits) {
