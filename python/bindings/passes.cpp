@@ -7,6 +7,7 @@
 #include "nodes.h"
 #include "tir/analysis/flops.h"
 #include "tir/analysis/regions.h"
+#include "tir/passes/passes.h"
 #include "tir/script/root.h"
 
 namespace lathe::python {
@@ -31,7 +32,10 @@ ir::IRModule run_pass(const std::string& name, const ir::IRModule& module, const
         context.config.set(option, value);
         reproducer.arguments.insert(reproducer.arguments.end(), {"--config", option + (value ? "=true" : "=false")});
       }
-      return unwrap(driver::reporting(reproducer, [&] { return row.run(module, context); }));
+      return unwrap(driver::reporting(reproducer, [&]() -> support::Result<ir::IRModule> {
+        // Passes see loops that run as they are written.
+        return row.run(TRY(tir::lower_loop_exits(module, context)), context);
+      }));
     }
   throw nb::value_error(("there is no pass '" + name + "'").c_str());
 }

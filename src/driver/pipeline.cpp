@@ -82,7 +82,8 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
 std::vector<ir::PassRow> kernel_rows() {
   return failing_on_request({
       // -- from loops and blocks to kernels: what is legal after each is tir/stages.cpp --
-      {"inline_calls", tir::inline_calls},
+      {"lower_loop_exits", tir::lower_loop_exits},
+      {"inline_calls", tir::inline_calls, {"lower_loop_exits"}},
       {"compact_buffers", tir::compact_buffers, {"inline_calls"}},
       {"lower_init", tir::lower_init},
       {"convert_blocks", tir::convert_blocks, {"lower_init"}},

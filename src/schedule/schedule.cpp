@@ -5,6 +5,7 @@
 #include "schedule/codes.h"
 #include "schedule/instruction.h"
 #include "schedule/primitives/primitives.h"
+#include "tir/passes/passes.h"
 
 namespace lathe::schedule {
 
@@ -13,6 +14,7 @@ Result<Schedule> Schedule::create(ir::IRModule module, ScheduleOptions options) 
   schedule.options_ = std::move(options);
   schedule.proofs_ = std::make_shared<Proofs>();
   support::Diagnostics problems;
+  module = TRY(tir::lower_loop_exits(std::move(module), {}));
   for (const auto& [name, base] : std::vector(module.functions())) {
     const auto* function = base.as<PrimFunc>();
     if (!function) continue;

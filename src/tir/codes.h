@@ -27,6 +27,7 @@ inline constexpr Code binding_count{"tir-binding-count"};
 inline constexpr Code region_not_covered{"tir-region-not-covered"};
 inline constexpr Code illegal_after_stage{"tir-illegal-after-stage"};
 inline constexpr Code register_index{"tir-register-index"};
+inline constexpr Code wrong_loop_exit{"tir-wrong-loop-exit"};  // no loop around, or one that cannot be left
 inline constexpr Code missing_field{"tir-missing-field"};
 
 inline constexpr Code wrong_call{"tir-wrong-call"};  // of a function of the module, or of a registered one

@@ -6,6 +6,7 @@ namespace {
 constexpr StageRow rows[] = {
     {Construct::reduce, "a reduction inside an expression", ""},
     {Construct::function_call, "a call of a function of the module", "inline_calls"},
+    {Construct::loop_exit, "leaving a loop", "lower_loop_exits"},
     {Construct::block_init, "a block with an init", "lower_init"},
     {Construct::block, "a block", "convert_blocks"},
     {Construct::declared_buffer, "a DeclBuffer", "convert_blocks"},

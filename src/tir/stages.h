@@ -11,6 +11,7 @@ namespace lathe::tir {
 enum class Construct : uint8_t {
   reduce,         // Reduce expressions: in tensor expressions only
   function_call,  // of a function of the module
+  loop_exit,      // T.break_loop, T.continue_loop
   block_init,
   block,              // Block, BlockRealize
   declared_buffer,    // DeclBuffer

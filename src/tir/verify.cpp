@@ -3,6 +3,7 @@
 #include "arith/analyzer.h"
 #include "ir/match.h"
 #include "tir/analysis/calls.h"
+#include "tir/analysis/loop_exits.h"
 #include "tir/analysis/regions.h"
 #include "tir/codes.h"
 #include "tir/intrinsics/context.h"
@@ -13,6 +14,9 @@ namespace lathe::tir {
 namespace {
 
 constexpr size_t most_reported = 16;
+
+// What an exit leaves: a serial loop or a while; a loop that it must not leave; nothing in this block.
+enum class Leaving : uint8_t { allowed, other_loop, nothing };
 
 class Verification {
  public:
@@ -171,6 +175,8 @@ class Verification {
         [&](const BufferLoad& n) { access("a load", n.buffer, n.indices, n.predicate); },
         [&](const Call& n) {
           if (!n.op) return report(codes::missing_field, "a call names no intrinsic");
+          if (n.op == &intrinsic::break_loop || n.op == &intrinsic::continue_loop)
+            report(codes::wrong_loop_exit, fmt::format("T.{}() is a statement, and has no value", n.op->name));
           if (n.op == &intrinsic::call_function) require_legal(Construct::function_call);
           calls_ = calls_ || n.op == &intrinsic::call_function || n.op == &intrinsic::call_packed;
           if (n.op == &intrinsic::likely || n.op == &intrinsic::assume) require_legal(Construct::helper_intrinsic);
@@ -215,8 +221,35 @@ class Verification {
     if (parallel && parallel_depth_ > 0)
       require_legal(Construct::nested_parallel, [&] { return fmt::format(" ('{}')", n.loop_var->name); });
     parallel_depth_ += parallel;
-    scoped(n.loop_var, "a loop variable", [&] { body_of(n.body, "For"); });
+    const auto body = [&] { scoped(n.loop_var, "a loop variable", [&] { body_of(n.body, "For"); }); };
+    may_be_left(n.kind == ForKind::serial ? Leaving::allowed : Leaving::other_loop, body);
     parallel_depth_ -= parallel;
+  }
+
+  // `body` runs inside a loop, or a block: which T.break_loop and T.continue_loop in it then belong to.
+  void may_be_left(Leaving around, support::function_ref<void()> body) {
+    const Around outside = std::exchange(around_, {around, false, {}});
+    body();
+    if (around_.left && !around_.block.empty())
+      report(codes::wrong_loop_exit,
+             fmt::format("the loop around block '{}' is left before its end: only loops inside a block, and those "
+                         "without blocks, can be",
+                         around_.block));
+    std::string block = around == Leaving::nothing ? std::string() : std::move(around_.block);
+    around_ = outside;
+    if (around_.block.empty()) around_.block = std::move(block);
+  }
+
+  void loop_exit(const Evaluate& n) {
+    const Intrinsic& op = *n.value.as<Call>()->op;
+    require_legal(Construct::loop_exit, [&] { return fmt::format(" (T.{})", op.name); });
+    around_.left = true;
+    if (around_.leaving == Leaving::nothing)
+      report(codes::wrong_loop_exit,
+             fmt::format("T.{}() stands in no loop{}", op.name, block_depth_ > 0 ? " of its block" : ""));
+    if (around_.leaving == Leaving::other_loop)
+      report(codes::wrong_loop_exit,
+             fmt::format("T.{}() leaves a loop that is not serial: its iterations have no order", op.name));
   }
 
   void body_of(const Stmt& body, const char* kind) {
@@ -255,8 +288,13 @@ class Verification {
                  fmt::format("block '{}' declares {} ranges of '{}', which has {} dimensions", block.name,
                              region->region.size(), region->buffer->name, region->buffer->shape.size()));
       }
-    if (block.init) statement(block.init);
-    body_of(block.body, "Block");
+    if (around_.block.empty()) around_.block = block.name;
+    ++block_depth_;
+    may_be_left(Leaving::nothing, [&] {
+      if (block.init) statement(block.init);
+      body_of(block.body, "Block");
+    });
+    --block_depth_;
     const bool believed = tensor_intrin_of(block) || block.annotations.contains(hidden_access_key);
     const bool never_runs = is_int(n.predicate, 0);
     if (block.name != "root" && !believed && !never_runs && found_.empty()) declared_regions(block);
@@ -344,12 +382,13 @@ class Verification {
           if (n.else_case) statement(n.else_case);
         },
         [&](const Evaluate& n) {
-          if (present(n.value, "Evaluate", "value")) expression(n.value);
+          if (!present(n.value, "Evaluate", "value")) return;
+          is_loop_exit(s) ? loop_exit(n) : expression(n.value);
         },
         [&](const For& n) { loop(n); },
         [&](const While& n) {
           condition(n.condition, "the condition of a while");
-          body_of(n.body, "While");
+          may_be_left(Leaving::allowed, [&] { body_of(n.body, "While"); });
         },
         [&](const Block& n) {
           report(codes::binding_count,
@@ -367,7 +406,13 @@ class Verification {
     bool was_defined = false, is_defined = false;
   };
   std::unordered_map<const VarNode*, KnownVar> vars_;
-  int parallel_depth_ = 0;
+  int parallel_depth_ = 0, block_depth_ = 0;
+  struct Around {
+    Leaving leaving = Leaving::nothing;
+    bool left = false;
+    std::string block;  // one inside
+  };
+  Around around_;
   bool calls_ = false;
 };
 

@@ -63,6 +63,31 @@ def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
 """
 
 
+SEARCH = """
+@T.prim_func
+def main(A: T.Buffer((6, 9), "int32"), B: T.Buffer((6,), "int64")):
+    for i in range(6):
+        B[i] = T.int64(0)
+        for j in range(9):
+            if A[i, j] < 0:
+                continue
+            B[i] = B[i] + j
+            if A[i, j] > 20:
+                break
+"""
+
+
+def searched(a):
+    sums = []
+    for row in a:
+        sums.append(0)
+        for j, x in enumerate(row):
+            sums[-1] += j * bool(x >= 0)
+            if x > 20:
+                break
+    return np.array(sums, np.int64)
+
+
 def wrapped(a, b):
     wide = a.astype(np.int64), np.where(b == 0, 1, b).astype(np.int64)
     quotient = np.trunc(wide[0] / wide[1]).astype(np.int64)
@@ -81,6 +106,7 @@ CASES = {
     "product": (PRODUCT, [floats(5, 7), floats(7, 3)], lambda a, b: np.maximum(a @ b, 0)),
     "wrapping": (WRAPPING, [integers(40, dtype=np.int8), integers(40, low=-3, high=4, dtype=np.int8)], wrapped),
     "functions": (FUNCTIONS, [floats(64, dtype=np.float64)], functions),
+    "search": (SEARCH, [integers(6, 9)], searched),
     "windows": (WINDOWS, [floats(8, 8)], lambda a: a * 2),
 }
 

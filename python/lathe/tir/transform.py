@@ -8,6 +8,7 @@ prim_func_pass = function_pass_of("tir")
 
 # The pass's name here, its name in the compiler, and what it does.
 _PASSES = {
+    "LowerLoopExits": ("lower_loop_exits", "Loops that are left early note it, and ask: all passes see such loops."),
     "InlineCalls": ("inline_calls", "A call of a function of the module becomes that function's statements."),
     "CompactBufferAllocation": ("compact_buffers", "Intermediate buffers move inward and shrink to what is used."),
     "LowerInitBlock": ("lower_init", "A block's init becomes a guarded statement before its body."),

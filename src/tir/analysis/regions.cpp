@@ -2,6 +2,7 @@
 
 #include "ir/match.h"
 #include "tir/analysis/effects.h"
+#include "tir/analysis/loop_exits.h"
 #include "tir/intrinsics/context.h"
 #include "tir/rewrite.h"
 
@@ -208,6 +209,7 @@ class RegionCollection {
  private:
   static bool is_choice(const NodeRef& node) {
     const auto* call = node.as<Call>();
+    if (const auto* loop = node.as<For>(); loop && has_loop_exits(loop->body)) return true;
     return node.is<IfThenElse>() || node.is<While>() || (call && call->op == &intrinsic::if_then_else);
   }
 

@@ -46,7 +46,9 @@ void Machine::pass(const std::string& name, const Buffer& wanted, const Expr& gi
   std::vector<int64_t> at, extents;
   for (const Expr& index : element->indices) at.push_back(evaluate_int(index));
   for (const Expr& extent : buffer->shape) extents.push_back(evaluate_int(extent));
-  const bool whole = std::all_of(at.begin(), at.end(), [](int64_t i) { return i == 0; });
+  // A buffer itself, not one of its elements that happens to be the first.
+  const bool whole =
+      std::all_of(element->indices.begin(), element->indices.end(), [](const Expr& i) { return is_int(i, 0); });
   const auto matches = [&](const Expr& declared, int64_t there) {
     const auto* symbol = declared.as<VarNode>();
     if (symbol && !value_of(Var(symbol))) bind(Var(symbol), Value(symbol->dtype, {there, 0}));

@@ -39,8 +39,12 @@ void Machine::loop(const For& loop) {
     const int64_t at = order.empty() ? k : order[static_cast<size_t>(k)];
     bind(loop.loop_var, Value(loop.loop_var->dtype, {min.first.i + at, 0}));
     execute(loop.body);
+    if (ends_loop()) break;
   }
 }
+
+// After an iteration; whether it was left, and the loop with it.
+bool Machine::ends_loop() { return std::exchange(exit_, nullptr) == &intrinsic::break_loop; }
 
 void Machine::with_memory(const Buffer& buffer, support::function_ref<void()> body) {
   int64_t elements = 1;
@@ -158,6 +162,10 @@ void Machine::effect(const Call& call) {
     if (!holds(call.args[0])) fail(codes::assertion_failed, "a promised condition does not hold");
     return;
   }
+  if (call.op == &intrinsic::break_loop || call.op == &intrinsic::continue_loop) {
+    exit_ = call.op;
+    return;
+  }
   if (is_hint(call) || call.op == &intrinsic::tvm_storage_sync) return;
   if (call.op == &intrinsic::call_function) return call_function(call);
   if (call.op == &intrinsic::call_packed) {
@@ -207,7 +215,10 @@ void Machine::execute(const Stmt& s) {
         memories_.erase(n.buffer_var.get());
       },
       [&](const SeqStmt& n) {
-        for (const Stmt& each : n.seq) execute(each);
+        for (const Stmt& each : n.seq) {
+          execute(each);
+          if (exit_) break;
+        }
       },
       [&](const IfThenElse& n) {
         if (holds(n.condition))
@@ -223,7 +234,10 @@ void Machine::execute(const Stmt& s) {
       },
       [&](const For& n) { loop(n); },
       [&](const While& n) {
-        while (holds(n.condition)) execute(n.body);
+        while (holds(n.condition)) {
+          execute(n.body);
+          if (ends_loop()) break;
+        }
       },
       [&](const Block& n) {
         fail(codes::binding_count, fmt::format("block '{}' stands alone, without values for its variables", n.name));

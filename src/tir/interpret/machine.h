@@ -56,6 +56,7 @@ class Machine {
   void with_memory(const Buffer& buffer, support::function_ref<void()> body);
   void alias(const MatchBufferRegion& match);
   void described(const Block& block, const std::string& intrin);
+  bool ends_loop();
   void effect(const Call& call);
   // calls.cpp
   void call_function(const Call& call);
@@ -69,6 +70,7 @@ class Machine {
   const InterpretOptions& options_;
   std::mt19937_64 random_;
   int64_t steps_ = 0;
+  const Intrinsic* exit_ = nullptr;  // break_loop or continue_loop, on the way to its loop
   std::unordered_map<const VarNode*, Value> values_;
   std::unordered_map<const VarNode*, Pointer> memories_;
   std::vector<std::string> called_;  // the functions that run, outermost first

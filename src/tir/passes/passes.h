@@ -15,6 +15,9 @@ Result<IRModule> inline_calls(IRModule module, const PassContext& context);
 // Moves each intermediate buffer to the innermost loop that holds all its uses and needs nothing from other
 // iterations, and shrinks it to the part used there.
 Result<IRModule> compact_buffers(IRModule module, const PassContext& context);
+// A loop that T.break_loop or T.continue_loop leaves notes it in memory and asks: what follows sees the loops run as
+// they are written.
+Result<IRModule> lower_loop_exits(IRModule module, const PassContext& context);
 // A block's init becomes a guarded statement before its body: where every reduce variable is at its minimum.
 Result<IRModule> lower_init(IRModule module, const PassContext& context);
 // Blocks become plain statements: variables replaced by their values, predicates by ifs, buffers by allocations.

@@ -183,6 +183,8 @@ class NumpyPrinter {
   void effect(const Expr& e) {
     const auto* call = e.as<Call>();
     if (!call || call->op->effect == Effect::pure) return;
+    if (call->op == &intrinsic::break_loop) return lines_.line("break");
+    if (call->op == &intrinsic::continue_loop) return lines_.line("continue");
     if (call->op == &intrinsic::assume) return lines_.line("assert " + expr(call->args[0]).text);
     if (is_hint(*call)) return;
     refuse(e, "a call of '" + std::string(call->op->name) + "' has no form in NumPy");

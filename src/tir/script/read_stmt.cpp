@@ -92,8 +92,11 @@ void FunctionReader::line(const Line& s, Suite& into) {
           placed(Stmt(make<Evaluate>(ir::call(DType::void_(), intrinsic::ret, {result}))), s));
     }
     case StmtKind::break_:
+      return into.statements.push_back(
+          placed(Stmt(make<Evaluate>(ir::call(DType::void_(), intrinsic::break_loop, {}))), s));
     case StmtKind::continue_:
-      fail(script::codes::not_in_scripts, at, "loops of tensor programs have no 'break' or 'continue'");
+      return into.statements.push_back(
+          placed(Stmt(make<Evaluate>(ir::call(DType::void_(), intrinsic::continue_loop, {}))), s));
     case StmtKind::function:
     case StmtKind::class_:
       fail(script::codes::misplaced, at, "a tensor function holds no other definitions");

@@ -52,8 +52,6 @@ TEST(tir_script_refusals, of_characters_and_words) {
       {"    A[0] = 2j\n", "script-not-in-scripts f.py:3:12: scripts have no complex numbers"},
       {"    A[0] = await n\n", "script-not-in-scripts f.py:3:12: scripts have no 'await'"},
       {"    global n\n", "script-not-in-scripts f.py:3:5: scripts have no 'global' statement"},
-      {"    for i in range(4):\n        break\n",
-       "script-not-in-scripts f.py:4:9: loops of tensor programs have no 'break' or 'continue'"},
       {"    for i in range(4):\n        A[0] = 1.0\n    else:\n        A[0] = 1.0\n",
        "script-not-in-scripts f.py:3:5: loops of scripts have no 'else'"},
   });
