@@ -25,11 +25,18 @@ def outputs_of(text, arrays, target):
     return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
 
+def _largest(array):
+    """Its largest finite magnitude, 1 at least; 1 for what is not float."""
+    finite = np.abs(array[np.isfinite(array)]) if array.dtype.kind == "f" else np.zeros(0)
+    return max(1.0, float(finite.max(initial=0)))
+
+
 def check(expression, arrays, expected, symbolic=None, rtol=1e-5, atol=1e-6):
     """Asserts that the expression gives `expected` (an array or a tuple of them), its shapes and dtypes included.
 
     Three runs: compiled and interpreted with constant extents, compiled with those of `symbolic` (all arrays unless
     given; an empty tuple for expressions that need constant extents) as symbols. The text prints and is read again.
+    atol: of the largest element, from 1 on; sums that cancel are as exact as their terms.
     """
     expected = list(expected) if isinstance(expected, (tuple, list)) else [expected]
     symbolic = tuple(arrays) if symbolic is None else symbolic
@@ -43,7 +50,8 @@ def check(expression, arrays, expected, symbolic=None, rtol=1e-5, atol=1e-6):
             for got, wanted in zip(outputs, expected, strict=True):
                 got, wanted = np.asarray(got), np.asarray(wanted)
                 assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), (target, symbols)
-                np.testing.assert_allclose(got, wanted, rtol=rtol, atol=atol, err_msg=f"{target}, symbols {symbols}")
+                said = f"{target}, symbols {symbols}"
+                np.testing.assert_allclose(got, wanted, rtol=rtol, atol=atol * _largest(wanted), err_msg=said)
 
 
 def refusal(expression, arrays):
