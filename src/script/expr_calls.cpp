@@ -324,9 +324,7 @@ Value ExprReader::access_pointer_of_memory(const Arguments& arguments) {
   const bool annotated = type_at.kind == ExprKind::call && path_of(*type_at.items[0]) == "tir.type_annotation";
   const DType type =
       dtype(annotated ? Arguments(*this, type_at).need(0, "dtype") : type_at, "the type that a pointer points to");
-  const Buffer b = data.kind == ExprKind::attribute && data.text == "data" && path_of(data).empty()
-                       ? node_in<BufferNode>(value(*data.items[0]))
-                       : Buffer();
+  const Buffer b = memory_of(data);
   if (!b) fail(codes::wrong_type, data, "the memory of T.tvm_access_ptr is a buffer's, as A.data");
   if (b->dtype != type)
     fail(codes::dtype_mismatch, type_at, "buffer '" + b->name + "' holds " + b->dtype.str() + ", not " + type.str());
@@ -514,7 +512,7 @@ Value ExprReader::intrinsic_call(const Intrinsic& op, const Arguments& arguments
 Value ExprReader::tir_call(const std::string& name, const Syntax& e) {
   const Arguments arguments(*this, e);
   const auto made = [&](Expr result) { return Value(with_origin(std::move(result), origin(e))); };
-  if (const auto t = type_named(name)) return typed_literal(*t, arguments);
+  if (const auto t = type_named(name == "Ptr" ? "handle" : name)) return typed_literal(*t, arguments);
   if (const auto it = binary_functions.find(name); it != binary_functions.end()) {
     arguments.check(2, {"a", "b"});
     const Syntax &at_a = arguments.need(0, "a"), &at_b = arguments.need(1, "b");
@@ -576,18 +574,12 @@ Value ExprReader::tir_call(const std::string& name, const Syntax& e) {
         fail(codes::dtype_mismatch, e, "a shuffle of " + vectors[0]->dtype.str() + " and " + v->dtype.str());
     return made(make<Shuffle>(std::move(vectors), std::move(indices)));
   }
-  if (name == "Let" || name == "let") return let(arguments);
-  if (name == "Reduce") return reduce(arguments);
-  if (name == "comm_reducer") return reducer(arguments);
-  if (name == "iter_var" || name == "reduce_axis") return iter_var(arguments);
+  if (auto known = function_call(name, arguments)) return *std::move(known);
   if (name == "min_value") return ir::min_value(dtype(arguments.need(0, "dtype"), "T.min_value"));
   if (name == "max_value") return ir::max_value(dtype(arguments.need(0, "dtype"), "T.max_value"));
   if (name == "infinity") return ir::infinity(dtype(arguments.need(0, "dtype"), "T.infinity"));
-  if (name == "tvm_access_ptr") return access_pointer_of_memory(arguments);
   if (name == "meta_var") return value(arguments.need(0, "value"));
   if (name == "fabs") return intrinsic_call(intrinsic::abs, arguments);
-  if (name == "q_multiply_shift") return made(fixed_point_product(arguments));
-  if (name == "call_intrin") return made(named_intrinsic(arguments));
   if (name == "BufferLoad") {
     arguments.check(3, {"buffer", "indices", "predicate"});
     const Buffer b = buffer(arguments.need(0, "buffer"), "T.BufferLoad");
@@ -600,159 +592,9 @@ Value ExprReader::tir_call(const std::string& name, const Syntax& e) {
                std::to_string(indices.size()));
     return made(make<BufferLoad>(b, std::move(indices), predicate ? expr(*predicate) : Expr()));
   }
-  if (name == "vectorlow" || name == "vectorhigh" || name == "vectorcombine") return vector_part(name, arguments);
   if (const Intrinsic* op = find_intrinsic(name)) return intrinsic_call(*op, arguments);
   fail(codes::unknown_function, *e.items[0], "there is no '" + source_text(*e.items[0]) + "' in an expression",
        nearest_help("tir." + name));
-}
-
-// T.q_multiply_shift(x, y, q, s): x * y * 2^-(q + s) of int32 numbers with q bits behind the point, halves upward.
-Expr ExprReader::fixed_point_product(const Arguments& arguments) {
-  arguments.check(4, {"x", "y", "q", "s"});
-  const DType single = DType::int32();
-  const Expr x = expr_of(arguments.need(0, "x"), single, "x"), y = expr_of(arguments.need(1, "y"), single, "y");
-  const int64_t q = integer(arguments.need(2, "q"), "q"), s = integer(arguments.need(3, "s"), "s");
-  const int64_t right = q + std::max<int64_t>(s, 0), left = std::max<int64_t>(-s, 0);
-  if (q < 0 || right < 1 || right > 62 || left > 31)
-    fail(codes::wrong_arguments, arguments.call, "the bits behind the point and the shift lie within the numbers");
-  const auto wide = [](const Expr& e) { return ir::cast(DType::int64(), e); };
-  const auto shift = [](const Intrinsic& op, Expr e, int64_t by) {
-    return by == 0 ? e : ir::call(DType::int64(), op, {e, ir::int64(by)});
-  };
-  const Expr product = shift(intrinsic::shift_left, wide(x), left) * wide(y);
-  return ir::cast(single, shift(intrinsic::shift_right, product + ir::int64(int64_t{1} << (right - 1)), right));
-}
-
-// T.call_intrin(dtype, "tir.exp", x): a scalar function by its name.
-Expr ExprReader::named_intrinsic(const Arguments& arguments) {
-  const DType t = dtype(arguments.need(0, "dtype"), "T.call_intrin");
-  const Syntax& at = arguments.need(1, "func_name");
-  std::string name = string(at, "T.call_intrin");
-  if (name.starts_with("tir.")) name = name.substr(4);
-  const Intrinsic* op = find_intrinsic(name);
-  if (!op || op->arity < 0 || op->effect != Effect::pure)
-    fail(codes::unknown_function, at, "there is no scalar function '" + name + "'");
-  std::vector<Expr> args;
-  for (size_t i = 2; i < arguments.count(); ++i) args.push_back(expr(*arguments.positional[i], DType::int32()));
-  if (static_cast<size_t>(op->arity) != args.size())
-    fail(codes::wrong_arguments, arguments.call,
-         "T." + name + " takes " + std::to_string(op->arity) + " arguments, not " + std::to_string(args.size()));
-  return ir::call(t, *op, std::move(args));
-}
-
-// T.vectorlow(dtype, v), T.vectorhigh(dtype, v): half of the lanes; T.vectorcombine(dtype, a, b): those of both.
-Value ExprReader::vector_part(const std::string& name, const Arguments& arguments) {
-  const bool combines = name == "vectorcombine";
-  arguments.check(combines ? 3 : 2, {"dtype"});
-  const DType wanted = dtype(arguments.need(0, "dtype"), "T." + name);
-  std::vector<Expr> vectors = {expr(arguments.need(1, "vec"))};
-  if (combines) vectors.push_back(expr(arguments.need(2, "vec2")));
-  const int lanes = vectors[0]->dtype.lanes, total = combines ? lanes * 2 : lanes / 2;
-  if (combines && vectors[1]->dtype != vectors[0]->dtype)
-    fail(codes::dtype_mismatch, arguments.call, "the parts of a vector have one type");
-  if ((!combines && lanes % 2 != 0) || wanted != vectors[0]->dtype.element().with_lanes(total))
-    fail(codes::dtype_mismatch, arguments.call,
-         "T." + name + " of " + vectors[0]->dtype.str() + " is not " + wanted.str());
-  std::vector<int64_t> chosen(static_cast<size_t>(total));
-  std::iota(chosen.begin(), chosen.end(), name == "vectorhigh" ? total : 0);
-  return with_origin<ExprNode>(make<Shuffle>(std::move(vectors), std::move(chosen)), origin(arguments.call));
-}
-
-// ---- binders inside expressions ----
-
-// T.Let(body, where={x: value}).
-Value ExprReader::let(const Arguments& arguments) {
-  arguments.check(1, {"where", "is_size_var"});
-  const Syntax& where = arguments.need(1, "where");
-  if (where.kind != ExprKind::dict || where.items.size() != 2 || !where.items[0] ||
-      where.items[0]->kind != ExprKind::name)
-    fail(codes::wrong_arguments, where, "T.Let binds one name: where={x: value}");
-  const Expr bound = expr(*where.items[1], DType::int32());
-  const Syntax* size = arguments.named("is_size_var");
-  const Var v = make<VarNode>(where.items[0]->text, bound->dtype, size && boolean(*size, "is_size_var"));
-  scope.push();
-  scope.define(v->name, v, where.items[0]->begin, where.items[0]->end);
-  const Expr body = expr(arguments.need(0, "expr"), DType::int32());
-  scope.pop();
-  return with_origin<ExprNode>(make<Let>(v, bound, body), origin(arguments.call));
-}
-
-// T.comm_reducer(lambda x, y: (…,), [identity, …]).
-Value ExprReader::reducer(const Arguments& arguments) {
-  arguments.check(2, {"combiner", "identity"});
-  const Syntax& lambda = arguments.need(0, "combiner");
-  const std::vector<Expr> identity = expr_list(arguments.need(1, "identity"), "T.comm_reducer");
-  if (lambda.kind != ExprKind::lambda || lambda.labels.size() != 2 * identity.size())
-    fail(codes::wrong_arguments, lambda,
-         "the combiner is a lambda of " + std::to_string(2 * identity.size()) + " parameters: two for each identity");
-  std::vector<Var> sides[2];
-  scope.push();
-  for (size_t i = 0; i < lambda.labels.size(); ++i) {
-    const Var v = make<VarNode>(std::string(lambda.labels[i]), identity[i % identity.size()]->dtype);
-    sides[i / identity.size()].push_back(v);
-    scope.define(v->name, v, lambda.begin, lambda.end);
-  }
-  std::vector<Expr> result = expr_list(*lambda.items[0], "the combiner");
-  scope.pop();
-  if (result.size() != identity.size())
-    fail(codes::wrong_arguments, *lambda.items[0],
-         std::to_string(result.size()) + " results, but " + std::to_string(identity.size()) + " identities");
-  return make<CommReducerNode>(sides[0], sides[1], std::move(result), identity);
-}
-
-// T.reduce_axis("k", (0, n), "reduce"[, tag]), and T.iter_var(v, T.Range(…), "thread_index", tag).
-Value ExprReader::iter_var(const Arguments& arguments) {
-  arguments.check(4, {"var", "dom", "type", "thread_tag", "dtype"});
-  const Syntax &first = arguments.need(0, "var"), &dom = arguments.need(1, "dom");
-  const std::string kind = string(arguments.need(2, "type"), "an axis");
-  IterType type = IterType::spatial;
-  bool found = false;
-  for (const IterType t :
-       {IterType::spatial, IterType::reduce, IterType::scan, IterType::opaque, IterType::thread_index})
-    if (iter_type_name(t) == kind) type = t, found = true;
-  if (!found) fail(codes::wrong_arguments, arguments.need(2, "type"), "there is no axis of type '" + kind + "'");
-  const Syntax* tag = arguments.find(3, "thread_tag");
-  Range range;
-  if (dom.kind == ExprKind::call && path_of(*dom.items[0]) == "tir.Range") {
-    const Arguments bounds(*this, dom);
-    range = {expr(bounds.need(0, "min")), expr(bounds.need(1, "extent"))};
-  } else if (!(dom.kind == ExprKind::constant && dom.text == "None")) {
-    range = domain(dom, DType::int64());
-  }
-  const Value v = value(first);
-  Var var = node_in<VarNode>(v);
-  if (const auto* text = v.get<std::string>()) {
-    const Syntax* t = arguments.named("dtype");
-    var = make<VarNode>(*text, t ? dtype(*t, "dtype") : DType::int64());
-    scope.define(*text, var, first.begin, first.end);
-  }
-  if (!var) fail(codes::wrong_type, first, "an axis takes a variable or its name");
-  return make<IterVarNode>(std::move(range), var, type, tag ? string(*tag, "a thread tag") : std::string());
-}
-
-Value ExprReader::reduce(const Arguments& arguments) {
-  arguments.check(5, {"combiner", "source", "axis", "condition", "value_index", "init"});
-  const Value combiner = value(arguments.need(0, "combiner"));
-  const CommReducer known = node_in<CommReducerNode>(combiner);
-  if (!known) fail(codes::wrong_type, arguments.need(0, "combiner"), "T.Reduce takes a T.comm_reducer");
-  scope.push();  // the axes name variables of the sources
-  const Value axes = value(arguments.need(2, "axis"));
-  std::vector<IterVar> axis;
-  if (const auto* list = axes.get<Value::List>())
-    for (const Value& v : *list)
-      if (const IterVar one = node_in<IterVarNode>(v)) axis.push_back(one);
-  std::vector<Expr> sources = expr_list(arguments.need(1, "source"), "T.Reduce");
-  const Syntax* condition = arguments.find(3, "condition");
-  const Expr when = condition ? expr(*condition) : Expr();
-  scope.pop();
-  const Syntax *index = arguments.find(4, "value_index"), *init = arguments.named("init");
-  const int64_t at = index ? integer(*index, "value_index") : 0;
-  if (at < 0 || at >= static_cast<int64_t>(sources.size()))
-    fail(codes::wrong_arguments, arguments.call,
-         "result " + std::to_string(at) + " of " + std::to_string(sources.size()));
-  return with_origin<ExprNode>(make<Reduce>(known, std::move(axis), std::move(sources), when, at,
-                                            init ? expr_list(*init, "init") : std::vector<Expr>{}),
-                               origin(arguments.call));
 }
 
 }  // namespace lathe::script

@@ -90,9 +90,20 @@ class ExprReader {
   void check_access_mask(const Syntax& e);
   ir::Value address_of_element(const ir::Buffer& buffer, const ir::Expr& offset, const Syntax& at,
                                const Arguments& arguments);
-  ir::Value vector_part(const std::string& name, const Arguments& arguments);
-  ir::Expr fixed_point_product(const Arguments& arguments);
-  ir::Expr named_intrinsic(const Arguments& arguments);
+  // expr_functions.cpp
+  std::optional<ir::Value> function_call(std::string_view name, const Arguments& arguments);
+  ir::Value vector_part(const Arguments& arguments);
+  ir::Value fixed_point_product(const Arguments& arguments);
+  ir::Value named_intrinsic(const Arguments& arguments);
+  ir::Value call_node(const Arguments& arguments);
+  ir::Value intrinsic_named(ir::DType dtype, const Syntax& name, std::vector<ir::Expr> args,
+                            const Arguments& arguments);
+  ir::Value lane_mask(const Arguments& arguments);
+  ir::Value predicate_alone(const Arguments& arguments);
+  ir::Value is_null(const Arguments& arguments);
+  ir::Buffer memory_of(const Syntax& e);
+  ir::Value address_beyond(const Arguments& arguments);
+  ir::Value target(const Arguments& arguments);
   ir::Value let(const Arguments& arguments);
   ir::Value reduce(const Arguments& arguments);
   ir::Value reducer(const Arguments& arguments);

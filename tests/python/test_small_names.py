@@ -50,3 +50,69 @@ def test_attributes_of_a_module():
     assert not changed.without_attr("purpose").attrs.get("purpose")
     with pytest.raises(TypeError, match="an attribute is"):
         module.with_attr("purpose", object())
+
+
+# ---- T: addresses, masks, what a function is compiled for ----
+
+
+def run(function, *arrays, target="llvm"):
+    copies = [np.array(array) for array in arrays]
+    lathe.build(function, target=target)["main"](*copies)
+    return copies
+
+
+def test_addresses_of_later_elements():
+    # What is passed begins at the third element of A.
+    @lathe.script.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def first(X: T.Buffer((2,), "int32"), out: T.Buffer((1,), "int32")):
+            out[0] = X[0] + X[1]
+
+        @T.prim_func
+        def main(A: T.Buffer((8,), "int32"), B: T.Buffer((4,), "int32")):
+            for i in range(3):
+                Module.first(T.handle_add_byte_offset(A.data, i * 8), T.address_of(B[i]))
+            Module.first(T.handle_add_byte_offset(A.data, 24), T.address_of(B[3]))
+
+    for target in ("llvm", "interp"):
+        _, sums = run(Module, np.arange(8, dtype="int32"), np.zeros(4, "int32"), target=target)
+        assert sums.tolist() == [1, 5, 9, 13]
+    with pytest.raises(lathe.Error, match="a multiple of those of an element, 4"):
+        lathe.script.from_source("@T.prim_func\ndef main(A: T.Buffer((8,), 'int32')):\n"
+                                 "    T.call_extern('void', 'f', T.handle_add_byte_offset(A.data, 3))\n")  # fmt: skip
+
+
+def test_masks_of_lanes():
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), n: T.int32):
+        B[T.Ramp(0, 1, 8)] = T.Select(T.get_active_lane_mask("boolx8", 2, n), A[T.Ramp(0, 1, 8)],
+                                      T.Broadcast(T.float32(-1), 8))  # fmt: skip
+
+    a = np.arange(8, dtype="float32")
+    for target in ("llvm", "interp"):
+        b = np.zeros(8, "float32")
+        lathe.build(main, target=target)["main"](a, b, 6)
+        assert b.tolist() == [0, 1, 2, 3, -1, -1, -1, -1]
+
+
+def test_attributes_name_targets():
+    @T.prim_func
+    def main(a: T.Ptr("float32"), b: T.handle):
+        T.func_attr({"target": T.target("llvm")})
+        A = T.match_buffer(a, (4,), "float32")
+        B = T.match_buffer(b, (4,), "float32")
+        for i in range(4):
+            B[i] = A[i]
+
+    assert main.attrs["target"] == "llvm" and T.target({"kind": "llvm"}) == {"kind": "llvm"}
+    assert T.Ptr("float32").dtype == "handle"
+    lathe.ir.assert_structural_equal(lathe.script.from_source(main.script()), main)
+    assert run(main, np.ones(4, "float32"), np.zeros(4, "float32"), target=None)[1].tolist() == [1, 1, 1, 1]
+    with pytest.raises(lathe.Error, match="toaster"):
+        lathe.build(main.with_attr("target", T.target("toaster")))
+    other = main.with_attr("target", {"kind": "interp"})
+    with pytest.raises(ValueError, match="one to llvm, other to interp"):
+        lathe.build(lathe.IRModule({"one": main, "other": other}))
+    with pytest.raises(lathe.Error, match="a dict of its parts"):
+        T.target(3)

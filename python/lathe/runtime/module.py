@@ -7,7 +7,7 @@ import statistics
 from .. import _lathe  # type: ignore[no-redef]
 from ..errors import CompileError
 from ..ir.module import as_module
-from ..target import target_name
+from ..target import Target, target_name
 from ..tir.tensor_intrin import default_context
 from .array import NDArray
 
@@ -15,10 +15,23 @@ from .array import NDArray
 def build(mod, target=None, *, disabled_passes=()):
     """Compiles tensor functions: a PrimFunc, an IRModule of them, or a Schedule. The result is called by name.
 
-    target: None or "llvm" for this machine; else as `lathe compile --target` takes it.
+    target: "llvm" for this machine; else as `lathe compile --target` takes it. None: what the functions say in their
+    attribute "target" (T.target, tir.transform.BindTarget), or this machine. ValueError where they disagree.
     """
     module = as_module(mod, "what is built")
+    if target is None:
+        target = _bound_target(module)
     return Module(_lathe.build_functions(module, target_name(target), list(disabled_passes), default_context()))
+
+
+def _bound_target(module):
+    """What the module's functions say that they are compiled for, or None."""
+    said = {name: module[name].attrs.get("target") for name, kind in module.functions.items() if kind == "tir"}
+    texts = {name: str(Target(target)) for name, target in said.items() if target is not None}
+    if len(set(texts.values())) > 1:
+        raise ValueError("functions are bound to different targets: "
+                         + ", ".join(f"{name} to {target}" for name, target in texts.items()))  # fmt: skip
+    return next(iter(texts.values()), None)
 
 
 def load_module(path):

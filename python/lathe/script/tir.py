@@ -66,6 +66,7 @@ def _type_names():
 TYPES = {name: ScalarType(name) for name in _type_names()}
 globals().update(TYPES)
 boolean = TYPES["bool"]
+Ptr = TYPES["handle"]
 
 
 class _BufferName:
@@ -142,6 +143,8 @@ _STATEMENTS = {
     "If": "With T.If(condition): a branch of `with T.Then()` and `with T.Else()`.",
     "Then": "What runs where the condition of T.If holds.",
     "Else": "What runs where the condition of T.If does not hold.",
+    "handle_add_byte_offset": "T.handle_add_byte_offset(A.data, bytes): the address of a later element.",
+    "isnullptr": "T.isnullptr(a): whether an address is that of nothing.",
     "Range": "The bounds of an axis.",
     "tvm_access_ptr": "T.tvm_access_ptr(T.type_annotation(dtype), A.data, offset, extent, mask): A.access_ptr.",
     "type_annotation": "T.type_annotation(dtype): what the pointer of T.tvm_access_ptr points to.",

@@ -24,6 +24,10 @@ _FUNCTIONS = {
     "vectorcombine": "vectorcombine(dtype, a, b): the lanes of both",
     "q_multiply_shift": "x * y * 2^-(q + s) of int32 numbers with q bits behind the point, halves upward",
     "call_intrin": "call_intrin(dtype, name, *args): a scalar function by its name",
+    "Call": 'Call(dtype, "tir.exp", [x]): a scalar function by its name',
+    "get_active_lane_mask": "get_active_lane_mask(dtype, base, limit): which of base, base + 1, ... lie below it",
+    "ignore_loop_partition": "its argument: loops are split where that pays",
+    "target": "target(config): what a function is compiled for, as its attribute",
     "infinity": "infinity of a floating-point dtype", "fabs": "absolute value", "StringImm": "a string",
 }  # fmt: skip
 
