@@ -64,7 +64,7 @@ class LayoutConverter {
     if (op->name == "nn.conv") return convolution(emitter, var, *call);
     if (op->name == "nn.max_pool" || op->name == "nn.avg_pool") return pool(emitter, var, *op, *call);
     if (op->name == "concat") return concat(emitter, var, *call);
-    if (op->name == "nn.batch_norm") return batch_norm(emitter, var, *call);
+    if (op->name == "nn.batch_norm_inference") return batch_norm(emitter, var, *call);
     if (op->name == "permute_dims") return permutation(*call);
     if (op->is_view) return view(emitter, value, *call);
     if (op->attributes == relax::attributes_of<ops::ReduceAttributes>()) return reduction(emitter, var, *op, *call);

@@ -36,7 +36,7 @@ class BatchNormFolder {
   explicit BatchNormFolder(const Function& function) : function_(function) {}
 
   Result<Expr> operator()(Emitter& emitter, const Var&, const Expr& value) {
-    const auto* call = as_call_of(value, "nn.batch_norm");
+    const auto* call = as_call_of(value, "nn.batch_norm_inference");
     if (!call) return Expr();
     for (size_t i = 1; i < call->args.size(); ++i)
       if (!is_constant(call->args[i])) return Expr();

@@ -44,6 +44,21 @@ struct GroupNormAttributes : AttributesNode {
   }
 };
 
+struct BatchNormOfParametersAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "BatchNormOfParametersAttributes";
+  int64_t axis = 1;
+  double epsilon = 1e-5;
+  bool center = true, scale = true;
+  double momentum = 0.1;
+  bool training = true;
+  static constexpr auto fields() {
+    using Self = BatchNormOfParametersAttributes;
+    return std::tuple{field("axis", &Self::axis),         field("epsilon", &Self::epsilon),
+                      field("center", &Self::center),     field("scale", &Self::scale),
+                      field("momentum", &Self::momentum), field("training", &Self::training)};
+  }
+};
+
 const Value& floating_argument(const Expansion& e, size_t i, std::string_view name) {
   const Value& x = e.tensor(i);
   if (!relax::contains(DTypeSet::floating, build::dtype_of(x)))
@@ -88,6 +103,39 @@ Value with_channel_parameters(const Expansion& e, Value y, int64_t channel_axis,
   if (scale) y = e.call(ops::multiply, {y, e.cast(gamma, dtype)});
   if (center) y = e.call(ops::add, {y, e.cast(beta, dtype)});
   return y;
+}
+
+// The normalised data, and the moving mean and variance: as they are, or, in training, moved to those of the batch, by
+// which the data is normalised then.
+Value expand_batch_norm(const Expansion& e) {
+  const auto& a = e.attrs<BatchNormOfParametersAttributes>();
+  const Value& x = floating_argument(e, 0, "data");
+  const DType dtype = build::dtype_of(x);
+  const Shape own = build::shape_of(x);
+  const auto channel = static_cast<size_t>(e.axis(a.axis, own.size()));
+  for (const auto& [i, name] : {std::pair(1, "gamma"), {2, "beta"}, {3, "moving_mean"}, {4, "moving_var"}})
+    along_channels(e, static_cast<size_t>(i), name, own, channel);
+  std::array<Value, 2> used{e.tensor(3), e.tensor(4)}, given = used;  // mean, variance
+  if (a.training) {
+    Axes others;
+    for (size_t d = 0; d < own.size(); ++d)
+      if (d != channel) others.push_back(static_cast<int64_t>(d));
+    const Value wide = e.cast(x, relax::accumulation_dtype(dtype));
+    const Value mean = build::mean(e.b, wide, others);
+    used = {mean, build::variance(e.b, wide, mean, others)};
+    for (size_t k = 0; k < 2; ++k) {
+      used[k] = e.reshape(used[k], {own[channel]});
+      const DType kept = build::dtype_of(given[k]);
+      const Value before = e.call(ops::multiply, {given[k], build::scalar(kept, 1 - a.momentum)});
+      const Value now = e.call(ops::multiply, {e.cast(used[k], kept), build::scalar(kept, a.momentum)});
+      given[k] = e.call(ops::add, {before, now});
+    }
+  }
+  const Value gamma = a.scale ? e.tensor(1) : e.call("ones_like", {e.tensor(1)});
+  const Value beta = a.center ? e.tensor(2) : e.call("zeros_like", {e.tensor(2)});
+  const Value y = e.call(ops::batch_norm, {x, gamma, beta, used[0], used[1]},
+                         ir::make<BatchNormAttributes>(static_cast<int64_t>(channel), a.epsilon));
+  return e.tuple({y, given[0], given[1]});
 }
 
 Value expand_instance_norm(const Expansion& e) {
@@ -137,16 +185,14 @@ Value expand_group_norm(const Expansion& e) {
   return e.cast(with_channel_parameters(e, y, channel, a.scale, a.center), dtype);
 }
 
-// x / sqrt(mean of squares + epsilon) * weight. The weight has the dimensions
-// that `axes` names, in that order.
+// x / sqrt(mean of squares + epsilon) * weight. The weight has the dimensions that `axes` names, in that order.
 Value expand_rms_norm(const Expansion& e) {
   const auto& a = e.attrs<RmsNormAttributes>();
   const Value &given = floating_argument(e, 0, "data"), &weight = floating_argument(e, 1, "weight");
   const DType dtype = build::dtype_of(given), wide = relax::accumulation_dtype(dtype);
   const Shape own = build::shape_of(given), parameters = build::shape_of(weight);
   const Axes axes = e.axes(a.axes, own.size());
-  Axes order;  // of the weight's dimensions, to follow each other as those of x
-               // do
+  Axes order;  // of the weight's dimensions, to follow each other as those of x do
   for (const int64_t axis : axes)
     for (size_t k = 0; k < a.axes.size(); ++k)
       if (e.axis(a.axes[k], own.size()) == axis) order.push_back(static_cast<int64_t>(k));
@@ -171,6 +217,10 @@ Value expand_rms_norm(const Expansion& e) {
 
 }  // namespace
 
+const Operator batch_norm_of_parameters =
+    composite("nn.batch_norm", {{"data"}, {"gamma"}, {"beta"}, {"moving_mean"}, {"moving_var"}},
+              relax::attributes_of<BatchNormOfParametersAttributes>(), expand_batch_norm,
+              "((data - mean) / numpy.sqrt(var + epsilon) * gamma + beta, the moving mean, the moving variance)");
 const Operator rms_norm =
     composite("nn.rms_norm", {{"data"}, {"weight"}}, relax::attributes_of<RmsNormAttributes>(), expand_rms_norm,
               "data / numpy.sqrt(numpy.mean(data * data, axis=axes, "

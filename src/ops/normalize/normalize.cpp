@@ -1,4 +1,4 @@
-// Normalisation: nn.batch_norm (inference), nn.layer_norm. Floats narrower than float32 are computed in float32.
+// Normalisation: nn.batch_norm_inference, nn.layer_norm. Floats narrower than float32 are computed in float32.
 #include "ops/rule.h"
 
 namespace lathe::ops {
@@ -19,9 +19,10 @@ Result<StructInfo> infer_batch_norm(const InferContext& c) {
     TRY(relax::check_dtype(c, i, DTypeSet::floating));
     const TensorStructInfo& parameter = *c.tensor(i);
     if (parameter.shape && (parameter.ndim != 1 || !relax::may_be((*parameter.shape)[0], channels, c.assumptions)))
-      return relax::wrong(codes::shape_mismatch, "'" + std::string(c.op.inputs[i].name) + "' of nn.batch_norm is " +
-                                                     relax::text_of(parameter) + ", but " + relax::text_of(x) +
-                                                     " has " + relax::text_of(channels) + " channels");
+      return relax::wrong(codes::shape_mismatch, "'" + std::string(c.op.inputs[i].name) + "' of " +
+                                                     std::string(c.op.name) + " is " + relax::text_of(parameter) +
+                                                     ", but " + relax::text_of(x) + " has " + relax::text_of(channels) +
+                                                     " channels");
   }
   return c.args[0]->struct_info;
 }
@@ -136,7 +137,7 @@ std::vector<Tensor> lower_layer_norm(const LowerContext& c) {
 
 // With stored statistics; the parameters are one number a channel.
 const Operator batch_norm{
-    .name = "nn.batch_norm",
+    .name = "nn.batch_norm_inference",
     .inputs = {{"x"}, {"gamma"}, {"beta"}, {"mean"}, {"variance"}},
     .attributes = relax::attributes_of<BatchNormAttributes>(),
     .infer = infer_batch_norm,

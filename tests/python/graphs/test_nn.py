@@ -43,6 +43,27 @@ def test_rms_norm():
     check("R.nn.rms_norm(x, w)", {"x": floats(4, 0), "w": floats(0)}, np.zeros((4, 0), "float32"))
 
 
+def test_batch_norm():
+    x, parameters = floats(3, 4, 5), {name: floats(4) for name in "gbm"} | {"v": np.abs(floats(4)) + 0.5}
+    arrays = {"x": x} | parameters
+    gamma, beta, mean, variance = (parameters[name].reshape(4, 1) for name in "gbmv")
+
+    def normal(mean, variance, gamma=gamma, beta=beta, epsilon=1e-5):
+        return ((x - mean) / np.sqrt(variance + epsilon) * gamma + beta).astype("float32")
+
+    stays = (parameters["m"], parameters["v"])
+    check("R.nn.batch_norm(x, g, b, m, v, axis=1, training=False)", arrays, (normal(mean, variance), *stays))
+    expected = (normal(mean, variance, 1, 0, 0.25), *stays)
+    check("R.nn.batch_norm(x, g, b, m, v, 1, 0.25, False, False, 0.1, False)", arrays, expected)
+    # In training by the batch's own, to which the moving ones are moved.
+    now = x.mean((0, 2)), x.var((0, 2))
+    moved = [(0.75 * old + 0.25 * new).astype("float32") for old, new in zip(stays, now, strict=True)]
+    expected = (normal(*(each.reshape(4, 1) for each in now)), *moved)
+    check("R.nn.batch_norm(x, g, b, m, v, axis=-2, momentum=0.25)", arrays, expected, rtol=1e-4, atol=1e-5)
+    assert "one number for each of 4 channels" in refusal("R.nn.batch_norm(x, m, m, m, m)", {"x": x, "m": floats(5)})
+    assert "axis 3 of" in refusal("R.nn.batch_norm(x, m, m, m, m, axis=3)", {"x": x, "m": floats(4)})
+
+
 def test_group_norm():
     def group(x, gamma, beta, groups, channel, axes, epsilon=1e-5):
         parted = x.reshape(*x.shape[:channel], groups, x.shape[channel] // groups, *x.shape[channel + 1 :])
