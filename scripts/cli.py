@@ -128,7 +128,7 @@ COMMANDS = [
     ("check", run_check, check_options, "with --full: all that can be checked, in parts, resumable"),
     ("format", run_format, no_options, "format the C and C++ files"),
     ("lint", run_lint, no_options, "run clang-tidy over all sources"),
-    ("coverage", run_coverage, coverage_options, "lines of the C++ sources that the C++ tests run, room by room"),
+    ("coverage", run_coverage, coverage_options, "lines of the C++ sources that the tests run, room by room"),
     ("bench", run_bench, bench_options, "measure Lathe beside its peers; --help for what, --quick for a look"),
     ("update-expected", run_update_expected, filter_options, "rewrite the expected outputs of text tests, for review"),
     ("setup", run_setup, no_options, "only install what is needed (every command does)"),

@@ -1,6 +1,7 @@
-"""Line coverage of the C++ sources by the C++ tests: ./dev coverage [ROOM…] prints it room by room.
+"""Line coverage of the C++ sources by the tests: ./dev coverage [ROOM…] prints it room by room.
 
-The preset `coverage` counts with clang's own instrumentation; its profiles and the report lie in its build folder.
+Without rooms by the C++ tests and by those Python tests that reach what has a Python face or a command alone; with rooms
+by their C++ tests. The preset `coverage` counts with clang's own instrumentation; its profiles and the report lie in its build folder.
 """
 
 import json
@@ -13,6 +14,9 @@ from .setup import ROOT
 
 TOOLS = "/usr/lib/llvm-19/bin"
 LEAST = 90.0  # per cent, over all
+PYTHON_TESTS = ["tests/python", "tests/cli", "tests/errors"]
+# It links plain C programs with the runtime's archive, which would need the counters' library.
+NOT_COUNTED = ["tests/cli/test_archive.py"]
 
 
 @dataclass
@@ -64,25 +68,37 @@ def report(files, gaps=15):
     return "\n".join(rows), total
 
 
+def run_python_tests(folder, profiles):
+    """The Python tests with the counting extension and command; processes of one program share a few files."""
+    parts.pytest_everywhere(
+        *PYTHON_TESTS, *[f"--deselect={test}" for test in NOT_COUNTED],
+        LATHE_BUILD_DIR=str(folder), LLVM_PROFILE_FILE=str(profiles / "python-%4m.profraw"),
+    )  # fmt: skip
+    return [folder / "bin" / "lathe", *folder.glob("python/lathe/_lathe.*.so")]
+
+
 def measure(rooms):
-    """Builds and runs the test binaries of `rooms` (all when none is named) and gives Lines by file."""
+    """Builds and runs the tests of `rooms` (all when none is named) and gives Lines by file."""
     folder = build.folder("coverage")
     if rooms:
         binaries = parts.test_binaries("coverage", rooms)
     else:
         build.configure("coverage")
         binaries = sorted(build.test_targets("coverage"))
-    build.build("coverage", binaries)
+    build.build("coverage", binaries if rooms else [*binaries, "product"])
     profiles = folder / "profiles"
     profiles.mkdir(exist_ok=True)
     for old in profiles.iterdir():
         old.unlink()
     pattern = "^(" + "|".join(binaries) + ")$"
     parts.ctest("coverage", pattern, LLVM_PROFILE_FILE=str(profiles / "%p-%m.profraw"))
+    programs = [folder / "bin" / name for name in binaries]
+    if not rooms:
+        programs += run_python_tests(folder, profiles)
     merged = folder / "coverage.profdata"
     raw = sorted(profiles.glob("*.profraw"))
     parts.call(f"{TOOLS}/llvm-profdata", "merge", "-sparse", *raw, "-o", merged)
-    objects = [word for name in binaries for word in ("-object", folder / "bin" / name)]
+    objects = [word for program in programs for word in ("-object", program)]
     command = [f"{TOOLS}/llvm-cov", "export", "-summary-only", f"-instr-profile={merged}", *objects]
     text = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout
     (folder / "coverage.json").write_text(text)
