@@ -1,7 +1,8 @@
 """Line coverage of the C++ sources by the tests: ./dev coverage [ROOM…] prints it room by room.
 
-Without rooms by the C++ tests and by those Python tests that reach what has a Python face or a command alone; with rooms
-by their C++ tests. The preset `coverage` counts with clang's own instrumentation; its profiles and the report lie in its build folder.
+Without rooms by the C++ tests and by those Python tests that reach what has a Python face or a command alone; with
+rooms by their C++ tests. The preset `coverage` counts with clang's own instrumentation; its profiles and the report lie
+in its build folder.
 """
 
 import json
