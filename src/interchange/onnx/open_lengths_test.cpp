@@ -9,17 +9,22 @@ using namespace testing;  // NOLINT: the fixture is this file's vocabulary
 
 using Longs = std::vector<int64_t>;
 
-// A node of x and of a vector of integers of unknown length; the result's rank is declared unless it is negative.
-ModelBuilder open(int64_t opset, const std::string& type, const std::vector<Dim>& dims, int64_t rank,
-                  const std::vector<Attribute>& attributes = {}) {
-  ModelBuilder m(opset);
-  m.input("x", dims).input("v", {"length"}, Type::INT64).node(type, {"x", "v"}, {"y"}, attributes).output("y");
+// The model with its output declared to have that many dimensions, unless the number is negative.
+ModelBuilder declaring(ModelBuilder m, int64_t rank) {
   if (rank < 0) return m;
   auto& declared = *m.proto.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type();
   declared.set_elem_type(Type::FLOAT);
   declared.mutable_shape();
   for (int64_t d = 0; d < rank; ++d) declared.mutable_shape()->add_dim()->set_dim_param("y" + std::to_string(d));
   return m;
+}
+
+// A node of x and of a vector of integers of unknown length; the result's rank is declared unless it is negative.
+ModelBuilder open(int64_t opset, const std::string& type, const std::vector<Dim>& dims, int64_t rank,
+                  const std::vector<Attribute>& attributes = {}) {
+  ModelBuilder m(opset);
+  m.input("x", dims).input("v", {"length"}, Type::INT64).node(type, {"x", "v"}, {"y"}, attributes).output("y");
+  return declaring(std::move(m), rank);
 }
 TensorData vector(const Longs& values) { return longs({static_cast<int64_t>(values.size())}, values); }
 TensorData six() { return floats({2, 3}, {1, 2, 3, 4, 5, 6}); }
@@ -173,12 +178,7 @@ ModelBuilder zeros(int axes, int64_t declared) {
     m.node("Exp", {"zeros"}, {"y"}).output("y");
   else
     m.node("Transpose", {"zeros"}, {"y"}, {{"perm", order}}).output("y");
-  if (declared < 0) return m;
-  auto& type = *m.proto.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type();
-  type.set_elem_type(Type::FLOAT);
-  type.mutable_shape();
-  for (int64_t d = 0; d < declared; ++d) type.mutable_shape()->add_dim()->set_dim_param("y" + std::to_string(d));
-  return m;
+  return declaring(std::move(m), declared);
 }
 
 TEST(open_lengths, one_length_that_fits_is_the_inputs) {
