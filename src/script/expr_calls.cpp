@@ -283,9 +283,8 @@ Expr ExprReader::passed(const Syntax& e) {
 
 // A.data that a call outside of the program is given, as the address of A's first element: so it is known whose it is.
 Value ExprReader::address_or_value(const Syntax& e) {
-  if (e.kind == ExprKind::attribute && e.text == "data" && path_of(e).empty())
-    if (const Buffer b = node_in<BufferNode>(value(*e.items[0])))
-      return with_origin(ir::call(DType::handle(), intrinsic::address_of, {first_element(b)}), origin(e));
+  if (const Buffer b = memory_of(e))
+    return with_origin(ir::call(DType::handle(), intrinsic::address_of, {first_element(b)}), origin(e));
   return value(e);
 }
 
