@@ -4,6 +4,7 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -169,12 +170,12 @@ def sanitized_python():
             raise subprocess.CalledProcessError(1, ["sanitized-python", f"{len(found)} reports"])
 
 
-def fuzz_one(source, seconds):
-    """Runs a target; what it says is shown when it is done. Whether it found nothing."""
+def fuzz_one(source, seconds, seed):
+    """Runs a target: its exit status, and what it said. With seed 0 libFuzzer draws one."""
     target = build.folder("fuzz") / "bin" / source.stem
     seeds, words = source.with_name(f"{source.stem}_seeds"), source.with_suffix(".dict")
     with tempfile.TemporaryDirectory() as corpus:
-        limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
+        limits = [f"-seed={seed}", f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
         limits += ["-print_final_stats=1", f"-artifact_prefix={build.folder('fuzz')}/{source.stem}-"]
         limits += [f"-dict={words}"] if words.exists() else []
         folders = [corpus] + ([str(seeds)] if seeds.exists() else [])
@@ -182,23 +183,28 @@ def fuzz_one(source, seconds):
             [str(target), *limits, *folders], cwd=ROOT, env=environment(**SANITIZER_OPTIONS),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
-    print(f"fuzz: {source.stem}, {seconds} s\n{ran.stdout}", flush=True)
-    return ran.returncode == 0
+    runs = re.search(r"number_of_executed_units: *([0-9]+)", ran.stdout)
+    print(f"fuzz: {source.stem}, {seconds} s, {runs[1] if runs else 'unknown'} inputs", flush=True)
+    return ran
 
 
-def fuzz(seconds):
-    """Every target, as many at once as there are cores."""
+def fuzz(seconds, seed=0):
+    """Every target, as many at once as there are cores; what those that found something said comes last."""
     sources = sorted([*ROOT.glob("src/**/*_fuzz.cpp"), *ROOT.glob("tools/**/*_fuzz.cpp")])
     build.build("fuzz", ["fuzzers"])
     with concurrent.futures.ThreadPoolExecutor(jobs()) as pool:
-        clean = list(pool.map(lambda source: fuzz_one(source, seconds), sources))
-    failed = [source.stem for source, is_clean in zip(sources, clean, strict=True) if not is_clean]
+        runs = list(pool.map(lambda source: fuzz_one(source, seconds, seed), sources))
+    failed = {source.stem: ran for source, ran in zip(sources, runs, strict=True) if ran.returncode}
+    for name, ran in failed.items():
+        said = [line for line in ran.stdout.splitlines() if not line.startswith(("\tNEW_FUNC", "INFO:"))]
+        print(f"fuzz: {name} ended with {ran.returncode}", *said, sep="\n", flush=True)
     if failed:
-        raise subprocess.CalledProcessError(1, "fuzz: " + ", ".join(failed))
+        raise subprocess.CalledProcessError(1, ["fuzz:", *failed])
 
 
 def fuzz_briefly():
-    fuzz(FUZZ_SECONDS_IN_TEST)
+    """With a seed of its own, so that a change is held against the inputs that the last one saw."""
+    fuzz(FUZZ_SECONDS_IN_TEST, seed=1)
 
 
 def fuzz_fully():
