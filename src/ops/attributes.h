@@ -154,6 +154,21 @@ struct PermuteDimsAttributes : AttributesNode {
   static constexpr auto fields() { return std::tuple{field("axes", &PermuteDimsAttributes::axes)}; }
 };
 
+// The map as schedules write it, "lambda i, j: (j, i // 4, i % 4)". Separators part the axes of a memory of several
+// dimensions; the memory of a graph's tensors has one, so that they change nothing.
+struct LayoutTransformAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "LayoutTransformAttributes";
+  std::string index_map;
+  double pad_value = 0;  // of the result's elements that the map meets none of
+  std::vector<int64_t> axis_separators, input_axis_separators;
+  static constexpr auto fields() {
+    return std::tuple{field("index_map", &LayoutTransformAttributes::index_map),
+                      field("pad_value", &LayoutTransformAttributes::pad_value),
+                      field("axis_separators", &LayoutTransformAttributes::axis_separators),
+                      field("input_axis_separators", &LayoutTransformAttributes::input_axis_separators)};
+  }
+};
+
 // One axis: concat, take.
 struct AxisAttributes : AttributesNode {
   static constexpr std::string_view kind_name = "AxisAttributes";

@@ -19,6 +19,7 @@ std::optional<Value> ExprReader::function_call(std::string_view name, const Argu
       {"get_active_lane_mask", &ExprReader::lane_mask},
       {"handle_add_byte_offset", &ExprReader::address_beyond},
       {"ignore_loop_partition", &ExprReader::predicate_alone},
+      {"index_map", &ExprReader::index_map},
       {"isnullptr", &ExprReader::is_null},
       {"iter_var", &ExprReader::iter_var},
       {"let", &ExprReader::let},
@@ -208,6 +209,27 @@ Value ExprReader::reducer(const Arguments& arguments) {
     fail(codes::wrong_arguments, *lambda.items[0],
          std::to_string(result.size()) + " results, but " + std::to_string(identity.size()) + " identities");
   return make<CommReducerNode>(sides[0], sides[1], std::move(result), identity);
+}
+
+// T.index_map(lambda i, j: (j, i // 4, i % 4)): the map's text, which R.layout_transform reads.
+Value ExprReader::index_map(const Arguments& arguments) {
+  arguments.check(1, {"mapping", "inverse_index_map", "index_dtype"});
+  const Syntax& lambda = arguments.need(0, "mapping");
+  if (lambda.kind != ExprKind::lambda)
+    fail(codes::wrong_arguments, lambda, "an index map is a lambda of indices",
+         "what Python makes is captured: m = T.index_map(f) before the function, and m in it");
+  for (const char* ignored : {"inverse_index_map", "index_dtype"})
+    if (const Syntax* given = arguments.named(ignored);
+        given && given->text != "None" && given->kind != ExprKind::string)
+      fail(codes::wrong_arguments, *given, "the inverse of a map is found, not given");
+  std::string text = "lambda ", results;
+  for (size_t i = 0; i < lambda.labels.size(); ++i) text += (i ? ", " : "") + std::string(lambda.labels[i]);
+  const Syntax& body = *lambda.items[0];
+  const Syntax* const alone[] = {&body};
+  const bool several = body.kind == ExprKind::tuple || body.kind == ExprKind::list;
+  for (const Syntax* result : several ? body.items : std::span(alone))
+    results += (results.empty() ? "" : ", ") + std::string(source_text(*result));
+  return Value(text + ": (" + results + (several ? ")" : ",)"));
 }
 
 // T.reduce_axis("k", (0, n), "reduce"[, tag]), and T.iter_var(v, T.Range(…), "thread_index", tag).

@@ -106,6 +106,7 @@ class ExprReader {
   ir::Value target(const Arguments& arguments);
   ir::Value let(const Arguments& arguments);
   ir::Value reduce(const Arguments& arguments);
+  ir::Value index_map(const Arguments& arguments);
   ir::Value reducer(const Arguments& arguments);
   ir::Value iter_var(const Arguments& arguments);
   ir::Value host(const Syntax& e);

@@ -15,6 +15,7 @@ import inspect
 
 from ..names import refuser as _refuser
 from ..tir import op as _op
+from ..tir.index_map import IndexMap as _IndexMap
 from ..tir.buffer import BufferLoad as _BufferLoad, decl_buffer as _declare
 from . import source as _source
 
@@ -171,6 +172,11 @@ def meta_var(value):
 def var(dtype, name="v"):
     """A variable; the spelling of 2022."""
     return Var(name, str(dtype))
+
+
+def index_map(mapping, *, inverse_index_map=None, index_dtype="int64"):
+    """The IndexMap of a function of indices: T.index_map(lambda i, j: (j, i // 4, i % 4))."""
+    return _IndexMap.from_func(mapping, None, inverse_index_map, index_dtype=index_dtype)
 
 
 def prim_func(func=None, private=False, check_well_formed=True, s_tir=None):
