@@ -5,8 +5,11 @@
 #include "driver/verify_module.h"
 #include "ir/visit.h"
 #include "nodes.h"
+#include "schedule/analysis/out_of_bounds.h"
 #include "tir/analysis/flops.h"
+#include "tir/analysis/identify_memcpy.h"
 #include "tir/analysis/regions.h"
+#include "tir/analysis/verify_memory.h"
 #include "tir/passes/passes.h"
 #include "tir/script/root.h"
 
@@ -97,6 +100,22 @@ nb::tuple flops_of(nb::handle object) {
   return nb::make_tuple(flops, symbolic);
 }
 
+nb::list copies_in(nb::handle object) {
+  nb::list pairs;
+  for (const tir::Memcpy& copy : tir::identify_memcpy(stmt_of(object))) {
+    nb::list pair;
+    pair.append(node_object(copy.source));
+    pair.append(node_object(copy.destination));
+    pairs.append(pair);
+  }
+  return pairs;
+}
+
+void check_bounds(const ir::IRModule& module) {
+  const support::Diagnostics found = schedule::find_out_of_bounds(module);
+  if (!found.empty()) raise(found);
+}
+
 // What is wrong with a module; raised, or told.
 nb::list wrong_with(const ir::IRModule& module, bool throws) {
   const support::Diagnostics found = driver::verify_module(module, {});
@@ -140,6 +159,9 @@ void bind_passes(nb::module_& m) {
   m.def(
       "find_anchor_block", [](nb::handle f) { return node_object(tir::find_anchor_block(*function_of(f))); },
       nb::arg("function"));
+  m.def("verify_memory", [](nb::handle f) { return tir::verify_memory(*function_of(f)); }, nb::arg("function"));
+  m.def("identify_memcpy", copies_in, nb::arg("statement"), "[source, destination] of each nest that is a copy.");
+  m.def("check_bounds", check_bounds, nb::arg("module"), "Raises what is certainly outside of its buffer.");
   m.def("verify_module", wrong_with, nb::arg("module"), nb::arg("throws"));
 }
 

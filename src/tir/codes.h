@@ -32,6 +32,9 @@ inline constexpr Code missing_field{"tir-missing-field"};
 
 inline constexpr Code wrong_call{"tir-wrong-call"};  // of a function of the module, or of a registered one
 
+// An access that some iteration is shown to make outside of its buffer, before the program runs.
+inline constexpr Code access_out_of_bounds{"tir-access-out-of-bounds"};
+
 // passes
 inline constexpr Code vectorized_reduction{"tir-vectorized-reduction"};
 inline constexpr Code match_buffer_rank{"tir-match-buffer-rank"};

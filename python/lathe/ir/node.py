@@ -4,6 +4,7 @@ import enum
 
 from .. import _lathe
 from .._lathe import IRModule, Node
+from ..target import Target
 from .highlight import for_notebook, show_text
 
 
@@ -223,8 +224,9 @@ class BaseFunc(_Printed):
     """A function of a module."""
 
     def with_attr(self, key_or_dict, value=None):
-        """The function with an attribute set, or several given as a dict."""
+        """The function with an attribute set, or several given as a dict; a Target becomes its text."""
         changes = dict(key_or_dict) if isinstance(key_or_dict, dict) else {key_or_dict: value}
+        changes = {key: str(given) if isinstance(given, Target) else given for key, given in changes.items()}
         return self._with(attrs={**self.attrs, **changes})
 
     def with_body(self, new_body, span=None):

@@ -6,6 +6,7 @@ from .. import _lathe
 from ..ir.module import as_module
 from ..ir.node import NODE_CLASSES, BaseFunc, ForKind, IRModule
 from ..ir.structural import structural_equal
+from ..ir.transform import Pass, PassInfo
 from ..names import refuser
 from .stmt_functor import post_order_visit, pre_order_visit
 
@@ -183,6 +184,53 @@ def verify_gpu_code(func, constraints):
     return all(used[name] <= int(limit) for name, limit in limits.items())
 
 
+def verify_memory(func):
+    """Whether a function leaves the memory of its device to the device.
+
+    False where its attribute "target" (a Target, a text or a dict with "kind") names a GPU (cuda, nvptx, rocm, opencl,
+    metal, vulkan, webgpu, opengl) and it loads or stores, outside of loops bound to threadIdx or blockIdx, an element
+    of a parameter or of a buffer of scope "global". Functions without target, and for processors, are in order.
+    """
+    return _lathe.verify_memory(func)
+
+
+def identify_memcpy(stmt):
+    """The outermost loop nests in a statement that are copies of memory: a [source, destination] of regions for each.
+
+    Together the iterations of such a nest load each element of one contiguous region once, and store it unchanged to
+    the element at the same distance from the start of another contiguous region; loops may be fused, split and
+    reordered, and extents may be symbols. Left out, also where it is a copy: several stores; conditions that are not
+    shown to hold; indices that are not affine, count down, hold a load or are not int64; a region that is not one range
+    a dimension; regions of the same memory that may overlap.
+    """
+    return _lathe.identify_memcpy(stmt)
+
+
+class _BoundsCheck(Pass):
+    info = PassInfo(0, "tir.analysis.OOBChecker")
+
+    def transform_module(self, mod, ctx):
+        """The module."""
+        _lathe.check_bounds(mod)
+        return mod
+
+
+def oob_checker():
+    """A pass that leaves a module as it is, and raises lathe.CompileError where an access is certainly out of bounds.
+
+    Each diagnostic, of code tir-access-out-of-bounds, has the line, the buffer, the index and what it ranges over, the
+    extent, and values of loop variables for which the index is outside.
+
+    Found is every load or store of which some iteration is shown to have an index below zero or not below the extent:
+    with the extents of loops, the values bound to block axes, predicates, conditions, lets, assertions and assumptions
+    taken into account. Where parameters and symbolic extents decide, it is found if it is out of bounds whatever they
+    are, as long as it happens at all. What is not decided passes: where an index, an extent or a condition holds a
+    load, a call, a product of variables, a truncating division or narrow arithmetic that may wrap; accesses with masks,
+    in `while`, in loops that are left early, and after a return.
+    """
+    return _BoundsCheck()
+
+
 def is_pure_function(func):
     """Whether a function neither writes its parameters nor calls what has effects."""
     return _impurity(func) is None
@@ -215,7 +263,8 @@ __all__ = [
     "assert_pure_function", "calculate_allocated_bytes", "calculate_workspace_bytes", "detect_buffer_access_lca",
     "estimate_tir_flops",
     "expr_deep_equal", "find_anchor_block", "get_block_access_region", "get_block_read_write_region",
-    "is_pure_function", "undefined_vars", "verify_gpu_code", "verify_ssa", "verify_well_formed",
+    "identify_memcpy", "is_pure_function", "oob_checker", "undefined_vars", "verify_gpu_code", "verify_memory",
+    "verify_ssa", "verify_well_formed",
 ]  # fmt: skip
 
 __getattr__ = refuser("tir.analysis", globals())
