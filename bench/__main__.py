@@ -26,7 +26,8 @@ COMMANDS = {"language": language.main, "compile": compile_time.main, "programs":
 def arguments_of(words):
     parser = argparse.ArgumentParser(
         prog="./dev bench", description="Measures Lathe beside its peers, by the protocol in docs/bench.md.",
-        epilog="example: ./dev bench --group matmul --threads 1 --save products.json --html products.html",
+        epilog="example: ./dev bench --group matmul --threads 1 --save products.json --html products.html. No "
+        f"comparison by lines, with options of their own: {', '.join(COMMANDS)}, as ./dev bench compile --help",
     )  # fmt: skip
     parser.add_argument("lines", nargs="*", help="names of lines (default: all)")
     parser.add_argument("--group", action="append", default=[], help="the lines of a group")

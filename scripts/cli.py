@@ -58,10 +58,13 @@ def run_coverage(options):
 
 
 def run_bench(options):
-    """What ships is what is measured: the preset of the wheel."""
-    build.build("release", ["product"])
-    interpreter = setup.ensure_environment(extra=("requirements-check.txt", "requirements-bench.txt"))
-    folder = build.folder("release")
+    """What ships is what is measured: the preset of the wheel. To be told what there is takes neither it nor peers."""
+    only_tells = not {"-h", "--help", "--list"}.isdisjoint(options.arguments)
+    preset = "dev" if only_tells else "release"
+    build.build(preset, ["product"])
+    extra = () if only_tells else ("requirements-check.txt", "requirements-bench.txt")
+    interpreter = setup.ensure_environment(extra=extra)
+    folder = build.folder(preset)
     variables = {"LATHE_BUILD_DIR": str(folder), "PYTHONPATH": f"{folder / 'python'}:{ROOT / 'python'}"}
     parts.call(interpreter, "-m", "bench", *options.arguments[1:], env=parts.environment(**variables))
 
