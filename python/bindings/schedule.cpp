@@ -1,4 +1,5 @@
 #include "nodes.h"
+#include "schedule/codes.h"
 #include "schedule/instruction.h"
 
 namespace lathe::python {
@@ -27,7 +28,7 @@ nb::object object_of(const Argument& argument) {
         else if constexpr (std::is_same_v<T, std::monostate>)
           return nb::none();
         else if constexpr (std::is_same_v<T, schedule::IndexMap>)
-          return nb::cast(v.text());
+          return nb::object(nb::make_tuple("index_map", v.text()));
         else if constexpr (std::is_same_v<T, Argument::List>) {
           nb::list items;
           for (const Argument& item : v) items.append(object_of(item));
@@ -81,6 +82,43 @@ nb::dict instruction_object(const Instruction& instruction) {
   return row;
 }
 
+// What instruction_object gives, or a user made like it.
+Instruction instruction_of(nb::handle object) {
+  if (!nb::isinstance<nb::dict>(object))
+    throw nb::type_error("an instruction is a dict with kind, inputs, attrs and outputs");
+  const auto row = nb::cast<nb::dict>(object);
+  const auto part = [&](const char* name, bool is_dict) {
+    nb::object value = row.contains(name) ? nb::object(row[name]) : is_dict ? nb::object(nb::dict()) : nb::list();
+    if (is_dict ? !nb::isinstance<nb::dict>(value) : !PyList_Check(value.ptr()) && !PyTuple_Check(value.ptr()))
+      throw nb::type_error(fmt::format("the {} of an instruction are a {}", name, is_dict ? "dict" : "list").c_str());
+    return value;
+  };
+  if (!row.contains("kind") || !nb::isinstance<nb::str>(row["kind"]))
+    throw nb::type_error("the kind of an instruction is the name of a primitive");
+  const auto name = nb::cast<std::string>(nb::object(row["kind"]));
+  Instruction instruction{schedule::find_instruction_kind(name), {}, {}, {}};
+  if (!instruction.kind)
+    unwrap(support::Status(support::Diagnostic{.code = schedule::codes::trace,
+                                               .message = "there is no instruction named '" + name + "'"}));
+  for (nb::handle input : part("inputs", false)) instruction.inputs.push_back(argument_of(input));
+  for (const auto& [key, value] : nb::cast<nb::dict>(part("attrs", true)))
+    instruction.attributes.emplace_back(nb::cast<std::string>(key), argument_of(value));
+  for (nb::handle output : part("outputs", false)) instruction.outputs.push_back(argument_of(output));
+  return instruction;
+}
+
+schedule::Trace trace_of(nb::handle rows) {
+  schedule::Trace trace;
+  for (nb::handle row : rows) trace.append(instruction_of(row));
+  return trace;
+}
+
+nb::list trace_rows(const schedule::Trace& trace) {
+  nb::list rows;
+  for (const Instruction& instruction : trace.instructions()) rows.append(instruction_object(instruction));
+  return rows;
+}
+
 // `excerpts`: a refusal shows the lines of the program that it is about.
 nb::object run_instruction(Schedule& schedule, const std::string& name, const nb::list& inputs,
                            const nb::dict& attributes, bool excerpts) {
@@ -130,13 +168,7 @@ void bind_schedule(nb::module_& m) {
           "compute_locations",
           [](const Schedule& schedule, uint32_t block) { return unwrap(schedule.compute_locations(BlockRV{block})); },
           nb::arg("block"))
-      .def("trace_text", [](const Schedule& schedule) { return schedule.trace().as_python(); })
-      .def("instructions", [](const Schedule& schedule) {
-        nb::list rows;
-        for (const Instruction& instruction : schedule.trace().instructions())
-          rows.append(instruction_object(instruction));
-        return rows;
-      });
+      .def("instructions", [](const Schedule& schedule) { return trace_rows(schedule.trace()); });
   m.def("instruction_kinds", [] {
     nb::list names;
     for (const schedule::InstructionKind& kind : schedule::instruction_kinds()) names.append(std::string(kind.name));
@@ -156,9 +188,22 @@ void bind_schedule(nb::module_& m) {
       },
       nb::arg("text"), nb::arg("extents"), nb::arg("outputs"), "What an index map makes of a box, and its way back.");
   m.def(
-      "replay_trace",
-      [](Schedule& schedule, const std::string& text) { unwrap(unwrap(schedule::parse_trace(text)).apply(schedule)); },
-      nb::arg("schedule"), nb::arg("text"), "Does what a printed trace says, on another schedule.");
+      "read_trace", [](const std::string& text) { return trace_rows(unwrap(schedule::parse_trace(text))); },
+      nb::arg("text"), "The instructions of a printed trace.");
+  m.def(
+      "checked_trace",
+      [](nb::handle rows) {
+        const schedule::Trace trace = trace_of(rows);
+        unwrap(trace.check());
+        return trace_rows(trace);
+      },
+      nb::arg("instructions"), "The instructions as a schedule has them; raises where they are no trace.");
+  m.def(
+      "trace_text", [](nb::handle rows) { return trace_of(rows).as_python(); }, nb::arg("instructions"),
+      "A statement a line.");
+  m.def(
+      "replay_trace", [](Schedule& schedule, nb::handle rows) { unwrap(trace_of(rows).apply(schedule)); },
+      nb::arg("schedule"), nb::arg("instructions"), "Does what a trace says, on another schedule.");
 }
 
 }  // namespace lathe::python

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedule/instruction.h"
 #include "schedule/testing/programs.h"
 
 namespace lathe::schedule {
@@ -59,6 +60,10 @@ TEST(codes, of_traces) {
   EXPECT_EQ(code(parse_trace("b0 = sch.get_block(")), "schedule-trace");
   Started s;
   EXPECT_EQ(code(parse_trace("sch.parallel(l7)").value_or_throw().apply(s.schedule)), "schedule-trace");
+  Trace numbers;
+  numbers.append({.kind = find_instruction_kind("get_block"), .inputs = {"matmul"}, .attributes = {}, .outputs = {3}});
+  EXPECT_EQ(code(numbers.check()), "schedule-trace");
+  EXPECT_EQ(code(numbers.apply(s.schedule)), "schedule-trace");
 }
 
 }  // namespace

@@ -99,7 +99,24 @@ std::string Trace::as_python() const {
   return text;
 }
 
+Status Trace::check() const {
+  Renaming made;
+  for (const Instruction& instruction : instructions_) {
+    for (const Argument& input : instruction.inputs) TRY(renamed(input, made));
+    for (const auto& [name, value] : instruction.attributes) TRY(renamed(value, made));
+    for (const Argument& output : instruction.outputs) {
+      const auto name = handle_name(output);
+      if (!name)
+        return refuse(codes::trace, fmt::format("an output of '{}' is {}, which is no loop, block or number of a trace",
+                                                instruction.kind->name, print(output)));
+      made[*name] = output;
+    }
+  }
+  return support::success();
+}
+
 Status Trace::apply(Schedule& schedule) const {
+  TRY(check());
   Renaming names;
   for (const Instruction& recorded : instructions_) {
     Instruction instruction{recorded.kind, {}, {}, {}};

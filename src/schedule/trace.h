@@ -57,7 +57,10 @@ class Trace {
   void append(Instruction instruction) { instructions_.push_back(std::move(instruction)); }
   // One Python statement a line: "l1, l2 = sch.split(l0, factors=[None, 4])".
   std::string as_python() const;
-  // Does it all again on another schedule; refusals are those of the primitives. Decisions are taken from the trace.
+  // Refuses instructions that use a handle which none before them makes, or make what is no handle.
+  Status check() const;
+  // Does it all again on another schedule; refusals are those of `check`, and of the primitives. Decisions are taken
+  // from the trace.
   Status apply(Schedule& schedule) const;
 
  private:

@@ -160,7 +160,7 @@ class Schedule:
     @property
     def trace(self):
         """What was done, instruction by instruction."""
-        return Trace(self._state.instructions(), self._state.trace_text())
+        return Trace.of_rows(self._state.instructions())
 
     @property
     def state(self):

@@ -1,11 +1,11 @@
 """Trace: what was done to a schedule, as instructions that can be looked at, changed and done again."""
 
 import json
-import re
 
 from .. import _lathe
 from ..errors import ScheduleError
 from ..ir.node import show_text
+from .index_map import IndexMap
 
 # Instructions that change nothing: without a use of their outputs they may be left out.
 _LOOKING = ("get_", "sample_")
@@ -13,9 +13,9 @@ _LOOKING = ("get_", "sample_")
 
 def _handles(value):
     """The handles in an instruction's input or output: pairs of a kind and a number."""
+    if isinstance(value, tuple) and len(value) == 2 and value[0] in ("loop", "block", "expr"):
+        return [value]
     if isinstance(value, (list, tuple)):
-        if len(value) == 2 and value[0] in ("loop", "block", "expr") and isinstance(value[1], int):
-            return [tuple(value)]
         return [handle for item in value for handle in _handles(item)]
     return []
 
@@ -57,12 +57,47 @@ class Instruction(dict):
         return self["outputs"]
 
 
-class Trace:
-    """What was done to a schedule: instructions, and for each the statement that does it."""
+def _row(inst):
+    """An instruction with its handles and index maps as C++ takes them."""
+    if not isinstance(inst, dict):
+        raise TypeError(f"an instruction is a dict with kind, inputs, attrs and outputs, not {type(inst).__name__}")
+    row = dict(inst)
+    row.update((part, _plain(row[part])) for part in ("inputs", "attrs", "outputs") if part in row)
+    return row
 
-    def __init__(self, instructions, text):
-        self._instructions = [Instruction(row) for row in instructions]
-        self._lines = [line for line in text.splitlines() if line]
+
+def _plain(value):
+    if isinstance(value, IndexMap):
+        return ("index_map", value.text)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_plain(item) for item in value)
+    # A handle of a schedule.
+    return (value.kind, value.index) if hasattr(value, "kind") and hasattr(value, "index") else value
+
+
+def _decision(decision):
+    return [int(item) for item in decision] if isinstance(decision, (list, tuple)) else int(decision)
+
+
+class Trace:
+    """What was done to a schedule: instructions, which print as statements and can be done again.
+
+    insts: the instructions, as `append` takes them. decisions: those of samplings, by the number of the instruction.
+    """
+
+    def __init__(self, insts=(), decisions=None):
+        self._instructions = []
+        for number, inst in enumerate(insts):
+            self.append(inst, (decisions or {}).get(number))
+
+    @classmethod
+    def of_rows(cls, rows):
+        """The trace of instructions that C++ gave."""
+        made = cls()
+        made._instructions = [Instruction(row) for row in rows]
+        return made
 
     @property
     def insts(self):
@@ -75,13 +110,25 @@ class Trace:
         rows = enumerate(self._instructions)
         return {number: row["attrs"]["decision"] for number, row in rows if "decision" in row["attrs"]}
 
+    def append(self, inst, decision=None):
+        """Adds an instruction at the end.
+
+        inst: one of `insts` of this or another trace, or Instruction(kind="split", inputs=[("loop", 3)],
+        attrs={"factors": [None, 4]}, outputs=[("loop", 7), ("loop", 8)]); its inputs are outputs of earlier ones.
+        decision: what a sampling instruction draws, in place of its own.
+        ScheduleError: an unknown kind, a handle that no earlier instruction makes, a decision where none is taken.
+        """
+        row = _row(inst)
+        if decision is not None:
+            if not str(row.get("kind")).startswith("sample_"):
+                raise ScheduleError(f"only a sampling instruction has a decision, and '{row.get('kind')}' is none")
+            row["attrs"] = {**row.get("attrs", {}), "decision": _decision(decision)}
+        self._instructions = [Instruction(one) for one in _lathe.checked_trace([*self._instructions, row])]
+
     # ---- changed traces; the trace itself stays ----
 
     def _of(self, numbers):
-        made = Trace([], "")
-        made._instructions = [self._instructions[number] for number in numbers]
-        made._lines = [self._lines[number] for number in numbers]
-        return made
+        return Trace.of_rows(self._instructions[number] for number in numbers)
 
     def with_decision(self, inst, decision, remove_postproc=False):
         """The trace with another decision; `inst` is an instruction of insts, or its number."""
@@ -91,9 +138,7 @@ class Trace:
             raise ScheduleError("only a sampling instruction of this trace has a decision")
         made = self._of(range(max(self._searched(remove_postproc), number + 1)))
         row = made._instructions[number]
-        decision = [int(item) for item in decision] if isinstance(decision, (list, tuple)) else int(decision)
-        made._instructions[number] = Instruction({**row, "attrs": {**row["attrs"], "decision": decision}})
-        made._lines[number] = re.sub(r"decision=(\[[^\]]*\]|-?\d+)", f"decision={decision}", self._lines[number])
+        made._instructions[number] = Instruction({**row, "attrs": {**row["attrs"], "decision": _decision(decision)}})
         return made
 
     def _searched(self, remove_postproc):
@@ -110,6 +155,7 @@ class Trace:
             if row["kind"].startswith(_LOOKING) and not outputs & used:
                 continue
             kept.append(number)
+            used -= outputs
             used |= {handle for part in (row["inputs"], list(row["attrs"].values())) for handle in _handles(part)}
         return self._of(kept[::-1])
 
@@ -117,14 +163,13 @@ class Trace:
         """Takes the last instruction away and gives it; None of an empty trace."""
         if not self._instructions:
             return None
-        self._lines.pop()
         return self._instructions.pop()
 
     # ---- as text and data ----
 
     def as_python(self, remove_postproc=False):
         """One statement a line; Trace.from_python reads them. Postprocessing is what comes after enter_postproc."""
-        return self._lines[: self._searched(remove_postproc)] if remove_postproc else list(self._lines)
+        return _lathe.trace_text(self._instructions[: self._searched(remove_postproc)]).split("\n")[:-1]
 
     def as_json(self, remove_postproc=False):
         """The trace as lists and dicts that JSON can hold; apply_json_to_schedule reads them."""
@@ -142,7 +187,7 @@ class Trace:
                 row = self._instructions[number]
                 chosen = decision_provider(row, row["inputs"], row["attrs"], decision)
                 trace = trace.with_decision(number, chosen)
-        _lathe.replay_trace(sch._state, "\n".join(trace._lines))
+        _lathe.replay_trace(sch._state, trace._instructions)
 
     @staticmethod
     def apply_json_to_schedule(json_obj, sch):
@@ -155,7 +200,7 @@ class Trace:
     @classmethod
     def from_python(cls, lines):
         """The trace that as_python printed: its lines, or their text."""
-        return cls([], lines if isinstance(lines, str) else "\n".join(lines))
+        return cls.of_rows(_lathe.read_trace(lines if isinstance(lines, str) else "\n".join(lines)))
 
     def show(self, *args, **options):
         """Prints the trace."""
@@ -166,7 +211,7 @@ class Trace:
 
     def __str__(self):
         return "# from lathe import tir\ndef apply_trace(sch: tir.Schedule) -> None:\n" + (
-            "\n".join("  " + line for line in self._lines) or "  pass"
+            "\n".join("  " + line for line in self.as_python()) or "  pass"
         )
 
     __repr__ = __str__
