@@ -12,6 +12,7 @@ from .. import _lathe
 from ..ir.node import NODE_CLASSES, Range, as_expr
 from ..names import refuser as _refuser
 from ..tir import op as _op
+from ..tir.index_map import AXIS_SEPARATOR
 from ..tir.op import all, any, const, indexdiv, indexmod, power  # noqa: A004
 from . import primfunc as _primfunc
 from .tensor import Tensor, TensorSlice, tensors_read

@@ -9,6 +9,18 @@ from ..ir.node import NODE_CLASSES, as_expr
 Var = NODE_CLASSES["expr", "Var"]
 
 
+class AxisSeparator:
+    """What AXIS_SEPARATOR is: among the indices that a map gives, it begins a group of axes."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "AXIS_SEPARATOR"
+
+
+AXIS_SEPARATOR = AxisSeparator()
+
+
 def map_text(function):
     """The text of an index map that is given as a function, an IndexMap, or its text."""
     if isinstance(function, str):
@@ -32,8 +44,25 @@ def ranges_text(function, ndim):
     return IndexMap.from_func(bounds, ndim).text
 
 
+def map_and_separators(function, rank):
+    """The text of a map of a buffer's indices and where it gives AXIS_SEPARATOR; rank() is the buffer's."""
+    if not callable(function):
+        return map_text(function), []
+    made, separators = IndexMap.from_func_with_separators(function, rank() if _parameters(function)[1] else None)
+    return made.text, separators
+
+
+def _parameters(function):
+    """The names of a function's positional parameters, and whether it takes any number more."""
+    parameters = list(inspect.signature(function).parameters.values())
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return names, any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
 class IndexMap:
     """Indices from indices: IndexMap.from_func(lambda i, j: (j, i // 4, i % 4))."""
+
+    AXIS_SEPARATOR = AXIS_SEPARATOR
 
     def __init__(self, initial_indices, final_indices, inverse_index_map=None):
         self.initial_indices, self.final_indices = list(initial_indices), [as_expr(index) for index in final_indices]
@@ -42,22 +71,39 @@ class IndexMap:
     @classmethod
     def from_func(cls, mapping_function, ndim=None, inverse_index_map=None, *, index_dtype="int64"):
         """The map that a Python function computes; `ndim` says how many indices one of *args takes."""
+        made, separators = cls.from_func_with_separators(
+            mapping_function, ndim, inverse_index_map, index_dtype=index_dtype
+        )
+        if separators:
+            raise ValueError("the function gives AXIS_SEPARATOR, which IndexMap.from_func_with_separators takes")
+        return made
+
+    @classmethod
+    def from_func_with_separators(cls, mapping_function, ndim=None, inverse_index_map=None, *, index_dtype="int64"):
+        """The map that a Python function computes, and where it gives IndexMap.AXIS_SEPARATOR: before which indices.
+
+        lambda i, j: (j, AXIS_SEPARATOR, i // 4, i % 4) gives the map to (j, i // 4, i % 4), and [1].
+        """
         if not callable(mapping_function):
             raise TypeError(f"an index map is a function of indices, not {type(mapping_function).__name__}")
-        parameters = list(inspect.signature(mapping_function).parameters.values())
-        names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        names, any_count = _parameters(mapping_function)
+        if any_count:
             if ndim is None:
                 raise TypeError("an index map names its indices one by one, or ndim says how many there are")
             names += [f"i{number}" for number in range(len(names), ndim)]
         if ndim is not None and len(names) != ndim:
             raise ValueError(f"the map takes {len(names)} indices, not {ndim}")
         indices = [Var(name, index_dtype) for name in names]
-        results = mapping_function(*indices)
-        results = list(results) if isinstance(results, (tuple, list)) else [results]
+        given = mapping_function(*indices)
+        results, separators = [], []
+        for result in given if isinstance(given, (tuple, list)) else [given]:
+            if isinstance(result, AxisSeparator):
+                separators.append(len(results))
+            else:
+                results.append(result)
         if inverse_index_map is not None and not isinstance(inverse_index_map, IndexMap):
-            inverse_index_map = cls.from_func(inverse_index_map, len(results))
-        return cls(indices, results, inverse_index_map)
+            inverse_index_map = cls.from_func(inverse_index_map, len(results), index_dtype=index_dtype)
+        return cls(indices, results, inverse_index_map), separators
 
     @property
     def text(self):
@@ -69,6 +115,9 @@ class IndexMap:
             raise ScheduleError("a map that a schedule takes is of int64 indices")
         texts = [str(_lathe.substitute(result, pairs)).replace("T.int64(", "(") for result in self.final_indices]
         return f"lambda {', '.join(index.name for index in fresh)}: ({', '.join(texts)},)"
+
+    def __lathe_value__(self):
+        return self.text
 
     def map_indices(self, indices):
         """What the map makes of indices."""

@@ -13,7 +13,7 @@ from .. import _lathe
 from ..errors import ScheduleError
 from ..ir.module import as_module
 from ..ir.node import BaseFunc, show_text
-from .index_map import map_text, ranges_text
+from .index_map import map_and_separators, map_text, ranges_text
 from .tensor_intrin import default_context
 from .trace import Trace
 
@@ -292,6 +292,32 @@ class Schedule:
 
     # ---- where Python's form differs from the instruction's ----
 
+    def transform_layout(self, block, buffer, index_map, pad_value=None, assume_injective_transform=False):
+        """Stores a buffer's element where the map puts it: a function of the indices, an IndexMap, or its text.
+
+        Where a function gives IndexMap.AXIS_SEPARATOR among its indices, the buffer's axis separators are set as well,
+        by a set_axis_separator step after this one; both are done, or neither.
+        """
+        block = self._block(block)
+        which = self._buffer_index("transform_layout", block, buffer)
+
+        def rank():
+            node = self.get(block)
+            for number, region in enumerate({"read": node.reads, "write": node.writes}.get(which[0], [])):
+                if number == which[-1]:
+                    return len(region.buffer.shape)
+            raise ScheduleError(f"block '{node.name}' has no buffer {which!r}")
+
+        text, separators = map_and_separators(index_map, rank)
+        before = self._state.copy() if separators else None
+        _transform_layout(self, block, which, text, pad_value, assume_injective_transform)
+        if separators:
+            try:
+                self.set_axis_separator(block, which, separators)
+            except ScheduleError:
+                self._state = before
+                raise
+
     def sample_categorical(self, candidates, probs, decision=None):
         """One of `candidates`, drawn with these probabilities; `decision` is the index of the one to take."""
         values = [_whole(value, "a candidate") for value in candidates]
@@ -475,6 +501,8 @@ def _method(primitive, row):
     method.__doc__ = f"{primitive}{inspect.Signature(parameters)}"
     return method
 
+
+_transform_layout = _method("transform_layout", PRIMITIVES["transform_layout"])
 
 for _primitive, _row in PRIMITIVES.items():
     if _primitive not in vars(Schedule):

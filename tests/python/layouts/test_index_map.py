@@ -99,3 +99,55 @@ def test_parts_of_vectors():
 def f(A: T.Buffer((8,), "int32")):
     A[0:8] = T.vectorlow("int32x8", A[0:8])
 """)
+
+
+def test_separators_among_the_results():
+    separator = tir.IndexMap.AXIS_SEPARATOR
+    assert lathe.te.AXIS_SEPARATOR is separator and repr(separator) == "AXIS_SEPARATOR"
+    made, places = tir.IndexMap.from_func_with_separators(lambda i, j: [j, separator, i // 4, separator, i % 4])
+    assert made.is_equivalent_to(tiled) and places == [1, 2]
+    made, places = tir.IndexMap.from_func_with_separators(lambda *i: i[::-1], ndim=3)
+    assert [int(one) for one in made.map_indices([1, 2, 3])] == [3, 2, 1] and places == []
+    back, _ = tir.IndexMap.from_func_with_separators(
+        lambda i: (i // 4, separator, i % 4), 1, lambda a, b: a * 4 + b, index_dtype="int32"
+    )
+    assert back.initial_indices[0].dtype == "int32" and back.inverse([16]) is back.inverse_index_map
+    with pytest.raises(ValueError, match="from_func_with_separators takes"):
+        tir.IndexMap.from_func(lambda i, j: (i, separator, j))
+    with pytest.raises(TypeError, match="ndim says how many"):
+        tir.IndexMap.from_func_with_separators(lambda *i: i)
+
+
+@pytest.mark.parametrize("by_ndim", [False, True])
+def test_a_layout_with_separators(by_ndim):
+    def grouped(i, j):
+        return j, lathe.te.AXIS_SEPARATOR, i // 4, i % 4
+
+    sch = tir.Schedule(main)
+    sch.transform_layout("B", ("write", 0), (lambda *both: grouped(*both)) if by_ndim else grouped)
+    assert [inst.kind for inst in sch.trace.insts] == ["get_block", "transform_layout", "set_axis_separator"]
+    buffer = sch.get(sch.get_block("B")).writes[0].buffer
+    assert [int(size) for size in buffer.shape] == [3, 4, 4] and list(buffer.axis_separators) == [1]
+    by_hand, again = tir.Schedule(main), tir.Schedule(main)
+    by_hand.transform_layout("B", "B", lambda i, j: (j, i // 4, i % 4))
+    by_hand.set_axis_separator("B", "B", [1])
+    sch.trace.apply_to_schedule(again)
+    lathe.ir.assert_structural_equal(sch.mod, by_hand.mod)
+    lathe.ir.assert_structural_equal(sch.mod, again.mod)
+    a, c = np.arange(48, dtype="float32").reshape(16, 3), np.zeros((16, 3), "float32")
+    lathe.build(sch.mod, target="interp")["main"](a, c)
+    np.testing.assert_array_equal(c, a + 1)
+
+
+def test_separators_that_cannot_be_leave_the_layout():
+    separator = tir.IndexMap.AXIS_SEPARATOR
+    sch = tir.Schedule(main)
+    for map_to_groups in (lambda i, j: (separator, j, i), lambda i, j: (j, separator, separator, i)):
+        with pytest.raises(lathe.ScheduleError, match="cannot separate the axes of 'B'"):
+            sch.transform_layout("B", "B", map_to_groups)
+    lathe.ir.assert_structural_equal(sch.mod, tir.Schedule(main).mod)
+    assert "transform_layout" not in [inst.kind for inst in sch.trace.insts]
+    with pytest.raises(ValueError, match="from_func_with_separators takes"):
+        sch.transform_block_layout("B", lambda i, j: (i, separator, j))
+    with pytest.raises(lathe.ScheduleError, match="block 'B' has no buffer"):
+        sch.transform_layout("B", ("write", 3), lambda *i: i)
