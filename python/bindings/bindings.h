@@ -21,6 +21,7 @@ void bind_operators(nb::module_& m);   // ir/build: what Python's operators make
 void bind_ir(nb::module_& m);          // ir, driver/print: modules
 void bind_script(nb::module_& m);      // script: texts, with the Python around them
 void bind_intrinsics(nb::module_& m);  // tir: what users register
+void bind_layouts(nb::module_& m);     // tir/layout
 void bind_schedule(nb::module_& m);    // schedule
 void bind_te(nb::module_& m);          // te
 void bind_functions(nb::module_& m);   // driver/functions: tensor functions compiled and called

@@ -10,6 +10,7 @@ NB_MODULE(_lathe, m) {
   lathe::python::bind_ir(m);
   lathe::python::bind_script(m);
   lathe::python::bind_intrinsics(m);
+  lathe::python::bind_layouts(m);
   lathe::python::bind_schedule(m);
   lathe::python::bind_te(m);
   lathe::python::bind_topi(m);

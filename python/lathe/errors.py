@@ -48,6 +48,7 @@ _KINDS = (
     ("relax", ModelError),
     ("script", ScriptError),
     ("tir-tensor-intrin", ScheduleError),
+    ("tir-layout", NodeError),
     ("schedule", ScheduleError),
     ("te-", NodeError),
     ("ir-too-deep", Error),

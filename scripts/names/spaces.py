@@ -58,6 +58,8 @@ SPACES = {
     "tir": Space(lathe.tir),
     "TensorIntrin": Space(lathe.tir.TensorIntrin, False),
     "IndexMap": Space(lathe.tir.IndexMap, False),
+    "Layout": Space(lathe.tir.Layout, False),
+    "BijectiveLayout": Space(lathe.tir.bijective_layout("NC", "NC4c"), False),
     "PrimFunc": Space(lathe.tir.PrimFunc, False),
     "Buffer": Space(lathe.tir.Buffer, False),
     "tir.stmt_functor": Space(lathe.tir.stmt_functor),

@@ -45,4 +45,6 @@ inline constexpr Code tensor_intrin{"tir-tensor-intrin"};  // two functions that
 
 inline constexpr Code no_numpy{"tir-no-numpy"};  // a program that has no form as loops over NumPy arrays
 
+inline constexpr Code layout{"tir-layout"};  // a text that is no layout, or what does not fit one
+
 }  // namespace lathe::tir::codes

@@ -5,6 +5,7 @@ from . import buffer as _buffer
 from . import analysis, functor, op, stmt_functor, transform
 from .buffer import decl_buffer
 from .index_map import IndexMap
+from .layout import BijectiveLayout, Layout, bijective_layout, layout
 from .functor import PyStmtExprMutator, PyStmtExprVisitor
 from ..names import refuser as _refuser
 from .op import all, any, const, convert, indexdiv, indexmod, power  # noqa: A004
@@ -28,10 +29,10 @@ from .tensor_intrin import TensorIntrin  # noqa: E402
 schedule = __import__("sys").modules[__name__ + ".schedule"]
 
 __all__ = [
-    "BaseFunc", "BlockRV", "ForKind", "IndexMap", "LoopRV", "PrimExpr", "PyStmtExprMutator", "PyStmtExprVisitor",
-    "Range", "Schedule", "ScheduleError", "SizeVar", "Stmt", "TensorIntrin", "Trace", "all", "analysis", "any", "const",
-    "convert", "decl_buffer", "functor", "indexdiv", "indexmod", "op", "power", "stmt_functor", "tensor_intrin",
-    "transform",
+    "BaseFunc", "BijectiveLayout", "BlockRV", "ForKind", "IndexMap", "Layout", "LoopRV", "PrimExpr",
+    "PyStmtExprMutator", "PyStmtExprVisitor", "Range", "Schedule", "ScheduleError", "SizeVar", "Stmt", "TensorIntrin",
+    "Trace", "all", "analysis", "any", "bijective_layout", "const", "convert", "decl_buffer", "functor", "indexdiv",
+    "indexmod", "layout", "op", "power", "stmt_functor", "tensor_intrin", "transform",
 ]  # fmt: skip
 
 __getattr__ = _refuser("tir", globals())
