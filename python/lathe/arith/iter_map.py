@@ -87,7 +87,8 @@ def affine_indices(indices, input_iters, predicate=True):
     return _lathe.AffineIndices(list(indices), domain, None if predicate is True else as_expr(predicate))
 
 
-def _refusal(found, check_level):
+def refusal_of(found, check_level):
+    """Why a map is none of that level; None where it is one."""
     level = IterMapLevel.from_str(check_level) if isinstance(check_level, str) else IterMapLevel(check_level)
     if found.refusal:
         return found.refusal
@@ -106,7 +107,7 @@ def detect_iter_map(indices, input_iters, predicate=True, check_level=IterMapLev
     one are simplified away in any case.
     """
     found = affine_indices(indices, input_iters, predicate)
-    why = _refusal(found, check_level)
+    why = refusal_of(found, check_level)
     if why is not None:
         return IterMapResult([], [why])
     marks = []
@@ -151,7 +152,7 @@ def iter_map_simplify(indices, input_iters, predicate=True, check_level=IterMapL
                       simplify_trivial_iterators=True):  # fmt: skip
     """The indices in the simplest form that an iterator map's structure gives; as they are where they are none."""
     found = affine_indices(indices, input_iters, predicate)
-    if _refusal(found, check_level) is not None:
+    if refusal_of(found, check_level) is not None:
         return [as_expr(index) for index in indices]
     return found.normalized()
 
