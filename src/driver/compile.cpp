@@ -72,7 +72,7 @@ class Compilation {
       model_->remarks.push_back(std::move(remark));
     };
     context_.evaluate = native_evaluator(options);
-    rows_ = pipeline(options.target, options.decisions);
+    rows_ = pipeline(options.target, options.decisions, Schedules::believed);
     if (options.most_operations > 0 || options.most_bytes > 0) bound_run();
   }
 
@@ -81,7 +81,7 @@ class Compilation {
       return support::Diagnostic{.code = codes::unknown_pass,
                                  .message = "there is no pass '" + unknown + "'",
                                  .help = "`lathe opt --list` names them"};
-    model_->module = TRY(ir::run_passes(std::move(module), rows_, context_, verify_module));
+    model_->module = TRY(kernels(std::move(module)));
     if (!options_.stop_after.empty()) return finished();
     TRY(timed("write_program", [&]() -> support::Status {
       model_->program = TRY(lower::write_program(model_->module));
@@ -92,6 +92,28 @@ class Compilation {
   }
 
  private:
+  // Nearly every schedule lowers, and to try each takes as long as to lower it. Where one does not, the rows from there
+  // on run again, and try them.
+  Result<ir::IRModule> kernels(ir::IRModule module) {
+    const auto row =
+        std::find_if(rows_.begin(), rows_.end(), [](const auto& r) { return r.name == "schedule_functions"; });
+    std::optional<ir::IRModule> unscheduled;
+    size_t remarks = 0, times = 0;
+    row->run = [&, schedule = row->run](ir::IRModule programs, const ir::PassContext& context) {
+      unscheduled = programs;
+      remarks = model_->remarks.size();
+      times = model_->times.size();
+      return schedule(std::move(programs), context);
+    };
+    Result<ir::IRModule> lowered = ir::run_passes(std::move(module), rows_, context_, verify_module);
+    if (lowered.ok() || !unscheduled || lowered.diagnostics()[0].code == ir::codes::cancelled) return lowered;
+    model_->remarks.resize(remarks);
+    model_->times.resize(times);
+    const size_t first = static_cast<size_t>(row - rows_.begin());
+    rows_ = pipeline(options_.target, options_.decisions, Schedules::tried);
+    return ir::run_passes(*std::move(unscheduled), rows_, context_, verify_module, first);
+  }
+
   // Kernels are often few: the program is compiled beside them where there is a second thread.
   support::Status generate_code() {
     const int threads = thread_count(options_.compile_threads);

@@ -114,6 +114,24 @@ ir::IRModule chain_of_products(const std::vector<int64_t>& widths) {
   return builder.finish();
 }
 
+// Without this row the rule's schedule does not lower: the program is kept as it was, and that is said once.
+TEST(compile, keeps_a_program_whose_schedule_does_not_lower) {
+  const Dense layer(40, 48);
+  CompileOptions options = native();
+  options.disabled_passes = {"compact_buffers"};
+  const auto model = compile(layer.module({ir::int64(9), ir::int64(40)}), options).value_or_throw();
+  layer.check(*load(model).value_or_throw(), 9);
+  std::multiset<std::string> said, timed;
+  for (const ir::Remark& remark : model->remarks) said.insert(remark.pass + ": " + remark.text);
+  for (const RowTime& time : model->times) timed.insert(time.row);
+  for (const auto& lines : {said, timed})
+    for (const std::string& line : lines) EXPECT_EQ(lines.count(line), 1u) << line;
+  EXPECT_EQ(timed.count("schedule_functions"), 1u);
+  EXPECT_TRUE(std::any_of(said.begin(), said.end(), [](const std::string& line) {
+    return line.starts_with("schedule_functions: the schedule does not lower: ");
+  }));
+}
+
 TEST(compile, does_the_same_on_any_number_of_threads) {
   const auto compiled = [](int threads) {
     CompileOptions options = native();

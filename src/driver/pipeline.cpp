@@ -10,14 +10,15 @@
 namespace lathe::driver {
 namespace {
 
-// Schedules by rules whose questions the user answers, else the analytic model. A function whose schedule does not
-// lower keeps its program as it was, and the remark says why: a schedule may cost speed, never the model.
-ir::Pass default_schedule(const target::Target& target, const Decisions& decisions) {
-  return [target, decisions](ir::IRModule module, const ir::PassContext& context) -> support::Result<ir::IRModule> {
+// Schedules by rules whose questions the user answers, else the analytic model. Where a schedule that was tried does
+// not lower, the remark says why.
+ir::Pass default_schedule(const target::Target& target, const Decisions& decisions, Schedules schedules) {
+  return [=](ir::IRModule module, const ir::PassContext& context) -> support::Result<ir::IRModule> {
     schedule::AnalyticDecider model;
     schedule::TableDecider decider(decisions, model);
     const ir::IRModule before = module;
     module = TRY(schedule::schedule_functions(std::move(module), target, decider, context));
+    if (schedules == Schedules::believed) return std::move(module);
     return tir::on_each_function(
         std::move(module), context,
         [&](const std::string& name, const tir::Function& scheduled, const ir::PassContext& own) {
@@ -50,7 +51,7 @@ std::vector<ir::PassRow> failing_on_request(std::vector<ir::PassRow> rows) {
 
 }  // namespace
 
-std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions) {
+std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions, Schedules schedules) {
   std::vector<ir::PassRow> rows = {
       // -- the graph --
       {"expand_composites", graph::expand_composites},
@@ -72,7 +73,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},
       // -- from operators to loops --
       {"legalize", lower::legalize, {"fuse_ops"}},
-      {"schedule_functions", default_schedule(target, decisions), {"legalize"}},
+      {"schedule_functions", default_schedule(target, decisions, schedules), {"legalize"}},
   };
   rows = failing_on_request(std::move(rows));
   for (ir::PassRow& row : kernel_rows()) rows.push_back(std::move(row));

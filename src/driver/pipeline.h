@@ -13,8 +13,14 @@ namespace lathe::driver {
 // The user's answers to questions of the schedule rules, by "rule.name" or "function:rule.name".
 using Decisions = std::map<std::string, int64_t>;
 
+// A function whose schedule does not lower to a kernel keeps its program as it was: a schedule may cost speed, never
+// the model. Either each schedule is lowered on trial, or all are believed, and a later row fails where one does not
+// lower.
+enum class Schedules : uint8_t { tried, believed };
+
 // The rows for a target: from relax as imported to kernel tir.
-std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions = {});
+std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions = {},
+                                  Schedules schedules = Schedules::tried);
 
 // Its last part: the rows that make kernels of scheduled tensor functions.
 std::vector<ir::PassRow> kernel_rows();

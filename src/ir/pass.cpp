@@ -16,7 +16,7 @@ void check_order(const std::vector<PassRow>& rows) {
 }  // namespace
 
 support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>& rows, const PassContext& context,
-                                     const Verifier& verifier) {
+                                     const Verifier& verifier, size_t first) {
   check_order(rows);
   RowsRun rows_run, idle;  // those that ran, and those of them that left every function as it was
   RowsRun watched;         // those that a later one cleans up behind
@@ -26,9 +26,11 @@ support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>
     const support::Diagnostics found = verifier(module, rows_run);
     if (!found.empty()) throw support::InternalError(when + ": " + support::render(found));
   };
+  for (size_t i = 0; i < first; ++i)
+    if (!context.disabled.count(rows[i].name)) rows_run.insert(rows[i].name);
   verify("before the first row");
-  int number = 0;
-  for (const PassRow& row : rows) {
+  int number = static_cast<int>(first);
+  for (const PassRow& row : std::span(rows).subspan(first)) {
     ++number;
     if (context.disabled.count(row.name)) {
       if (row.name == context.stop_after) break;

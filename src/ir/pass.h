@@ -64,8 +64,8 @@ using RowsRun = std::set<std::string, std::less<>>;
 // Checks a module on which these rows have run; empty when well formed.
 using Verifier = std::function<support::Diagnostics(const IRModule&, const RowsRun&)>;
 
-// Runs the rows in order.
+// Runs the rows in order, from number `first` (of 0, 1, …) on: those before it count as run.
 support::Result<IRModule> run_passes(IRModule module, const std::vector<PassRow>& rows, const PassContext& context,
-                                     const Verifier& verifier = {});
+                                     const Verifier& verifier = {}, size_t first = 0);
 
 }  // namespace lathe::ir
