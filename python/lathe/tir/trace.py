@@ -81,6 +81,16 @@ def _decision(decision):
     return [int(item) for item in decision] if isinstance(decision, (list, tuple)) else int(decision)
 
 
+def _decided(inst, decision):
+    """The row of an instruction that draws this decision, its own where it is None."""
+    row = _row(inst)
+    if decision is None:
+        return row
+    if not str(row.get("kind")).startswith("sample_"):
+        raise ScheduleError(f"only a sampling instruction has a decision, and '{row.get('kind')}' is none")
+    return {**row, "attrs": {**row.get("attrs", {}), "decision": _decision(decision)}}
+
+
 class Trace:
     """What was done to a schedule: instructions, which print as statements and can be done again.
 
@@ -89,8 +99,11 @@ class Trace:
 
     def __init__(self, insts=(), decisions=None):
         self._instructions = []
-        for number, inst in enumerate(insts):
-            self.append(inst, (decisions or {}).get(number))
+        self._extend(_decided(inst, (decisions or {}).get(number)) for number, inst in enumerate(insts))
+
+    def _extend(self, rows):
+        checked = _lathe.checked_trace([*self._instructions, *rows])
+        self._instructions = [Instruction(row) for row in checked]
 
     @classmethod
     def of_rows(cls, rows):
@@ -118,12 +131,7 @@ class Trace:
         decision: what a sampling instruction draws, in place of its own.
         ScheduleError: an unknown kind, a handle that no earlier instruction makes, a decision where none is taken.
         """
-        row = _row(inst)
-        if decision is not None:
-            if not str(row.get("kind")).startswith("sample_"):
-                raise ScheduleError(f"only a sampling instruction has a decision, and '{row.get('kind')}' is none")
-            row["attrs"] = {**row.get("attrs", {}), "decision": _decision(decision)}
-        self._instructions = [Instruction(one) for one in _lathe.checked_trace([*self._instructions, row])]
+        self._extend([_decided(inst, decision)])
 
     # ---- changed traces; the trace itself stays ----
 
