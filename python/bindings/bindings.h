@@ -19,6 +19,7 @@ void bind_errors(nb::module_& m);      // support: diagnostics as exceptions
 void bind_nodes(nb::module_& m);       // ir, tir, relax: nodes, from their declarations
 void bind_operators(nb::module_& m);   // ir/build: what Python's operators make
 void bind_ir(nb::module_& m);          // ir, driver/print: modules
+void bind_saved(nb::module_& m);       // driver/saved: programs as JSON
 void bind_script(nb::module_& m);      // script: texts, with the Python around them
 void bind_intrinsics(nb::module_& m);  // tir: what users register
 void bind_layouts(nb::module_& m);     // tir/layout

@@ -8,6 +8,7 @@ NB_MODULE(_lathe, m) {
   lathe::python::bind_nodes(m);
   lathe::python::bind_operators(m);
   lathe::python::bind_ir(m);
+  lathe::python::bind_saved(m);
   lathe::python::bind_script(m);
   lathe::python::bind_intrinsics(m);
   lathe::python::bind_layouts(m);

@@ -1,39 +1,17 @@
 #include "nodes.h"
 
 #include "driver/print.h"
+#include "driver/saved/node_kinds.h"
 #include "ir/structural.h"
 #include "ir/visit.h"
-#include "relax/expr.h"
-#include "tir/stmt.h"
 
 namespace lathe::python {
 namespace {
 
+using driver::saved::node_kinds;
 using ir::NodeClass;
 using ir::NodeRef;
 using ir::Value;
-
-// The kinds that Python has classes of, in the order of the lists they are taken from.
-template <class... Kinds>
-void add_kinds(std::vector<const NodeClass*>& all, ir::KindList<Kinds...>) {
-  (all.push_back(&ir::node_class_of<Kinds>()), ...);
-}
-
-const std::vector<const NodeClass*>& kinds() {
-  static const std::vector<const NodeClass*> all = [] {
-    std::vector<const NodeClass*> list;
-    add_kinds(list, ir::FamilyKinds<ir::ExprNode>::type{});
-    add_kinds(list, ir::KindsAfter<void LATHE_EXPR_PARTS(LATHE_KIND)>{});
-    add_kinds(list, ir::FamilyKinds<tir::StmtNode>::type{});
-    add_kinds(list, ir::KindsAfter<void LATHE_STMT_PARTS(LATHE_KIND)>{});
-    add_kinds(list, ir::KindList<tir::PrimFunc, ir::TensorDataNode, relax::FunctionNode, relax::BindingBlockNode>{});
-    add_kinds(list, ir::FamilyKinds<relax::StructInfoNode>::type{});
-    add_kinds(list, ir::FamilyKinds<relax::ExprNode>::type{});
-    add_kinds(list, ir::FamilyKinds<relax::BindingNode>::type{});
-    return list;
-  }();
-  return all;
-}
 
 // The Python classes by kind; filled by lathe/ir/node.py while it is imported. Outlives the interpreter.
 std::unordered_map<const NodeClass*, nb::object>& classes() {
@@ -102,7 +80,7 @@ std::optional<Value> value_of(nb::handle object, int nesting) {
 NodeRef construct(size_t kind, nb::list fields) {
   std::vector<Value> values;
   for (nb::handle field : fields) values.push_back(value_or_throw(field));
-  return kinds().at(kind)->construct(values);
+  return node_kinds().at(kind)->construct(values);
 }
 
 std::string text_of(const NodeRef& node, const std::string& name) { return driver::print_node(node, name); }
@@ -116,7 +94,7 @@ std::string place_of(const NodeRef& node) { return node->origin() ? support::ren
 
 nb::list kind_rows() {
   nb::list rows;
-  for (const NodeClass* kind : kinds()) {
+  for (const NodeClass* kind : node_kinds()) {
     nb::list names;
     for (const std::string_view name : kind->field_names) names.append(nb::str(name.data(), name.size()));
     rows.append(nb::make_tuple(std::string(kind->name), std::string(kind->family), names));
@@ -209,7 +187,7 @@ void bind_nodes(nb::module_& m) {
       .def_prop_ro("span", place_of, "Where in a text or model the node came from, or \"\".");
   m.def("node_kinds", kind_rows, "Each kind of node: its name, its family, and its fields' names.");
   m.def(
-      "register_node_class", [](size_t kind, nb::object type) { classes()[kinds().at(kind)] = std::move(type); },
+      "register_node_class", [](size_t kind, nb::object type) { classes()[node_kinds().at(kind)] = std::move(type); },
       nb::arg("kind"), nb::arg("type"), "Makes nodes of a kind objects of `type`, a class derived from Node.");
   m.def(
       "node_field",

@@ -53,6 +53,8 @@ _KINDS = (
     ("te-", NodeError),
     ("ir-too-deep", Error),
     ("ir-", NodeError),
+    ("driver-json-holds", NodeError),
+    ("driver-json", ModelError),
     ("runtime-input", InputError),
     ("runtime", RunError),
     ("tir-assertion-failed", RunError),

@@ -34,6 +34,9 @@ inline constexpr Code input_strides{"runtime-input-strides"};
 inline constexpr Code input_device{"runtime-input-device"};
 inline constexpr Code input_overlap{"runtime-input-overlap"};  // memory that is written is another argument's too
 inline constexpr Code input{"runtime-input"};                  // an input that does not fit the model's
+inline constexpr Code json{"driver-json"};                     // a text that is no saved program, or a damaged one
+inline constexpr Code json_version{"driver-json-version"};     // written by a newer Lathe
+inline constexpr Code json_holds{"driver-json-holds"};         // what cannot be saved
 inline constexpr Code no_value{"rewrite-no-value"};            // a name that no value of the model has, or can have
 inline constexpr Code rewritten_differs{"rewrite-differs"};    // a rewritten model that computes something else
 

@@ -16,6 +16,7 @@ from .node import (
     as_expr,
 )
 from ..names import refuser as _refuser
+from .saved import load_json, make_node, save_json
 from .structural import (
     assert_structural_equal,
     get_first_structural_mismatch,
@@ -29,7 +30,7 @@ module = _module
 __all__ = [
     "NODE_CLASSES", "BaseFunc", "Comparison", "ForKind", "GlobalVar", "GlobalVarMap", "IRModule", "Node", "PrimExpr",
     "Range", "Stmt", "as_expr", "as_module", "assert_structural_equal", "get_first_structural_mismatch", "instrument",
-    "module", "structural_equal", "structural_hash", "transform",
+    "load_json", "make_node", "module", "save_json", "structural_equal", "structural_hash", "transform",
 ]  # fmt: skip
 
 __getattr__ = _refuser("lathe.ir", globals())

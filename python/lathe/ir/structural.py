@@ -6,7 +6,7 @@ from .node import IRModule, Node, as_expr
 
 def _difference(lhs, rhs, map_free_vars):
     if isinstance(lhs, IRModule) and isinstance(rhs, IRModule):
-        return lhs.first_difference(rhs)
+        return _difference_of_modules(lhs, rhs) if map_free_vars else lhs.first_difference(rhs)
     if isinstance(lhs, IRModule) or isinstance(rhs, IRModule):
         return f"a {type(lhs).__name__} is no {type(rhs).__name__}"
     if isinstance(lhs, (list, tuple)) and isinstance(rhs, (list, tuple)):
@@ -18,6 +18,20 @@ def _difference(lhs, rhs, map_free_vars):
         return None if lhs == rhs else f"{lhs!r} is not {rhs!r}"
     a, b = (thing if isinstance(thing, Node) else as_expr(thing) for thing in (lhs, rhs))
     return _lathe.first_difference(a, b, map_free_vars)
+
+
+def _difference_of_modules(lhs, rhs):
+    """Free variables are each function's own."""
+    for name in lhs.functions:
+        if name in rhs.functions:
+            difference = _lathe.first_difference(lhs._find(name), rhs._find(name), True)
+            if difference is not None:
+                return f"{name}.{difference}"
+    left, right = lhs._copy(), rhs._copy()
+    for name in set(lhs.functions) & set(rhs.functions):
+        left._erase(name)
+        right._erase(name)
+    return left.first_difference(right)
 
 
 def structural_equal(lhs, rhs, map_free_vars=False):
