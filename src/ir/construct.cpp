@@ -66,6 +66,27 @@ void check_lanes(std::string_view kind, const Expr& value, int64_t lanes) {
     refuse_made(fmt::format("{} of {}, which is a vector already", kind, value->dtype.str()));
 }
 
+// A pair or a range whose parts are nothing: what None among the items of a list becomes. What an attribute says may be
+// anything.
+bool is_hollow(const Value& item) {
+  const auto nothing = [](const Value& part) {
+    const auto* node = part.get<NodeRef>();
+    return part.empty() || (node && !*node);
+  };
+  if (const auto* pair = item.get<Value::List>()) return std::any_of(pair->begin(), pair->end(), nothing);
+  if (const auto* parts = item.get<Value::Map>())
+    return std::any_of(parts->begin(), parts->end(), [&](const auto& part) { return nothing(part.second); });
+  return false;
+}
+
+void check_items(const Node& node) {
+  node.node_class().visit_fields(node, [&](std::string_view name, const Value& value) {
+    const auto* list = value.get<Value::List>();
+    if (list && name != "node" && std::any_of(list->begin(), list->end(), is_hollow))
+      refuse_made(fmt::format("{}: '{}' has an item of None", node.node_class().name, name));
+  });
+}
+
 }  // namespace
 
 const Value& nothing_given() {
@@ -126,6 +147,7 @@ NodeRef node_from(FieldPlace place, const Value& value, std::string_view family,
 }
 
 void check_made(const Node& node) {
+  check_items(node);
   check_operands(node, Binary{});
   if (const auto* n = node_as<Not>(node)) check_operand(Not::kind_name, n->a->dtype, true, false);
   if (const auto* n = node_as<IntImm>(node); n && !(n->dtype.is_integer() || n->dtype.is_bool()))

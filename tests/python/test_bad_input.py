@@ -228,6 +228,8 @@ CALLS = {
     "a loop of text": lambda: tir.For("i", 0, 8, 0, None, None, {}),
     "a loop of an unknown kind": lambda: tir.For(x, 0, 8, 77, tir.Evaluate(0), None, {}),
     "a function of nothing": lambda: tir.PrimFunc(3, 4),
+    "a function of a buffer that is none": lambda: tir.PrimFunc([], tir.Evaluate(1), None, [None]),
+    "a region of no range": lambda: tir.BufferRegion(tir.decl_buffer((4,), "float32"), [None]),
     "a field that is none": lambda: tir.IntImm("int32", 1, wrong=2),
     "an axis of an unknown type": lambda: tir.IterVar((0, 8), "k", 9),
     "a kind that is changed wrongly": lambda: tir.For(x, 0, 8, 0, None, None, {})._with(kind=8),
