@@ -12,6 +12,7 @@
 
 #include "codegen/emit/kernel.h"
 #include "codegen/emit/polls.h"
+#include "tir/register_index.h"
 
 namespace lathe::codegen {
 
@@ -99,8 +100,8 @@ class KernelEmitter {
   V load(const ir::BufferLoad& n);
   void store(const tir::BufferStore& n);
   V address(const ir::Buffer& buffer, V index);
-  V load_registers(const Storage& storage, DType t, int64_t first, int lanes);
-  void store_registers(const Storage& storage, DType t, int64_t first, int lanes, V v, V predicate);
+  V load_registers(const Storage& storage, int64_t first, int lanes);
+  void store_registers(const Storage& storage, int64_t first, int lanes, V v, V predicate);
   void tag(llvm::Instruction* access, const ir::Buffer& buffer);
   template <class Instruction>
   Instruction* tagged(Instruction* access, const ir::Buffer& buffer) {
@@ -110,6 +111,10 @@ class KernelEmitter {
   Storage& storage_of(const ir::Buffer& buffer);
   V mask_of(const Expr& predicate, int lanes);  // with the lanes that are live; null: all
   V index_value(const Expr& index);
+
+  // columns.cpp: lanes of a register buffer that are apart; one column of a square of vectors.
+  V load_apart(const Storage& storage, DType t, const tir::RegisterIndex& at);
+  V column(std::vector<V> rows, int64_t number, int element_bits);
 
   // packed.cpp: elements below a byte.
   static bool is_packed(DType t) { return t.storage_bits() < 8; }
