@@ -70,16 +70,22 @@ class Alone {
       if (!call) continue;
       const Operator* op = callee_operator(*call);
       computed_by_[bound->var.get()] = op;
-      for (const Expr& arg : call->args)
-        if (arg) user_[arg.get()] = op;
+      bool anchored = op && (op->fusion == FusionKind::reduction || op->fusion == FusionKind::product);
+      for (const Expr& arg : call->args) {
+        if (!arg) continue;
+        user_[arg.get()] = op;
+        anchored =
+            anchored || (is_fusable(op, FusionKind::broadcast) && used_once(arg.get()) && anchored_.count(arg.get()));
+      }
+      if (anchored) anchored_.insert(bound->var.get());
     }
   }
 
   bool operator()(const Var& var, const Call& permute) const {
     const ir::Node* input = permute.args[0].get();
     const auto producer = computed_by_.find(input);
-    const bool joins_producer =
-        producer != computed_by_.end() && used_once(input) && is_fusable(producer->second, FusionKind::injective);
+    const bool joins_producer = producer != computed_by_.end() && used_once(input) && !anchored_.count(input) &&
+                                is_fusable(producer->second, FusionKind::injective);
     const auto user = user_.find(var.get());
     const bool joins_user =
         user != user_.end() && used_once(var.get()) && is_fusable(user->second, FusionKind::reduction);
@@ -94,6 +100,8 @@ class Alone {
 
   std::unordered_map<const ir::Node*, int> uses_;
   std::unordered_map<const ir::Node*, const Operator*> computed_by_, user_;
+  // What a product or reduction computes, with the elementwise operators that join it: a permutation does not.
+  std::unordered_set<const ir::Node*> anchored_;
 };
 
 std::vector<int64_t> axes_of(const Call& permute, size_t rank) {

@@ -4,11 +4,14 @@
 
 namespace lathe::schedule {
 
+// The side of the smallest square.
+constexpr int64_t least_square = 4;
+
 std::optional<size_t> crossing_loop(const PrimFunc& function, const Work& work, int64_t lanes) {
-  if (lanes < 4 || work.loops.size() < 2) return std::nullopt;
+  if (lanes < least_square || work.loops.size() < 2) return std::nullopt;
   const For& last = *work.loops.back();
   // An extent that is not known may be long; where it is not, all of it is rest.
-  const auto is_short = [&](const For& loop) { return as_int(loop.extent).value_or(lanes) < lanes; };
+  const auto is_short = [&](const For& loop) { return as_int(loop.extent).value_or(lanes) < least_square; };
   if (is_short(last)) return std::nullopt;
   const std::vector<Access> all = accesses(function.body);
   for (size_t l = work.loops.size() - 1; l-- > 0;) {
@@ -83,7 +86,7 @@ Status through_registers(Schedule& schedule, BlockRV block, LoopRV square, LoopR
 // smaller ones, as far as its extents are known. Gives the loop over squares across.
 Result<LoopRV> cut_into_squares(Schedule& schedule, BlockRV block, LoopRV across, LoopRV down, int64_t lanes) {
   const auto width = TRY(extent_of(schedule, across)), height = TRY(extent_of(schedule, down));
-  if (lanes < 4) return across;
+  if (lanes < least_square) return across;
   if ((width && *width < lanes) || (height && *height < lanes))
     return cut_into_squares(schedule, block, across, down, lanes / 2);
   const std::vector<LoopRV> columns = TRY(schedule.peel(across, lanes));
@@ -103,8 +106,7 @@ Result<LoopRV> cut_into_squares(Schedule& schedule, BlockRV block, LoopRV across
   }
   const std::vector<LoopRV> squares = TRY(schedule.split(parts[0], {Factor(), Factor(lanes)}));
   Schedule attempt = schedule;
-  if (!is_conditional(*TRY(schedule.get(block))) &&
-      through_registers(attempt, block, squares[0], cut[1], lanes))
+  if (!is_conditional(*TRY(schedule.get(block))) && through_registers(attempt, block, squares[0], cut[1], lanes))
     schedule = std::move(attempt);
   TRY(schedule.vectorize(cut[1]));
   TRY(schedule.unroll(squares[1]));

@@ -6,8 +6,8 @@
 namespace lathe::schedule {
 
 // The loop along which everything that the innermost loop of `work` walks in steps lies side by side: a transpose's
-// other axis. The position among its loops; nothing where there is no such loop, or one of the two is shorter than a
-// vector.
+// other axis. The position among its loops; nothing where there is no such loop, or one of the two is shorter than
+// four.
 std::optional<size_t> crossing_loop(const PrimFunc& function, const Work& work, int64_t lanes);
 
 // Squares of `lanes` by `lanes` elements along the innermost loop and loop number `crossing`: a square is read by rows
