@@ -79,7 +79,7 @@ class KernelEmitter {
   V remainder(const Expr& a, const Expr& b, bool floor);
   V float_remainder(DType t, V a, V b, bool floor);
   V minimum(DType t, V a, V b);
-  V float_extremum(llvm::CmpInst::Predicate better, llvm::Intrinsic::ID ieee, V a, V b);
+  V float_extremum(llvm::Intrinsic::ID ieee, V a, V b);
   V maximum(DType t, V a, V b);
   enum class Comparison { eq, ne, lt, le, gt, ge };
   V compare(DType t, Comparison how, V a, V b);
@@ -164,6 +164,7 @@ class KernelEmitter {
   // intrinsics.cpp
   V call(const Expr& e, const ir::Call& n);
   V native_call(const Expr& e, const ir::Call& n);
+  V scale(const ir::Call& n);
   V choose(const ir::Call& n);  // if_then_else
   V extern_call(const ir::Call& n);
   V reduce_lanes(const ir::Call& n);
