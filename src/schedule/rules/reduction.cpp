@@ -2,7 +2,7 @@
 // All blocks run row by row, rows in parallel; a reduction keeps vectors of partial results in registers and combines
 // their lanes at the end of the row.
 #include "ir/visit.h"
-#include "schedule/rules/work.h"
+#include "schedule/rules/tile.h"
 
 namespace lathe::schedule {
 
@@ -66,14 +66,16 @@ Result<std::optional<BlockRV>> start_of(Schedule& schedule, BlockRV partial) {
 
 // The partial results of `loop`'s iterations as one vector in registers, over the loops from `over` down; what is left
 // of the block combines them. Where `before` is a loop of the same iterations right before, in which what is reduced is
-// computed, the two become one.
-Status lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int64_t lanes,
-                std::optional<LoopRV> before = {}) {
+// computed, the two become one. Gives the block of partial results.
+Result<BlockRV> lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int64_t lanes,
+                         std::optional<LoopRV> before = {}) {
   const BlockRV partial = TRY(schedule.rfactor(loop, -1));
   TRY(schedule.set_scope(partial, 0, "register"));
   TRY(vectors_of(schedule, loop, count, lanes));
-  if (const auto start = TRY(start_of(schedule, partial)))
-    return vectors_of(schedule, TRY(schedule.get_loops(*start)).back(), count, lanes);
+  if (const auto start = TRY(start_of(schedule, partial))) {
+    TRY(vectors_of(schedule, TRY(schedule.get_loops(*start)).back(), count, lanes));
+    return partial;
+  }
   if (before) {
     Schedule attempt = schedule;
     if (const auto both = attempt.merge({*before, over})) {
@@ -82,30 +84,31 @@ Status lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int
     }
   }
   TRY(schedule.decompose_reduction(partial, over));
-  return support::success();
+  return partial;
 }
 
 // A reduction over a loop of whole groups of `width` elements: partial results of each place in a group, then of each
-// lane, then of half as many lanes, to the last.
-Status sum_vectors(Schedule& schedule, BlockRV block, LoopRV loop, int64_t width, int64_t lanes,
-                   std::optional<LoopRV> before) {
+// lane, then of half as many lanes, to the last. Gives the blocks of partial results.
+Result<std::vector<BlockRV>> sum_vectors(Schedule& schedule, BlockRV block, LoopRV loop, int64_t width, int64_t lanes,
+                                         std::optional<LoopRV> before) {
   const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), width}));
-  TRY(lanes_of(schedule, cut[0], cut[1], width, lanes, before));
+  std::vector<BlockRV> parts{TRY(lanes_of(schedule, cut[0], cut[1], width, lanes, before))};
   LoopRV rest = TRY(schedule.get_loops(block)).back();
   if (width > lanes) {
     const std::vector<LoopRV> again = TRY(schedule.split(rest, {Factor(), lanes}));
-    TRY(lanes_of(schedule, again[0], again[1], lanes, lanes));
+    parts.push_back(TRY(lanes_of(schedule, again[0], again[1], lanes, lanes)));
     TRY(schedule.unroll(again[0]));
     rest = TRY(schedule.get_loops(block)).back();
   }
   // One after another the lanes would wait for each other as often as there are lanes.
   for (int64_t half = lanes / 2; half > 1; half /= 2) {
     const std::vector<LoopRV> halves = TRY(schedule.split(rest, {Factor(), half}));
-    TRY(lanes_of(schedule, halves[0], halves[1], half, half));
+    parts.push_back(TRY(lanes_of(schedule, halves[0], halves[1], half, half)));
     TRY(schedule.unroll(halves[0]));
     rest = TRY(schedule.get_loops(block)).back();
   }
-  return schedule.unroll(rest);
+  TRY(schedule.unroll(rest));
+  return parts;
 }
 
 // The loops that variables of this type are made of.
@@ -122,21 +125,23 @@ std::vector<const For*> loops_of(const Work& work, IterType type) {
 }
 
 // One reduction over its innermost loop, in vectors; by the way of the loop `before`, where that computes what it
-// reduces.
-Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block, std::optional<LoopRV> before) {
+// reduces. Gives the blocks of partial results.
+Result<std::vector<BlockRV>> reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block,
+                                        std::optional<LoopRV> before) {
+  const std::vector<BlockRV> none;
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   const Ref<Block> node = TRY(schedule.get(block));
   // Axes of one iteration may have lost their loops when the block was brought to its row.
   const std::vector<Work> now = works(schedule.function());
   const size_t reduce_loops = loops_of(*find(now, node->name), IterType::reduce).size();
-  if (reduce_loops == 0) return support::success();
+  if (reduce_loops == 0) return none;
   LoopRV axis = loops.back();
   const Ref<For> last = TRY(schedule.get(axis));
-  if (!node->body.is<BufferStore>()) return support::success();
+  if (!node->body.is<BufferStore>()) return none;
   for (const Access& access : accesses(schedule.function().body)) {
     if (access.block != node.get()) continue;
     const auto stride = stride_of(access, *last);
-    if (!stride || *stride < 0 || *stride > 1) return support::success();
+    if (!stride || *stride < 0 || *stride > 1) return none;
   }
   if (reduce_loops > 1) {
     // Where the reduced axes lie behind one another they are one row.
@@ -160,7 +165,7 @@ Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block,
   }
   const int64_t lanes = context.target.lanes(widest_bits(*node));
   const auto extent = as_int(TRY(schedule.get(axis))->extent);
-  if (lanes < 2 || (extent && *extent < 2 * lanes)) return support::success();
+  if (lanes < 2 || (extent && *extent < 2 * lanes)) return none;
   // An unknown length: single vectors leave the shortest rest, and what blocks of one row read of each other is cut
   // alike.
   const ExprRV vectors =
@@ -168,6 +173,76 @@ Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block,
   const int64_t width = lanes * TRY(schedule.get(vectors));
   const LoopRV main = TRY(schedule.peel(axis, width))[0];
   return sum_vectors(schedule, block, main, width, lanes, before);
+}
+
+// Rows that go through each step together: where the lanes of one are combined, which takes as long as some of its
+// vectors, the next one's vectors have work. Worth it where there is much to compute in a row: as many as the innermost
+// loop over rows divides into, up to four, where the nearest cache holds what is computed of them in a quarter.
+int64_t rows_together(const std::vector<Work>& list, const RuleContext& context) {
+  int64_t bytes = 0;
+  std::optional<int64_t> rows;
+  bool costly = false;
+  for (const Work& work : list) {
+    costly = costly || is_costly(work.block());
+    const std::vector<const For*> over_rows = loops_of(work, IterType::spatial);
+    const auto length = constant_product(loops_of(work, IterType::reduce));
+    if (!constant_product(work.loops)) return 1;
+    if (!work.reduces()) continue;
+    if (over_rows.empty() || !length) return 1;
+    rows = as_int(over_rows.back()->extent);
+    bytes = std::max(bytes, *length * widest_bits(work.block()) / 8);
+  }
+  if (!rows || bytes == 0 || !costly) return 1;
+  return largest_divisor(*rows, std::clamp<int64_t>(context.target.cache_bytes(1, 32 << 10) / 4 / bytes, 1, 4));
+}
+
+// The loops over rows of the blocks that one reduction became are one again: what lies in registers stays there.
+Status join_rows(Schedule& schedule, const std::vector<BlockRV>& parts, BlockRV block, size_t outer) {
+  std::vector<LoopRV> rows;
+  std::set<Id> known;
+  for (const BlockRV& part : parts) {
+    const LoopRV loop = TRY(schedule.get_loops(part)).at(outer);
+    if (known.insert(TRY(schedule.get(loop))->id).second) rows.push_back(loop);
+  }
+  const LoopRV last = TRY(schedule.get_loops(block)).at(outer);
+  if (known.insert(TRY(schedule.get(last))->id).second) rows.push_back(last);
+  if (rows.size() > 1) TRY(schedule.merge(rows));
+  return support::success();
+}
+
+// Brings all blocks into the loops over rows, `together` rows at a time, and schedules each there. Where several rows
+// go together, a block that cannot is a refusal.
+Status by_rows(Schedule& schedule, const RuleContext& context, const std::vector<Work>& list, size_t rows,
+               int64_t together) {
+  // The loops over rows become one only when all blocks are in them: quotients by an extent that is not known say
+  // little about which part of a block a row needs.
+  std::vector<LoopRV> outer;
+  if (rows > 0) {
+    const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(handle(schedule, list.back()))));
+    outer = {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows)};
+    if (together > 1) outer.back() = TRY(schedule.split(outer.back(), {Factor(), Factor(together)}))[0];
+    for (size_t i = list.size() - 1; i-- > 0;)
+      TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), outer.back()));
+  }
+  int64_t total = 0;
+  std::optional<LoopRV> groups_before;
+  for (const Work& work : list) {
+    const BlockRV block = TRY(schedule.get_block(work.block().name));
+    const auto work_of_block = constant_product(work.loops);
+    total += work_of_block ? *work_of_block * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
+    Schedule attempt = schedule;
+    if (work.reduces()) {
+      auto parts = reduce_row(attempt, context, block, std::exchange(groups_before, {}));
+      if (together > 1) TRY(join_rows(attempt, TRY(parts), block, outer.size()));
+      if (parts.ok()) schedule = std::move(attempt);
+    } else {
+      const auto groups = vectorize_row(attempt, context, block, outer.size() + (together > 1));
+      if (groups.ok()) schedule = std::move(attempt);
+      groups_before = groups.ok() ? *groups : std::nullopt;
+    }
+  }
+  if (total >= parallel_work) try_parallel(schedule, outer);
+  return support::success();
 }
 
 }  // namespace
@@ -200,34 +275,18 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
   for (const Work& work : list)
     if (&work != &anchor && work.is_output)
       return Outcome(fmt::format("block '{}' also writes an output", work.block().name));
-  // The loops over rows become one only when all blocks are in them: quotients by an extent that is not known say
-  // little about which part of a block a row needs.
-  std::vector<LoopRV> outer;
-  std::optional<LoopRV> row;
-  if (rows > 0) {
-    const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(handle(schedule, anchor))));
-    if (loops.size() < rows) return Outcome(fmt::format("block '{}' has fewer loops than rows", anchor.block().name));
-    outer = {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows)};
-    row = outer.back();
-    for (size_t i = list.size() - 1; i-- > 0;)
-      TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), *row));
+  if (rows > 0 && TRY(schedule.get_loops(TRY(handle(schedule, anchor)))).size() < rows)
+    return Outcome(fmt::format("block '{}' has fewer loops than rows", anchor.block().name));
+  const int64_t most = rows > 0 && list.size() > 1 ? rows_together(list, context) : 1;
+  std::vector<int64_t> choices{1};
+  if (most > 1) choices.push_back(most);
+  const int64_t together = TRY(schedule.get(TRY(decide(schedule, context, "reduction", "rows", choices, most))));
+  Schedule attempt = schedule;
+  if (together > 1 && by_rows(attempt, context, list, rows, together)) {
+    schedule = std::move(attempt);
+    return Outcome();
   }
-  int64_t total = 0;
-  std::optional<LoopRV> groups_before;
-  for (const Work& work : list) {
-    const BlockRV block = TRY(schedule.get_block(work.block().name));
-    const auto work_of_block = constant_product(work.loops);
-    total += work_of_block ? *work_of_block * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
-    Schedule attempt = schedule;
-    if (work.reduces()) {
-      if (reduce_row(attempt, context, block, std::exchange(groups_before, {}))) schedule = std::move(attempt);
-    } else {
-      const auto groups = vectorize_row(attempt, context, block, outer.size());
-      if (groups.ok()) schedule = std::move(attempt);
-      groups_before = groups.ok() ? *groups : std::nullopt;
-    }
-  }
-  if (total >= parallel_work) try_parallel(schedule, outer);
+  TRY(by_rows(schedule, context, list, rows, 1));
   return Outcome();
 }
 
