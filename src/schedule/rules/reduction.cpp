@@ -2,6 +2,7 @@
 // All blocks run row by row, rows in parallel; a reduction keeps vectors of partial results in registers and combines
 // their lanes at the end of the row.
 #include "ir/visit.h"
+#include "schedule/rules/cut_reduction.h"
 #include "schedule/rules/work.h"
 
 namespace lathe::schedule {
@@ -167,6 +168,13 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
   }
   if (!any) return Outcome("no block is a reduction");
   TRY(inline_producers(schedule, [](const Work& work) { return is_costly(work.block()); }));
+  std::vector<BlockRV> partial;
+  for (const Work& work : works(schedule.function())) {
+    if (!work.reduces()) continue;
+    const BlockRV block = TRY(handle(schedule, work));
+    const auto cut = TRY(cut_reduction(schedule, block, context.target.lanes(widest_bits(work.block()))));
+    if (cut) partial.push_back(*cut);
+  }
 
   const std::vector<Work> list = works(schedule.function());
   size_t rows = std::numeric_limits<size_t>::max();
@@ -193,7 +201,8 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
     outer = {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows)};
     row = outer.back();
     for (size_t i = list.size() - 1; i-- > 0;)
-      TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), *row));
+      if (list[i].loops.size() < rows || list[i].loops[rows - 1] != anchor.loops[rows - 1])
+        TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), *row));
   }
   int64_t total = 0;
   for (const Work& work : list) {
@@ -205,7 +214,10 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
         work.reduces() ? reduce_row(attempt, context, block) : vectorize_row(attempt, context, block, outer.size());
     if (done.ok()) schedule = std::move(attempt);
   }
-  if (total >= parallel_work) try_parallel(schedule, outer);
+  if (total < parallel_work) return Outcome();
+  try_parallel(schedule, outer);
+  if (outer.empty())  // pieces of one row
+    for (const BlockRV& block : partial) try_parallel(schedule, {TRY(schedule.get_loops(block))[0]});
   return Outcome();
 }
 
