@@ -68,32 +68,61 @@ int64_t channels_for_each(const Part& part) {
   return count;
 }
 
-// [groups * remainders * M, C / groups, cells…] of a kernel [C, M, size…].
+// [groups * remainders * M, C / groups, cells…] of a kernel [C, M, size…]: by operators, which fold where it is
+// constant.
 Value part_of_kernel(BlockBuilder& b, const Value& kernel, const Part& part, const std::vector<Along>& dimensions,
                      int64_t groups) {
-  const Shape& weights = shape_of(kernel);
-  const Expr outputs = weights[1], inputs = relax::simplified(ir::floordiv(weights[0], ir::int64(groups)));
-  const Expr each = outputs * channels_for_each(part);
-  Shape shape{relax::simplified(each * groups), inputs};
-  for (const Remainders& along : part) shape.push_back(ir::int64(along.cells));
-  const auto build = [&](const std::vector<Tensor>& in) {
-    return std::vector{te::compute(
-        shape,
-        [&](const Indices& i) {
-          const Expr group = groups == 1 ? ir::int64(0) : ir::floordiv(i[0], each);
-          Expr rest = ir::floordiv(i[0] - group * each, outputs);
-          Indices from{group * inputs + i[1], ir::floormod(i[0], outputs)};
-          from.resize(part.size() + 2);
-          for (size_t d = part.size(); d-- > 0;) {
-            const Expr count = ir::int64(part[d].count), remainder = ir::floormod(rest, count) + part[d].first;
-            rest = ir::floordiv(rest, count);
-            from[d + 2] = remainder + (part[d].cells - 1 - i[d + 2]) * dimensions[d].stride;
-          }
-          return in[0](std::move(from));
-        },
-        in, "part_of_kernel")};
+  const Expr channels = shape_of(kernel)[0], outputs = shape_of(kernel)[1];
+  const Expr inputs = relax::simplified(ir::floordiv(channels, ir::int64(groups)));
+  const size_t rank = part.size();
+  // As many sizes as whole strides of cells have, cut off or filled up.
+  Shape none(rank + 2, ir::int64(0)), missing = none, whole = shape_of(kernel);
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t size = *ir::as_int(whole[d + 2]), wanted = part[d].cells * dimensions[d].stride;
+    missing[d + 2] = ir::int64(std::max<int64_t>(0, wanted - size));
+    whole[d + 2] = ir::int64(wanted);
+  }
+  const auto sliced = [&](const Value& x, Axes axes, Shape from, Shape to, Axes steps) {
+    return b
+        .call(ops::strided_slice,
+              {x, ir::make<relax::ShapeExpr>(std::move(from)), ir::make<relax::ShapeExpr>(std::move(to))},
+              ir::make<StridedSliceAttributes>(std::move(axes), std::move(steps)))
+        .value_or_throw();
   };
-  return b.call_te("part_of_kernel", {kernel}, build).value_or_throw();
+  Value cells = b.call(ops::pad, {kernel, ir::make<relax::ShapeExpr>(none), ir::make<relax::ShapeExpr>(missing)},
+                       ir::make<PadAttributes>(std::string("constant")))
+                    .value_or_throw();
+  Axes all;
+  for (size_t d = 0; d < rank + 2; ++d) all.push_back(static_cast<int64_t>(d));
+  cells = sliced(cells, all, none, whole, Axes(rank + 2, 1));
+  // [groups, C / groups, M, cells, stride, …], then the strides before M, the cells behind C.
+  Shape apart{ir::int64(groups), inputs, outputs};
+  Axes order{0}, remainders, behind{2, 1};
+  for (size_t d = 0; d < rank; ++d) {
+    apart.push_back(ir::int64(part[d].cells));
+    apart.push_back(ir::int64(dimensions[d].stride));
+    behind.push_back(static_cast<int64_t>(3 + 2 * d));
+    order.push_back(static_cast<int64_t>(4 + 2 * d));
+  }
+  order.insert(order.end(), behind.begin(), behind.end());
+  cells = b.call(ops::permute_dims, {reshape(b, cells, std::move(apart))},
+                 ir::make<PermuteDimsAttributes>(std::optional(std::move(order))))
+              .value_or_throw();
+  // The remainders of this part, and the cells from the last to the first.
+  Axes axes, steps;
+  Shape from, to, shape{relax::simplified(outputs * (groups * channels_for_each(part))), inputs};
+  const auto cut = [&](size_t axis, int64_t first, int64_t end, int64_t step) {
+    axes.push_back(static_cast<int64_t>(axis));
+    from.push_back(ir::int64(first));
+    to.push_back(ir::int64(end));
+    steps.push_back(step);
+  };
+  for (size_t d = 0; d < rank; ++d) {
+    cut(1 + d, part[d].first, part[d].first + part[d].count, 1);
+    cut(3 + rank + d, part[d].cells - 1, -part[d].cells - 1, -1);
+    shape.push_back(ir::int64(part[d].cells));
+  }
+  return reshape(b, sliced(cells, std::move(axes), std::move(from), std::move(to), std::move(steps)), std::move(shape));
 }
 
 Value convolve_part(BlockBuilder& b, const Value& x, const Value& kernel, const Part& part,
