@@ -511,4 +511,5 @@ for _primitive, _row in PRIMITIVES.items():
     if _primitive not in vars(Schedule):
         setattr(Schedule, _primitive, _method(_primitive, _row))
 
-Schedule.get_sblock = Schedule.get_block  # the newer name
+for _newer, _own in {"get_sblock": "get_block"}.items():
+    setattr(Schedule, _newer, getattr(Schedule, _own))
