@@ -1,9 +1,9 @@
 """./dev bench: measures lines on peers, prints a table, and writes JSON or a page."""
 
 import argparse
-import importlib.metadata
 import json
 import platform
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,6 +13,7 @@ from bench import compile_time, language, programs, report, symbolic
 from bench.lines import all_lines, chosen_lines
 from bench.measure import QUICK, PeerFailed, Protocol, ask, measure, prepare
 from bench.peers import LATHE, PEERS
+from scripts import setup
 from tests.onnx_backend import __main__ as onnx_suite
 from tests.support.worker import Worker
 
@@ -58,8 +59,29 @@ def arguments_of(words):
     return options
 
 
-def versions(peers):
-    return {peer.package: importlib.metadata.version(peer.package) for peer in peers if peer.name != LATHE}
+def interpreters_of(peers):
+    """{peer: the Python that it runs in, or a PeerFailed that says why it could not be installed}."""
+    result = {}
+    for peer in peers:
+        result[peer.name] = sys.executable
+        if peer.requirements:
+            try:
+                folder = setup.make_environment([setup.ROOT / peer.requirements])
+                result[peer.name] = str(folder / "bin" / "python")
+            except (setup.SetupError, OSError) as error:
+                result[peer.name] = PeerFailed(f"not installed: {' '.join(str(error).split())[:300]}")
+    return result
+
+
+def versions(peers, interpreters):
+    result = {}
+    for peer in peers:
+        interpreter = interpreters[peer.name]
+        if peer.name != LATHE and isinstance(interpreter, str):
+            code = f"import importlib.metadata as m; print(m.version('{peer.package}'))"
+            asked = subprocess.run([interpreter, "-c", code], capture_output=True, text=True)
+            result[peer.package] = asked.stdout.strip() or "of no known version"
+    return result
 
 
 def cpu_name():
@@ -83,8 +105,9 @@ def machine_limits(threads):
 
 
 def run(options):
+    interpreters = interpreters_of(options.chosen_peers)
     result = {
-        "cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "versions": versions(options.chosen_peers),
+        "cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "versions": versions(options.chosen_peers, interpreters),
         "machine": machine_limits(options.threads), "lines": [],
     }  # fmt: skip
     print(report.machine_text(result), flush=True)
@@ -96,7 +119,7 @@ def run(options):
                 ready = prepare(line, Path(folder), sys.executable)
                 for threads in options.threads:
                     machine = result["machine"][str(threads)]
-                    record = measure(ready, threads, options.chosen_peers, protocol, machine, sys.executable, say)
+                    record = measure(ready, threads, options.chosen_peers, protocol, machine, interpreters, say)
                     result["lines"].append(record)
                     say("")
                     print("  ".join(cell for cell in report.row(record) if cell), flush=True)
@@ -123,6 +146,8 @@ def main(words):
         return
     result = run(options)
     print("\n" + report.table(result))
+    if options.peers:
+        print("\n" + report.peers_table(result))
     if earlier:
         print("\n" + report.change_table(earlier[0], result))
     if options.html:

@@ -44,6 +44,10 @@ def _operations(node, shapes):
         return 2 * output * operands[0][0 if transposed else 1]
     if node.op_type == "Conv":
         return 2 * output * math.prod(operands[1][1:])
+    if node.op_type == "ConvTranspose":  # each element of the input meets the whole kernel of its group
+        return 2 * math.prod(operands[0]) * math.prod(operands[1][1:])
+    if node.op_type in ("LSTM", "GRU", "RNN"):  # x [length, batch, inputs], both weights once for each of its elements
+        return 2 * math.prod(operands[0][:2]) * (math.prod(operands[1]) + math.prod(operands[2]))
     return 0
 
 

@@ -24,7 +24,8 @@ class Line:
     quick: bool = False  # one of those that --quick runs
 
     def feeds(self, model, seed):
-        """Random inputs for `model`: floats by their shape, token ids under 1,000, masks that drop the last eighth."""
+        """Random inputs for `model`: floats by their shape, token ids under 1,000, `rows` anywhere in their
+        table, masks that drop the last eighth."""
         rng = np.random.default_rng(seed)
         result = {}
         for value in model.graph.input:
@@ -32,6 +33,8 @@ class Line:
             shape = [d.dim_value for d in tensor.shape.dim]
             if value.name == "mask":
                 result[value.name] = np.broadcast_to(np.arange(shape[-1]) * 8 < 7 * shape[-1], shape).astype(np.int64)
+            elif value.name == "rows":
+                result[value.name] = rng.integers(0, model.graph.initializer[0].dims[0], shape)
             elif tensor.elem_type == TensorProto.INT64:
                 result[value.name] = rng.integers(0, 1000, shape)
             else:

@@ -99,8 +99,9 @@ def judge_outputs(entries):
             entry["failure"] = f"wrong output: error {entry['error']:.2g}, at most {bound:.2g} is right"
 
 
-def measure(ready, threads, peers, protocol, machine, interpreter, say):
-    """The record of a prepared line: its limit, and for each peer what it took. `say` gets a word on what goes on."""
+def measure(ready, threads, peers, protocol, machine, interpreters, say):
+    """The record of a prepared line: its limit, and for each peer what it took. `interpreters` has each peer's Python,
+    or why there is none. `say` gets a word on what goes on."""
     line = ready.line
     record = {"name": line.name, "group": line.group, "threads": threads, "peers": {}}
     record["operations"] = sum(operations for _, operations, _ in ready.work)
@@ -112,7 +113,10 @@ def measure(ready, threads, peers, protocol, machine, interpreter, say):
         for peer in peers:
             say(f"{line.name}, {threads} threads: loading into {peer.name}")
             entry = entries[peer.name] = {}
+            interpreter = interpreters[peer.name]
             try:
+                if isinstance(interpreter, PeerFailed):
+                    raise interpreter
                 if peer.takes_artifact and ready.compiled is None:
                     ready.compiled = compile_artifact(ready.path, ready.artifact)
                 entry.update(ready.compiled if peer.takes_artifact else {})
@@ -128,7 +132,7 @@ def measure(ready, threads, peers, protocol, machine, interpreter, say):
             except (PeerFailed, AssertionError) as failure:
                 entry["failure"] = str(failure)
         judge_outputs(entries)
-        probe = stack.enter_context(Worker("bench.worker", interpreter=interpreter, recycle_after=10**9))
+        probe = stack.enter_context(Worker("bench.worker", interpreter=interpreters[LATHE], recycle_after=10**9))
         sample_rounds(entries, workers, probe, threads, protocol, say, line.name)
     return record
 

@@ -3,8 +3,11 @@
 from functools import partial
 
 import numpy as np
+from onnx import TensorProto
 
+from bench.convolutions import convolutions
 from tests.models.builder import ModelBuilder
+from tests.models.recurrent import cell, cell_weights
 
 # m, k, n: square, skinny, matrix-vector, and sizes that no vector width divides.
 PRODUCTS = [
@@ -12,34 +15,7 @@ PRODUCTS = [
     (1, 768, 768), (1, 1024, 4096), (1, 4096, 1024), (4, 1024, 1024), (8, 768, 3072), (16, 1024, 1024),
     (16, 768, 3072), (32, 512, 2048), (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (512, 64, 512),
     (4096, 64, 64), (64, 4096, 64), (3136, 64, 256), (49, 2048, 512), (97, 101, 103), (513, 257, 129),
-    (1000, 1000, 1000), (255, 1023, 511),
-]  # fmt: skip
-
-# name, batch, channels, height, width, outputs, kernel, stride, dilation, group; ResNet-50's, MobileNetV2's, odd ones.
-CONVOLUTIONS = [
-    ("resnet-7x7s2", 1, 3, 224, 224, 64, 7, 2, 1, 1),
-    ("resnet-1x1-56-64to64", 1, 64, 56, 56, 64, 1, 1, 1, 1),
-    ("resnet-1x1-56-64to256", 1, 64, 56, 56, 256, 1, 1, 1, 1),
-    ("resnet-1x1-56-256to64", 1, 256, 56, 56, 64, 1, 1, 1, 1),
-    ("resnet-3x3-56-64", 1, 64, 56, 56, 64, 3, 1, 1, 1),
-    ("resnet-3x3s2-56-128", 1, 128, 56, 56, 128, 3, 2, 1, 1),
-    ("resnet-3x3-28-128", 1, 128, 28, 28, 128, 3, 1, 1, 1),
-    ("resnet-1x1-28-128to512", 1, 128, 28, 28, 512, 1, 1, 1, 1),
-    ("resnet-3x3-14-256", 1, 256, 14, 14, 256, 3, 1, 1, 1),
-    ("resnet-1x1-14-1024to256", 1, 1024, 14, 14, 256, 1, 1, 1, 1),
-    ("resnet-3x3-7-512", 1, 512, 7, 7, 512, 3, 1, 1, 1),
-    ("resnet-1x1-7-512to2048", 1, 512, 7, 7, 2048, 1, 1, 1, 1),
-    ("mobilenet-3x3s2-224", 1, 3, 224, 224, 32, 3, 2, 1, 1),
-    ("mobilenet-dw3x3-112-32", 1, 32, 112, 112, 32, 3, 1, 1, 32),
-    ("mobilenet-dw3x3s2-112-96", 1, 96, 112, 112, 96, 3, 2, 1, 96),
-    ("mobilenet-dw3x3-14-384", 1, 384, 14, 14, 384, 3, 1, 1, 384),
-    ("mobilenet-1x1-14-384to64", 1, 384, 14, 14, 64, 1, 1, 1, 1),
-    ("mobilenet-1x1-7-320to1280", 1, 320, 7, 7, 1280, 1, 1, 1, 1),
-    ("odd-dilated", 1, 48, 37, 41, 64, 3, 1, 2, 1),
-    ("odd-grouped4", 2, 64, 29, 31, 96, 3, 1, 1, 4),
-    ("odd-5x5s3", 1, 32, 61, 67, 48, 5, 3, 1, 1),
-    ("odd-1x7", 1, 64, 17, 19, 80, (1, 7), 1, 1, 1),
-    ("odd-narrow", 1, 5, 64, 96, 7, 3, 1, 1, 1),
+    (1000, 1000, 1000), (255, 1023, 511), (1, 2048, 1000), (2, 2048, 2048), (197, 768, 2304), (31, 63, 4097),
 ]  # fmt: skip
 
 
@@ -66,52 +42,22 @@ def batched_product(batch, m, k, n):
     return builder.build()
 
 
-def convolution(batch, channels, height, width, outputs, kernel, stride, dilation, group):
-    builder = ModelBuilder("conv", seed=channels + outputs)
-    kernel = (kernel, kernel) if isinstance(kernel, int) else kernel
-    reach = [(size - 1) * dilation for size in kernel]
-    pads = [r // 2 for r in reach] + [r - r // 2 for r in reach]
-    weight = builder.normal((outputs, channels // group, *kernel), np.sqrt(2 * group / (channels * np.prod(kernel))))
-    y = builder.node("Conv", builder.input("x", [batch, channels, height, width]), weight, builder.normal(outputs, 0.1),
-                     kernel_shape=kernel, pads=pads, strides=[stride] * 2, dilations=[dilation] * 2,
-                     group=group)  # fmt: skip
-    sizes = [(size - 1) // stride + 1 for size in (height, width)]
-    builder.output(y, "y", [batch, outputs, *sizes])
-    return builder.build()
-
-
-def convolution_1d(channels, length, outputs, kernel):
-    builder = ModelBuilder("conv1d", seed=channels)
-    weight = builder.normal((outputs, channels, kernel), np.sqrt(2 / (channels * kernel)))
-    y = builder.node("Conv", builder.input("x", [1, channels, length]), weight, kernel_shape=[kernel])
-    builder.output(y, "y", [1, outputs, length - kernel + 1])
-    return builder.build()
-
-
-def convolution_3d(channels, size, outputs):
-    builder = ModelBuilder("conv3d", seed=channels)
-    weight = builder.normal((outputs, channels, 3, 3, 3), np.sqrt(2 / (27 * channels)))
-    x = builder.input("x", [1, channels, size, size, size])
-    builder.output(builder.node("Conv", x, weight, kernel_shape=[3] * 3, pads=[1] * 6), "y",
-                   [1, outputs, size, size, size])  # fmt: skip
-    return builder.build()
-
-
 def one_operator(kind, shape, output, **attributes):
     builder = ModelBuilder(kind.lower(), seed=len(shape))
     builder.output(builder.node(kind, builder.input("x", shape), **attributes), "y", output)
     return builder.build()
 
 
-def reduction(kind, shape, axis):
-    output = [size for dimension, size in enumerate(shape) if dimension != axis]
-    builder = ModelBuilder(kind.lower(), seed=axis)
-    operands = [builder.input("x", shape)]
+def reduction(kind, shape, axes):
+    """Over all axes where `axes` has all of them, as exporters write it: without naming them."""
+    output = [size for axis, size in enumerate(shape) if axis not in axes]
+    builder = ModelBuilder(kind.lower(), seed=sum(axes))
+    x, named = builder.input("x", shape), bool(output)
     if kind == "ReduceSum":
-        operands.append(builder.integers(axis))
-        builder.output(builder.node(kind, *operands, keepdims=0), "y", output)
+        y = builder.node(kind, x, *([builder.integers(*axes)] if named else []), keepdims=0)
     else:
-        builder.output(builder.node(kind, *operands, axes=[axis], keepdims=0), "y", output)
+        y = builder.node(kind, x, **({"axes": list(axes)} if named else {}), keepdims=0)
+    builder.output(y, "y", output)
     return builder.build()
 
 
@@ -129,6 +75,59 @@ def chain(shape):
     y = builder.node("Add", y, builder.normal(shape[-1:], 0.5))
     y = builder.node("Mul", builder.node("Tanh", y), builder.node("Exp", builder.node("Neg", builder.node("Abs", x))))
     builder.output(y, "y", shape)
+    return builder.build()
+
+
+def cheap_chain(shape, steps):
+    """Additions and products by rows and scalars that keep the values of the order of one: nothing but memory, unless
+    they are done together."""
+    builder = ModelBuilder("cheap_chain", seed=steps)
+    x = builder.input("x", shape)
+    y = x
+    for step in range(steps):
+        if step % 4 == 0:
+            y = builder.node("Add", y, builder.normal(shape[-1:], 0.3))
+        elif step % 4 == 1:
+            y = builder.node("Relu", y)
+        elif step % 4 == 2:
+            y = builder.node("Mul", y, builder.uniform(shape[-1:], 0.4, 0.9))
+        else:
+            y = builder.node("Sub", x, y)
+    builder.output(y, "y", shape)
+    return builder.build()
+
+
+def resize(channels, height, width, mode):
+    """Twice the height and width, in the two forms that PyTorch's Upsample is exported in."""
+    builder = ModelBuilder("resize", seed=channels)
+    forms = {
+        "nearest": {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+        "linear": {"coordinate_transformation_mode": "half_pixel"},
+    }
+    scales = builder.weight(np.array([1, 1, 2, 2], np.float32))
+    y = builder.node("Resize", builder.input("x", [1, channels, height, width]), "", scales, mode=mode, **forms[mode])
+    builder.output(y, "y", [1, channels, 2 * height, 2 * width])
+    return builder.build()
+
+
+def gather(table_rows, features, count):
+    """Rows of a constant table, anywhere in it."""
+    builder = ModelBuilder("gather", seed=features)
+    table = builder.normal((table_rows, features), 1.0)
+    rows = builder.input("rows", [1, count], TensorProto.INT64)
+    builder.output(builder.node("Gather", table, rows), "y", [1, count, features])
+    return builder.build()
+
+
+def recurrent(kind, length, batch, inputs, hidden, direction="forward"):
+    """One layer from a zero state; the reset of a GRU behind the product, as PyTorch has it."""
+    builder = ModelBuilder(kind.lower(), seed=hidden)
+    gates, ways = {"LSTM": 4, "GRU": 3}[kind], 2 if direction == "bidirectional" else 1
+    form = {"linear_before_reset": 1} if kind == "GRU" else {}
+    weights = cell_weights(builder, gates, inputs, hidden, ways)
+    y = cell(builder, kind, builder.input("x", [length, batch, inputs]), weights, 2, hidden_size=hidden,
+             direction=direction, **form)[0]  # fmt: skip
+    builder.output(y, "y", [length, ways, batch, hidden])
     return builder.build()
 
 
@@ -161,21 +160,21 @@ def _products():
     yield "matmul-12x1x64x257", partial(batched_product, 12, 1, 64, 257)
 
 
-def _convolutions():
-    for name, *sizes in CONVOLUTIONS:
-        yield f"conv-{name}", partial(convolution, *sizes)
-    yield "conv-odd-1d", partial(convolution_1d, 64, 1500, 96, 9)
-    yield "conv-odd-3d", partial(convolution_3d, 16, 20, 24)
-
-
 def _rows():
     for rows, features in ((128, 768), (4096, 64), (16, 16384), (1536, 128), (97, 1031)):
         shape, size = [rows, features], f"{rows}x{features}"
         yield f"softmax-{size}", partial(one_operator, "Softmax", shape, shape, axis=-1)
         yield f"layer_norm-{size}", partial(layer_norm, rows, features)
     for axis in range(3):
-        yield f"sum-axis{axis}", partial(reduction, "ReduceSum", [128, 96, 160], axis)
-        yield f"max-axis{axis}", partial(reduction, "ReduceMax", [128, 96, 160], axis)
+        yield f"sum-axis{axis}", partial(reduction, "ReduceSum", [128, 96, 160], [axis])
+        yield f"max-axis{axis}", partial(reduction, "ReduceMax", [128, 96, 160], [axis])
+    for axes in ([0, 1], [0, 2], [1, 2]):
+        yield f"sum-axes{axes[0]}{axes[1]}", partial(reduction, "ReduceSum", [128, 96, 160], axes)
+    yield "sum-all", partial(reduction, "ReduceSum", [128, 96, 160], [0, 1, 2])
+    yield "mean-all", partial(reduction, "ReduceMean", [128, 96, 160], [0, 1, 2])
+    for axis in range(2):
+        yield f"sum-rank2-axis{axis}", partial(reduction, "ReduceSum", [1000, 1031], [axis])
+        yield f"max-rank2-axis{axis}", partial(reduction, "ReduceMax", [1000, 1031], [axis])
 
 
 def _movement():
@@ -194,6 +193,23 @@ def _movement():
     yield "average_pool-28", partial(one_operator, "AveragePool", [1, 256, 28, 28], [1, 256, 26, 26],
                                      kernel_shape=[3, 3])  # fmt: skip
     yield "global_pool-7", partial(one_operator, "GlobalAveragePool", [1, 2048, 7, 7], [1, 2048, 1, 1])
+    for steps in (2, 24):
+        yield f"chain-cheap{steps}-1M", partial(cheap_chain, [1024, 1024], steps)
+        yield f"chain-cheap{steps}-16K", partial(cheap_chain, [64, 256], steps)
+    for mode in ("nearest", "linear"):
+        yield f"resize-{mode}-56", partial(resize, 64, 56, 56, mode)
+        yield f"resize-{mode}-160", partial(resize, 3, 160, 120, mode)
+    yield "gather-embedding-128x768", partial(gather, 30522, 768, 128)
+    yield "gather-rows-4096x64", partial(gather, 100000, 64, 4096)
+
+
+def _recurrent():
+    for kind in ("LSTM", "GRU"):
+        name = kind.lower()
+        for length, hidden in ((64, 256), (64, 512), (16, 1024)):
+            yield f"{name}-{length}x{hidden}", partial(recurrent, kind, length, 1, hidden, hidden)
+        yield f"{name}-64x128-b8", partial(recurrent, kind, 64, 8, 96, 128)
+        yield f"{name}-64x256-both", partial(recurrent, kind, 64, 1, 256, 256, "bidirectional")
 
 
 def _attentions():
@@ -201,4 +217,5 @@ def _attentions():
         yield f"attention-{length}", partial(attention, 12, length, 64)
 
 
-GROUPS = {"matmul": _products, "conv": _convolutions, "rows": _rows, "movement": _movement, "attention": _attentions}
+GROUPS = {"matmul": _products, "conv": convolutions, "rows": _rows, "movement": _movement, "attention": _attentions,
+          "recurrent": _recurrent}  # fmt: skip

@@ -9,6 +9,8 @@ import os
 from dataclasses import dataclass
 from typing import Callable
 
+from bench.compilers import load_iree, load_jax, load_tvm
+
 LATHE = "lathe"
 
 
@@ -19,6 +21,8 @@ class Peer:
     package: str  # of which the version is written down
     default: bool = True
     takes_artifact: bool = False
+    module: str = ""  # what is imported, where the package's name is not it
+    requirements: str = ""  # the file of the environment that it has to itself, made when it is asked for
 
 
 def load_lathe(path, feeds, threads):
@@ -120,12 +124,18 @@ def load_inductor(path, feeds, threads):
     return _torch(path, feeds, threads, wrap)
 
 
+# fmt: off
 PEERS = [
     Peer(LATHE, load_lathe, "lathe", takes_artifact=True),
     Peer("onnxruntime", load_onnxruntime, "onnxruntime"),
     Peer("openvino", load_openvino, "openvino"),
     Peer("torch", load_torch, "torch"),
     Peer("inductor", load_inductor, "torch", default=False),
+    Peer("tvm", load_tvm, "apache-tvm", default=False, module="tvm", requirements="bench/requirements/tvm.txt"),
+    Peer("iree", load_iree, "iree-base-compiler", default=False, module="iree.runtime",
+         requirements="bench/requirements/iree.txt"),
+    Peer("jax", load_jax, "jax", default=False, requirements="bench/requirements/jax.txt"),
 ]
+# fmt: on
 # Not compared with: it loads the artifact as a program without a compiler would.
 DEPLOYED = Peer("lathe-runtime", load_lathe_runtime, "lathe", default=False, takes_artifact=True)

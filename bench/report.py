@@ -69,6 +69,23 @@ def table(result):
     return "\n".join(text)
 
 
+def peers_table(result):
+    """Every peer's time, a column each; below, why those that failed have none."""
+    names = list(dict.fromkeys(name for record in result["lines"] for name in record["peers"]))
+    rows, failures = [("line", "threads", *names)], []
+    for record in result["lines"]:
+        cells = []
+        for name in names:
+            entry = record["peers"].get(name, {})
+            cells.append("failed" if "failure" in entry else duration(time_of(entry)))
+            if "failure" in entry:
+                failures.append(f"{name}, {record['name']}, {record['threads']} threads: {entry['failure']}")
+        rows.append((record["name"], str(record["threads"]), *cells))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    text = ["  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]
+    return "\n".join(text + failures)
+
+
 def machine_text(result):
     """One line a number of threads: what the machine can do, as it was measured first."""
     lines = [result["cpu"] + "; " + ", ".join(f"{name} {version}" for name, version in result["versions"].items())]

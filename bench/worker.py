@@ -37,7 +37,7 @@ def peak_bytes():
 def load(request):
     pin(request["threads"])
     (peer,) = [peer for peer in (*PEERS, DEPLOYED) if peer.name == request["peer"]]
-    __import__(peer.package)  # what every program that uses it pays once is not this model's
+    __import__(peer.module or peer.package)  # what every program that uses it pays once is not this model's
     before, start = peak_bytes(), time.perf_counter()
     run, outputs = peer.load(request["path"], aligned(request["feeds"]), request["threads"])
     loaded = time.perf_counter()

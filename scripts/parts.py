@@ -299,9 +299,10 @@ def unit_digests(folder, units):
 
 
 def types():
-    """The package as type checkers see it."""
+    """The package as type checkers see it, and the examples, which are what its users write."""
     interpreter = setup.ensure_environment(extra=("requirements-check.txt",))
-    call(interpreter, "-m", "mypy", "--ignore-missing-imports", "-p", "lathe", env=environment(MYPYPATH="python"))
+    for what in (["-p", "lathe"], *([str(path)] for path in sorted(ROOT.glob("examples/*/*.py")))):
+        call(interpreter, "-m", "mypy", "--ignore-missing-imports", *what, env=environment(MYPYPATH="python"))
 
 
 def wheel():

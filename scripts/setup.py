@@ -73,7 +73,19 @@ def environment_folder(requirements):
 
 def ensure_environment(extra=()):
     """Makes .venv hold requirements-dev.txt and the `extra` requirement files, and returns its Python."""
-    requirements = [ROOT / "requirements-dev.txt", *(ROOT / name for name in extra)]
+    folder = make_environment([ROOT / "requirements-dev.txt", *(ROOT / name for name in extra)])
+    if not extra:
+        link = ROOT / ".venv"
+        if not link.is_symlink() or link.readlink() != folder:
+            if link.is_dir() and not link.is_symlink():
+                shutil.rmtree(link)
+            link.unlink(missing_ok=True)
+            link.symlink_to(folder)
+    return folder / "bin" / "python"
+
+
+def make_environment(requirements):
+    """The folder of the environment that holds what the files name and nothing else, made where it is not there."""
     folder = environment_folder(requirements)
     stamp = folder / "complete"
     if not stamp.exists():
@@ -89,14 +101,7 @@ def ensure_environment(extra=()):
                     pip += ["-r", file]
                 run(pip, "could not install the Python packages")
                 stamp.touch()
-    if not extra:
-        link = ROOT / ".venv"
-        if not link.is_symlink() or link.readlink() != folder:
-            if link.is_dir() and not link.is_symlink():
-                shutil.rmtree(link)
-            link.unlink(missing_ok=True)
-            link.symlink_to(folder)
-    return folder / "bin" / "python"
+    return folder
 
 
 def ensure(extra=()):

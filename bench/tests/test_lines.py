@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench import limits, operators
+from bench import convolutions, limits, operators
 from bench.lines import all_lines, chosen_lines
 from tests.models import MODELS
 from tests.models.bert import bert
@@ -19,7 +19,12 @@ def test_names_are_unique_and_every_group_has_a_quick_line():
     assert {line.group for line in lines} == {line.group for line in lines if line.quick}
 
 
-@pytest.mark.parametrize("name", ["matmul-97x101x103", "gemm-512-t11", "conv-odd-1d", "conv-odd-grouped4", "sum-axis1"])
+@pytest.mark.parametrize(
+    "name",
+    ["matmul-97x101x103", "gemm-512-t11", "conv-odd-1d", "conv-odd-grouped4", "conv_transpose-3x3s2-56", "sum-axis1",
+     "sum-all", "mean-all", "max-rank2-axis1", "chain-cheap24-16K", "resize-nearest-160", "resize-linear-160",
+     "gather-rows-4096x64", "lstm-64x128-b8"],
+)  # fmt: skip
 def test_a_line_runs_with_its_inputs(name):
     (line,) = chosen_lines([name])
     model = line.make()
@@ -40,8 +45,26 @@ def test_work_of_a_product_is_counted_once():
 
 
 def test_a_grouped_convolution_multiplies_within_its_groups():
-    model = operators.convolution(1, 32, 10, 10, 32, 3, 1, 1, 32)
+    model = convolutions.convolution(1, 32, 10, 10, 32, 3, 1, 1, 32)
     assert sum(operations for _, operations, _ in limits.work_of(model)) == 2 * 32 * 100 * 9
+
+
+def test_a_transposed_convolution_multiplies_each_element_by_the_kernel():
+    model = convolutions.transposed(8, 5, 7, 16, kernel=3, stride=2, pad=1, output_pad=1)
+    assert sum(operations for _, operations, _ in limits.work_of(model)) == 2 * (8 * 5 * 7) * 16 * 9
+
+
+@pytest.mark.parametrize("kind, gates", [("LSTM", 4), ("GRU", 3)])
+def test_a_cell_multiplies_both_weights_at_each_step(kind, gates):
+    model = operators.recurrent(kind, 5, 2, inputs=3, hidden=7, direction="bidirectional")
+    (work,) = [work for work in limits.work_of(model) if work[1]]
+    assert work[1] == 2 * 5 * 2 * 2 * gates * 7 * (3 + 7)
+
+
+def test_rows_are_taken_from_the_whole_table():
+    (line,) = chosen_lines(["gather-rows-4096x64"])
+    rows = line.feeds(line.make(), 1)["rows"]
+    assert rows.min() < 1000 and 99_000 < rows.max() < 100_000
 
 
 def test_resnet50_has_its_published_number_of_operations():

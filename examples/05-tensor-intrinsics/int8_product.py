@@ -6,6 +6,10 @@ With AMX the last steps use its tiles, with AVX-512 VNNI its dot products; elsew
 stands the share of what the instruction reaches at this hour with its operands in registers or in the first cache.
 """
 
+# Calls in annotations are how tensor programs are written, and no types to a type checker.
+# pyright: reportInvalidTypeForm=false
+# mypy: disable-error-code="valid-type"
+
 import sys
 
 import numpy as np

@@ -3,6 +3,10 @@
     python examples/07-course/chapters.py [SIZE]
 """
 
+# Calls in annotations are how tensor programs are written, and no types to a type checker.
+# pyright: reportInvalidTypeForm=false
+# mypy: disable-error-code="valid-type"
+
 import sys
 
 import numpy as np

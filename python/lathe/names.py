@@ -2,6 +2,8 @@
 
 import difflib
 
+from .left_out import LEFT_OUT
+
 
 def nearest(name, known):
     """The public name nearest to `name`."""
@@ -10,15 +12,21 @@ def nearest(name, known):
     return (same or difflib.get_close_matches(name, public, 1, 0.0) or [None])[0]
 
 
-def refuser(module, namespace, left_out=None):
-    """A __getattr__ for a module: AttributeError with the nearest name; `left_out` says why a known name is missing."""
+def why_not(space, name):
+    """Why a name of the vocabulary is left out of `space`, or nothing."""
+    return LEFT_OUT.get(space.removeprefix("lathe."), {}).get(name)
+
+
+def refuser(module, namespace):
+    """A __getattr__ for a module: AttributeError that says why a known name is left out, or which name is nearest."""
 
     def __getattr__(name):
         if name.startswith("__"):
             raise AttributeError(name)
-        why = (left_out or {}).get(name)
+        text = f"there is no {module}.{name}"
+        if why := why_not(module, name):
+            raise AttributeError(f"{text}: {why}")
         near = nearest(name, namespace)
-        text = f"there is no {module}.{name}" + (f": {why}" if why else "")
         raise AttributeError(text + (f"; the nearest name is {module}.{near}" if near else ""))
 
     return __getattr__

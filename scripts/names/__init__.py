@@ -5,6 +5,7 @@
 """
 
 import re
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from scripts.names.uses import pieces_of
 ROOT = Path(__file__).resolve().parents[2]
 VOCABULARY = Path(__file__).with_name("vocabulary.txt")
 TABLE = ROOT / "docs" / "names.md"
+REASONS = ROOT / "python" / "lathe" / "left_out.py"
 INTRODUCTION = (
     "Every name of the vocabulary of TensorIR, and of the texts of graph functions: the test that uses it (imports",
-    "it, or calls it where it is a method), or why it is left out; such a name raises AttributeError, in the text of",
-    "a graph function ScriptError, with the nearest that is there. Made by `python -m scripts.names`.",
+    "it, or calls it where it is a method), or why it is left out; such a name raises AttributeError that says so, in",
+    "the text of a graph function ScriptError. Made by `python -m scripts.names`.",
 )
 TESTS = ("tests/python", "tests/cli")
 
@@ -129,12 +131,34 @@ def problems(sections):
         what = f"{one.space}.{one.name}"
         if error and not one.reason:
             yield f"{what} is not there, and vocabulary.txt does not say why"
-        elif error and SPACES[one.space].helps and "nearest" not in error:
-            yield f"{what} raises without the nearest name: {error}"
+        elif error and SPACES[one.space].helps and one.reason not in error and "nearest" not in error:
+            yield f"{what} raises without the reason or the nearest name: {error}"
         elif not error and one.reason:
             yield f"{what} is there, and vocabulary.txt says why it is not"
         elif not error and not test:
             yield f"no test uses {what}"
+
+
+def reasons(sections):
+    """The text of python/lathe/left_out.py, from which asking for such a name gets its error."""
+    spaces = {}
+    for section in sections:
+        for one in section.names:
+            if one.reason:
+                spaces.setdefault(one.space, {}).setdefault(one.reason, []).append(one.name)
+    lines = ['"""Names of the vocabulary that are left out, and why. Made by `python -m scripts.names`."""', ""]
+    lines += ["", "_REASONS = {"]
+    for space, rows in sorted(spaces.items()):
+        lines.append(f'    "{space}": {{')
+        for reason, found in rows.items():
+            lines.append(f'        "{reason}":')
+            for text in textwrap.wrap(" ".join(found), 100):
+                lines.append(f'            "{text} "')
+            lines[-1] = lines[-1][:-2] + '",'
+        lines.append("    },")
+    lines += ["}", "", "LEFT_OUT = {"]
+    lines += ["    space: {name: reason for reason, names in rows.items() for name in names.split()}"]
+    return "\n".join([*lines, "    for space, rows in _REASONS.items()", "}"]) + "\n"
 
 
 def sections():

@@ -2,6 +2,9 @@
 
 import pytest
 
+import lathe
+from lathe import tir
+from lathe.script import tir as T
 from scripts import names
 from scripts.names import signatures
 from scripts.names.spaces import SPACES
@@ -44,6 +47,32 @@ def test_the_table_is_fresh():
     assert list(names.stale(other, names.sections())) == ["T.prim_func is not used by `tests/python/test_names.py`"]
     gone = text[:begin] + text[text.index("\n", begin) + 1 :]
     assert list(names.stale(gone, names.sections())) == ["T.prim_func is not in the table"]
+
+
+def test_the_reasons_are_fresh():
+    assert names.REASONS.read_text() == names.reasons(names.sections()), "python -m scripts.names writes them anew"
+
+
+@pytest.mark.parametrize(
+    "get, error",
+    [
+        (lambda: tir.transform.MakePackedAPI, "there is no tir.transform.MakePackedAPI: compiled code has no calling"),
+        (lambda: T.vscale, "there is no T.vscale: vectors have constant lengths here"),
+        (lambda: lathe.arith.PresburgerSet, "there is no lathe.arith.PresburgerSet: sets of integer points"),
+        (lambda: T.primfunc, "there is no T.primfunc; the nearest name is T.prim_func"),
+    ],
+)
+def test_asking_for_what_is_left_out_says_why(get, error):
+    with pytest.raises(AttributeError) as raised:
+        get()
+    assert str(raised.value).startswith(error)
+
+
+def test_a_schedule_says_why_it_lacks_a_primitive():
+    schedule = tir.Schedule(lathe.te.create_prim_func([lathe.te.compute((4,), lambda i: i, name="A")]))
+    assert schedule.get(schedule.get_sblock("A")).same_as(schedule.get(schedule.get_block("A")))
+    with pytest.raises(AttributeError, match="'fuse_reduction_epilogue': not in the releases"):
+        schedule.fuse_reduction_epilogue("A", "A")
 
 
 def test_the_vocabulary_is_read_by_sections():

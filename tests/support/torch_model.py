@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from onnx import helper, numpy_helper
 
+from tests.support.torch_recurrent import Recurrent
+
 
 def pad_uneven(x, pads, value):
     """Pads of ONNX, all starts before all ends, of the last dimensions of x."""
@@ -48,16 +50,22 @@ def average_pool(a, x):
 
 
 def conv_transpose(a, x, w, b=None):
-    """Pads of ONNX cut the full result."""
+    """Pads of ONNX cut the full result, which more may follow at the end."""
     count = w.dim() - 2
     pads, function = a.get("pads", [0] * 2 * count), {1: F.conv_transpose1d, 2: F.conv_transpose2d}[count]
-    y = function(x, w, b, stride=a.get("strides", 1), dilation=a.get("dilations", 1), groups=a.get("group", 1))
+    y = function(x, w, b, stride=a.get("strides", 1), output_padding=a.get("output_padding", 0),
+                 dilation=a.get("dilations", 1), groups=a.get("group", 1))  # fmt: skip
     return pad_uneven(y, [-p for p in pads], 0.0)
 
 
 def resize(a, x, region, scales):
-    assert a.get("coordinate_transformation_mode", b"half_pixel") == b"half_pixel" and a["mode"] == b"linear"
+    """Of images, by the modes that PyTorch has too."""
     sizes = [round(n * s) for n, s in zip(x.shape[2:], scales.tolist()[2:])]
+    mode = a.get("coordinate_transformation_mode", b"half_pixel")
+    if a["mode"] == b"nearest":
+        assert mode == b"asymmetric" and a.get("nearest_mode") == b"floor"
+        return F.interpolate(x, size=sizes, mode="nearest")
+    assert mode == b"half_pixel" and a["mode"] == b"linear"
     return F.interpolate(x, size=sizes, mode="bilinear", align_corners=False)
 
 
@@ -102,7 +110,8 @@ def unsqueeze(a, x, axes=None):
 
 def reduce_by(function):
     def reduce(a, x, axes=None):
-        return function(x, list(axes if axes is not None else a["axes"]), bool(a.get("keepdims", 1)))
+        axes = axes or a.get("axes") or range(x.dim())  # none means all
+        return function(x, list(axes), bool(a.get("keepdims", 1)))
 
     return reduce
 
@@ -141,6 +150,7 @@ OPERATORS = {
     "Neg": lambda a, x: -x,
     "Pow": lambda a, x, y: x**y,
     "ReduceMax": reduce_by(torch.amax),
+    "ReduceMean": reduce_by(torch.mean),
     "ReduceSum": reduce_by(torch.sum),
     "Relu": lambda a, x: x.relu(),
     "Reshape": reshape,
@@ -176,9 +186,12 @@ class TorchModel(torch.nn.Module):
         self.nodes = []
         (opset,) = [o.version for o in model.opset_import if o.domain == ""]
         for node in model.graph.node:
+            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            if node.op_type in ("LSTM", "GRU"):
+                self.nodes.append(self.recurrent(node, attributes))
+                continue
             if node.op_type not in OPERATORS:
                 raise NotImplementedError(f"{node.op_type} has no row among PyTorch's operators")
-            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
             if node.op_type == "Softmax" and opset < 13:
                 attributes.setdefault("axis", 1)  # what follows has no extent in the networks here
             self.nodes.append((OPERATORS[node.op_type], attributes, list(node.input), list(node.output)))
@@ -188,6 +201,14 @@ class TorchModel(torch.nn.Module):
     def tensor(self, array):
         tensor = torch.from_numpy(np.array(array))
         return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+
+    def recurrent(self, node, attributes):
+        """The node as a module of its own, whose weights are constants."""
+        weights = [getattr(self, self.constants[name]) for name in node.input[1:4] if name]
+        module = Recurrent(node.op_type, attributes, self.dtype, *weights)
+        self.add_module(f"recurrent_{len(self.nodes)}", module)
+        operands = [node.input[0], *node.input[4:]]
+        return lambda a, *values: module(*values), attributes, operands, list(node.output)
 
     def forward(self, *inputs):
         values = dict(zip(self.inputs, inputs))

@@ -13,6 +13,7 @@ from .. import _lathe
 from ..errors import ScheduleError
 from ..ir.module import as_module
 from ..ir.node import BaseFunc, show_text
+from ..names import why_not
 from .index_map import map_and_separators, map_text, ranges_text
 from .tensor_intrin import default_context
 from .trace import Trace
@@ -396,6 +397,8 @@ class Schedule:
         if not name.startswith("_") and name in _lathe.instruction_kinds():
             return lambda *inputs, **attributes: self._run(name, inputs, attributes)
         known = [member for member in dir(type(self)) if not member.startswith("_")]
+        if why := why_not("Schedule", name):
+            raise AttributeError(f"a schedule has no '{name}': {why}")
         near = difflib.get_close_matches(name, known, 1)
         raise AttributeError(f"a schedule has no '{name}'" + (f"; the nearest name is '{near[0]}'" if near else ""))
 
@@ -507,3 +510,6 @@ _transform_layout = _method("transform_layout", PRIMITIVES["transform_layout"])
 for _primitive, _row in PRIMITIVES.items():
     if _primitive not in vars(Schedule):
         setattr(Schedule, _primitive, _method(_primitive, _row))
+
+for _newer, _own in {"get_sblock": "get_block"}.items():
+    setattr(Schedule, _newer, getattr(Schedule, _own))

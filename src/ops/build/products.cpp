@@ -1,4 +1,4 @@
-// Sums of products: einsum, and the convolution that undoes one.
+// Sums of products.
 #include "ops/build.h"
 
 namespace lathe::ops::build {
@@ -130,43 +130,6 @@ Value einsum(BlockBuilder& b, const std::vector<Value>& operands, std::string_vi
     return std::vector{te::topi::cast(sums, dtype, "einsum_result")};
   };
   return b.call_te("einsum", operands, build).value_or_throw();
-}
-
-Value conv_transpose(BlockBuilder& b, const Value& x, const Value& kernel, const TransposedConvolution& how) {
-  const Shape &own = shape_of(x), &weights = shape_of(kernel);
-  const size_t spatial = how.out.size();
-  expect_equal(b, weights[0], own[1]);
-  const Expr per_group = relax::simplified(ir::floordiv(own[1], ir::int64(how.groups)));
-  const Expr outputs = weights[1];
-  Shape shape{own[0], relax::simplified(outputs * how.groups)};
-  shape.insert(shape.end(), how.out.begin(), how.out.end());
-  const DType dtype = dtype_of(x), wide = relax::accumulation_dtype(dtype);
-  std::vector<te::IterVar> axes{te::reduce_axis(ir::int64(0), per_group, "rc")};
-  for (size_t d = 0; d < spatial; ++d)
-    axes.push_back(te::reduce_axis(ir::int64(0), weights[d + 2], "k" + std::to_string(d)));
-  const auto build = [&](const std::vector<Tensor>& in) {
-    const Tensor sums = te::compute(
-        shape,
-        [&](const Indices& i) {
-          const Expr group = how.groups == 1 ? ir::int64(0) : ir::floordiv(i[1], outputs);
-          const Expr channel = group * per_group + axes[0]->var;
-          Indices from{i[0], channel}, cell{channel, i[1] - group * outputs};
-          Expr meets = ir::boolean(true);
-          for (size_t d = 0; d < spatial; ++d) {
-            const Expr at = i[d + 2] + how.pad_begin[d] - axes[d + 1]->var * how.dilations[d];
-            const Expr stride = ir::int64(how.strides[d]), position = ir::floordiv(at, stride);
-            meets = ir::logical_and(meets, ir::eq(ir::floormod(at, stride), ir::int64(0)));
-            meets = ir::logical_and(meets, ir::logical_and(at >= 0, position < own[d + 2]));
-            from.push_back(position);
-            cell.push_back(axes[d + 1]->var);
-          }
-          const Expr product = ir::cast(wide, in[0](std::move(from))) * ir::cast(wide, in[1](std::move(cell)));
-          return te::sum(ir::if_then_else(meets, product, ir::constant(wide, 0)), axes);
-        },
-        in, "conv_transpose");
-    return std::vector{te::topi::cast(sums, dtype, "conv_transpose_result")};
-  };
-  return b.call_te("conv_transpose", {x, kernel}, build).value_or_throw();
 }
 
 }  // namespace lathe::ops::build

@@ -2,6 +2,7 @@
 // All blocks run row by row, rows in parallel; a reduction keeps vectors of partial results in registers and combines
 // their lanes at the end of the row.
 #include "ir/visit.h"
+#include "schedule/rules/cut_reduction.h"
 #include "schedule/rules/tile.h"
 
 namespace lathe::schedule {
@@ -211,9 +212,9 @@ Status join_rows(Schedule& schedule, const std::vector<BlockRV>& parts, BlockRV 
 }
 
 // Brings all blocks into the loops over rows, `together` rows at a time, and schedules each there. Where several rows
-// go together, a block that cannot is a refusal.
-Status by_rows(Schedule& schedule, const RuleContext& context, const std::vector<Work>& list, size_t rows,
-               int64_t together) {
+// go together, a block that cannot is a refusal. Gives whether there is work enough for threads.
+Result<bool> by_rows(Schedule& schedule, const RuleContext& context, const std::vector<Work>& list, size_t rows,
+                     int64_t together) {
   // The loops over rows become one only when all blocks are in them: quotients by an extent that is not known say
   // little about which part of a block a row needs.
   std::vector<LoopRV> outer;
@@ -221,8 +222,10 @@ Status by_rows(Schedule& schedule, const RuleContext& context, const std::vector
     const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(handle(schedule, list.back()))));
     outer = {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows)};
     if (together > 1) outer.back() = TRY(schedule.split(outer.back(), {Factor(), Factor(together)}))[0];
+    const Work& anchor = list.back();
     for (size_t i = list.size() - 1; i-- > 0;)
-      TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), outer.back()));
+      if (list[i].loops.size() < rows || list[i].loops[rows - 1] != anchor.loops[rows - 1])
+        TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), outer.back()));
   }
   int64_t total = 0;
   std::optional<LoopRV> groups_before;
@@ -242,7 +245,7 @@ Status by_rows(Schedule& schedule, const RuleContext& context, const std::vector
     }
   }
   if (total >= parallel_work) try_parallel(schedule, outer);
-  return support::success();
+  return total >= parallel_work;
 }
 
 }  // namespace
@@ -259,6 +262,13 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
   }
   if (!any) return Outcome("no block is a reduction");
   TRY(inline_producers(schedule, [](const Work& work) { return is_costly(work.block()); }));
+  std::vector<BlockRV> partial;
+  for (const Work& work : works(schedule.function())) {
+    if (!work.reduces()) continue;
+    const BlockRV block = TRY(handle(schedule, work));
+    const auto cut = TRY(cut_reduction(schedule, block, context.target.lanes(widest_bits(work.block()))));
+    if (cut) partial.push_back(*cut);
+  }
 
   const std::vector<Work> list = works(schedule.function());
   size_t rows = std::numeric_limits<size_t>::max();
@@ -277,7 +287,7 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
       return Outcome(fmt::format("block '{}' also writes an output", work.block().name));
   if (rows > 0 && TRY(schedule.get_loops(TRY(handle(schedule, anchor)))).size() < rows)
     return Outcome(fmt::format("block '{}' has fewer loops than rows", anchor.block().name));
-  const int64_t most = rows > 0 && list.size() > 1 ? rows_together(list, context) : 1;
+  const int64_t most = rows > 0 && list.size() > 1 && partial.empty() ? rows_together(list, context) : 1;
   std::vector<int64_t> choices{1};
   if (most > 1) choices.push_back(most);
   const int64_t together = TRY(schedule.get(TRY(decide(schedule, context, "reduction", "rows", choices, most))));
@@ -286,7 +296,9 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
     schedule = std::move(attempt);
     return Outcome();
   }
-  TRY(by_rows(schedule, context, list, rows, 1));
+  const bool enough = TRY(by_rows(schedule, context, list, rows, 1));
+  if (enough && rows == 0)  // pieces of one row
+    for (const BlockRV& block : partial) try_parallel(schedule, {TRY(schedule.get_loops(block))[0]});
   return Outcome();
 }
 
