@@ -99,6 +99,23 @@ std::optional<std::string> find_parts(const std::vector<Work>& list, Attention& 
   return std::nullopt;
 }
 
+// Whether the block makes a product's operand from what a reduction found: the last of softmax, which is not computed
+// again for each column of the values.
+bool is_weights(const Work& work, const std::vector<Work>& list) {
+  const std::vector<Buffer> read = buffers_read(work.realize), written = buffers_written(work.realize);
+  const auto holds = [](const std::vector<Buffer>& buffers, const Buffer& buffer) {
+    return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end();
+  };
+  bool multiplied = false, from_reduction = false;
+  for (const Work& other : list) {
+    const auto product = product_of(other.block());
+    multiplied = multiplied || (product && (holds(written, product->a->buffer) || holds(written, product->b->buffer)));
+    if (!other.reduces()) continue;
+    for (const Buffer& buffer : buffers_written(other.realize)) from_reduction = from_reduction || holds(read, buffer);
+  }
+  return multiplied && from_reduction;
+}
+
 // The loops of the output block that walk what the second product computes, in its order: batches, rows, columns.
 Result<std::vector<LoopRV>> loops_of_output(Schedule& schedule, const Attention& parts) {
   const std::vector<Work> list = works(schedule.function());
@@ -165,11 +182,12 @@ std::optional<size_t> innermost_written(const Work& work) {
 
 // Columns innermost, in vectors, or in squares where the keys lie the other way.
 Status vectorize_copy(Schedule& schedule, const RuleContext& context, BlockRV copy, LoopRV column, bool parallel) {
+  const Id column_id = TRY(schedule.get(column))->id;
   std::vector<LoopRV> order;
   bool behind = false;
   for (const LoopRV& loop : TRY(schedule.get_loops(copy))) {
     if (behind) order.push_back(loop);
-    behind = behind || loop == column;
+    behind = behind || TRY(schedule.get(loop))->id == column_id;
   }
   order.push_back(column);
   if (order.size() > 1) TRY(schedule.reorder(order));
@@ -234,7 +252,9 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
   if (std::count_if(before.begin(), before.end(), multiplies) != 2) return Outcome("it does not hold two products");
   for (const Work& work : before)
     if (has_effects(work.block())) return Outcome(fmt::format("block '{}' has effects", work.block().name));
-  TRY(inline_producers(schedule, [](const Work& work) { return is_costly(work.block()); }));
+  TRY(inline_producers(schedule, [&](const Work& work) {
+    return is_costly(work.block()) || is_weights(work, works(schedule.function()));
+  }));
   Attention parts;
   if (auto why = find_parts(works(schedule.function()), parts)) return Outcome(*why);
   const auto most = attention_rows(parts.rows, parts.columns, context.target);

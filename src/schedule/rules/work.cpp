@@ -57,7 +57,9 @@ std::optional<int64_t> stride_of_digits(const Access& access, const For& loop) {
     known = known && extent && *extent < (int64_t{1} << 31) && step < (int64_t{1} << 31);
     if (known) step *= std::max<int64_t>(*extent, 1);
   }
-  Linear joined = linear(arith::Analyzer().simplify(offset));
+  arith::Analyzer analyzer;
+  for (const For* around : access.loops) analyzer.bind(around->loop_var, Range{around->min, around->extent});
+  Linear joined = linear(analyzer.simplify(offset));
   const Linear moving = joined.extract([&](const Expr& atom) { return uses_var(atom, loop.loop_var); });
   if (moving.terms.size() != 1 || !(moving.terms[0].atom == Expr(loop.loop_var))) return std::nullopt;
   return moving.terms[0].coefficient;
