@@ -228,6 +228,14 @@ Status tile_in_block(Schedule& schedule, const RuleContext& context, std::string
   return register_tile(schedule, context, plan, "");
 }
 
+// An odd number of cache lines from row to row: the rows of a tile then lie in different sets of the nearest cache, where
+// rows 4 KB apart would all meet in one.
+Status keep_rows_apart(Schedule& schedule, const std::string& block, const Attention& parts) {
+  const int64_t line = 64 * 8 / parts.score->dtype.storage_bits();
+  if (parts.columns < 2 * line) return support::success();
+  return schedule.storage_align(TRY(schedule.get_block(block)), 0, -2, 2 * line, line);
+}
+
 // Whether the batches alone keep the threads busy: then each copies its own keys.
 bool batches_are_enough(int64_t batches, const target::Target& target) {
   return batches >= 4 * target.cores || (batches > 0 && batches % target.cores == 0);
@@ -283,6 +291,7 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
     TRY(schedule.compute_at(TRY(schedule.get_block(parts.softmax[i])), row));
   TRY(schedule.compute_at(TRY(schedule.get_block(parts.scores)), rows[0]));
   if (own_keys) TRY(schedule.compute_at(copy, outer.back()));
+  for (const std::string& name : {parts.scores, parts.weights}) TRY(keep_rows_apart(schedule, name, parts));
 
   const size_t around_row = count + (block > 1 ? 1 : 0);
   TRY(schedule_copy(schedule, context, copy, width, !own_keys));

@@ -54,7 +54,7 @@ class PlacementSearch {
     for (const BufferAccess& access : accesses_)
       if (access.buffer->data == buffer->data) uses.push_back(&access);
     if (uses.empty() && !opaque_.count(buffer.get())) return;  // nobody uses it
-    const bool plain = !opaque_.count(buffer.get()) && buffer->strides.empty() && !buffer->elem_offset &&
+    const bool plain = !opaque_.count(buffer.get()) && has_plain_strides(*buffer) && !buffer->elem_offset &&
                        std::all_of(uses.begin(), uses.end(), [&](const auto* use) { return use->buffer == buffer; });
     if (!plain) {
       placement_.kept.push_back(buffer);
@@ -65,6 +65,31 @@ class PlacementSearch {
       return size_ == Size::whole ? support::flip(place_allocations_level) : support::flip(compact_buffers_level);
     };
     put(buffer, uses, level == 0 && is_wrong() ? shared_by_all(uses) : level);
+  }
+
+  // None, or constants that keep rows apart, as storage_align gives them.
+  static bool has_plain_strides(const BufferNode& buffer) {
+    int64_t least = 1;
+    for (size_t d = buffer.strides.size(); d-- > 0;) {
+      const auto stride = as_int(buffer.strides[d]), extent = as_int(buffer.shape[d]);
+      if (!stride || !extent || *stride < least) return false;
+      least = *stride * std::max<int64_t>(*extent, 1);
+    }
+    return true;
+  }
+
+  // Strides of a smaller buffer: where the dimensions inside followed one another without a gap they do again; a gap
+  // stays, with the stride that it was there for.
+  static std::vector<Expr> strides_for(const BufferNode& buffer, const std::vector<Expr>& shape) {
+    std::vector<Expr> strides(buffer.strides.size());
+    int64_t inside = 1, compact = 1;  // what the dimensions inside span, before and now
+    for (size_t d = strides.size(); d-- > 0;) {
+      const int64_t before = *as_int(buffer.strides[d]), now = before == inside ? compact : before;
+      strides[d] = constant(buffer.strides[d]->dtype, now);
+      inside = before * *as_int(buffer.shape[d]);
+      compact = now * *as_int(shape[d]);
+    }
+    return strides;
   }
 
   void put(const Buffer& buffer, const std::vector<const BufferAccess*>& uses, size_t level) {
@@ -93,10 +118,7 @@ class PlacementSearch {
     if (level == 0) return 0;
     for (const BufferAccess* read : uses) {
       if (read->is_write || read->accumulates) continue;
-      const bool covered = std::any_of(uses.begin(), uses.end(), [&](const BufferAccess* write) {
-        return write->is_write && is_covered_by(*read, *write);
-      });
-      if (!covered) {
+      if (!is_covered_by(*read, uses)) {
         context_.remark("compact_buffers", read->buffer->name,
                         "a read was not shown to see only values of the same iteration");
         return 0;
@@ -142,6 +164,7 @@ class PlacementSearch {
       const Var data = make<VarNode>(buffer->name, DType::handle());
       result.buffer = with(*buffer, [&](BufferNode& copy) {
         copy.data = data;
+        copy.strides = strides_for(*buffer, shape);
         copy.shape = shape;
         copy.scope = scope;
       });
