@@ -190,7 +190,8 @@ class AttentionFuser {
     if (rows < fewest_rows)
       return fmt::format("{} rows of queries do not pay for putting the keys in order for one kernel", rows);
     if (!schedule::attention_rows(rows, columns, target_))
-      return fmt::format("no block of the {} rows divides them and has its {} scores a row in the cache", rows, columns);
+      return fmt::format("no block of the {} rows divides them and has its {} scores a row in the cache", rows,
+                         columns);
     return "";
   }
 

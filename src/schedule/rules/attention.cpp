@@ -1,7 +1,8 @@
 // attention: two products with reductions over rows between them, softmax(Q K) V. Block by block of rows: the scores of
 // a block go into memory that stays in the cache, softmax runs over them row by row, and their product with the values
-// follows. Each product gets a register tile; the keys are copied, once for all blocks, into panels that its lanes walk.
-// (Rabe and Staats 2021 and Dao 2022 keep scores on the chip so; a row is whole here, and nothing has to be rescaled.)
+// follows. Each product gets a register tile; the keys are copied, once for all blocks, into panels that its lanes
+// walk. (Rabe and Staats 2021 and Dao 2022 keep scores on the chip so; a row is whole here, and nothing has to be
+// rescaled.)
 #include "schedule/rules/attention.h"
 
 #include "ir/visit.h"
@@ -36,8 +37,7 @@ std::optional<Product> product_of(const Block& block) {
 bool indexed_by(const BufferLoad& load, const Expr& e) {
   if (!e.is<VarNode>()) return false;
   const Var v = ir::cast<VarNode>(e);
-  return std::any_of(load.indices.begin(), load.indices.end(),
-                     [&](const Expr& index) { return uses_var(index, v); });
+  return std::any_of(load.indices.begin(), load.indices.end(), [&](const Expr& index) { return uses_var(index, v); });
 }
 
 // The blocks of attention by name, and what lies between them.
@@ -219,7 +219,7 @@ Status schedule_copy(Schedule& schedule, const RuleContext& context, BlockRV cop
 }
 
 Status tile_in_block(Schedule& schedule, const RuleContext& context, std::string_view rule, const std::string& block,
-                    size_t outer) {
+                     size_t outer) {
   const std::vector<Work> list = works(schedule.function());
   const Contraction found = TRY(contraction(schedule.function(), *find(list, block), outer));
   if (found.windows) return refuse(codes::not_inlinable, fmt::format("block '{}' reads windows", block));
@@ -228,13 +228,15 @@ Status tile_in_block(Schedule& schedule, const RuleContext& context, std::string
   return register_tile(schedule, context, plan, "");
 }
 
-// An odd number of cache lines from row to row: the rows of a tile then lie in different sets of the nearest cache, where
-// rows 4 KB apart would all meet in one.
+// An odd number of cache lines from row to row: the rows of a tile then lie in different sets of the nearest cache,
+// where rows 4 KB apart would all meet in one.
 Status keep_rows_apart(Schedule& schedule, const std::string& block, const Attention& parts) {
   const int64_t line = 64 * 8 / parts.score->dtype.storage_bits();
   if (parts.columns < 2 * line) return support::success();
   return schedule.storage_align(TRY(schedule.get_block(block)), 0, -2, 2 * line, line);
 }
+
+constexpr int64_t least_rows = 14;  // of a block, where they divide so: a tile's
 
 // Whether the batches alone keep the threads busy: then each copies its own keys.
 bool batches_are_enough(int64_t batches, const target::Target& target) {
@@ -244,12 +246,14 @@ bool batches_are_enough(int64_t batches, const target::Target& target) {
 }  // namespace
 
 std::optional<int64_t> attention_rows(int64_t rows, int64_t columns, const target::Target& target) {
-  // Scores and weights, in float32.
+  // Scores and weights, in float32. An eighth of the cache leaves room for keys and values, which pass through; a row
+  // more or less changes little, but less than a tile's worth would read the keys too often.
   const int64_t cache = target.cache_bytes(2, 512 << 10), row = 2 * 4 * std::max<int64_t>(columns, 1);
-  const int64_t divisor = largest_divisor(rows, std::max<int64_t>(cache / 4 / row, 1));
-  if (divisor >= std::min<int64_t>(rows, 8)) return divisor;
-  // A little more of the cache, for rows that do not divide well.
-  for (int64_t block = 8; block <= rows && block * row <= cache / 4 * 3; ++block)
+  const int64_t preferred = std::max<int64_t>(cache / 8 / row, least_rows), most = cache * 3 / 4 / row;
+  if (const int64_t divisor = largest_divisor(rows, std::min(preferred, most));
+      2 * divisor >= least_rows || divisor == rows)
+    return divisor;
+  for (int64_t block = preferred; block <= std::min(rows, most); ++block)
     if (rows % block == 0) return block;
   return std::nullopt;
 }
@@ -295,7 +299,8 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
 
   const size_t around_row = count + (block > 1 ? 1 : 0);
   TRY(schedule_copy(schedule, context, copy, width, !own_keys));
-  TRY(tile_in_block(schedule, context, "scores", parts.scores, count));
+  // A single column is no axis for lanes.
+  if (parts.columns > 1) TRY(tile_in_block(schedule, context, "scores", parts.scores, count));
   std::vector<std::string> by_row = parts.softmax;
   by_row.push_back(parts.weights);
   if (parts.output != parts.values) by_row.push_back(parts.output);
@@ -307,7 +312,7 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
                                                     : vectorize_row(attempt, context, each, around_row);
     if (done.ok()) schedule = std::move(attempt);
   }
-  TRY(tile_in_block(schedule, context, "values", parts.values, count));
+  if (!is_int(parts.mixed->shape.back(), 1)) TRY(tile_in_block(schedule, context, "values", parts.values, count));
   if (!own_keys) outer.push_back(rows[0]);
   if (batches * parts.rows * parts.columns * parts.depth >= 4 * parallel_work) try_parallel(schedule, outer);
   return Outcome();

@@ -24,8 +24,8 @@ struct Contraction {
 // The contraction that the block is; a reason when it is none. The `outer` outermost loops only repeat all of it.
 Result<Contraction> contraction(const PrimFunc& function, const Work& work, size_t outer = 0);
 
-// Lanes, vectors and rows of its register tile, from the target's registers. `within_thread`: what is around it has been
-// shared among threads, all of this is one's.
+// Lanes, vectors and rows of its register tile, from the target's registers. `within_thread`: what is around it has
+// been shared among threads, all of this is one's.
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
                            const Contraction& found, bool within_thread = false);
 

@@ -1,6 +1,7 @@
 // Rows: what reductions over the last axis, and what is computed beside them, do with one row in vectors.
-#include "ir/visit.h"
 #include "schedule/rules/rows.h"
+
+#include "ir/visit.h"
 
 namespace lathe::schedule {
 
