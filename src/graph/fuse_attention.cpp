@@ -15,17 +15,18 @@ namespace {
 constexpr size_t longest_chain = 16;  // of operators between the first product and softmax
 constexpr int64_t fewest_rows = 4;    // fewer rows of queries do not pay for the copy of the keys
 
-std::optional<std::vector<int64_t>> known_shape(const Expr& e) {
-  const auto* info = as_tensor(e);
-  if (!info || !info->shape) return std::nullopt;
-  std::vector<int64_t> shape;
-  for (const ir::Expr& extent : *info->shape) {
-    const auto value = ir::as_int(extent);
-    if (!value) return std::nullopt;
-    shape.push_back(*value);
-  }
-  return shape;
+// The extents, where there are some.
+const Shape* known_extents(const Expr& e) {
+  const auto* info = e ? as_tensor(e) : nullptr;
+  return info && info->shape ? &*info->shape : nullptr;
 }
+
+bool equal(std::span<const ir::Expr> a, std::span<const ir::Expr> b) {
+  return std::ranges::equal(a, b, [](const ir::Expr& x, const ir::Expr& y) { return ir::structural_equal(x, y); });
+}
+
+// All extents but those of the matrices.
+std::span<const ir::Expr> batch_of(const Shape& shape) { return std::span(shape).first(shape.size() - 2); }
 
 bool is_plain_product(const Call& call) {
   return callee_operator(call) == &ops::matmul &&
@@ -127,7 +128,7 @@ class AttentionFuser {
 
   // Fills `found`; why this is no attention that becomes one kernel, or empty.
   std::string match(const Call& softmax, Found& found) const {
-    const auto shape = known_shape(softmax.args[0]);
+    const Shape* shape = known_extents(softmax.args[0]);
     if (!shape || shape->size() < 2) return "the scores' shape is not known, or they are no matrices";
     const int64_t axis = static_cast<const ops::SoftmaxAttributes*>(softmax.attributes.get())->axis;
     if (axis != -1 && axis != static_cast<int64_t>(shape->size()) - 1) return "softmax is not along the last axis";
@@ -147,9 +148,9 @@ class AttentionFuser {
   }
 
   // The product whose value reaches `e` by elementwise operators.
-  bool find_scores(const Expr& e, const std::vector<int64_t>& shape, Found& found, size_t depth) const {
+  bool find_scores(const Expr& e, const Shape& shape, Found& found, size_t depth) const {
     const auto at = binding_of(e);
-    if (!at || depth > longest_chain || !is_used_once(e) || known_shape(e) != shape) return false;
+    if (!at || depth > longest_chain || !is_used_once(e) || !known_extents(e) || !equal(*known_extents(e), shape)) return false;
     const Call& call = *call_at(*at);
     if (is_plain_product(call)) {
       found.bindings.insert(*at);
@@ -167,31 +168,27 @@ class AttentionFuser {
     return false;
   }
 
-  std::string misfit(const std::vector<int64_t>& scores, const Found& found) const {
-    const auto product = known_shape(found.mixed);
-    if (!product) return "the shape of the values is not known";
-    const std::vector<int64_t> batch(scores.begin(), scores.end() - 2);
+  std::string misfit(const Shape& scores, const Found& found) const {
     for (const Expr* operand : {&found.query, &found.key, &found.value, &found.mixed}) {
-      const auto shape = known_shape(*operand);
+      const Shape* shape = known_extents(*operand);
       if (!shape) return "the shape of an operand is not known";
       if (as_tensor(*operand)->dtype != ir::DType::float32()) return "an operand is not of float32";
-      if (shape->size() != scores.size() || !std::equal(batch.begin(), batch.end(), shape->begin()))
-        return "an operand is broadcast";
+      if (shape->size() != scores.size() || !equal(batch_of(*shape), batch_of(scores))) return "an operand is broadcast";
     }
     for (const size_t i : found.bindings)
       if (as_tensor(var_of_binding(bindings_[i]))->dtype != ir::DType::float32())
         return "a value inside is not of float32";
-    const int64_t rows = scores[scores.size() - 2], columns = scores.back();
-    const auto elements = [](const std::vector<int64_t>& shape) {
-      return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-    };
-    if (elements(scores) == 0 || elements(*product) == 0 || elements(*known_shape(found.query)) == 0)
+    const auto rows = ir::as_int(scores[scores.size() - 2]), columns = ir::as_int(scores.back());
+    const auto depth = ir::as_int(known_extents(found.query)->back()), width = ir::as_int(known_extents(found.mixed)->back());
+    if (!rows || !columns || !depth || !width) return "the extent of a matrix is not known";
+    const auto is_nothing = [](const ir::Expr& extent) { return ir::is_int(extent, 0); };
+    if (*columns == 0 || *depth == 0 || *width == 0 || std::ranges::any_of(scores, is_nothing))
       return "there is nothing to compute";
-    if (rows < fewest_rows)
-      return fmt::format("{} rows of queries do not pay for putting the keys in order for one kernel", rows);
-    if (!schedule::attention_rows(rows, columns, target_))
-      return fmt::format("no block of the {} rows divides them and has its {} scores a row in the cache", rows,
-                         columns);
+    if (*rows < fewest_rows)
+      return fmt::format("{} rows of queries do not pay for putting the keys in order for one kernel", *rows);
+    if (!schedule::attention_rows(*rows, *columns, target_))
+      return fmt::format("no block of the {} rows divides them and keeps its scores, {} a row, in the second cache",
+                         *rows, *columns);
     return "";
   }
 
@@ -204,7 +201,7 @@ class AttentionFuser {
     const auto take = [&](Expr& operand, bool keys) {
       const auto at = permutation(operand);
       if (!at) return;
-      const size_t rank = known_shape(operand)->size();
+      const size_t rank = known_extents(operand)->size();
       const std::vector<int64_t> axes = axes_of(*call_at(*at), rank);
       const auto last = static_cast<int64_t>(rank) - 1;
       if (axes[rank - 1] != last && !(keys && axes[rank - 2] == last)) return;
@@ -216,7 +213,7 @@ class AttentionFuser {
     take(found.value, false);
     const auto reader = only_reader(found.mixed);
     if (!reader || callee_operator(*call_at(*reader)) != &ops::permute_dims) return;
-    const std::vector<int64_t> axes = axes_of(*call_at(*reader), known_shape(found.mixed)->size());
+    const std::vector<int64_t> axes = axes_of(*call_at(*reader), known_extents(found.mixed)->size());
     if (axes.back() == static_cast<int64_t>(axes.size()) - 1) found.bindings.insert(*reader);
   }
 
