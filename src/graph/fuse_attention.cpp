@@ -150,7 +150,8 @@ class AttentionFuser {
   // The product whose value reaches `e` by elementwise operators.
   bool find_scores(const Expr& e, const Shape& shape, Found& found, size_t depth) const {
     const auto at = binding_of(e);
-    if (!at || depth > longest_chain || !is_used_once(e) || !known_extents(e) || !equal(*known_extents(e), shape)) return false;
+    if (!at || depth > longest_chain || !is_used_once(e) || !known_extents(e) || !equal(*known_extents(e), shape))
+      return false;
     const Call& call = *call_at(*at);
     if (is_plain_product(call)) {
       found.bindings.insert(*at);
@@ -173,13 +174,15 @@ class AttentionFuser {
       const Shape* shape = known_extents(*operand);
       if (!shape) return "the shape of an operand is not known";
       if (as_tensor(*operand)->dtype != ir::DType::float32()) return "an operand is not of float32";
-      if (shape->size() != scores.size() || !equal(batch_of(*shape), batch_of(scores))) return "an operand is broadcast";
+      if (shape->size() != scores.size() || !equal(batch_of(*shape), batch_of(scores)))
+        return "an operand is broadcast";
     }
     for (const size_t i : found.bindings)
       if (as_tensor(var_of_binding(bindings_[i]))->dtype != ir::DType::float32())
         return "a value inside is not of float32";
     const auto rows = ir::as_int(scores[scores.size() - 2]), columns = ir::as_int(scores.back());
-    const auto depth = ir::as_int(known_extents(found.query)->back()), width = ir::as_int(known_extents(found.mixed)->back());
+    const auto depth = ir::as_int(known_extents(found.query)->back()),
+               width = ir::as_int(known_extents(found.mixed)->back());
     if (!rows || !columns || !depth || !width) return "the extent of a matrix is not known";
     const auto is_nothing = [](const ir::Expr& extent) { return ir::is_int(extent, 0); };
     if (*columns == 0 || *depth == 0 || *width == 0 || std::ranges::any_of(scores, is_nothing))

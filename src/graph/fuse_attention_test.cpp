@@ -32,7 +32,8 @@ relax::AttributesRef order(std::vector<int64_t> axes) { return ir::make<ops::Per
 // Queries, keys and values of two heads, and the parts that a test changes.
 struct Parts {
   Graph g;
-  Expr q = g.input("q", Extents{1, 2, 5, 3}), k = g.input("k", Extents{1, 2, 7, 3}), v = g.input("v", Extents{1, 2, 7, 4});
+  Expr q = g.input("q", Extents{1, 2, 5, 3}), k = g.input("k", Extents{1, 2, 7, 3}),
+       v = g.input("v", Extents{1, 2, 7, 4});
   Expr scores() { return g.call(ops::matmul, {q, g.call(ops::permute_dims, {k}, order({0, 1, 3, 2}))}); }
 };
 
@@ -76,7 +77,9 @@ TEST(fuse_attention, reads_and_writes_heads_where_they_lie) {
 TEST(fuse_attention, takes_a_batch_that_is_not_known) {
   Graph g;
   const ir::Var n = ir::size_var("n");
-  const auto tensor = [&](const char* name, int64_t length) { return g.input(name, {n, ir::int64(length), ir::int64(3)}); };
+  const auto tensor = [&](const char* name, int64_t length) {
+    return g.input(name, {n, ir::int64(length), ir::int64(3)});
+  };
   const Expr q = tensor("q", 5), k = tensor("k", 7), v = tensor("v", 7);
   const Expr scores = g.call(ops::matmul, {q, g.call(ops::permute_dims, {k}, order({0, 2, 1}))});
   expect_fused(g.finish(g.call(ops::matmul, {g.call(ops::softmax, {scores}), v})),

@@ -67,13 +67,13 @@ class PlacementSearch {
     put(buffer, uses, level == 0 && is_wrong() ? shared_by_all(uses) : level);
   }
 
-  // None, or constants that keep rows apart, as storage_align gives them.
+  // None, or constants that keep rows apart, as storage_align gives them. How far the first dimension goes may be open.
   static bool has_plain_strides(const BufferNode& buffer) {
     int64_t least = 1;
     for (size_t d = buffer.strides.size(); d-- > 0;) {
       const auto stride = as_int(buffer.strides[d]), extent = as_int(buffer.shape[d]);
-      if (!stride || !extent || *stride < least) return false;
-      least = *stride * std::max<int64_t>(*extent, 1);
+      if (!stride || *stride < least || (!extent && d > 0)) return false;
+      least = *stride * std::max<int64_t>(extent.value_or(1), 1);
     }
     return true;
   }
@@ -86,6 +86,7 @@ class PlacementSearch {
     for (size_t d = strides.size(); d-- > 0;) {
       const int64_t before = *as_int(buffer.strides[d]), now = before == inside ? compact : before;
       strides[d] = constant(buffer.strides[d]->dtype, now);
+      if (d == 0) break;
       inside = before * *as_int(buffer.shape[d]);
       compact = now * *as_int(shape[d]);
     }
@@ -151,7 +152,8 @@ class PlacementSearch {
       result.origin.push_back(origin);
       shape.push_back(extent);
     }
-    const auto elements = as_int(fold_constants(product(shape)));
+    const std::vector<Expr> strides = strides_for(*buffer, shape);
+    const auto elements = as_int(fold_constants(strides.empty() ? product(shape) : mul(strides[0], shape[0])));
     std::string scope = buffer->scope;
     if (level > 0 && scope == "global" && elements) {
       const int64_t bytes = buffer->dtype.storage_bytes(*elements);
@@ -164,7 +166,7 @@ class PlacementSearch {
       const Var data = make<VarNode>(buffer->name, DType::handle());
       result.buffer = with(*buffer, [&](BufferNode& copy) {
         copy.data = data;
-        copy.strides = strides_for(*buffer, shape);
+        copy.strides = strides;
         copy.shape = shape;
         copy.scope = scope;
       });
