@@ -13,7 +13,6 @@ LATHE_FAULT(fuse_attention_forgets_uses, "graph_test", "scores that are used els
 namespace {
 
 constexpr size_t longest_chain = 16;  // of operators between the first product and softmax
-constexpr int64_t fewest_rows = 4;    // fewer rows of queries do not pay for the copy of the keys
 
 // The extents, where there are some.
 const Shape* known_extents(const Expr& e) {
@@ -187,8 +186,6 @@ class AttentionFuser {
     const auto is_nothing = [](const ir::Expr& extent) { return ir::is_int(extent, 0); };
     if (*columns == 0 || *depth == 0 || *width == 0 || std::ranges::any_of(scores, is_nothing))
       return "there is nothing to compute";
-    if (*rows < fewest_rows)
-      return fmt::format("{} rows of queries do not pay for putting the keys in order for one kernel", *rows);
     if (!schedule::attention_rows(*rows, *columns, target_))
       return fmt::format("no block of the {} rows divides them and keeps its scores, {} a row, in the second cache",
                          *rows, *columns);

@@ -228,6 +228,16 @@ Status tile_in_block(Schedule& schedule, const RuleContext& context, std::string
   return register_tile(schedule, context, plan, "");
 }
 
+// The first product: in tiles; where keys that were not copied lie the other way, each score is a sum in vectors.
+Status schedule_scores(Schedule& schedule, const RuleContext& context, const Attention& parts, size_t outer,
+                       bool copied) {
+  if (parts.columns == 1 && copied) return support::success();  // a single column is no axis for lanes
+  Schedule attempt = schedule;
+  const Status tiled = tile_in_block(attempt, context, "scores", parts.scores, outer);
+  if (tiled.ok()) schedule = std::move(attempt);
+  return tiled.ok() || copied ? tiled : reduce_row(schedule, context, TRY(schedule.get_block(parts.scores)));
+}
+
 // An odd number of cache lines from row to row: the rows of a tile then lie in different sets of the nearest cache,
 // where rows 4 KB apart would all meet in one.
 Status keep_rows_apart(Schedule& schedule, const std::string& block, const Attention& parts) {
@@ -276,13 +286,16 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
     if (parts.rows % block == 0) blocks.push_back(block);
   const int64_t block = TRY(schedule.get(TRY(decide(schedule, context, "attention", "block", blocks, *most))));
 
+  // A few rows do not pay for putting the keys in order: they are multiplied as they lie.
+  const bool copies = parts.rows >= 4;
   const int64_t width = 2 * context.target.lanes(static_cast<int>(parts.score->dtype.storage_bits()));
-  const BlockRV copy = TRY(copy_keys(schedule, parts, width));
+  std::optional<BlockRV> copy;
+  if (copies) copy = TRY(copy_keys(schedule, parts, width));
   const std::vector<LoopRV> walks = TRY(loops_of_output(schedule, parts));
   std::vector<LoopRV> outer(walks.begin(), walks.end() - 2);
   int64_t batches = 1;
   for (const LoopRV& loop : outer) batches *= as_int(TRY(schedule.get(loop))->extent).value_or(1);
-  const bool own_keys = !outer.empty() && batches_are_enough(batches, context.target);
+  const bool own_keys = copies && !outer.empty() && batches_are_enough(batches, context.target);
   const std::vector<LoopRV> rows = TRY(schedule.split(walks[outer.size()], {Factor(), Factor(block)}));
   const size_t count = outer.size() + 1;  // loops around a block of rows
 
@@ -294,13 +307,12 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
   for (size_t i = parts.softmax.size(); i-- > 0;)
     TRY(schedule.compute_at(TRY(schedule.get_block(parts.softmax[i])), row));
   TRY(schedule.compute_at(TRY(schedule.get_block(parts.scores)), rows[0]));
-  if (own_keys) TRY(schedule.compute_at(copy, outer.back()));
+  if (own_keys) TRY(schedule.compute_at(*copy, outer.back()));
   for (const std::string& name : {parts.scores, parts.weights}) TRY(keep_rows_apart(schedule, name, parts));
 
   const size_t around_row = count + (block > 1 ? 1 : 0);
-  TRY(schedule_copy(schedule, context, copy, width, !own_keys));
-  // A single column is no axis for lanes.
-  if (parts.columns > 1) TRY(tile_in_block(schedule, context, "scores", parts.scores, count));
+  if (copy) TRY(schedule_copy(schedule, context, *copy, width, !own_keys));
+  TRY(schedule_scores(schedule, context, parts, count, copies));
   std::vector<std::string> by_row = parts.softmax;
   by_row.push_back(parts.weights);
   if (parts.output != parts.values) by_row.push_back(parts.output);

@@ -72,6 +72,22 @@ Function attention_of(const Shape& s) {
   return b.build();
 }
 
+// The largest buffer that is allocated, in elements.
+int64_t largest_allocation(const Function& f, const target::Target& target) {
+  AnalyticDecider model;
+  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, model, {});
+  const Function kernel = driver::lower_to_kernel(done.mod().find_as<PrimFunc>("main")).value_or_throw();
+  int64_t largest = 0;
+  ir::post_order(kernel->body, [&](const NodeRef& n) {
+    const auto* allocate = n.as<Allocate>();
+    if (!allocate) return;
+    int64_t elements = 1;
+    for (const Expr& extent : allocate->extents) elements *= as_int(extent).value_or(1 << 30);
+    largest = std::max(largest, elements);
+  });
+  return largest;
+}
+
 TEST(attention, takes_every_shape) {
   for (const auto& [bits, registers] : machines)
     for (const auto& [rows, columns, depth, width] : std::vector<std::array<int64_t, 4>>{{1, 1, 1, 1},
@@ -107,6 +123,16 @@ TEST(attention, takes_keys_masks_and_heads_as_networks_write_them) {
       }
 }
 
+TEST(attention, multiplies_a_few_rows_with_keys_as_they_lie) {
+  for (const auto keys : {Shape::by_row, Shape::by_column})
+    for (const auto& [rows, columns, depth] :
+         std::vector<std::array<int64_t, 3>>{{1, 40, 64}, {2, 17, 33}, {3, 5, 80}, {1, 1, 16}, {3, 35, 1}}) {
+      const Shape shape{.rows = rows, .columns = columns, .depth = depth, .width = 24, .keys = keys};
+      EXPECT_EQ(scheduled(attention_of(shape), machine(512, 32), 1e-5), "attention") << shape.text() << last_remarks;
+      EXPECT_LE(largest_allocation(attention_of(shape), machine(512, 32)), 4 * 80) << "keys are not copied";
+    }
+}
+
 TEST(attention, sums_many_keys_in_parts) {
   const Shape shape{.heads = 1, .rows = 3, .columns = 600, .depth = 2, .width = 16};
   EXPECT_EQ(scheduled(attention_of(shape), machine(512, 32), 1e-4), "attention") << last_remarks;
@@ -117,22 +143,6 @@ TEST(attention, shares_blocks_of_rows_where_batches_are_few) {
   target.cores = 4;
   const Shape shape{.heads = 3, .rows = 28, .columns = 64, .depth = 32, .width = 64};
   EXPECT_EQ(scheduled(attention_of(shape), target, 1e-5, {}, {{"attention.block", 7}}), "attention") << last_remarks;
-}
-
-// The largest buffer that is allocated, in elements.
-int64_t largest_allocation(const Function& f, const target::Target& target) {
-  AnalyticDecider model;
-  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, model, {});
-  const Function kernel = driver::lower_to_kernel(done.mod().find_as<PrimFunc>("main")).value_or_throw();
-  int64_t largest = 0;
-  ir::post_order(kernel->body, [&](const NodeRef& n) {
-    const auto* allocate = n.as<Allocate>();
-    if (!allocate) return;
-    int64_t elements = 1;
-    for (const Expr& extent : allocate->extents) elements *= as_int(extent).value_or(1 << 30);
-    largest = std::max(largest, elements);
-  });
-  return largest;
 }
 
 TEST(attention, keeps_no_more_scores_than_a_block_has) {
