@@ -75,7 +75,7 @@ def assert_close(got, wanted):
 def test_is_what_numpy_and_onnxruntime_compute(shape, mask, heads_inside):
     model = attention(*shape, mask=mask, heads_inside=heads_inside)
     feeds = feeds_of(model, 2, seed=3)
-    if mask == "chosen":
+    if mask == "chosen" and shape[1] > 1:
         feeds["mask"][1] = -1  # nothing is seen: NaN, as softmax over -inf alone is
     got = lathe.compile(model)(**feeds)
     assert_close(got, exact(feeds, mask, heads_inside))

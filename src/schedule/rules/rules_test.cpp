@@ -447,6 +447,26 @@ def main(x: T.handle, y: T.handle, n: T.int64(is_size_var=True)):
           << bits << " bits, " << n << last_remarks;
 }
 
+// softmax over the last axis of a batch of one, or more: the variable of a loop of one iteration stays in the blocks that
+// move into the loops over rows.
+Function softmax_of_batches(int64_t batch, int64_t rows, int64_t columns) {
+  Builder b;
+  const std::vector<Expr> shape{int64(batch), int64(rows), int64(columns)}, by_row{int64(batch), int64(rows)};
+  const Buffer x = b.input("X", shape), y = b.output("Y", shape);
+  const Buffer most = b.inner("M", by_row), e = b.inner("E", shape), total = b.inner("S", by_row);
+  const auto row = [](const Buffer& buffer, const std::vector<Expr>& i) { return load(buffer, {i[0], i[1]}); };
+  b.max("max", most, {{"k", int64(columns)}}, [&](const std::vector<Expr>& i) { return load(x, i); });
+  b.compute("exp", e, [&](const std::vector<Expr>& i) { return call(intrinsic::exp, load(x, i) - row(most, i)); });
+  b.sum("sum", total, {{"k", int64(columns)}}, [&](const std::vector<Expr>& i) { return load(e, i); });
+  b.compute("norm", y, [&](const std::vector<Expr>& i) { return div(load(e, i), row(total, i)); });
+  return b.build();
+}
+
+TEST(reduction, takes_softmax_of_a_batch_of_one) {
+  for (const int64_t batch : {1, 2})
+    EXPECT_EQ(scheduled(softmax_of_batches(batch, 3, 40), machine(512, 32), 1e-5), "reduction") << last_remarks;
+}
+
 TEST(reduction, takes_softmax_row_by_row) {
   for (const int64_t columns : {1, 3, 16, 37, 64, 300})
     EXPECT_EQ(scheduled(testing::softmax(int64(5), int64(columns)), machine(512, 32), 1e-5), "reduction")
