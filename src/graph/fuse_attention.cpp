@@ -38,7 +38,7 @@ bool is_pointwise(const Call& call) {
 }
 
 // The axes that a permutation takes the result's from.
-std::vector<int64_t> axes_of(const Call& permutation, size_t rank) {
+std::vector<int64_t> order_of(const Call& permutation, size_t rank) {
   const auto& given = static_cast<const ops::PermuteDimsAttributes*>(permutation.attributes.get())->axes;
   std::vector<int64_t> axes;
   for (size_t i = 0; i < rank; ++i) {
@@ -202,7 +202,7 @@ class AttentionFuser {
       const auto at = permutation(operand);
       if (!at) return;
       const size_t rank = known_extents(operand)->size();
-      const std::vector<int64_t> axes = axes_of(*call_at(*at), rank);
+      const std::vector<int64_t> axes = order_of(*call_at(*at), rank);
       const auto last = static_cast<int64_t>(rank) - 1;
       if (axes[rank - 1] != last && !(keys && axes[rank - 2] == last)) return;
       found.bindings.insert(*at);
@@ -213,7 +213,7 @@ class AttentionFuser {
     take(found.value, false);
     const auto reader = only_reader(found.mixed);
     if (!reader || callee_operator(*call_at(*reader)) != &ops::permute_dims) return;
-    const std::vector<int64_t> axes = axes_of(*call_at(*reader), known_extents(found.mixed)->size());
+    const std::vector<int64_t> axes = order_of(*call_at(*reader), known_extents(found.mixed)->size());
     if (axes.back() == static_cast<int64_t>(axes.size()) - 1) found.bindings.insert(*reader);
   }
 

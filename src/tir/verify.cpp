@@ -7,6 +7,7 @@
 #include "tir/analysis/regions.h"
 #include "tir/codes.h"
 #include "tir/intrinsics/context.h"
+#include "tir/register_index.h"
 #include "tir/rewrite.h"
 #include "tir/stages.h"
 
@@ -109,7 +110,8 @@ class Verification {
       report(codes::undefined_variable, fmt::format("buffer '{}' is used where it is not allocated", buffer->name));
   }
 
-  void access(const char* what, const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate) {
+  void access(bool is_write, const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate) {
+    const char* what = is_write ? "a store" : "a load";
     if (!present(buffer, what, "buffer")) return;
     buffer_use(buffer);
     if (indices.size() != buffer->shape.size())
@@ -128,8 +130,8 @@ class Verification {
     if (indices.size() != 1 || (indices[0] && indices[0]->dtype.element() != DType::int64()))
       require_legal(Construct::indexed_buffer, [&] { return fmt::format(" ({} of '{}')", what, buffer->name); });
     if (buffer->scope == "register" && !indices.empty() && indices[0]) {
-      const auto* ramp = indices[0].as<Ramp>();
-      if (!as_int(indices[0]) && !(ramp && as_int(ramp->base) && is_int(ramp->stride, 1)))
+      const auto index = register_index(indices[0]);
+      if (!index || (index->stride > 1 && is_write))
         require_legal(Construct::register_variable, [&] { return fmt::format(" ('{}')", buffer->name); });
     }
   }
@@ -172,7 +174,7 @@ class Verification {
           same_dtype("a let", n.var->dtype, n.value->dtype);
           scoped(n.var, "a let variable", [&] { expression(n.body); });
         },
-        [&](const BufferLoad& n) { access("a load", n.buffer, n.indices, n.predicate); },
+        [&](const BufferLoad& n) { access(false, n.buffer, n.indices, n.predicate); },
         [&](const Call& n) {
           if (!n.op) return report(codes::missing_field, "a call names no intrinsic");
           if (n.op == &intrinsic::break_loop || n.op == &intrinsic::continue_loop)
@@ -197,7 +199,7 @@ class Verification {
   }
 
   void store(const BufferStore& n) {
-    access("a store", n.buffer, n.indices, n.predicate);
+    access(true, n.buffer, n.indices, n.predicate);
     if (!present(n.value, "BufferStore", "value") || !n.buffer) return;
     expression(n.value);
     const int lanes = n.indices.empty() || !n.indices.back() ? 1 : n.indices.back()->dtype.lanes;

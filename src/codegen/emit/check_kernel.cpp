@@ -4,6 +4,7 @@
 #include "ir/match.h"
 #include "ir/visit.h"
 #include "tir/analysis/calls.h"
+#include "tir/register_index.h"
 
 namespace lathe::codegen {
 
@@ -72,14 +73,12 @@ class Checker {
                              index->dtype.lanes));
     const auto r = register_extent_.find(b->data.get());
     if (r != register_extent_.end()) {
-      const bool constant_index = as_int(index) && index->dtype.is_scalar();
-      const auto* ramp = index.as<Ramp>();
-      const bool constant_ramp = ramp && as_int(ramp->base) && is_int(ramp->stride, 1);
-      if (!constant_index && !constant_ramp)
+      const auto place = tir::register_index(index);
+      if (!place || (place->stride > 1 && at.is<BufferStore>()))
         return refuse(at, fmt::format("an index into '{}' of scope register is not constant", b->name));
-      const int64_t first = *as_int(ramp ? ramp->base : index), lanes = ramp ? ramp->lanes : 1;
-      if (first < 0 || first + lanes > r->second)
-        refuse(at, fmt::format("index {} is outside of '{}' with {} elements", first + lanes - 1, b->name, r->second));
+      const int64_t last = place->first + (place->lanes - 1) * place->stride;
+      if (place->first < 0 || last >= r->second)
+        refuse(at, fmt::format("index {} is outside of '{}' with {} elements", last, b->name, r->second));
     }
     expression(index);
     if (predicate) expression(predicate);

@@ -164,24 +164,25 @@ bool is_number(const llvm::Value* v) {
 }  // namespace
 
 // NaN where either is. x86 has an instruction for `b better a ? b : a`, which is `a` where one is NaN: another two put
-// a NaN of `b` in, none where `b` is a constant. Its order of -0 and +0 would take three more; other targets have both.
-KernelEmitter::V KernelEmitter::float_extremum(llvm::CmpInst::Predicate better, llvm::Intrinsic::ID ieee, V a, V b) {
+// a NaN of `b` in, none where `b` is a constant. So a running result `a` is waited for by the first alone. Its order of
+// -0 and +0 would take three more, which the flag waives; other targets have both.
+KernelEmitter::V KernelEmitter::float_extremum(llvm::Intrinsic::ID ieee, V a, V b) {
   if (!llvm::Triple(module_.getTargetTriple()).isX86()) return builder_.CreateBinaryIntrinsic(ieee, a, b);
   if (is_number(a)) std::swap(a, b);
-  const V best = builder_.CreateSelect(builder_.CreateFCmp(better, b, a), b, a);
-  if (is_number(b)) return best;
-  return builder_.CreateSelect(builder_.CreateFCmpUNO(b, b), b, best);
+  const V best = builder_.CreateBinaryIntrinsic(ieee, b, a);
+  if (auto* call = llvm::dyn_cast<llvm::CallInst>(best)) call->setHasNoSignedZeros(true);
+  return best;
 }
 
 KernelEmitter::V KernelEmitter::minimum(DType t, V a, V b) {
   if (is_narrow(t)) return in_single(t, [&](auto x) { return minimum(computed_as(t), x[0], x[1]); }, {a, b});
-  if (t.is_floating()) return float_extremum(llvm::CmpInst::FCMP_OLT, llvm::Intrinsic::minimum, a, b);
+  if (t.is_floating()) return float_extremum(llvm::Intrinsic::minimum, a, b);
   return builder_.CreateBinaryIntrinsic(t.is_int() ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
 }
 
 KernelEmitter::V KernelEmitter::maximum(DType t, V a, V b) {
   if (is_narrow(t)) return in_single(t, [&](auto x) { return maximum(computed_as(t), x[0], x[1]); }, {a, b});
-  if (t.is_floating()) return float_extremum(llvm::CmpInst::FCMP_OGT, llvm::Intrinsic::maximum, a, b);
+  if (t.is_floating()) return float_extremum(llvm::Intrinsic::maximum, a, b);
   return builder_.CreateBinaryIntrinsic(t.is_int() ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
 }
 

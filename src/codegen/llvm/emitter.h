@@ -12,6 +12,7 @@
 
 #include "codegen/emit/kernel.h"
 #include "codegen/emit/polls.h"
+#include "tir/register_index.h"
 
 namespace lathe::codegen {
 
@@ -78,7 +79,7 @@ class KernelEmitter {
   V remainder(const Expr& a, const Expr& b, bool floor);
   V float_remainder(DType t, V a, V b, bool floor);
   V minimum(DType t, V a, V b);
-  V float_extremum(llvm::CmpInst::Predicate better, llvm::Intrinsic::ID ieee, V a, V b);
+  V float_extremum(llvm::Intrinsic::ID ieee, V a, V b);
   V maximum(DType t, V a, V b);
   enum class Comparison { eq, ne, lt, le, gt, ge };
   V compare(DType t, Comparison how, V a, V b);
@@ -99,8 +100,8 @@ class KernelEmitter {
   V load(const ir::BufferLoad& n);
   void store(const tir::BufferStore& n);
   V address(const ir::Buffer& buffer, V index);
-  V load_registers(const Storage& storage, DType t, int64_t first, int lanes);
-  void store_registers(const Storage& storage, DType t, int64_t first, int lanes, V v, V predicate);
+  V load_registers(const Storage& storage, int64_t first, int lanes);
+  void store_registers(const Storage& storage, int64_t first, int lanes, V v, V predicate);
   void tag(llvm::Instruction* access, const ir::Buffer& buffer);
   template <class Instruction>
   Instruction* tagged(Instruction* access, const ir::Buffer& buffer) {
@@ -110,6 +111,10 @@ class KernelEmitter {
   Storage& storage_of(const ir::Buffer& buffer);
   V mask_of(const Expr& predicate, int lanes);  // with the lanes that are live; null: all
   V index_value(const Expr& index);
+
+  // columns.cpp: lanes of a register buffer that are apart; one column of a square of vectors.
+  V load_apart(const Storage& storage, DType t, const tir::RegisterIndex& at);
+  V column(std::vector<V> rows, int64_t number, int element_bits);
 
   // packed.cpp: elements below a byte.
   static bool is_packed(DType t) { return t.storage_bits() < 8; }
@@ -159,6 +164,7 @@ class KernelEmitter {
   // intrinsics.cpp
   V call(const Expr& e, const ir::Call& n);
   V native_call(const Expr& e, const ir::Call& n);
+  V scale(const ir::Call& n);
   V choose(const ir::Call& n);  // if_then_else
   V extern_call(const ir::Call& n);
   V reduce_lanes(const ir::Call& n);

@@ -1,4 +1,6 @@
 // Calls: what LLVM has as an instruction stands here; the other functions are expanded first (codegen/emit/math).
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include "codegen/emit/math/expand.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/narrow_float.h"
@@ -33,7 +35,7 @@ bool is_cheap(const Expr& e) {
 KernelEmitter::V KernelEmitter::call(const Expr& e, const Call& n) {
   // Arithmetic inside is on values: an index may hold a call, but what it computes from wraps.
   const bool in_index = std::exchange(in_index_, false);
-  const Expr expanded = math::expand(n);
+  const Expr expanded = math::expand(n, {.ldexp_lanes = target_.has("avx512f") ? 16 : 0});
   const V v = expanded ? value(expanded) : native_call(e, n);
   in_index_ = in_index;
   return v;
@@ -150,6 +152,19 @@ KernelEmitter::V KernelEmitter::fused_multiply_add(const Call& n) {
   return fused_double(builder_, a, b, c);
 }
 
+// x * 2^k by the one instruction that does so (Intel SDM volume 2, VSCALEFPS). It takes k as a float, which k often
+// was.
+KernelEmitter::V KernelEmitter::scale(const Call& n) {
+  const V x = value(n.args[0]);
+  const auto* converted = n.args[1].as<Cast>();
+  const bool was_float = converted && converted->value->dtype == n.args[0]->dtype;
+  const V k = was_float ? value(converted->value) : builder_.CreateSIToFP(value(n.args[1]), x->getType());
+  constexpr uint32_t current_rounding = 4;
+  return builder_.CreateIntrinsic(
+      llvm_op::x86_avx512_mask_scalef_ps_512, {},
+      {x, k, llvm::PoisonValue::get(x->getType()), builder_.getInt16(0xffff), builder_.getInt32(current_rounding)});
+}
+
 KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
   const Intrinsic* op = n.op;
   const DType t = n.dtype;
@@ -170,6 +185,7 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
   if (is(intrinsic::trunc)) return t.is_floating() ? unary(llvm_op::trunc) : value(n.args[0]);
   if (is(intrinsic::round)) return t.is_floating() ? unary(llvm_op::round) : value(n.args[0]);
   if (is(intrinsic::nearbyint)) return t.is_floating() ? unary(llvm_op::roundeven) : value(n.args[0]);
+  if (is(intrinsic::ldexp)) return scale(n);
   if (is(intrinsic::rsqrt)) {
     const V x = value(n.args[0]);
     const auto inverse = [&](V y) {

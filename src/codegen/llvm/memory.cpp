@@ -95,8 +95,8 @@ KernelEmitter::V KernelEmitter::load(const BufferLoad& n) {
   const Expr& index = n.indices.at(0);
   Storage& storage = storage_of(n.buffer);
   if (!storage.address) {
-    const auto* r = index.as<Ramp>();
-    const V v = load_registers(storage, t, *as_int(r ? r->base : index), t.lanes);
+    const tir::RegisterIndex at = *tir::register_index(index);
+    const V v = at.stride == 1 ? load_registers(storage, at.first, t.lanes) : load_apart(storage, t, at);
     const V mask = n.predicate ? mask_of(n.predicate, t.lanes) : nullptr;
     return mask ? builder_.CreateSelect(mask, v, zero(t)) : v;
   }
@@ -145,8 +145,7 @@ void KernelEmitter::store(const tir::BufferStore& n) {
   Storage& storage = storage_of(n.buffer);
   V mask = mask_of(n.predicate, t.lanes);
   if (!storage.address) {
-    const auto* r = index.as<Ramp>();
-    return store_registers(storage, t, *as_int(r ? r->base : index), t.lanes, v, mask);
+    return store_registers(storage, tir::register_index(index)->first, t.lanes, v, mask);
   }
   const llvm::Align align(static_cast<uint64_t>(element.element_bytes()));
   const auto ramp = t.is_vector() ? as_ramp(index) : std::nullopt;
@@ -185,7 +184,7 @@ void KernelEmitter::store(const tir::BufferStore& n) {
 }
 
 // A register buffer is split where no access crosses; most chunks are one vector and all its accesses are whole.
-KernelEmitter::V KernelEmitter::load_registers(const Storage& storage, DType t, int64_t first, int lanes) {
+KernelEmitter::V KernelEmitter::load_registers(const Storage& storage, int64_t first, int lanes) {
   for (const Storage::Chunk& chunk : storage.chunks) {
     if (first < chunk.first || first + lanes > chunk.first + chunk.count) continue;
     llvm::Type* whole = chunk.slot->getAllocatedType();
@@ -197,12 +196,11 @@ KernelEmitter::V KernelEmitter::load_registers(const Storage& storage, DType t, 
     std::iota(picked.begin(), picked.end(), from);
     return builder_.CreateShuffleVector(v, picked);
   }
-  static_cast<void>(t);
   support::unreachable("an access of a register buffer has no chunk");
 }
 
-void KernelEmitter::store_registers(const Storage& storage, DType t, int64_t first, int lanes, V v, V mask) {
-  if (mask) v = builder_.CreateSelect(mask, v, load_registers(storage, t, first, lanes));
+void KernelEmitter::store_registers(const Storage& storage, int64_t first, int lanes, V v, V mask) {
+  if (mask) v = builder_.CreateSelect(mask, v, load_registers(storage, first, lanes));
   for (const Storage::Chunk& chunk : storage.chunks) {
     if (first < chunk.first || first + lanes > chunk.first + chunk.count) continue;
     if (chunk.count == lanes) {

@@ -31,9 +31,13 @@ void KernelEmitter::allocate_registers(const Allocate& n, Storage& storage) {
       buffer = &s->buffer, indices = &s->indices;
     }
     if (!buffer || !((*buffer)->data == n.buffer_var)) return;
-    const auto* r = indices->at(0).as<Ramp>();
-    const int64_t first = *as_int(r ? r->base : indices->at(0));
-    ranges.emplace_back(first, first + (r ? r->lanes : 1));
+    const RegisterIndex index = *register_index(indices->at(0));
+    if (index.stride == 1) {
+      ranges.emplace_back(index.first, index.first + index.lanes);
+      return;
+    }
+    for (int64_t lane = 0; lane < index.lanes; ++lane)
+      ranges.emplace_back(index.first + lane * index.stride, index.first + lane * index.stride + 1);
   });
   std::sort(ranges.begin(), ranges.end());
   std::vector<std::pair<int64_t, int64_t>> merged;

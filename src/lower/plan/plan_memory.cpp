@@ -26,6 +26,7 @@ struct Piece {
   int first = 0, last = 0;  // the binding that writes it, the last that reads it
   int merged_into = -1;     // takes this piece's memory
   int result = -1;          // is result number … of the function
+  StructInfo as = {};       // the result's, where that is a view of it
 };
 
 class Planner {
@@ -111,6 +112,16 @@ class Planner {
     }
   }
 
+  // Whether a result is all of the piece; under another shape where both sizes are known.
+  static bool is_whole(const TensorStructInfo& result, const Piece& piece) {
+    if (!result.shape || !piece.info->shape || !(result.dtype == piece.info->dtype)) return false;
+    return is_same(result, piece) || (static_bytes(result) && static_bytes(result) == static_bytes(*piece.info));
+  }
+  static bool is_same(const TensorStructInfo& result, const Piece& piece) {
+    return ir::structural_equal(ir::NodeRef(ir::Ref<TensorStructInfo>(&result)),
+                                ir::NodeRef(ir::Ref<TensorStructInfo>(piece.info)));
+  }
+
   // Results stay until the end; one that is a whole kernel output of its own is written where the caller wants it.
   void finish(const Expr& result) {
     const int end = ++time_;
@@ -123,13 +134,11 @@ class Planner {
       if (pieces.size() != 1 || !taken.insert(pieces[0]).second) continue;
       Piece& piece = pieces_[static_cast<size_t>(pieces[0])];
       const auto* info = as_tensor(results[i]);
-      // A view of a kernel's output is another shape: it is copied out.
-      // So are strings, which the caller gets as a value of another kind.
+      // Strings are copied: the caller gets them as a value of another kind.
       if (results_ == ResultMemory::outputs && holds_strings(results[i]->struct_info)) continue;
-      if (info && info->shape && piece.info->shape && info->dtype == piece.info->dtype &&
-          ir::structural_equal(ir::NodeRef(ir::Ref<TensorStructInfo>(info)),
-                               ir::NodeRef(ir::Ref<TensorStructInfo>(piece.info))))
-        piece.result = static_cast<int>(i);
+      if (!info || !is_whole(*info, piece)) continue;
+      piece.result = static_cast<int>(i);
+      if (!is_same(*info, piece)) piece.as = results[i]->struct_info;
     }
     share_in_place();
   }
@@ -187,7 +196,7 @@ class Planner {
       if (piece.result >= 0)
         plan_.placements[{piece.var, piece.output}] = results_ == ResultMemory::own
                                                           ? Placement{Placement::own, 0, 0, 0}
-                                                          : Placement{Placement::output, 0, 0, piece.result};
+                                                          : Placement{Placement::output, 0, 0, piece.result, piece.as};
       if (piece.merged_into < 0) continue;
       int at = piece.merged_into;
       while (pieces_[static_cast<size_t>(at)].merged_into >= 0) at = pieces_[static_cast<size_t>(at)].merged_into;

@@ -11,9 +11,10 @@ namespace lathe::lower {
 struct Placement {
   // own: memory of the tensor's own, freed with its last use.
   enum Kind : uint8_t { planned, slot, output, own } kind = planned;
-  int64_t offset = 0;      // planned: bytes into the arena
-  int64_t bytes = 0;       // planned: size
-  int64_t slot_index = 0;  // slot, output: which
+  int64_t offset = 0;         // planned: bytes into the arena
+  int64_t bytes = 0;          // planned: size
+  int64_t slot_index = 0;     // slot, output: which
+  relax::StructInfo as = {};  // output: what the result is where the tensor has another shape, of which it is a view
 };
 
 struct MemoryPlan {

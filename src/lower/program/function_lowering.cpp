@@ -177,7 +177,7 @@ support::Status FunctionLowering::match(uint32_t reg, const TensorStructInfo& in
   return support::success();
 }
 
-// Results that are not a kernel's own output (inputs, constants, views, repeats) are copied out.
+// Results that are not all of a kernel's own output (inputs, constants, parts, repeats) are copied out.
 support::Status FunctionLowering::finish_main(const Expr& result) {
   std::vector<Expr> results{result};
   if (const auto* tuple = result.as<Tuple>()) results = tuple->items;
@@ -245,7 +245,7 @@ bool FunctionLowering::written_in_place(const Expr& result, size_t index) const 
     const auto it = registers_.find(key.first);
     const auto own = registers_.find(result.get());
     return it != registers_.end() && own != registers_.end() && own->second.size() == 1 &&
-           it->second.at(static_cast<size_t>(key.second)) == own->second[0];
+           memory_of(it->second.at(static_cast<size_t>(key.second))) == memory_of(own->second[0]);
   }
   return false;
 }
@@ -338,12 +338,14 @@ support::Result<uint32_t> FunctionLowering::allocate(const Var& var, int output,
                                      .index = static_cast<uint32_t>(placement.slot_index),
                                      .alignment = plan_alignment});
   }
-  const uint32_t reg = tensor_register(info, var->name);
+  // A result of another shape has its memory as what it is for the caller; the kernel writes a view of that.
+  const auto* whole = placement.as ? placement.as.as<TensorStructInfo>() : &info;
+  const uint32_t reg = tensor_register(*whole, var->name);
   if (placement.kind == Placement::own) lasting_.insert(reg);
   std::vector<uint32_t> operands{reg, storage};
-  TRY(push_dims(operands, *info.shape));
+  TRY(push_dims(operands, *whole->shape));
   function_.emit(Opcode::alloc_tensor, std::move(operands), node);
-  return reg;
+  return whole == &info ? reg : viewed(reg, info, var->name, node);
 }
 
 Result<uint32_t> FunctionLowering::copied(uint32_t from, const TensorStructInfo& info, uint32_t storage) {
@@ -565,13 +567,24 @@ support::Status FunctionLowering::view(const VarBinding& bound, const Call& call
   const auto* info = as_tensor(bound.var);
   if (!info || !info->shape) return refuse(bound.value, "the shape of '" + bound.var->name + "' is not known");
   const Registers from = TRY(values(call.args.at(0)));
-  const uint32_t reg = tensor_register(*info, bound.var->name);
-  std::vector<uint32_t> operands{reg, from.at(0), parts_.writer.immediate(0)};
-  TRY(push_dims(operands, *info->shape));
-  function_.emit(Opcode::view, std::move(operands), node_name(bound.value));
-  if (lasting_.count(from.at(0))) lasting_.insert(reg);
-  registers_[bound.var.get()] = {reg};
+  registers_[bound.var.get()] = {TRY(viewed(from.at(0), *info, bound.var->name, node_name(bound.value)))};
   return support::success();
+}
+
+Result<uint32_t> FunctionLowering::viewed(uint32_t from, const TensorStructInfo& info, const std::string& name,
+                                          const std::string& node) {
+  const uint32_t reg = tensor_register(info, name);
+  std::vector<uint32_t> operands{reg, from, parts_.writer.immediate(0)};
+  TRY(push_dims(operands, *info.shape));
+  function_.emit(Opcode::view, std::move(operands), node);
+  if (lasting_.count(from)) lasting_.insert(reg);
+  views_[reg] = memory_of(from);
+  return reg;
+}
+
+uint32_t FunctionLowering::memory_of(uint32_t reg) const {
+  const auto it = views_.find(reg);
+  return it == views_.end() ? reg : it->second;
 }
 
 }  // namespace lathe::lower

@@ -49,6 +49,10 @@ class FunctionLowering {
   support::Result<uint32_t> allocate(const relax::Var& var, int output, const relax::TensorStructInfo& info,
                                      const std::string& node);
   // A copy of the tensor in memory of its own, or in `storage`.
+  // The memory of `from` under another shape, and the register whose memory a view lies in.
+  support::Result<uint32_t> viewed(uint32_t from, const relax::TensorStructInfo& info, const std::string& name,
+                                   const std::string& node);
+  uint32_t memory_of(uint32_t reg) const;
   support::Result<uint32_t> copied(uint32_t reg, const relax::TensorStructInfo& info, uint32_t storage = abi::absent);
 
   // ---- bindings ----
@@ -107,6 +111,7 @@ class FunctionLowering {
   std::unordered_map<uint32_t, uint32_t> constants_;  // registers by the program's constant
   // Tensors whose memory lasts as long as anybody holds them: no arena, no slot, nothing of a caller's.
   std::unordered_set<uint32_t> lasting_;
+  std::unordered_map<uint32_t, uint32_t> views_;
 };
 
 }  // namespace lathe::lower

@@ -116,6 +116,29 @@ TEST(write_program, writes_kernels_memory_and_signature) {
   EXPECT_EQ(text.find(" copy "), std::string::npos) << text;
 }
 
+// The caller's memory has the result's shape; the kernel sees it under its own.
+TEST(write_program, lets_kernels_write_results_of_another_shape) {
+  Written b({{ir::int64(4), ir::int64(6)}});
+  const Expr sum = b.call(ops::exp, {b.params[0]});
+  const Expr flat = b.call(ops::reshape, {sum, ir::make<ShapeExpr>(Shape{ir::int64(24)})});
+  const Expr wide = b.call(ops::reshape, {flat, ir::make<ShapeExpr>(Shape{ir::int64(2), ir::int64(12)})});
+  const ir::IRModule module = b.finish({wide, flat});
+  const Program program = write_program(module).value_or_throw();
+  const std::string text = text_of(program);
+  expect_parts(text, {"output output_0: float32[2, 12]", "of output 0", "alloc_tensor", "view", "call_kernel", "copy"});
+  EXPECT_EQ(text.find(" copy "), text.rfind(" copy ")) << "the second result alone is copied\n" << text;
+  Opened opened(module, program);
+  std::mt19937_64 random(3);
+  const auto x = random_data({4, 6}, random);
+  const auto results = opened.run({x}, 2);
+  ASSERT_EQ(results.size(), 2u) << last_message();
+  EXPECT_EQ(results[0]->shape, (std::vector<int64_t>{2, 12}));
+  EXPECT_EQ(results[1]->shape, (std::vector<int64_t>{24}));
+  for (int64_t e = 0; e < 24; ++e)
+    for (const auto& result : results)
+      EXPECT_NEAR(ir::float_at(*result, e), std::exp(ir::float_at(*x, e)), 1e-5 * std::exp(ir::float_at(*x, e)));
+}
+
 TEST(write_program, stores_equal_constants_once_and_aligned) {
   Written b({{ir::int64(3)}});
   const Expr one = b.call(ops::add, {b.params[0], weights({3}, 1)}), two = b.call(ops::add, {one, weights({3}, 2)});

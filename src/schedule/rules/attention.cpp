@@ -197,7 +197,7 @@ Status vectorize_copy(Schedule& schedule, const RuleContext& context, BlockRV co
   const int64_t lanes = context.target.lanes(widest_bits(*node));
   if (walks_rows(schedule.function(), work)) return vectorize_innermost(schedule, context, work);
   if (const auto crossing = crossing_loop(schedule.function(), work, lanes))
-    return tile_crossing(schedule, copy, *crossing, lanes, parallel);
+    return tile_crossing(schedule, context, copy, *crossing, lanes, parallel);
   return support::success();
 }
 
@@ -235,7 +235,7 @@ Status schedule_scores(Schedule& schedule, const RuleContext& context, const Att
   Schedule attempt = schedule;
   const Status tiled = tile_in_block(attempt, context, "scores", parts.scores, outer);
   if (tiled.ok()) schedule = std::move(attempt);
-  return tiled.ok() || copied ? tiled : reduce_row(schedule, context, TRY(schedule.get_block(parts.scores)));
+  return tiled.ok() || copied ? tiled : schedule_rows(schedule, context, {parts.scores}, outer);
 }
 
 // An odd number of cache lines from row to row: the rows of a tile then lie in different sets of the nearest cache,
@@ -316,14 +316,7 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
   std::vector<std::string> by_row = parts.softmax;
   by_row.push_back(parts.weights);
   if (parts.output != parts.values) by_row.push_back(parts.output);
-  for (const std::string& name : by_row) {
-    const BlockRV each = TRY(schedule.get_block(name));
-    const std::vector<Work> list = works(schedule.function());
-    Schedule attempt = schedule;
-    const Status done = find(list, name)->reduces() ? reduce_row(attempt, context, each)
-                                                    : vectorize_row(attempt, context, each, around_row);
-    if (done.ok()) schedule = std::move(attempt);
-  }
+  TRY(schedule_rows(schedule, context, by_row, around_row));
   if (!is_int(parts.mixed->shape.back(), 1)) TRY(tile_in_block(schedule, context, "values", parts.values, count));
   if (!own_keys) outer.push_back(rows[0]);
   if (batches * parts.rows * parts.columns * parts.depth >= 4 * parallel_work) try_parallel(schedule, outer);

@@ -47,15 +47,13 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
       TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), *row));
   }
   int64_t total = 0;
+  std::vector<std::string> names;
   for (const Work& work : list) {
-    const BlockRV block = TRY(schedule.get_block(work.block().name));
+    names.push_back(work.block().name);
     const auto work_of_block = constant_product(work.loops);
     total += work_of_block ? *work_of_block * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
-    Schedule attempt = schedule;
-    const Status done =
-        work.reduces() ? reduce_row(attempt, context, block) : vectorize_row(attempt, context, block, outer.size());
-    if (done.ok()) schedule = std::move(attempt);
   }
+  TRY(schedule_rows(schedule, context, names, outer.size()));
   if (total >= parallel_work) try_parallel(schedule, outer);
   return Outcome();
 }

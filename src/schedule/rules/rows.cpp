@@ -5,24 +5,21 @@
 
 namespace lathe::schedule {
 
-Status vectorize_row(Schedule& schedule, const RuleContext& context, BlockRV block, size_t outer) {
-  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
-  if (loops.size() <= outer) return support::success();  // one value a row
-  const Ref<Block> node = TRY(schedule.get(block));
-  const Ref<For> last = TRY(schedule.get(loops.back()));
-  const int64_t lanes = context.target.lanes(widest_bits(*node));
-  const auto extent = as_int(last->extent);
-  if (lanes < 2 || (extent && *extent < lanes)) return support::success();
-  for (const Access& access : accesses(schedule.function().body)) {
-    if (access.block != node.get()) continue;
-    const auto stride = stride_of(access, *last);
-    if (!stride || *stride < 0 || *stride > 1) return support::success();
-  }
-  const std::vector<LoopRV> parts = TRY(schedule.peel(loops.back(), lanes));
-  return schedule.vectorize(TRY(schedule.split(parts[0], {Factor(), lanes}))[1]);
-}
-
 namespace {
+
+// Four vectors of partial results hide the latency of an addition, where the row is long enough to fill them. What the
+// row has beyond whole groups comes one by one, slowly and each term rounded as the whole sum is: smaller groups may
+// leave less of it.
+int64_t chains_for(int64_t extent, int64_t lanes) {
+  if (extent < 16 * lanes) return 1;
+  int64_t best = 4, least = extent;
+  for (const int64_t chains : {4, 2, 1}) {
+    const int64_t steps = extent / (chains * lanes) + extent % (chains * lanes);
+    if (steps < least) best = chains;
+    least = std::min(least, steps);
+  }
+  return best;
+}
 
 // The loop in vectors of so many lanes, written out where they are several.
 Status vectors_of(Schedule& schedule, LoopRV loop, int64_t count, int64_t lanes) {
@@ -30,6 +27,30 @@ Status vectors_of(Schedule& schedule, LoopRV loop, int64_t count, int64_t lanes)
   const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), lanes}));
   TRY(schedule.unroll(cut[0]));
   return schedule.vectorize(cut[1]);
+}
+
+// The innermost loop of an elementwise block in vectors, unless it is one of the `outer` that rows are made of: as many
+// at once as a reduction over the same row takes. Gives the loop over these groups.
+Result<std::optional<LoopRV>> vectorize_row(Schedule& schedule, const RuleContext& context, BlockRV block,
+                                            size_t outer) {
+  const std::optional<LoopRV> none;
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  if (loops.size() <= outer) return none;  // one value a row
+  const Ref<Block> node = TRY(schedule.get(block));
+  const Ref<For> last = TRY(schedule.get(loops.back()));
+  const int64_t lanes = context.target.lanes(widest_bits(*node));
+  const auto extent = as_int(last->extent);
+  if (lanes < 2 || (extent && *extent < lanes)) return none;
+  for (const Access& access : accesses(schedule.function().body)) {
+    if (access.block != node.get()) continue;
+    const auto stride = stride_of(access, *last);
+    if (!stride || *stride < 0 || *stride > 1) return none;
+  }
+  const int64_t width = lanes * (extent ? chains_for(*extent, lanes) : 1);
+  const std::vector<LoopRV> parts = TRY(schedule.peel(loops.back(), width));
+  const std::vector<LoopRV> groups = TRY(schedule.split(parts[0], {Factor(), width}));
+  TRY(vectors_of(schedule, groups[1], width, lanes));
+  return std::optional(groups[0]);
 }
 
 // The block that starts what `partial` adds to, where that is a block of its own.
@@ -43,22 +64,32 @@ Result<std::optional<BlockRV>> start_of(Schedule& schedule, BlockRV partial) {
 }
 
 // The partial results of `loop`'s iterations as one vector in registers, over the loops from `over` down; what is left
-// of the block combines them.
-Status lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int64_t lanes) {
+// of the block combines them. Where `before` is a loop of the same iterations right before, in which what is reduced is
+// computed, the two become one.
+Status lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int64_t lanes,
+                std::optional<LoopRV> before = {}) {
   const BlockRV partial = TRY(schedule.rfactor(loop, -1));
   TRY(schedule.set_scope(partial, 0, "register"));
   TRY(vectors_of(schedule, loop, count, lanes));
   if (const auto start = TRY(start_of(schedule, partial)))
     return vectors_of(schedule, TRY(schedule.get_loops(*start)).back(), count, lanes);
+  if (before) {
+    Schedule attempt = schedule;
+    if (const auto both = attempt.merge({*before, over})) {
+      schedule = std::move(attempt);
+      over = *both;
+    }
+  }
   TRY(schedule.decompose_reduction(partial, over));
   return support::success();
 }
 
 // A reduction over a loop of whole groups of `width` elements: partial results of each place in a group, then of each
 // lane, then of half as many lanes, to the last.
-Status sum_vectors(Schedule& schedule, BlockRV block, LoopRV loop, int64_t width, int64_t lanes) {
+Status sum_vectors(Schedule& schedule, BlockRV block, LoopRV loop, int64_t width, int64_t lanes,
+                   std::optional<LoopRV> before) {
   const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), width}));
-  TRY(lanes_of(schedule, cut[0], cut[1], width, lanes));
+  TRY(lanes_of(schedule, cut[0], cut[1], width, lanes, before));
   LoopRV rest = TRY(schedule.get_loops(block)).back();
   if (width > lanes) {
     const std::vector<LoopRV> again = TRY(schedule.split(rest, {Factor(), lanes}));
@@ -76,35 +107,9 @@ Status sum_vectors(Schedule& schedule, BlockRV block, LoopRV loop, int64_t width
   return schedule.unroll(rest);
 }
 
-// Four vectors of partial results hide the latency of an addition, where the row is long enough to fill them. What the
-// row has beyond whole groups comes one by one, slowly and each term rounded as the whole sum is: smaller groups may
-// leave less of it.
-int64_t chains_for(int64_t extent, int64_t lanes) {
-  if (extent < 16 * lanes) return 1;
-  int64_t best = 4, least = extent;
-  for (const int64_t chains : {4, 2, 1}) {
-    const int64_t steps = extent / (chains * lanes) + extent % (chains * lanes);
-    if (steps < least) best = chains;
-    least = std::min(least, steps);
-  }
-  return best;
-}
-
-}  // namespace
-
-std::vector<const For*> loops_of(const Work& work, IterType type) {
-  std::vector<const For*> found;
-  for (const For* loop : work.loops) {
-    bool uses = false;
-    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
-      uses =
-          uses || (work.block().iter_vars[v]->type == type && uses_var(work.realize->iter_values[v], loop->loop_var));
-    if (uses) found.push_back(loop);
-  }
-  return found;
-}
-
-Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block) {
+// One reduction over its innermost loop, in vectors; by the way of the loop `before`, where that computes what it
+// reduces.
+Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block, std::optional<LoopRV> before) {
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   const Ref<Block> node = TRY(schedule.get(block));
   // Axes of one iteration may have lost their loops when the block was brought to its row.
@@ -148,7 +153,39 @@ Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block)
       TRY(decide(schedule, context, "reduction", "vectors", {1, 2, 4}, extent ? chains_for(*extent, lanes) : 1));
   const int64_t width = lanes * TRY(schedule.get(vectors));
   const LoopRV main = TRY(schedule.peel(axis, width))[0];
-  return sum_vectors(schedule, block, main, width, lanes);
+  return sum_vectors(schedule, block, main, width, lanes, before);
+}
+
+}  // namespace
+
+std::vector<const For*> loops_of(const Work& work, IterType type) {
+  std::vector<const For*> found;
+  for (const For* loop : work.loops) {
+    bool uses = false;
+    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
+      uses =
+          uses || (work.block().iter_vars[v]->type == type && uses_var(work.realize->iter_values[v], loop->loop_var));
+    if (uses) found.push_back(loop);
+  }
+  return found;
+}
+
+Status schedule_rows(Schedule& schedule, const RuleContext& context, const std::vector<std::string>& names,
+                     size_t outer) {
+  std::optional<LoopRV> groups_before;
+  for (const std::string& name : names) {
+    const BlockRV block = TRY(schedule.get_block(name));
+    const std::vector<Work> list = works(schedule.function());
+    Schedule attempt = schedule;
+    if (find(list, name)->reduces()) {
+      if (reduce_row(attempt, context, block, std::exchange(groups_before, {}))) schedule = std::move(attempt);
+    } else {
+      const auto groups = vectorize_row(attempt, context, block, outer);
+      if (groups.ok()) schedule = std::move(attempt);
+      groups_before = groups.ok() ? *groups : std::nullopt;
+    }
+  }
+  return support::success();
 }
 
 }  // namespace lathe::schedule

@@ -5,11 +5,11 @@
 
 namespace lathe::schedule {
 
-// The innermost loop of an elementwise block in vectors, unless it is one of the `outer` that rows are made of.
-Status vectorize_row(Schedule& schedule, const RuleContext& context, BlockRV block, size_t outer);
-
-// One reduction over its innermost loop, in vectors: partial results in registers, whose lanes are combined at the end.
-Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block);
+// The blocks, in program order, inside the `outer` loops that rows are made of, each in vectors as far as it can be: a
+// reduction keeps partial results in registers, whose lanes are combined at the end, and shares the loop of what is
+// computed right before it. One that refuses stays as it is.
+Status schedule_rows(Schedule& schedule, const RuleContext& context, const std::vector<std::string>& names,
+                     size_t outer);
 
 // The loops that variables of this type are made of.
 std::vector<const For*> loops_of(const Work& work, IterType type);

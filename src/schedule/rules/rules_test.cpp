@@ -447,8 +447,8 @@ def main(x: T.handle, y: T.handle, n: T.int64(is_size_var=True)):
           << bits << " bits, " << n << last_remarks;
 }
 
-// softmax over the last axis of a batch of one, or more: the variable of a loop of one iteration stays in the blocks that
-// move into the loops over rows.
+// softmax over the last axis of a batch of one, or more: the variable of a loop of one iteration stays in the blocks
+// that move into the loops over rows.
 Function softmax_of_batches(int64_t batch, int64_t rows, int64_t columns) {
   Builder b;
   const std::vector<Expr> shape{int64(batch), int64(rows), int64(columns)}, by_row{int64(batch), int64(rows)};
@@ -511,8 +511,13 @@ TEST(elementwise, takes_chains_broadcasts_and_tails) {
 
 TEST(elementwise, transposes_by_squares) {
   // Y[b, j, k, i] = X[b, i, k, j]
-  for (const auto& [batch, rows, between, columns] : std::vector<std::array<int64_t, 4>>{
-           {1, 17, 1, 40}, {2, 16, 3, 33}, {3, 64, 1, 257}, {1, 15, 1, 40}, {2, 32, 2, 16}})
+  for (const auto& [batch, rows, between, columns] : std::vector<std::array<int64_t, 4>>{{1, 17, 1, 40},
+                                                                                         {2, 16, 3, 33},
+                                                                                         {3, 64, 1, 257},
+                                                                                         {1, 15, 1, 40},
+                                                                                         {2, 32, 2, 16},
+                                                                                         {1, 7, 2, 5},
+                                                                                         {2, 4, 1, 30}})
     for (const int bits : {512, 256}) {
       Builder b;
       const Buffer x = b.input("X", {int64(batch), int64(rows), int64(between), int64(columns)});
@@ -527,7 +532,7 @@ TEST(elementwise, transposes_by_squares) {
         const auto* loop = n.as<tir::For>();
         in_vectors = in_vectors || (loop && loop->kind == tir::ForKind::vectorized);
       });
-      EXPECT_EQ(in_vectors, rows >= bits / 32) << rows << "x" << columns << ", " << bits << " bits";
+      EXPECT_TRUE(in_vectors) << rows << "x" << columns << ", " << bits << " bits";
     }
 }
 

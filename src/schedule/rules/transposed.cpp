@@ -1,12 +1,17 @@
 #include "schedule/rules/transposed.h"
 
+#include "schedule/codes.h"
+
 namespace lathe::schedule {
 
+// The side of the smallest square.
+constexpr int64_t least_square = 4;
+
 std::optional<size_t> crossing_loop(const PrimFunc& function, const Work& work, int64_t lanes) {
-  if (lanes < 4 || work.loops.size() < 2) return std::nullopt;
+  if (lanes < least_square || work.loops.size() < 2) return std::nullopt;
   const For& last = *work.loops.back();
   // An extent that is not known may be long; where it is not, all of it is rest.
-  const auto is_short = [&](const For& loop) { return as_int(loop.extent).value_or(lanes) < lanes; };
+  const auto is_short = [&](const For& loop) { return as_int(loop.extent).value_or(lanes) < least_square; };
   if (is_short(last)) return std::nullopt;
   const std::vector<Access> all = accesses(function.body);
   for (size_t l = work.loops.size() - 1; l-- > 0;) {
@@ -27,24 +32,105 @@ std::optional<size_t> crossing_loop(const PrimFunc& function, const Work& work, 
   return std::nullopt;
 }
 
-Status tile_crossing(Schedule& schedule, BlockRV block, size_t crossing, int64_t lanes, bool parallel) {
+namespace {
+
+// The block in the loop: the one of which `parts` of a cut nest made a copy.
+Result<BlockRV> block_in(Schedule& schedule, LoopRV loop) { return TRY(schedule.get_child_blocks(loop)).at(0); }
+
+Result<std::optional<int64_t>> extent_of(Schedule& schedule, LoopRV loop) {
+  return as_int(TRY(schedule.get(loop))->extent);
+}
+
+// The number, among what the block reads, of a tensor in memory that `across` walks in steps.
+Result<std::optional<int64_t>> strided_read(Schedule& schedule, BlockRV block, LoopRV across) {
+  const Ref<Block> node = TRY(schedule.get(block));
+  const Ref<For> loop = TRY(schedule.get(across));
+  const std::vector<Buffer> read = buffers_read(node->body);
+  for (const Access& access : accesses(schedule.function().body)) {
+    if (access.block != node.get() || access.writes || access.buffer->scope == "register") continue;
+    const auto stride = stride_of(access, *loop);
+    if (stride && (*stride == 0 || *stride == 1)) continue;
+    return std::optional<int64_t>(std::find(read.begin(), read.end(), access.buffer) - read.begin());
+  }
+  return std::optional<int64_t>();
+}
+
+// What a square reads across comes into registers by its rows, which are vectors of memory, and is read there by its
+// columns. Refused where it is not one square of memory.
+Status through_registers(Schedule& schedule, BlockRV block, LoopRV square, LoopRV across, int64_t lanes) {
+  while (const auto number = TRY(strided_read(schedule, block, across))) {
+    const BlockRV rows = TRY(schedule.cache_read(block, *number, "register", {block}));
+    TRY(schedule.compute_at(rows, square));
+    const Id outer = TRY(schedule.get(square))->id;
+    std::vector<LoopRV> inside;
+    bool is_inside = false;
+    for (const LoopRV& loop : TRY(schedule.get_loops(rows))) {
+      if (is_inside) inside.push_back(loop);
+      is_inside = is_inside || TRY(schedule.get(loop))->id == outer;
+    }
+    for (const LoopRV& loop : inside)
+      if (inside.size() != 2 || TRY(extent_of(schedule, loop)) != lanes)
+        return refuse(codes::not_inlinable, name_of(*TRY(schedule.get(rows))) + " reads no square");
+    const std::vector<Work> now = works(schedule.function());
+    const Work* work = find(now, TRY(schedule.get(rows))->name);
+    for (const Access& access : accesses(schedule.function().body))
+      if (access.block == &work->block() && stride_of(access, *work->loops.back()) != 1)
+        return refuse(codes::not_inlinable, name_of(work->block()) + " reads no rows");
+    TRY(schedule.unroll(inside[0]));
+    TRY(schedule.vectorize(inside[1]));
+  }
+  return support::success();
+}
+
+// Cuts the block's two innermost loops, `across` and in it `down`, into squares of `lanes`, and what is left over into
+// smaller ones, as far as its extents are known. Gives the loop over squares across.
+Result<LoopRV> cut_into_squares(Schedule& schedule, BlockRV block, LoopRV across, LoopRV down, int64_t lanes) {
+  const auto width = TRY(extent_of(schedule, across)), height = TRY(extent_of(schedule, down));
+  if (lanes < least_square) return across;
+  if ((width && *width < lanes) || (height && *height < lanes))
+    return cut_into_squares(schedule, block, across, down, lanes / 2);
+  const std::vector<LoopRV> columns = TRY(schedule.peel(across, lanes));
+  if (columns.size() > 1 && width) {
+    const BlockRV rest = TRY(block_in(schedule, columns[1]));
+    TRY(cut_into_squares(schedule, rest, columns[1], TRY(schedule.get_loops(rest)).back(), lanes / 2));
+  }
+  const std::vector<LoopRV> cut = TRY(schedule.split(columns[0], {Factor(), Factor(lanes)}));
+  const LoopRV rows = TRY(schedule.get_loops(block)).back();
+  TRY(schedule.reorder({rows, cut[1]}));
+  const std::vector<LoopRV> parts = TRY(schedule.peel(rows, lanes));
+  if (parts.size() > 1 && height) {
+    const BlockRV rest = TRY(block_in(schedule, parts[1]));
+    const LoopRV lane = TRY(schedule.get_loops(rest)).back();
+    TRY(schedule.reorder({lane, parts[1]}));
+    TRY(cut_into_squares(schedule, rest, lane, parts[1], lanes / 2));
+  }
+  const std::vector<LoopRV> squares = TRY(schedule.split(parts[0], {Factor(), Factor(lanes)}));
+  Schedule attempt = schedule;
+  if (!is_conditional(*TRY(schedule.get(block))) && through_registers(attempt, block, squares[0], cut[1], lanes))
+    schedule = std::move(attempt);
+  TRY(schedule.vectorize(cut[1]));
+  TRY(schedule.unroll(squares[1]));
+  return cut[0];
+}
+
+}  // namespace
+
+Status tile_crossing(Schedule& schedule, const RuleContext& context, BlockRV block, size_t crossing, int64_t lanes,
+                     bool parallel) {
   // …, what lies between, columns, rows: so that what is left over of each is a nest of its own.
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   std::vector<LoopRV> order(loops.begin() + static_cast<ptrdiff_t>(crossing) + 1, loops.end());
   order.push_back(loops[crossing]);
   TRY(schedule.reorder(order));
-  const LoopRV columns = TRY(schedule.peel(loops.back(), lanes))[0];
-  const std::vector<LoopRV> across = TRY(schedule.split(columns, {Factor(), Factor(lanes)}));
-  const LoopRV rows = TRY(schedule.get_loops(block)).back();
-  TRY(schedule.reorder({rows, across[1]}));
-  const LoopRV whole = TRY(schedule.peel(rows, lanes))[0];
-  const std::vector<LoopRV> down = TRY(schedule.split(whole, {Factor(), Factor(lanes)}));
-  TRY(schedule.vectorize(across[1]));
-  TRY(schedule.unroll(down[1]));
+  const LoopRV squares = TRY(cut_into_squares(schedule, block, loops.back(), loops[crossing], lanes));
   if (!parallel) return support::success();
-  // The loops around the squares, or the squares themselves.
+  // The loops around, or with them that over squares where they are few.
   const std::vector<LoopRV> now = TRY(schedule.get_loops(block));
-  try_parallel(schedule, {now.begin(), now.begin() + static_cast<ptrdiff_t>(std::max<size_t>(loops.size() - 2, 1))});
+  std::vector<LoopRV> outer(now.begin(), now.begin() + static_cast<ptrdiff_t>(loops.size()) - 2);
+  int64_t count = 1;
+  for (const LoopRV& loop : outer) count *= TRY(extent_of(schedule, loop)).value_or(2 * context.target.cores);
+  if (count < 2 * context.target.cores) outer.push_back(squares);
+  try_parallel(schedule, outer);
   return support::success();
 }
 

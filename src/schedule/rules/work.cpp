@@ -283,7 +283,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   const auto crossing = strided ? crossing_loop(schedule.function(), *work, lanes) : std::nullopt;
   if (crossing) {
     Schedule attempt = schedule;
-    if (tile_crossing(attempt, block, *crossing, lanes, !total || *total >= parallel_work)) {
+    if (tile_crossing(attempt, context, block, *crossing, lanes, !total || *total >= parallel_work)) {
       schedule = std::move(attempt);
       return support::success();
     }

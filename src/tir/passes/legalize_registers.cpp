@@ -1,6 +1,7 @@
 #include "support/mutation.h"
 #include "tir/codes.h"
 #include "tir/passes/passes.h"
+#include "tir/register_index.h"
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
@@ -18,28 +19,28 @@ struct Uses {
   int64_t granule = 0;                  // lanes of its accesses; 0: none yet, -1: they differ
 };
 
-// A constant element, or a ramp of stride 1 that starts at a multiple of its lanes.
-bool is_register_index(const Expr& index) {
-  if (as_int(index) && index->dtype.is_scalar()) return true;
-  const auto* ramp = index.as<Ramp>();
-  if (!ramp || !is_int(ramp->stride, 1)) return false;
-  const auto base = as_int(ramp->base);
-  return base && *base % ramp->lanes == 0;
+// A constant element, or neighbours that start at a multiple of their number; a load may pick elements apart.
+bool is_legal(const std::optional<RegisterIndex>& index, bool is_write) {
+  if (!index) return false;
+  return index->stride == 1 ? index->first % index->lanes == 0 : !is_write;
 }
 
 std::unordered_map<const VarNode*, Uses> uses_of_memory(const Stmt& body) {
   std::unordered_map<const VarNode*, Uses> uses;
-  const auto access = [&](const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate) {
+  const auto access = [&](const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate,
+                          bool is_write) {
     Uses& u = uses[buffer->data.get()];
     u.name = buffer->name;
-    if (indices.size() != 1 || !is_register_index(indices[0])) u.variable = "an index into it is not constant";
+    const auto index = indices.size() == 1 ? register_index(indices[0]) : std::nullopt;
+    if (!is_legal(index, is_write)) u.variable = "an index into it is not constant";
     if (predicate) u.variable = "an access to it is masked";
     const int64_t lanes = indices.empty() ? 1 : indices[0]->dtype.lanes;
-    u.granule = u.granule == 0 || u.granule == lanes ? lanes : -1;
+    const bool together = !index || index->stride == 1;
+    u.granule = together && (u.granule == 0 || u.granule == lanes) ? lanes : -1;
   };
   post_order(body, [&](const NodeRef& n) {
-    if (const auto* load = n.as<BufferLoad>()) access(load->buffer, load->indices, load->predicate);
-    if (const auto* store = n.as<BufferStore>()) access(store->buffer, store->indices, store->predicate);
+    if (const auto* load = n.as<BufferLoad>()) access(load->buffer, load->indices, load->predicate, false);
+    if (const auto* store = n.as<BufferStore>()) access(store->buffer, store->indices, store->predicate, true);
     if (const auto* call = n.as<Call>(); call && call->op == &intrinsic::address_of)
       if (const auto* load = call->args[0].as<BufferLoad>())
         uses[load->buffer->data.get()].variable = "its address is taken";

@@ -4,7 +4,7 @@
 // or two: where exactly one matters, `fma` stands.
 #pragma once
 
-#include "ir/build.h"
+#include "codegen/emit/math/expand.h"
 
 namespace lathe::codegen::math {
 
@@ -13,6 +13,8 @@ using namespace ir;  // NOLINT
 // Bound values, in order; `wrap` puts them around the result.
 class Terms {
  public:
+  explicit Terms(const Native& native = {}) : native_(native) {}
+  const Native& native() const { return native_; }
   Expr operator()(Expr value) {
     Var v = var("t", value->dtype);
     bound_.emplace_back(v, std::move(value));
@@ -26,6 +28,7 @@ class Terms {
 
  private:
   std::vector<std::pair<Var, Expr>> bound_;
+  Native native_;
 };
 
 inline Expr number(const Expr& like, double value) { return constant(like->dtype, value); }

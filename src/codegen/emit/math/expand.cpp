@@ -57,9 +57,9 @@ const BinaryRow binary_rows[] = {
 
 DType wide_of(DType t) { return DType::float_(64, t.lanes); }
 
-Expr unary(const Row& row, const Expr& argument) {
+Expr unary(const Row& row, const Expr& argument, const Native& native) {
   const DType t = argument->dtype;
-  Terms terms;
+  Terms terms(native);
   const Expr x = terms(argument);
   Expr y;
   if (t.bits == 64)
@@ -73,9 +73,9 @@ Expr unary(const Row& row, const Expr& argument) {
   return terms.wrap(y);
 }
 
-Expr binary(const BinaryRow& row, const Expr& first, const Expr& second) {
+Expr binary(const BinaryRow& row, const Expr& first, const Expr& second, const Native& native) {
   const DType t = first->dtype;
-  Terms terms;
+  Terms terms(native);
   const Expr a = terms(first), b = terms(second);
   Expr y;
   if (t.bits == 64)
@@ -106,14 +106,15 @@ Expr neighbour(const Expr& first, const Expr& second) {
 
 }  // namespace
 
-Expr expand(const Call& call) {
+Expr expand(const Call& call, const Native& native) {
   if (call.args.empty() || !call.args[0]->dtype.is_floating()) return nullptr;
-  if (call.op == &intrinsic::ldexp) return scaled_by_exponent(call.args[0], call.args[1]);
+  if (call.op == &intrinsic::ldexp)
+    return native.has_ldexp(call.dtype) ? Expr() : scaled_by_exponent(call.args[0], call.args[1]);
   if (call.op == &intrinsic::nextafter) return neighbour(call.args[0], call.args[1]);
   for (const Row& row : unary_rows)
-    if (row.op == call.op) return unary(row, call.args[0]);
+    if (row.op == call.op) return unary(row, call.args[0], native);
   for (const BinaryRow& row : binary_rows)
-    if (row.op == call.op) return binary(row, call.args[0], call.args[1]);
+    if (row.op == call.op) return binary(row, call.args[0], call.args[1], native);
   return nullptr;
 }
 

@@ -6,7 +6,13 @@
 
 namespace lathe::codegen::math {
 
+// What a backend has instructions for.
+struct Native {
+  int ldexp_lanes = 0;  // x * 2^k, rounded once, of vectors of so many float32; 0: of none
+  bool has_ldexp(ir::DType t) const { return t.is_ieee_float() && t.bits == 32 && t.lanes == ldexp_lanes; }
+};
+
 // The call written out, or null where a backend has the operation itself. Vectors stay vectors.
-ir::Expr expand(const ir::Call& call);
+ir::Expr expand(const ir::Call& call, const Native& native = {});
 
 }  // namespace lathe::codegen::math

@@ -1,6 +1,7 @@
 // exp and its kin. Reduction by Cody and Waite: x = k ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^k exp(r); ln 2 in two
 // parts so that k times the first is exact. exp(r) = 1 + r + r^2 Q(r), Q minimax (Remez; the weighted error stands
-// beside it). Overflow gives infinity, what underflows is rounded once, NaN stays NaN.
+// beside it). exp itself in float32 has a shorter Q, and is within 0.9 units of the last place. Overflow gives
+// infinity, what underflows is rounded once, NaN stays NaN.
 #include "codegen/emit/math/building.h"
 
 namespace lathe::codegen::math {
@@ -18,8 +19,9 @@ constexpr Constants double_constants{
 const Constants& constants_of(const Expr& x) { return x->dtype.bits == 32 ? single_constants : double_constants; }
 
 struct Reduced {
-  Expr k;     // integer, as bits
-  Expr rest;  // x - k ln 2
+  Expr k;      // integer, as bits
+  Expr rest;   // x - k ln 2
+  Expr whole;  // k as a float
 };
 
 Reduced reduce(Terms& t, const Expr& x) {
@@ -30,7 +32,7 @@ Reduced reduce(Terms& t, const Expr& x) {
                                                  : std::bit_cast<int64_t>(c.to_integer);
   const Expr k = t(bits_of(shifted) - magic_bits);
   const Expr whole = t(shifted - magic);
-  return {k, t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low))};
+  return {k, t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low)), whole};
 }
 
 // exp(r) - 1 for |r| <= ln 2 / 2.
@@ -43,6 +45,12 @@ Expr expm1_reduced(const Expr& r) {
                             0.00019841269897067444, 2.4801587372724364e-05, 2.7557234229385898e-06,
                             2.755723413572669e-07, 2.5112242186443825e-08, 2.0926725314391295e-09}) +
          r;
+}
+
+// exp(r) for |r| <= ln 2 / 2 in float32, 2^-28.3 before rounding.
+Expr exp_reduced(const Expr& r) {
+  return polynomial(r, {1.0, 1.0, 0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.00836874544620514,
+                        0.0013814539415761828});
 }
 
 // 2^k for k in the range of normal exponents.
@@ -68,7 +76,9 @@ Expr exp_single_inside(Terms& t, const Expr& x) {
 Expr exp_single(Terms& t, const Expr& x) {
   const Expr inside = t(at_most(t(at_least(x, -104.0)), 89.0));
   const Reduced r = reduce(t, inside);
-  return scaled(t, expm1_reduced(r.rest) + number(x, 1.0), r.k, x < number(x, -104.0));
+  if (t.native().has_ldexp(x->dtype))
+    return call(x->dtype, intrinsic::ldexp, {exp_reduced(r.rest), cast(DType::int_(32, x->dtype.lanes), r.whole)});
+  return scaled(t, t(exp_reduced(r.rest)), r.k, x < number(x, -104.0));
 }
 
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low) {

@@ -1,0 +1,142 @@
+#include "graph/passes.h"
+#include "graph/rewrite_bindings.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+#include "support/mutation.h"
+
+namespace lathe::graph {
+
+LATHE_FAULT(merge_permuted_axes_order, "graph_test", "a permutation of merged axes has the first two exchanged");
+
+namespace {
+
+using Shape = std::vector<ir::Expr>;
+
+// Axes of the input that follow each other in the result as they do there, as one: their extents' product.
+struct MergedAxes {
+  Shape shape;                // of the input
+  std::vector<int64_t> axes;  // of these, in the result's order
+};
+
+// The permutation with fewer axes: those of extent 1 are left out, those that stay together are one. Nothing where that
+// saves none. Extents that are not known stay by themselves.
+std::optional<MergedAxes> merged_axes(const Shape& shape, const std::vector<int64_t>& axes) {
+  struct Group {
+    int64_t first, last;
+    ir::Expr extent;
+    bool known;
+  };
+  std::vector<Group> groups;  // in the result's order
+  for (const int64_t axis : axes) {
+    const ir::Expr& extent = shape[static_cast<size_t>(axis)];
+    if (ir::is_int(extent, 1)) continue;
+    const bool known = ir::as_int(extent).has_value();
+    // Between them the input may have axes of extent 1.
+    bool follows = !groups.empty() && known && groups.back().known && groups.back().last < axis;
+    for (int64_t a = follows ? groups.back().last + 1 : axis; a < axis; ++a)
+      follows = follows && ir::is_int(shape[static_cast<size_t>(a)], 1);
+    if (follows) {
+      groups.back().last = axis;
+      groups.back().extent = ir::int64(*ir::as_int(groups.back().extent) * *ir::as_int(extent));
+    } else {
+      groups.push_back({axis, axis, extent, known});
+    }
+  }
+  if (groups.size() == axes.size()) return std::nullopt;
+  std::vector<size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return groups[a].first < groups[b].first; });
+  MergedAxes merged;
+  merged.axes.resize(groups.size());
+  for (size_t at = 0; at < order.size(); ++at) {
+    merged.shape.push_back(groups[order[at]].extent);
+    merged.axes[order[at]] = static_cast<int64_t>(at);
+  }
+  if (merged.axes.size() > 1 && support::flip(merge_permuted_axes_order)) std::swap(merged.axes[0], merged.axes[1]);
+  return merged;
+}
+
+bool is_fusable(const Operator* op, FusionKind most) {
+  return op && !op->is_view && op->fusion <= most && std::holds_alternative<TeExpression>(op->meaning);
+}
+
+// Which permutations of a function no neighbour is fused with.
+class Alone {
+ public:
+  explicit Alone(const Function& function) : uses_(count_uses(function)) {
+    for (const Binding& binding : all_bindings(function)) {
+      const auto* bound = binding.as<VarBinding>();
+      const auto* call = bound ? bound->value.as<Call>() : nullptr;
+      if (!call) continue;
+      const Operator* op = callee_operator(*call);
+      computed_by_[bound->var.get()] = op;
+      bool anchored = op && (op->fusion == FusionKind::reduction || op->fusion == FusionKind::product);
+      for (const Expr& arg : call->args) {
+        if (!arg) continue;
+        user_[arg.get()] = op;
+        anchored =
+            anchored || (is_fusable(op, FusionKind::broadcast) && used_once(arg.get()) && anchored_.count(arg.get()));
+      }
+      if (anchored) anchored_.insert(bound->var.get());
+    }
+  }
+
+  bool operator()(const Var& var, const Call& permute) const {
+    const ir::Node* input = permute.args[0].get();
+    const auto producer = computed_by_.find(input);
+    const bool joins_producer = producer != computed_by_.end() && used_once(input) && !anchored_.count(input) &&
+                                is_fusable(producer->second, FusionKind::injective);
+    const auto user = user_.find(var.get());
+    const bool joins_user =
+        user != user_.end() && used_once(var.get()) && is_fusable(user->second, FusionKind::reduction);
+    return !joins_producer && !joins_user;
+  }
+
+ private:
+  bool used_once(const ir::Node* value) const {
+    const auto it = uses_.find(value);
+    return it != uses_.end() && it->second == 1;
+  }
+
+  std::unordered_map<const ir::Node*, int> uses_;
+  std::unordered_map<const ir::Node*, const Operator*> computed_by_, user_;
+  // What a product or reduction computes, with the elementwise operators that join it: a permutation does not.
+  std::unordered_set<const ir::Node*> anchored_;
+};
+
+std::vector<int64_t> axes_of(const Call& permute, size_t rank) {
+  const auto& own = static_cast<const ops::PermuteDimsAttributes*>(permute.attributes.get())->axes;
+  std::vector<int64_t> axes(rank);
+  if (!own) {
+    std::iota(axes.rbegin(), axes.rend(), int64_t{0});
+    return axes;
+  }
+  for (size_t d = 0; d < rank; ++d) axes[d] = (*own)[d] < 0 ? (*own)[d] + static_cast<int64_t>(rank) : (*own)[d];
+  return axes;
+}
+
+}  // namespace
+
+Result<IRModule> merge_permuted_axes(IRModule module, const PassContext&) {
+  TRY(change_functions(module, [&](const std::string&, const Function& function) -> Result<Function> {
+    if (function->attrs.get_or("primitive", false)) return function;  // a kernel already, in which there are no views
+    const Alone alone(function);
+    return rewrite_bindings(function, [&](Emitter& emitter, const Var& var, const Expr& value) -> Result<Expr> {
+      const Call* permute = as_call_of(value, "permute_dims");
+      const auto* info = permute ? as_tensor(permute->args[0]) : nullptr;
+      const auto* result = permute ? as_tensor(value) : nullptr;
+      if (!info || !info->shape || !result || !result->shape || !alone(var, *permute)) return Expr();
+      const auto merged = merged_axes(*info->shape, axes_of(*permute, info->shape->size()));
+      if (!merged) return Expr();
+      Expr turned = permute->args[0];
+      if (!std::is_sorted(merged->axes.begin(), merged->axes.end())) {
+        turned = TRY(emitter.call(ops::reshape, {turned, make<ShapeExpr>(merged->shape)}));
+        turned = TRY(emitter.call(ops::permute_dims, {turned}, make<ops::PermuteDimsAttributes>(merged->axes)));
+      }
+      return make_call(ops::reshape, {turned, make<ShapeExpr>(*result->shape)});
+    });
+  }));
+  return module;
+}
+
+}  // namespace lathe::graph

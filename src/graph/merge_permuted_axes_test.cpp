@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "graph/passes.h"
+#include "graph/testing/graph_fixture.h"
+#include "ops/attributes.h"
+#include "ops/operators.h"
+
+namespace lathe::graph {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's words
+
+TEST(merge_permuted_axes, makes_of_programs_what_its_text_expects) { expect_text(merge_permuted_axes, __FILE__); }
+
+// Random permutations of random extents, many of them 1.
+TEST(merge_permuted_axes, moves_every_element_to_where_it_was) {
+  std::mt19937_64 random(7);
+  int merged = 0;
+  for (int round = 0; round < 60; ++round) {
+    Extents extents(1 + random() % 6), axes(extents.size());
+    for (int64_t& extent : extents) extent = std::array<int64_t, 6>{1, 1, 2, 3, 5, 0}[random() % (round % 9 ? 5 : 6)];
+    std::iota(axes.begin(), axes.end(), int64_t{0});
+    std::shuffle(axes.begin(), axes.end(), random);
+    Graph g;
+    const Expr x = g.input("x", extents);
+    const auto before = g.finish(g.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(axes)));
+    const auto after = merge_permuted_axes(before, context()).value_or_throw();
+    merged += calls(after).size() != 1 || calls(after)[0] != "permute_dims";
+    EXPECT_EQ(difference(before, after), "") << round;
+  }
+  EXPECT_GE(merged, 30);
+}
+
+}  // namespace
+}  // namespace lathe::graph
