@@ -256,13 +256,15 @@ bool batches_are_enough(int64_t batches, const target::Target& target) {
 }  // namespace
 
 std::optional<int64_t> attention_rows(int64_t rows, int64_t columns, const target::Target& target) {
-  // Scores and weights, in float32. An eighth of the cache leaves room for keys and values, which pass through; a row
-  // more or less changes little, but less than a tile's worth would read the keys too often.
+  // Scores and weights, in float32. They should lie on the stack, as what is asked for and given back in each turn of
+  // the loop over heads is often new memory to the system; an eighth of the cache leaves room for keys and values,
+  // which pass through. A row more or less changes little, but less than a tile's worth would read the keys too often.
+  constexpr int64_t on_stack = 32 << 10;
   const int64_t cache = target.cache_bytes(2, 512 << 10), row = 2 * 4 * std::max<int64_t>(columns, 1);
-  const int64_t preferred = std::max<int64_t>(cache / 8 / row, least_rows), most = cache * 3 / 4 / row;
-  if (const int64_t divisor = largest_divisor(rows, std::min(preferred, most));
-      2 * divisor >= least_rows || divisor == rows)
-    return divisor;
+  const int64_t few = std::min(cache / 8 / row, on_stack / (4 * (columns + 32)));
+  const int64_t preferred = std::max(few, least_rows), most = cache * 3 / 4 / row;
+  const int64_t divisor = largest_divisor(rows, std::min(preferred, most));
+  if (2 * divisor >= least_rows || divisor == rows) return divisor;
   for (int64_t block = preferred; block <= std::min(rows, most); ++block)
     if (rows % block == 0) return block;
   return std::nullopt;
