@@ -5,15 +5,13 @@
 #include <llvm/Linker/Linker.h>
 
 #include "codegen/emit/codes.h"
+#include "codegen/llvm/code_generator_sum.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/machine.h"
 #include "ir/codes.h"
 
 namespace lathe::codegen {
 namespace {
-
-// Rises when the same kernel would give other code: entries of older compilers are then not found.
-constexpr std::string_view compiler_build = "lathe-llvm-2 LLVM " LLVM_VERSION_STRING;
 
 constexpr size_t brief_kernels_an_object = 32;
 
@@ -56,7 +54,9 @@ support::Hash128 cache_key(const Job& job, const std::vector<Content>& contents,
   }
   if (job.effort != Effort::full) hasher.add("brief");
   hasher.add(target.str());
-  hasher.add(compiler_build);
+  // Entries of another compiler are not found.
+  hasher.add(code_generator_sum);
+  hasher.add("LLVM " LLVM_VERSION_STRING);
   return hasher.finish();
 }
 

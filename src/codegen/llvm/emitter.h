@@ -100,6 +100,11 @@ class KernelEmitter {
   V load(const ir::BufferLoad& n);
   void store(const tir::BufferStore& n);
   V address(const ir::Buffer& buffer, V index);
+  bool is_masked_row(DType element, int lanes) const;
+  llvm::Constant* first_lanes(int count, int of);
+  V load_row(const ir::Buffer& buffer, int lanes, V at);
+  void store_row(const ir::Buffer& buffer, V v, V at);
+  V load_near(const ir::Buffer& buffer, DType t, V first, int stride);
   V load_registers(const Storage& storage, int64_t first, int lanes);
   void store_registers(const Storage& storage, int64_t first, int lanes, V v, V predicate);
   void tag(llvm::Instruction* access, const ir::Buffer& buffer);

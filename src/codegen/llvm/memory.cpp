@@ -11,6 +11,9 @@ using namespace ir;  // NOLINT
 
 namespace {
 
+// Up to so far apart, elements come in whole rows and are picked from these; from there on, one by one.
+constexpr int64_t largest_near_stride = 4;
+
 // A vector index as base + lane * stride, or nothing.
 struct Contiguity {
   Expr base;
@@ -127,9 +130,10 @@ KernelEmitter::V KernelEmitter::load(const BufferLoad& n) {
   }
   if (is_packed(element)) return load_packed_lanes(n.buffer, index, mask);
   llvm::Type* type = memory_type(t);
+  if (ramp && !mask && ramp->stride >= 1 && ramp->stride <= largest_near_stride)
+    return from_memory(load_near(n.buffer, t, index_value(ramp->base), static_cast<int>(ramp->stride)), t);
   if (ramp && ramp->stride == 1) {
     const V at = address(n.buffer, index_value(ramp->base));
-    if (!mask) return from_memory(tagged(builder_.CreateAlignedLoad(type, at, align), n.buffer), t);
     return from_memory(
         tagged(builder_.CreateMaskedLoad(type, at, align, mask, llvm::Constant::getNullValue(type)), n.buffer), t);
   }
@@ -174,13 +178,88 @@ void KernelEmitter::store(const tir::BufferStore& n) {
     if (mask)
       tag(builder_.CreateMaskedStore(memory, at, align, mask), n.buffer);
     else
-      tag(builder_.CreateAlignedStore(memory, at, align), n.buffer);
+      store_row(n.buffer, memory, at);
     return;
   }
   // A scatter writes its lanes in order: of two lanes at one address the later one stays.
   const V at = address(n.buffer, index_value(index));
   const V all = mask ? mask : llvm::Constant::getAllOnesValue(i(1, t.lanes));
   tag(builder_.CreateMaskedScatter(memory, at, align, all), n.buffer);
+}
+
+// Whether a vector of so many elements, which no register has, is better read and written as a wider one of which only
+// the first lanes count: in one instruction instead of one for each power of two.
+bool KernelEmitter::is_masked_row(DType element, int lanes) const {
+  if ((lanes & (lanes - 1)) == 0 || !target_.has("avx512vl")) return false;
+  return element.element_bytes() >= 4 || target_.has("avx512bw");
+}
+
+namespace {
+
+std::vector<int> numbers(int count) {
+  std::vector<int> all(static_cast<size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+}  // namespace
+
+llvm::Constant* KernelEmitter::first_lanes(int count, int of) {
+  std::vector<llvm::Constant*> mask;
+  for (int lane = 0; lane < of; ++lane) mask.push_back(builder_.getInt1(lane < count));
+  return llvm::ConstantVector::get(mask);
+}
+
+KernelEmitter::V KernelEmitter::load_row(const Buffer& buffer, int lanes, V at) {
+  const DType element = buffer->dtype;
+  const llvm::Align align(static_cast<uint64_t>(element.element_bytes()));
+  llvm::Type* type = memory_type(element.with_lanes(lanes));
+  if (!is_masked_row(element, lanes)) return tagged(builder_.CreateAlignedLoad(type, at, align), buffer);
+  const int whole = static_cast<int>(std::bit_ceil(static_cast<unsigned>(lanes)));
+  llvm::Type* wide = memory_type(element.with_lanes(whole));
+  const V row =
+      tagged(builder_.CreateMaskedLoad(wide, at, align, first_lanes(lanes, whole), llvm::Constant::getNullValue(wide)),
+             buffer);
+  return builder_.CreateShuffleVector(row, numbers(lanes));
+}
+
+void KernelEmitter::store_row(const Buffer& buffer, V v, V at) {
+  const int lanes = lanes_of(v);
+  const llvm::Align align(static_cast<uint64_t>(buffer->dtype.element_bytes()));
+  if (!is_masked_row(buffer->dtype, lanes)) return tag(builder_.CreateAlignedStore(v, at, align), buffer);
+  const int whole = static_cast<int>(std::bit_ceil(static_cast<unsigned>(lanes)));
+  std::vector<int> widened = numbers(whole);
+  std::fill(widened.begin() + lanes, widened.end(), -1);  // anything
+  tag(builder_.CreateMaskedStore(builder_.CreateShuffleVector(v, widened), at, align, first_lanes(lanes, whole)),
+      buffer);
+}
+
+// Every second (third, …) element: from as many rows as the stride, which end with the last element that is wanted, so
+// that nothing is read that the program does not reach.
+KernelEmitter::V KernelEmitter::load_near(const Buffer& buffer, DType t, V first, int stride) {
+  const int lanes = t.lanes, span = (lanes - 1) * stride + 1;
+  const auto row_at = [&](int start) {
+    const V index = builder_.CreateAdd(first, llvm::ConstantInt::get(first->getType(), static_cast<uint64_t>(start)));
+    return load_row(buffer, lanes, address(buffer, index));
+  };
+  V all = row_at(0);
+  std::vector<int> picked(static_cast<size_t>(lanes), -1);  // of `all`, then of `all` and the next row
+  for (int lane = 0; lane < lanes && lane * stride < lanes; ++lane) picked[static_cast<size_t>(lane)] = lane * stride;
+  if (stride == 1) return all;
+  for (int row = 1; row < stride; ++row) {
+    const int start = std::min(row * lanes, span - lanes);
+    std::vector<int> both = picked;
+    for (int lane = 0; lane < lanes; ++lane) {
+      const int element = lane * stride;
+      if (row > 1 && element < row * lanes) both[static_cast<size_t>(lane)] = lane;  // is there already
+      if (element >= row * lanes && element < (row + 1) * lanes)
+        both[static_cast<size_t>(lane)] = lanes + element - start;
+      else if (element >= (row + 1) * lanes)
+        both[static_cast<size_t>(lane)] = -1;
+    }
+    all = builder_.CreateShuffleVector(all, row_at(start), both);
+  }
+  return all;
 }
 
 // A register buffer is split where no access crosses; most chunks are one vector and all its accesses are whole.

@@ -152,7 +152,6 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   const Work work = *find(works(schedule.function()), found.block);
   const int bits = widest_bits(work.block());
   const int64_t full = context.target.lanes(bits);
-  const int64_t registers = context.target.vector_registers;
   const auto width = as_int(work.loops[found.lane]->extent);
   const auto height = found.row ? as_int(work.loops[*found.row]->extent) : std::optional<int64_t>(1);
   TilePlan plan{found.block, found.batch, found.lane, found.between, found.row, found.reduce, full, 1, 1};
@@ -164,7 +163,6 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     lanes = largest_divisor(found.packed, lanes);
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, rule, "lanes", {lanes}, lanes))));
 
-  const auto rows_for = [&](int64_t vectors) { return std::max<int64_t>(1, (registers - 1 - vectors) / vectors); };
   int64_t vectors = width ? 1 : 2;
   if (width) {
     const int64_t most = std::max<int64_t>(1, *width / plan.lanes);
@@ -176,10 +174,10 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   std::vector<int64_t> choices;
   for (int64_t v = 1; v <= 8; ++v)
     if (v == 1 || !width || v * plan.lanes <= *width) choices.push_back(v);
-  plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, rule, "vectors", choices, vectors))));
+  const int64_t preferred = tile_shape(vectors, choices.back(), found, height, context.target).vectors;
+  plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, rule, "vectors", choices, preferred))));
 
-  const int64_t most_rows =
-      rows_side_by_side(std::min<int64_t>(rows_for(plan.vectors), 14), found, height, context.target);
+  const int64_t most_rows = tile_shape(plan.vectors, plan.vectors, found, height, context.target).rows;
   plan.rows = TRY(schedule.get(
       TRY(decide(schedule, context, rule, "rows", up_to(most_rows, height), equal_tiles(height, most_rows)))));
   // Short rows: several of them share the weights.

@@ -1,10 +1,61 @@
 // reduction: reductions over the last axis, alone or in groups that share their rows (softmax, layer normalisation).
 // All blocks run row by row, rows in parallel; a reduction keeps vectors of partial results in registers and combines
 // their lanes at the end of the row.
-#include "ir/visit.h"
 #include "schedule/rules/rows.h"
+#include "schedule/rules/tile.h"
 
 namespace lathe::schedule {
+
+namespace {
+
+// Rows that go through each step together: where the lanes of one are combined, which takes as long as some of its
+// vectors, the next one's vectors have work. Worth it where there is much to compute in a row: as many as the innermost
+// loop over rows divides into, up to four, where the nearest cache holds what is computed of them in a quarter.
+int64_t rows_together(const std::vector<Work>& list, const RuleContext& context) {
+  int64_t bytes = 0;
+  std::optional<int64_t> rows;
+  bool costly = false;
+  for (const Work& work : list) {
+    costly = costly || is_costly(work.block());
+    const std::vector<const For*> over_rows = loops_of(work, IterType::spatial);
+    const auto length = constant_product(loops_of(work, IterType::reduce));
+    if (!constant_product(work.loops)) return 1;
+    if (!work.reduces()) continue;
+    if (over_rows.empty() || !length) return 1;
+    rows = as_int(over_rows.back()->extent);
+    bytes = std::max(bytes, *length * widest_bits(work.block()) / 8);
+  }
+  if (!rows || bytes == 0 || !costly) return 1;
+  return largest_divisor(*rows, std::clamp<int64_t>(context.target.cache_bytes(1, 32 << 10) / 4 / bytes, 1, 4));
+}
+
+// Brings all blocks into the loops over rows, `together` rows at a time, and schedules each there. Where several rows
+// go together, a block that cannot is a refusal.
+Status by_rows(Schedule& schedule, const RuleContext& context, const std::vector<Work>& list, size_t rows,
+               int64_t together) {
+  // The loops over rows become one only when all blocks are in them: quotients by an extent that is not known say
+  // little about which part of a block a row needs.
+  std::vector<LoopRV> outer;
+  if (rows > 0) {
+    const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(handle(schedule, list.back()))));
+    outer = {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows)};
+    if (together > 1) outer.back() = TRY(schedule.split(outer.back(), {Factor(), Factor(together)}))[0];
+    for (size_t i = list.size() - 1; i-- > 0;)
+      TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), outer.back()));
+  }
+  int64_t total = 0;
+  std::vector<std::string> names;
+  for (const Work& work : list) {
+    names.push_back(work.block().name);
+    const auto work_of_block = constant_product(work.loops);
+    total += work_of_block ? *work_of_block * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
+  }
+  TRY(schedule_rows(schedule, context, names, outer.size(), together));
+  if (total >= parallel_work) try_parallel(schedule, outer);
+  return support::success();
+}
+
+}  // namespace
 
 Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
   const std::vector<Work> before = works(schedule.function());
@@ -34,27 +85,18 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
   for (const Work& work : list)
     if (&work != &anchor && work.is_output)
       return Outcome(fmt::format("block '{}' also writes an output", work.block().name));
-  // The loops over rows become one only when all blocks are in them: quotients by an extent that is not known say
-  // little about which part of a block a row needs.
-  std::vector<LoopRV> outer;
-  std::optional<LoopRV> row;
-  if (rows > 0) {
-    const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(handle(schedule, anchor))));
-    if (loops.size() < rows) return Outcome(fmt::format("block '{}' has fewer loops than rows", anchor.block().name));
-    outer = {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows)};
-    row = outer.back();
-    for (size_t i = list.size() - 1; i-- > 0;)
-      TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), *row));
+  if (rows > 0 && TRY(schedule.get_loops(TRY(handle(schedule, anchor)))).size() < rows)
+    return Outcome(fmt::format("block '{}' has fewer loops than rows", anchor.block().name));
+  const int64_t most = rows > 0 && list.size() > 1 ? rows_together(list, context) : 1;
+  std::vector<int64_t> choices{1};
+  if (most > 1) choices.push_back(most);
+  const int64_t together = TRY(schedule.get(TRY(decide(schedule, context, "reduction", "rows", choices, most))));
+  Schedule attempt = schedule;
+  if (together > 1 && by_rows(attempt, context, list, rows, together)) {
+    schedule = std::move(attempt);
+    return Outcome();
   }
-  int64_t total = 0;
-  std::vector<std::string> names;
-  for (const Work& work : list) {
-    names.push_back(work.block().name);
-    const auto work_of_block = constant_product(work.loops);
-    total += work_of_block ? *work_of_block * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
-  }
-  TRY(schedule_rows(schedule, context, names, outer.size()));
-  if (total >= parallel_work) try_parallel(schedule, outer);
+  TRY(by_rows(schedule, context, list, rows, 1));
   return Outcome();
 }
 

@@ -5,6 +5,18 @@
 
 namespace lathe::schedule {
 
+std::vector<const For*> loops_of(const Work& work, IterType type) {
+  std::vector<const For*> found;
+  for (const For* loop : work.loops) {
+    bool uses = false;
+    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
+      uses =
+          uses || (work.block().iter_vars[v]->type == type && uses_var(work.realize->iter_values[v], loop->loop_var));
+    if (uses) found.push_back(loop);
+  }
+  return found;
+}
+
 namespace {
 
 // Four vectors of partial results hide the latency of an addition, where the row is long enough to fill them. What the
@@ -65,14 +77,16 @@ Result<std::optional<BlockRV>> start_of(Schedule& schedule, BlockRV partial) {
 
 // The partial results of `loop`'s iterations as one vector in registers, over the loops from `over` down; what is left
 // of the block combines them. Where `before` is a loop of the same iterations right before, in which what is reduced is
-// computed, the two become one.
-Status lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int64_t lanes,
-                std::optional<LoopRV> before = {}) {
+// computed, the two become one. Gives the block of partial results.
+Result<BlockRV> lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int64_t lanes,
+                         std::optional<LoopRV> before = {}) {
   const BlockRV partial = TRY(schedule.rfactor(loop, -1));
   TRY(schedule.set_scope(partial, 0, "register"));
   TRY(vectors_of(schedule, loop, count, lanes));
-  if (const auto start = TRY(start_of(schedule, partial)))
-    return vectors_of(schedule, TRY(schedule.get_loops(*start)).back(), count, lanes);
+  if (const auto start = TRY(start_of(schedule, partial))) {
+    TRY(vectors_of(schedule, TRY(schedule.get_loops(*start)).back(), count, lanes));
+    return partial;
+  }
   if (before) {
     Schedule attempt = schedule;
     if (const auto both = attempt.merge({*before, over})) {
@@ -81,48 +95,51 @@ Status lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t count, int
     }
   }
   TRY(schedule.decompose_reduction(partial, over));
-  return support::success();
+  return partial;
 }
 
 // A reduction over a loop of whole groups of `width` elements: partial results of each place in a group, then of each
-// lane, then of half as many lanes, to the last.
-Status sum_vectors(Schedule& schedule, BlockRV block, LoopRV loop, int64_t width, int64_t lanes,
-                   std::optional<LoopRV> before) {
+// lane, then of half as many lanes, to the last. Gives the blocks of partial results.
+Result<std::vector<BlockRV>> sum_vectors(Schedule& schedule, BlockRV block, LoopRV loop, int64_t width, int64_t lanes,
+                                         std::optional<LoopRV> before) {
   const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), width}));
-  TRY(lanes_of(schedule, cut[0], cut[1], width, lanes, before));
+  std::vector<BlockRV> parts{TRY(lanes_of(schedule, cut[0], cut[1], width, lanes, before))};
   LoopRV rest = TRY(schedule.get_loops(block)).back();
   if (width > lanes) {
     const std::vector<LoopRV> again = TRY(schedule.split(rest, {Factor(), lanes}));
-    TRY(lanes_of(schedule, again[0], again[1], lanes, lanes));
+    parts.push_back(TRY(lanes_of(schedule, again[0], again[1], lanes, lanes)));
     TRY(schedule.unroll(again[0]));
     rest = TRY(schedule.get_loops(block)).back();
   }
   // One after another the lanes would wait for each other as often as there are lanes.
   for (int64_t half = lanes / 2; half > 1; half /= 2) {
     const std::vector<LoopRV> halves = TRY(schedule.split(rest, {Factor(), half}));
-    TRY(lanes_of(schedule, halves[0], halves[1], half, half));
+    parts.push_back(TRY(lanes_of(schedule, halves[0], halves[1], half, half)));
     TRY(schedule.unroll(halves[0]));
     rest = TRY(schedule.get_loops(block)).back();
   }
-  return schedule.unroll(rest);
+  TRY(schedule.unroll(rest));
+  return parts;
 }
 
 // One reduction over its innermost loop, in vectors; by the way of the loop `before`, where that computes what it
-// reduces.
-Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block, std::optional<LoopRV> before) {
+// reduces. Gives the blocks of partial results.
+Result<std::vector<BlockRV>> reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block,
+                                        std::optional<LoopRV> before) {
+  const std::vector<BlockRV> none;
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   const Ref<Block> node = TRY(schedule.get(block));
   // Axes of one iteration may have lost their loops when the block was brought to its row.
   const std::vector<Work> now = works(schedule.function());
   const size_t reduce_loops = loops_of(*find(now, node->name), IterType::reduce).size();
-  if (reduce_loops == 0) return support::success();
+  if (reduce_loops == 0) return none;
   LoopRV axis = loops.back();
   const Ref<For> last = TRY(schedule.get(axis));
-  if (!node->body.is<BufferStore>()) return support::success();
+  if (!node->body.is<BufferStore>()) return none;
   for (const Access& access : accesses(schedule.function().body)) {
     if (access.block != node.get()) continue;
     const auto stride = stride_of(access, *last);
-    if (!stride || *stride < 0 || *stride > 1) return support::success();
+    if (!stride || *stride < 0 || *stride > 1) return none;
   }
   if (reduce_loops > 1) {
     // Where the reduced axes lie behind one another they are one row.
@@ -146,7 +163,7 @@ Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block,
   }
   const int64_t lanes = context.target.lanes(widest_bits(*node));
   const auto extent = as_int(TRY(schedule.get(axis))->extent);
-  if (lanes < 2 || (extent && *extent < 2 * lanes)) return support::success();
+  if (lanes < 2 || (extent && *extent < 2 * lanes)) return none;
   // An unknown length: single vectors leave the shortest rest, and what blocks of one row read of each other is cut
   // alike.
   const ExprRV vectors =
@@ -156,31 +173,35 @@ Status reduce_row(Schedule& schedule, const RuleContext& context, BlockRV block,
   return sum_vectors(schedule, block, main, width, lanes, before);
 }
 
-}  // namespace
-
-std::vector<const For*> loops_of(const Work& work, IterType type) {
-  std::vector<const For*> found;
-  for (const For* loop : work.loops) {
-    bool uses = false;
-    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
-      uses =
-          uses || (work.block().iter_vars[v]->type == type && uses_var(work.realize->iter_values[v], loop->loop_var));
-    if (uses) found.push_back(loop);
+// The loops over rows of the blocks that one reduction became are one again: what lies in registers stays there.
+Status join_rows(Schedule& schedule, const std::vector<BlockRV>& parts, BlockRV block, size_t outer) {
+  std::vector<LoopRV> rows;
+  std::set<Id> known;
+  for (const BlockRV& part : parts) {
+    const LoopRV loop = TRY(schedule.get_loops(part)).at(outer);
+    if (known.insert(TRY(schedule.get(loop))->id).second) rows.push_back(loop);
   }
-  return found;
+  const LoopRV last = TRY(schedule.get_loops(block)).at(outer);
+  if (known.insert(TRY(schedule.get(last))->id).second) rows.push_back(last);
+  if (rows.size() > 1) TRY(schedule.merge(rows));
+  return support::success();
 }
 
+}  // namespace
+
 Status schedule_rows(Schedule& schedule, const RuleContext& context, const std::vector<std::string>& names,
-                     size_t outer) {
+                     size_t outer, int64_t together) {
   std::optional<LoopRV> groups_before;
   for (const std::string& name : names) {
     const BlockRV block = TRY(schedule.get_block(name));
     const std::vector<Work> list = works(schedule.function());
     Schedule attempt = schedule;
     if (find(list, name)->reduces()) {
-      if (reduce_row(attempt, context, block, std::exchange(groups_before, {}))) schedule = std::move(attempt);
+      auto parts = reduce_row(attempt, context, block, std::exchange(groups_before, {}));
+      if (together > 1) TRY(join_rows(attempt, TRY(parts), block, outer));
+      if (parts.ok()) schedule = std::move(attempt);
     } else {
-      const auto groups = vectorize_row(attempt, context, block, outer);
+      const auto groups = vectorize_row(attempt, context, block, outer + (together > 1));
       if (groups.ok()) schedule = std::move(attempt);
       groups_before = groups.ok() ? *groups : std::nullopt;
     }

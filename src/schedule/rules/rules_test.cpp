@@ -231,11 +231,16 @@ std::string decided(const target::Target& target, int64_t m, int64_t n, int64_t 
 
 TEST(gemm, keeps_the_rows_of_a_tile_in_the_nearest_cache) {
   target::Target target = machine(512, 32);
+  int64_t height = 128;
   const auto rows = [&](int64_t k) {
-    const std::string text = decided(target, 128, 64, k);
+    const std::string text = decided(target, height, 64, k);
     return text.substr(text.find("rows="), 7);
   };
-  EXPECT_EQ(rows(3072), "rows=13") << "of eight ways seven rows are left, which is too low a tile";
+  EXPECT_EQ(rows(3072), "rows=8 ") << "all rows meet in one set of eight ways";
+  EXPECT_NE(decided(target, 128, 64, 3072).find("vectors=3"), std::string::npos) << "a low tile is wide";
+  height = 16;
+  EXPECT_EQ(rows(3072), "rows=8 ") << "two tiles of eight rows fill the ways";
+  height = 128;
   target.caches = {{.level = 1, .bytes = 48 << 10}};
   EXPECT_EQ(rows(3072), "rows=11") << "12 KB apart, all rows meet in one set of twelve ways";
   EXPECT_EQ(rows(768), "rows=13") << "3 KB apart, they meet in four";

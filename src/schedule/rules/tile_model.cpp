@@ -62,16 +62,34 @@ int64_t equal_tiles(std::optional<int64_t> rows, int64_t most) {
   return divisor * 4 >= most * 3 ? divisor : (*rows + tiles - 1) / tiles;
 }
 
-int64_t rows_side_by_side(int64_t most, const Contraction& found, std::optional<int64_t> height,
-                          const target::Target& target) {
+namespace {
+
+// Rows of the first tensor whose lines meet in one set of the nearest cache: how many sets they spread over, and the
+// lines that a set has.
+struct Meeting {
+  int64_t sets = 1, ways = 1;
+};
+std::optional<Meeting> meeting_rows(const Contraction& found, const target::Target& target) {
   constexpr int64_t way = 4096;  // what a nearest cache that is indexed by the page's offset has, whatever its size
-  const int64_t ways = target.cache_bytes(1, 32 << 10) / way;
   const int64_t apart = found.row_stride * found.first->dtype.storage_bits() / 8;
-  if (apart <= 0 || ways < 2) return most;
+  const Meeting meeting{apart > 0 ? way / std::gcd(apart, way) : 1, target.cache_bytes(1, 32 << 10) / way};
+  return apart > 0 && meeting.ways > 1 ? std::optional(meeting) : std::nullopt;
+}
+
+}  // namespace
+
+TileShape tile_shape(int64_t vectors, int64_t most_vectors, const Contraction& found, std::optional<int64_t> height,
+                     const target::Target& target) {
+  const int64_t registers = target.vector_registers;
+  const int64_t most = std::min<int64_t>(std::max<int64_t>(1, (registers - 1 - vectors) / vectors), 14);
+  const TileShape tall{vectors, most};
+  const auto meeting = meeting_rows(found, target);
+  if (!meeting || equal_tiles(height, most) <= meeting->sets * meeting->ways) return tall;
   // One way is left to what else passes.
-  const int64_t fit = way / std::gcd(apart, way) * (ways - 1);
-  if (fit >= most) return most;
-  return equal_tiles(height, fit) * 4 >= equal_tiles(height, most) * 3 ? fit : most;
+  TileShape wide{vectors, std::min(meeting->sets * (meeting->ways - 1), most)};
+  while (wide.vectors < most_vectors && (wide.vectors + 1) * (wide.rows + 1) + 1 <= registers) ++wide.vectors;
+  const auto sums = [&](const TileShape& shape) { return equal_tiles(height, shape.rows) * shape.vectors; };
+  return sums(wide) * 4 >= sums(tall) * 3 ? wide : tall;
 }
 
 std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows) {

@@ -21,10 +21,14 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
 // The height of tiles of at most `most` rows: equal ones, all rows where they are few.
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most);
 
-// The most rows of a tile, up to `most`, whose lines of the first tensor the nearest cache holds at once. Rows a
-// multiple of a way's size apart meet in one set of it; tiles that would become much lower for that stay as they are.
-int64_t rows_side_by_side(int64_t most, const Contraction& found, std::optional<int64_t> height,
-                          const target::Target& target);
+// A tile of rows by vectors: as high as the registers hold, at most 14, beside `vectors` a row. Where so many rows
+// would meet in one set of the nearest cache, as many rows as do not, and wider, up to `most_vectors`; a tile that
+// would become much smaller for that stays as it is.
+struct TileShape {
+  int64_t vectors = 1, rows = 1;  // rows: at most; tiles are equal
+};
+TileShape tile_shape(int64_t vectors, int64_t most_vectors, const Contraction& found, std::optional<int64_t> height,
+                     const target::Target& target);
 
 // The heights of tiles to choose from.
 std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows);

@@ -23,12 +23,12 @@ size_t compiled_functions(const LoadedKernels& loaded) {
 
 // What a run gave: its results as numbers, or its error.
 std::string outcome(const Context& context, const std::vector<LatheValue*>& inputs, int outputs) {
-  const std::vector<Value> results = run_values(context, inputs, outputs);
+  const std::vector<runtime::testing::Value> results = run_values(context, inputs, outputs);
   const LatheError& error = *lathe_last_error();
   if (results.empty())
     return fmt::format("error {} at '{}': {}", error.code, error.node ? error.node : "", error.message);
   std::string text;
-  for (const Value& value : results) {
+  for (const runtime::testing::Value& value : results) {
     if (lathe_value_kind(value.get()) == LATHE_SCALAR) {
       text += fmt::format(" {}", lathe_value_scalar(value.get()));
     } else if (const DLTensor* tensor = lathe_value_tensor(value.get())) {
@@ -231,13 +231,13 @@ TEST(compiled_program, does_what_the_interpreter_does) {
     ASSERT_EQ(compiled_functions(*loaded), 1u) << seed;
     const Context interpreted = context_of(model), compiled = context_of(open(program.artifact));
     for (int run = 0; run < 6; ++run) {
-      std::vector<Value> held;
+      std::vector<runtime::testing::Value> held;
       for (int i = 0; i < 3; ++i) held.push_back(number(static_cast<int64_t>(random() % 12) - 2));
       HostTensor<int64_t> x(i64, {static_cast<int64_t>(random() % 6)});
       std::iota(x.data.begin(), x.data.end(), 10);
       held.emplace_back(lathe_value_from_tensor(&x.view));
       std::vector<LatheValue*> inputs;
-      for (const Value& value : held) inputs.push_back(value.get());
+      for (const runtime::testing::Value& value : held) inputs.push_back(value.get());
       const std::string expected = outcome(interpreted, inputs, 2);
       const std::string got = outcome(compiled, inputs, 2);
       ASSERT_EQ(got, expected) << "seed " << seed << ", run " << run;
@@ -260,7 +260,7 @@ TEST(compiled_program, runs_every_instruction) {
   const Context context = context_of(model);
   for (const int64_t rows : {2, 1, 5, 2}) {
     HostTensor<int64_t> x(i64, {rows, 3});
-    const Value value(lathe_value_from_tensor(&x.view));
+    const runtime::testing::Value value(lathe_value_from_tensor(&x.view));
     EXPECT_EQ(run_values(context, {value.get()}, 6).size(), 6u) << last_message();
   }
 }
@@ -274,8 +274,8 @@ TEST(compiled_program, runs_a_model_of_any_size_again_and_again) {
   for (const int64_t rows : {3, 0, 1, 50, 7}) {
     HostTensor<float> x(f32, {rows, 4});
     std::iota(x.data.begin(), x.data.end(), -20.0f);
-    const Value value(lathe_value_from_tensor(&x.view));
-    const std::vector<Value> results = run_values(context, {value.get()}, 1);
+    const runtime::testing::Value value(lathe_value_from_tensor(&x.view));
+    const std::vector<runtime::testing::Value> results = run_values(context, {value.get()}, 1);
     ASSERT_EQ(results.size(), 1u) << last_message();
     const auto y = elements_of<float>(*lathe_value_tensor(results[0].get()));
     for (size_t i = 0; i < y.size(); ++i)
@@ -336,7 +336,7 @@ TEST(compiled_program, is_interpreted_where_steps_are_counted) {
   const Model model = open(program.artifact);
   const Context context = context_of(model, {.max_steps = 3});
   HostTensor<int64_t> x(i64, {2});
-  const Value tensor(lathe_value_from_tensor(&x.view)), one = number(1);
+  const runtime::testing::Value tensor(lathe_value_from_tensor(&x.view)), one = number(1);
   EXPECT_NE(outcome(context, {one.get(), one.get(), one.get(), tensor.get()}, 2).find("limit of 3 steps"),
             std::string::npos);
 }
@@ -353,7 +353,7 @@ TEST(compiled_program, of_other_services_is_not_called) {
   const Model model = open(artifact);
   ASSERT_NE(model, nullptr) << last_message();
   HostTensor<float> x(f32, {1, 4});
-  const Value value(lathe_value_from_tensor(&x.view));
+  const runtime::testing::Value value(lathe_value_from_tensor(&x.view));
   EXPECT_EQ(run_values(context_of(model), {value.get()}, 1).size(), 1u) << last_message();
   artifact.artifact.function_count = 2;
   EXPECT_EQ(open(artifact), nullptr);

@@ -288,8 +288,8 @@ double nanoseconds(Call&& call) {
 }
 
 int64_t call(const Context& context, int64_t n) {
-  const Value given = number(n);
-  const std::vector<Value> results = run_values(context, {given.get()}, 1);
+  const runtime::testing::Value given = number(n);
+  const std::vector<runtime::testing::Value> results = run_values(context, {given.get()}, 1);
   return results.empty() ? -1 : lathe_value_scalar(results[0].get());
 }
 
