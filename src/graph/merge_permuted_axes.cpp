@@ -119,6 +119,7 @@ std::vector<int64_t> axes_of(const Call& permute, size_t rank) {
 
 Result<IRModule> merge_permuted_axes(IRModule module, const PassContext&) {
   TRY(change_functions(module, [&](const std::string&, const Function& function) -> Result<Function> {
+    if (function->attrs.get_or("primitive", false)) return function;  // a kernel already, in which there are no views
     const Alone alone(function);
     return rewrite_bindings(function, [&](Emitter& emitter, const Var& var, const Expr& value) -> Result<Expr> {
       const Call* permute = as_call_of(value, "permute_dims");

@@ -28,6 +28,17 @@ Walk walk(const Access& access, const For& loop) {
   return result;
 }
 
+// Whether the value is the variable of that loop, plus what loops outside of the first `outer` do not move.
+bool is_bound_to(const Expr& value, const std::vector<const For*>& loops, size_t loop, size_t outer) {
+  const Var& v = loops[loop]->loop_var;
+  if (value == Expr(v)) return true;
+  Linear rest = linear(value);
+  const Linear own = rest.extract([&](const Expr& atom) { return uses_var(atom, v); });
+  if (own.terms.size() != 1 || !(own.terms[0].atom == Expr(v)) || own.terms[0].coefficient != 1) return false;
+  return std::none_of(loops.begin() + static_cast<ptrdiff_t>(outer), loops.end(),
+                      [&](const For* other) { return uses_var(rest.expr(), other->loop_var); });
+}
+
 Expr without_casts(Expr e) {
   while (const auto* converted = e.as<Cast>()) e = converted->value;
   return e;
@@ -69,7 +80,7 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
   for (size_t i = outer; i < work.loops.size(); ++i) {
     bool reduces = false, known = false;
     for (size_t v = 0; v < block.iter_vars.size(); ++v)
-      if (work.realize->iter_values[v] == Expr(work.loops[i]->loop_var)) {
+      if (is_bound_to(work.realize->iter_values[v], work.loops, i, outer)) {
         known = true;
         reduces = block.iter_vars[v]->type == IterType::reduce;
       }
@@ -109,8 +120,15 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
     found.batch.insert(found.batch.begin(), 0);
     found.between.erase(found.between.begin());
   }
+  const auto moves = [&](const Linear::Term& term) {
+    return std::none_of(work.loops.begin(), work.loops.begin() + static_cast<ptrdiff_t>(outer),
+                        [&](const For* loop) { return term.atom == Expr(loop->loop_var); });
+  };
   for (const Access* access : {first, second})
-    for (const Range& range : access->region) found.windows = found.windows || linear(range.min).terms.size() > 1;
+    for (const Range& range : access->region) {
+      const Linear index = linear(range.min);
+      found.windows = found.windows || std::count_if(index.terms.begin(), index.terms.end(), moves) > 1;
+    }
   found.updates = !block.init;
   found.first = first->buffer;
   found.weights = second->buffer;
@@ -127,7 +145,7 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
 }
 
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
-                           const Contraction& found) {
+                           const Contraction& found, bool within_thread) {
   // The model: every step of the reduction loads `vectors` vectors of weights and feeds rows * vectors accumulators
   // from one broadcast each; all of them and a spare must fit the registers, and 8 chains or more hide the latency of
   // an addition. Wider tiles read the first tensor less often, taller ones the weights.
@@ -174,12 +192,16 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     const int64_t first = rows_go_first(tiles, context.target) ? 1 : 0;
     plan.rows_first = 1 == TRY(schedule.get(TRY(decide(schedule, context, rule, "rows_first", {0, 1}, first))));
   }
-  plan.shared = shared_loop(found, work);
-  const std::vector<int64_t> shares = row_shares(work, plan, context.target);
-  const bool enough = enough_for_threads(constant_product(work.loops), plan);
-  plan.share = TRY(schedule.get(
-      TRY(decide(schedule, context, rule, "share", shares, enough ? rows_shared(tiles, shares, context.target) : 1))));
+  plan.within_thread = within_thread;
+  if (!within_thread) {
+    plan.shared = shared_loop(found, work);
+    const std::vector<int64_t> shares = row_shares(work, plan, context.target);
+    const bool enough = enough_for_threads(constant_product(work.loops), plan);
+    const int64_t share = enough ? rows_shared(tiles, shares, context.target) : 1;
+    plan.share = TRY(schedule.get(TRY(decide(schedule, context, rule, "share", shares, share))));
+  }
   plan.steps = TRY(schedule.get(TRY(decide(schedule, context, rule, "steps", {1, 2, 4}, 4))));
+  if (within_thread) return plan;
   plan.prefetch = TRY(schedule.get(
       TRY(decide(schedule, context, rule, "prefetch", {0, 1, 2}, weights_ahead(plan, tiles, context.target)))));
   plan.weights = found.weights;

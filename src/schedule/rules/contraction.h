@@ -24,9 +24,10 @@ struct Contraction {
 // The contraction that the block is; a reason when it is none. The `outer` outermost loops only repeat all of it.
 Result<Contraction> contraction(const PrimFunc& function, const Work& work, size_t outer = 0);
 
-// Lanes, vectors and rows of its register tile, from the target's registers.
+// Lanes, vectors and rows of its register tile, from the target's registers. `within_thread`: what is around it has
+// been shared among threads, all of this is one's.
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
-                           const Contraction& found);
+                           const Contraction& found, bool within_thread = false);
 
 // Schedules a function around its one contraction; declines one that reads windows when they are not wanted, and one
 // that does not when they are.

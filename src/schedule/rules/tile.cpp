@@ -95,7 +95,7 @@ class TileNest {
     for (const LoopRV& loop : TRY(schedule_.get_loops(block)))
       nodes.push_back(kept.emplace_back(TRY(schedule_.get(loop))).get());
     const auto total = constant_product({nodes.begin() + static_cast<ptrdiff_t>(plan_.outer), nodes.end()});
-    enough_ = enough_for_threads(total, plan_);
+    enough_ = !plan_.within_thread && enough_for_threads(total, plan_);
     exact_ = true;
     for (const TileAxis& axis : axes_) {
       const For& loop = *nodes.at(axis.position);

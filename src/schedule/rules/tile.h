@@ -28,6 +28,7 @@ struct TilePlan {
   int64_t prefetch = 0;  // 1: the weights of the next cut of the lanes are asked for ahead; 2: the next step's too
   int64_t chain = 256;   // the most terms summed one after the other; longer sums are summed in parts
   size_t outer = 0;      // so many loops around all of these stay as they are
+  bool within_thread = false;  // none of these loops is shared among threads
   // Where lanes * vectors or rows do not divide, what is left over gets bodies of its own.
 };
 

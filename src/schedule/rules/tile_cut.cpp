@@ -80,12 +80,24 @@ Result<std::vector<Part>> axis_parts(Schedule& schedule, BlockRV block, LoopRV l
   return row_parts(schedule, block, loop, axis.size(plan));
 }
 
+namespace {
+
+// Whether the value grows by one with the loop's variable.
+bool walks(const Expr& value, const For& loop) {
+  const Linear sum = linear(value);
+  return std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Linear::Term& term) {
+    return term.atom == Expr(loop.loop_var) && term.coefficient == 1;
+  });
+}
+
+}  // namespace
+
 size_t dimension_of(const PrimFunc& function, const std::string& block, const For& loop) {
   const std::vector<Work> list = works(function);
   const Work& work = *find(list, block);
   const auto& indices = work.block().body.as<BufferStore>()->indices;
   for (size_t i = 0; i < work.realize->iter_values.size(); ++i)
-    if (work.realize->iter_values[i] == Expr(loop.loop_var))
+    if (walks(work.realize->iter_values[i], loop))
       for (size_t d = 0; d < indices.size(); ++d)
         if (indices[d] == Expr(work.block().iter_vars[i]->var)) return d;
   return indices.size();

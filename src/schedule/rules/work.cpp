@@ -57,7 +57,9 @@ std::optional<int64_t> stride_of_digits(const Access& access, const For& loop) {
     known = known && extent && *extent < (int64_t{1} << 31) && step < (int64_t{1} << 31);
     if (known) step *= std::max<int64_t>(*extent, 1);
   }
-  Linear joined = linear(arith::Analyzer().simplify(offset));
+  arith::Analyzer analyzer;
+  for (const For* around : access.loops) analyzer.bind(around->loop_var, Range{around->min, around->extent});
+  Linear joined = linear(analyzer.simplify(offset));
   const Linear moving = joined.extract([&](const Expr& atom) { return uses_var(atom, loop.loop_var); });
   if (moving.terms.size() != 1 || !(moving.terms[0].atom == Expr(loop.loop_var))) return std::nullopt;
   return moving.terms[0].coefficient;
@@ -68,12 +70,18 @@ std::optional<int64_t> stride_of_digits(const Access& access, const For& loop) {
 std::optional<int64_t> stride_of(const Access& access, const For& loop) {
   int64_t stride = 0, step = 1;
   bool known = true;
+  const std::vector<Expr>& strides = access.buffer->strides;
   for (size_t d = access.region.size(); d-- > 0;) {
+    if (!strides.empty()) {
+      known = as_int(strides[d]).has_value();
+      step = as_int(strides[d]).value_or(1);
+    }
     Linear index = linear(access.region[d].min);
     const Linear moving = index.extract([&](const Expr& atom) { return uses_var(atom, loop.loop_var); });
     for (const Linear::Term& term : moving.terms) {
       if (!known) return std::nullopt;
-      if (!(term.atom == Expr(loop.loop_var))) return stride_of_digits(access, loop);
+      if (!(term.atom == Expr(loop.loop_var)))
+        return strides.empty() ? stride_of_digits(access, loop) : std::optional<int64_t>();
       stride += term.coefficient * step;
     }
     const auto extent = as_int(access.buffer->shape[d]);

@@ -157,6 +157,7 @@ std::optional<int64_t> value_of(const Expr& e, const std::unordered_map<const Va
 }
 
 constexpr int64_t most_points = 2048;  // of an enumeration
+constexpr size_t most_boxes = 16;      // that are joined
 
 // Whether the indices, over all iterations of `inner`, fill a whole box: by coefficients where each dimension has
 // variables of its own, else point by point.
@@ -251,12 +252,94 @@ void open_lanes(BufferAccess& access) {
   }
 }
 
+// Digits of a loop that was cut become the loops that they are: (8 * i + j) // 8 is i for j below 8. An access inside a
+// loop that never runs is not there, so every loop may be taken to run.
+void simplify_digits(BufferAccess& access) {
+  const auto has_digits = [](const Expr& index) {
+    bool found = false;
+    pre_order(index, [&](const NodeRef& n) {
+      found = found || n.is<FloorDiv>() || n.is<FloorMod>();
+      return !found;
+    });
+    return found;
+  };
+  if (std::none_of(access.indices.begin(), access.indices.end(), has_digits)) return;
+  arith::Analyzer known;
+  for (const Ref<For>& loop : access.loops)
+    if (as_int(loop->min) && as_int(loop->extent).value_or(0) > 0)
+      known.bind(loop->loop_var, Range{loop->min, loop->extent});
+  for (Expr& index : access.indices)
+    if (has_digits(index)) index = known.simplify(index);
+}
+
+// Part of a buffer: what the indices of an access reach, dimension by dimension.
+using Box = std::vector<Interval>;
+
+// What the write fills, in one iteration of the loops it shares with the read; nothing where that is no box.
+std::optional<Box> box_filled(const BufferAccess& read, const BufferAccess& write, arith::Analyzer& known) {
+  if (!write.is_write || write.buffer != read.buffer || write.order > read.order) return std::nullopt;
+  if (write.conditional || write.indices.size() != read.indices.size()) return std::nullopt;
+  const size_t shared = shared_loops(read, write);
+  const std::vector<Ref<For>> inner(write.loops.begin() + static_cast<ptrdiff_t>(shared), write.loops.end());
+  if (!only_clips(write.predicate, write, known) || !fills_a_box(write.indices, inner, known)) return std::nullopt;
+  const Domains domains = domains_of(write.loops, shared);
+  Box box;
+  for (const Expr& index : write.indices) {
+    const auto given = interval_of(cast(DType::int64(), index), domains);
+    if (!given) return std::nullopt;
+    box.push_back(*given);
+  }
+  return box;
+}
+
+// Whether the box holds what the read reads: that lies inside the buffer, so ends of the buffer are ends of it.
+bool holds_read(const Box& box, const BufferAccess& read, size_t shared, arith::Analyzer& known) {
+  const Domains domains = domains_of(read.loops, shared);
+  for (size_t d = 0; d < read.indices.size(); ++d) {
+    const auto wanted = interval_of(cast(DType::int64(), read.indices[d]), domains);
+    if (!wanted) return false;
+    const Expr extent = cast(DType::int64(), read.buffer->shape[d]);
+    const Expr low = max(wanted->min, int64(0)), high = min(wanted->max, extent - 1);
+    if (!known.can_prove(le(box[d].min, low)) || !known.can_prove(ge(box[d].max, high))) return false;
+  }
+  return true;
+}
+
+// The two boxes as one, where they differ in one dimension and adjoin there.
+std::optional<Box> joined(const Box& a, const Box& b, arith::Analyzer& known) {
+  std::optional<size_t> different;
+  for (size_t d = 0; d < a.size(); ++d) {
+    if (known.can_prove_equal(a[d].min, b[d].min) && known.can_prove_equal(a[d].max, b[d].max)) continue;
+    if (different) return std::nullopt;
+    different = d;
+  }
+  if (!different) return a;
+  Box both = a;
+  const Interval &x = a[*different], &y = b[*different];
+  if (known.can_prove_equal(x.max + 1, y.min))
+    both[*different].max = y.max;
+  else if (known.can_prove_equal(y.max + 1, x.min))
+    both[*different].min = y.min;
+  else
+    return std::nullopt;
+  return both;
+}
+
+// Only the loops that both are in: what is inside an empty loop must not be used.
+void bind_shared(arith::Analyzer& known, const BufferAccess& read, size_t shared) {
+  for (size_t k = 0; k < shared; ++k)
+    known.bind(read.loops[k]->loop_var, Range{read.loops[k]->min, read.loops[k]->extent});
+}
+
 }  // namespace
 
 std::vector<BufferAccess> buffer_accesses(const Stmt& s, std::unordered_set<const BufferNode*>* opaque) {
   AccessCollection collection(opaque);
   collection.collect(s);
-  for (BufferAccess& access : collection.accesses) open_lanes(access);
+  for (BufferAccess& access : collection.accesses) {
+    open_lanes(access);
+    simplify_digits(access);
+  }
   return std::move(collection.accesses);
 }
 
@@ -273,27 +356,40 @@ Domains domains_of(const std::vector<Ref<For>>& loops, size_t from) {
 }
 
 bool is_covered_by(const BufferAccess& read, const BufferAccess& write) {
-  if (!write.is_write || write.buffer != read.buffer || write.order > read.order) return false;
-  if (write.conditional || write.indices.size() != read.indices.size()) return false;
   const size_t shared = shared_loops(read, write);
-  // The shared loops alone: what is inside an empty loop must not be used.
   arith::Analyzer known;
-  for (size_t k = 0; k < shared; ++k)
-    known.bind(read.loops[k]->loop_var, Range{read.loops[k]->min, read.loops[k]->extent});
-  const Domains read_domains = domains_of(read.loops, shared), write_domains = domains_of(write.loops, shared);
-  const std::vector<Ref<For>> inner(write.loops.begin() + static_cast<ptrdiff_t>(shared), write.loops.end());
-  if (!only_clips(write.predicate, write, known) || !fills_a_box(write.indices, inner, known)) return false;
-  for (size_t d = 0; d < read.indices.size(); ++d) {
-    const Expr index = cast(DType::int64(), read.indices[d]);
-    const auto wanted = interval_of(index, read_domains);
-    const auto given = interval_of(cast(DType::int64(), write.indices[d]), write_domains);
-    if (!wanted || !given) return false;
-    // What is read lies inside the buffer, so the part of the write beyond its ends does not count.
-    const Expr extent = cast(DType::int64(), read.buffer->shape[d]);
-    const Expr low = max(wanted->min, int64(0)), high = min(wanted->max, extent - 1);
-    if (!known.can_prove(le(given->min, low)) || !known.can_prove(ge(given->max, high))) return false;
+  bind_shared(known, read, shared);
+  const auto box = box_filled(read, write, known);
+  return box && holds_read(*box, read, shared, known);
+}
+
+bool is_covered_by(const BufferAccess& read, const std::vector<const BufferAccess*>& writes) {
+  std::map<size_t, std::vector<const BufferAccess*>> by_shared;  // in one iteration of the same loops
+  for (const BufferAccess* write : writes)
+    if (write->is_write && write->buffer == read.buffer) by_shared[shared_loops(read, *write)].push_back(write);
+  for (const auto& [shared, group] : by_shared) {
+    arith::Analyzer known;
+    bind_shared(known, read, shared);
+    std::vector<Box> boxes;
+    for (const BufferAccess* write : group)
+      if (auto box = box_filled(read, *write, known)) boxes.push_back(*std::move(box));
+    const auto is_enough = [&](const Box& box) { return holds_read(box, read, shared, known); };
+    if (std::any_of(boxes.begin(), boxes.end(), is_enough)) return true;
+    if (boxes.size() > most_boxes) continue;
+    // Each step leaves a box less.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t i = 0; i < boxes.size() && !changed; ++i)
+        for (size_t j = i + 1; j < boxes.size() && !changed; ++j)
+          if (auto both = joined(boxes[i], boxes[j], known)) {
+            if (is_enough(*both)) return true;
+            boxes[i] = *std::move(both);
+            boxes.erase(boxes.begin() + static_cast<ptrdiff_t>(j));
+            changed = true;
+          }
+    }
   }
-  return true;
+  return false;
 }
 
 }  // namespace lathe::tir

@@ -32,6 +32,8 @@ size_t shared_loops(const BufferAccess& a, const BufferAccess& b);
 // Whether every element that `read` reads in one iteration of the loops it shares with `write` was written there by
 // `write` before.
 bool is_covered_by(const BufferAccess& read, const BufferAccess& write);
+// The same of several writes together, each of which fills a box that adjoins another's.
+bool is_covered_by(const BufferAccess& read, const std::vector<const BufferAccess*>& writes);
 
 // The loops in `loops` from number `from` on, as domains.
 Domains domains_of(const std::vector<Ref<For>>& loops, size_t from);

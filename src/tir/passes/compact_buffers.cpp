@@ -54,7 +54,7 @@ class PlacementSearch {
     for (const BufferAccess& access : accesses_)
       if (access.buffer->data == buffer->data) uses.push_back(&access);
     if (uses.empty() && !opaque_.count(buffer.get())) return;  // nobody uses it
-    const bool plain = !opaque_.count(buffer.get()) && buffer->strides.empty() && !buffer->elem_offset &&
+    const bool plain = !opaque_.count(buffer.get()) && has_plain_strides(*buffer) && !buffer->elem_offset &&
                        std::all_of(uses.begin(), uses.end(), [&](const auto* use) { return use->buffer == buffer; });
     if (!plain) {
       placement_.kept.push_back(buffer);
@@ -65,6 +65,32 @@ class PlacementSearch {
       return size_ == Size::whole ? support::flip(place_allocations_level) : support::flip(compact_buffers_level);
     };
     put(buffer, uses, level == 0 && is_wrong() ? shared_by_all(uses) : level);
+  }
+
+  // None, or constants that keep rows apart, as storage_align gives them. How far the first dimension goes may be open.
+  static bool has_plain_strides(const BufferNode& buffer) {
+    int64_t least = 1;
+    for (size_t d = buffer.strides.size(); d-- > 0;) {
+      const auto stride = as_int(buffer.strides[d]), extent = as_int(buffer.shape[d]);
+      if (!stride || *stride < least || (!extent && d > 0)) return false;
+      least = *stride * std::max<int64_t>(extent.value_or(1), 1);
+    }
+    return true;
+  }
+
+  // Strides of a smaller buffer: where the dimensions inside followed one another without a gap they do again; a gap
+  // stays, with the stride that it was there for.
+  static std::vector<Expr> strides_for(const BufferNode& buffer, const std::vector<Expr>& shape) {
+    std::vector<Expr> strides(buffer.strides.size());
+    int64_t inside = 1, compact = 1;  // what the dimensions inside span, before and now
+    for (size_t d = strides.size(); d-- > 0;) {
+      const int64_t before = *as_int(buffer.strides[d]), now = before == inside ? compact : before;
+      strides[d] = constant(buffer.strides[d]->dtype, now);
+      if (d == 0) break;
+      inside = before * *as_int(buffer.shape[d]);
+      compact = now * *as_int(shape[d]);
+    }
+    return strides;
   }
 
   void put(const Buffer& buffer, const std::vector<const BufferAccess*>& uses, size_t level) {
@@ -93,10 +119,7 @@ class PlacementSearch {
     if (level == 0) return 0;
     for (const BufferAccess* read : uses) {
       if (read->is_write || read->accumulates) continue;
-      const bool covered = std::any_of(uses.begin(), uses.end(), [&](const BufferAccess* write) {
-        return write->is_write && is_covered_by(*read, *write);
-      });
-      if (!covered) {
+      if (!is_covered_by(*read, uses)) {
         context_.remark("compact_buffers", read->buffer->name,
                         "a read was not shown to see only values of the same iteration");
         return 0;
@@ -129,7 +152,8 @@ class PlacementSearch {
       result.origin.push_back(origin);
       shape.push_back(extent);
     }
-    const auto elements = as_int(fold_constants(product(shape)));
+    const std::vector<Expr> strides = strides_for(*buffer, shape);
+    const auto elements = as_int(fold_constants(strides.empty() ? product(shape) : mul(strides[0], shape[0])));
     std::string scope = buffer->scope;
     if (level > 0 && scope == "global" && elements) {
       const int64_t bytes = buffer->dtype.storage_bytes(*elements);
@@ -142,6 +166,7 @@ class PlacementSearch {
       const Var data = make<VarNode>(buffer->name, DType::handle());
       result.buffer = with(*buffer, [&](BufferNode& copy) {
         copy.data = data;
+        copy.strides = strides;
         copy.shape = shape;
         copy.scope = scope;
       });

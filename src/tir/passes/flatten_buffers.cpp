@@ -55,8 +55,12 @@ Expr flat_extent(const BufferNode& buffer) {
   if (buffer.strides.empty()) {
     for (const Expr& extent : buffer.shape) count = count * as_index(extent);
   } else {
-    for (size_t d = 0; d < buffer.shape.size(); ++d)
+    bool may_be_empty = false;
+    for (size_t d = 0; d < buffer.shape.size(); ++d) {
       count = count + (as_index(buffer.shape[d]) - 1) * as_index(buffer.strides[d]);
+      may_be_empty = may_be_empty || as_int(buffer.shape[d]).value_or(0) == 0;
+    }
+    if (may_be_empty) count = max(count, int64(0));
   }
   return buffer.elem_offset ? count + as_index(buffer.elem_offset) : count;
 }

@@ -52,9 +52,49 @@ struct Visibility {
   ir::Expr past;  // keys before the first query
 };
 
+// Whether the mask is broadcast to the scores as elementwise operators do that.
+bool is_plainly_broadcast(const Shape& mask, const Shape& scores) {
+  if (mask.size() > scores.size()) return false;
+  const size_t outer = scores.size() - mask.size();
+  for (size_t d = 0; d < mask.size(); ++d)
+    if (!ir::is_int(mask[d], 1) && !relax::same_extent(mask[d], scores[outer + d])) return false;
+  return true;
+}
+
+// Whether a query sees a key, as operators of their own, which become one kernel with the products around them.
+Expr masked_by_operators(NodeImport& c, Expr score, const Visibility& v) {
+  const Shape shape = build::shape_of(score);
+  const DType dtype = build::dtype_of(score);
+  const Expr hidden = c.scalar(dtype, -std::numeric_limits<double>::infinity());
+  const auto keep = [&](const Expr& seen) { score = c.call(ops::where, {seen, score, hidden}); };
+  if (v.mask && build::dtype_of(v.mask).is_bool())
+    keep(v.mask);
+  else if (v.mask)
+    score = c.call(ops::add, {score, c.cast(v.mask, dtype)});
+  if (v.is_causal) {
+    const auto make = [&](const std::vector<te::Tensor>&) {
+      const auto is_seen = [&](const std::vector<ir::Expr>& i) { return i[1] <= i[0] + v.past; };
+      return std::vector{te::compute({shape[2], shape[3]}, is_seen, {}, "causal_mask")};
+    };
+    keep(c.builder().call_te("causal_mask", {}, make).value_or_throw());
+  }
+  if (v.lengths) {
+    const auto make = [&](const std::vector<te::Tensor>& in) {
+      const auto is_used = [&](const std::vector<ir::Expr>& i) {
+        return i[3] < ir::cast(DType::int64(), in[0]({i[0]}));
+      };
+      const Shape own{shape[0], ir::int64(1), ir::int64(1), shape[3]};
+      return std::vector{te::compute(own, is_used, in, "keys_in_use")};
+    };
+    keep(c.builder().call_te("keys_in_use", {v.lengths}, make).value_or_throw());
+  }
+  return score;
+}
+
 Expr masked(NodeImport& c, const Expr& scores, const Visibility& v) {
   const Shape shape = build::shape_of(scores);
   const DType dtype = build::dtype_of(scores);
+  if (!v.mask || is_plainly_broadcast(build::shape_of(v.mask), shape)) return masked_by_operators(c, scores, v);
   std::vector<Expr> args{scores};
   size_t mask_at = 0, lengths_at = 0;
   if (v.mask) {

@@ -171,11 +171,19 @@ bool runs_whole_domain(const BlockRealize& realize, const std::vector<const For*
 
 Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, const std::vector<Interval>& domains,
                const Path& where, bool keep_unit_loops, Id& next) {
-  arith::Analyzer analyzer;
+  // The variable of a loop of one iteration stays in what blocks are bound to: others are bound to it as well, and that
+  // they touch the same elements shows where both say so alike.
+  arith::Analyzer analyzer, but_units;
   for (const Stmt& s : where) {
-    if (const auto* loop = s.as<For>()) analyzer.bind(loop->loop_var, Range{loop->min, loop->extent});
+    if (const auto* loop = s.as<For>()) {
+      analyzer.bind(loop->loop_var, Range{loop->min, loop->extent});
+      if (!is_int(loop->extent, 1)) but_units.bind(loop->loop_var, Range{loop->min, loop->extent});
+    }
     if (const auto* outer = s.as<Block>())
-      for (const IterVar& iter : outer->iter_vars) analyzer.bind(iter->var, iter->dom);
+      for (const IterVar& iter : outer->iter_vars) {
+        analyzer.bind(iter->var, iter->dom);
+        but_units.bind(iter->var, iter->dom);
+      }
   }
   struct Loop {
     Var v;
@@ -191,12 +199,13 @@ Stmt nest_over(const Ref<Block>& block, const std::vector<Interval>& parts, cons
   };
   for (size_t i = 0; i < parts.size(); ++i) {
     const Expr extent = analyzer.simplify(parts[i].high - parts[i].low + 1);
-    const Expr low = analyzer.simplify(parts[i].low);
+    const Expr low = but_units.simplify(parts[i].low);
     Expr value = low;
     if (!is_int(extent, 1) || keep_unit_loops) {
       const Var v = var("ax_" + block->iter_vars[i]->var->name);
       analyzer.bind(v, Range{int64(0), extent});
-      value = is_int(low, 0) ? Expr(v) : analyzer.simplify(low + v);
+      but_units.bind(v, Range{int64(0), extent});
+      value = is_int(low, 0) ? Expr(v) : but_units.simplify(low + v);
       loops.push_back({v, extent, block->iter_vars[i]->type != IterType::spatial});
     }
     values.push_back(value);

@@ -1,0 +1,328 @@
+// attention: two products with reductions over rows between them, softmax(Q K) V. Block by block of rows: the scores of
+// a block go into memory that stays in the cache, softmax runs over them row by row, and their product with the values
+// follows. Each product gets a register tile; the keys are copied, once for all blocks, into panels that its lanes
+// walk. (Rabe and Staats 2021 and Dao 2022 keep scores on the chip so; a row is whole here, and nothing has to be
+// rescaled.)
+#include "schedule/rules/attention.h"
+
+#include "ir/visit.h"
+#include "schedule/codes.h"
+#include "schedule/rules/contraction.h"
+#include "schedule/rules/rows.h"
+#include "schedule/rules/tile_model.h"
+#include "schedule/rules/transposed.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+// What a block that adds up products of two tensors' elements is made of.
+struct Product {
+  const BufferStore* store = nullptr;
+  const BufferLoad *a = nullptr, *b = nullptr;
+};
+
+std::optional<Product> product_of(const Block& block) {
+  const auto* store = block.body.as<BufferStore>();
+  const auto* sum = store ? store->value.as<Add>() : nullptr;
+  if (!sum || !has_reduce_iters(block) || !block.init || store->indices.size() < 2) return std::nullopt;
+  const auto* own = sum->a.as<BufferLoad>();
+  const auto* product = sum->b.as<Mul>();
+  if (!own || own->buffer != store->buffer || !product) return std::nullopt;
+  const Product found{store, product->a.as<BufferLoad>(), product->b.as<BufferLoad>()};
+  if (!found.a || !found.b || found.a->buffer == found.b->buffer) return std::nullopt;
+  return found;
+}
+
+bool indexed_by(const BufferLoad& load, const Expr& e) {
+  if (!e.is<VarNode>()) return false;
+  const Var v = ir::cast<VarNode>(e);
+  return std::any_of(load.indices.begin(), load.indices.end(), [&](const Expr& index) { return uses_var(index, v); });
+}
+
+// The blocks of attention by name, and what lies between them.
+struct Attention {
+  std::string scores, weights, values;  // the first product, what softmax makes of it, the second product
+  std::vector<std::string> softmax;     // between the scores and the weights, in program order
+  std::string output;                   // what follows the second product, or this itself
+  Buffer score, key, mixed;             // what the products write, and the operand with the columns of the scores
+  int64_t rows = 0, columns = 0, depth = 0;
+};
+
+std::optional<std::string> find_operands(const Block& block, const Product& scores, Attention& found) {
+  const size_t rank = scores.store->indices.size();
+  const Expr row = scores.store->indices[rank - 2], column = scores.store->indices[rank - 1];
+  for (const auto& [key, query] : {std::pair{scores.a, scores.b}, std::pair{scores.b, scores.a}})
+    if (indexed_by(*key, column) && !indexed_by(*key, row) && indexed_by(*query, row) && !indexed_by(*query, column))
+      found.key = key->buffer;
+  if (!found.key) return fmt::format("block '{}' does not multiply rows with columns", block.name);
+  found.score = scores.store->buffer;
+  found.rows = as_int(found.score->shape[rank - 2]).value_or(0);
+  found.columns = as_int(found.score->shape[rank - 1]).value_or(0);
+  found.depth = 1;
+  for (const IterVar& iter : block.iter_vars)
+    if (iter->type == IterType::reduce) found.depth *= as_int(iter->dom.extent).value_or(0);
+  if (found.rows == 0 || found.columns == 0 || found.depth == 0)
+    return fmt::format("block '{}' has extents that are not known, or nothing to compute", block.name);
+  return std::nullopt;
+}
+
+std::optional<std::string> find_parts(const std::vector<Work>& list, Attention& found) {
+  std::vector<size_t> products;
+  for (size_t i = 0; i < list.size(); ++i)
+    if (product_of(list[i].block())) products.push_back(i);
+  if (products.size() != 2) return fmt::format("{} blocks are sums of products, instead of two", products.size());
+  const size_t first = products[0], second = products[1];
+  const Product scores = *product_of(list[first].block()), values = *product_of(list[second].block());
+  if (first != 0) return fmt::format("block '{}' comes before the products", list[0].block().name);
+  if (second + 2 < list.size()) return "several blocks follow the products";
+  if (values.store->indices.size() != scores.store->indices.size()) return "the products have different ranks";
+  if (auto why = find_operands(list[first].block(), scores, found)) return why;
+  found.scores = list[first].block().name;
+  found.values = list[second].block().name;
+  found.output = list.back().block().name;
+  found.mixed = values.store->buffer;
+  bool reduces = false;
+  for (size_t i = first + 1; i < second; ++i) {
+    const Work& work = list[i];
+    const std::string& name = work.block().name;
+    if (work.is_output) return fmt::format("block '{}', between the products, writes an output", name);
+    if (work.reduces() && !is_reduction(work.block())) return fmt::format("block '{}' is not a plain reduction", name);
+    reduces = reduces || work.reduces();
+    if (i + 1 < second) found.softmax.push_back(name);
+  }
+  if (!reduces) return "nothing is reduced between the products";
+  const Work& last = list[second - 1];
+  if (last.reduces() || buffers_written(last.realize) != std::vector<Buffer>{values.a->buffer})
+    return "the second product does not read what is computed last before it";
+  found.weights = last.block().name;
+  return std::nullopt;
+}
+
+// Whether the block makes a product's operand from what a reduction found: the last of softmax, which is not computed
+// again for each column of the values.
+bool is_weights(const Work& work, const std::vector<Work>& list) {
+  const std::vector<Buffer> read = buffers_read(work.realize), written = buffers_written(work.realize);
+  const auto holds = [](const std::vector<Buffer>& buffers, const Buffer& buffer) {
+    return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end();
+  };
+  bool multiplied = false, from_reduction = false;
+  for (const Work& other : list) {
+    const auto product = product_of(other.block());
+    multiplied = multiplied || (product && (holds(written, product->a->buffer) || holds(written, product->b->buffer)));
+    if (!other.reduces()) continue;
+    for (const Buffer& buffer : buffers_written(other.realize)) from_reduction = from_reduction || holds(read, buffer);
+  }
+  return multiplied && from_reduction;
+}
+
+// The loops of the output block that walk what the second product computes, in its order: batches, rows, columns.
+Result<std::vector<LoopRV>> loops_of_output(Schedule& schedule, const Attention& parts) {
+  const std::vector<Work> list = works(schedule.function());
+  const Work& work = *find(list, parts.output);
+  std::vector<Expr> indices;
+  post_order(work.block().body, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    if (load && load->buffer == parts.mixed) indices = load->indices;
+  });
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(handle(schedule, work))));
+  std::vector<LoopRV> order;
+  for (const Expr& index : indices)
+    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
+      for (size_t l = 0; l < loops.size(); ++l)
+        if (index == Expr(work.block().iter_vars[v]->var) &&
+            work.realize->iter_values[v] == Expr(work.loops[l]->loop_var))
+          order.push_back(loops[l]);
+  if (order.size() < 2 || order.size() != parts.mixed->shape.size())
+    return refuse(codes::not_inlinable, fmt::format("block '{}' does not walk the result by loops", parts.output));
+  TRY(schedule.reorder(order));
+  return order;
+}
+
+// A copy of the keys in panels of `width` columns, each a row for every term of the sum; what is given makes it.
+Result<BlockRV> copy_keys(Schedule& schedule, const Attention& parts, int64_t width) {
+  const std::vector<Work> list = works(schedule.function());
+  const Work& work = *find(list, parts.scores);
+  const Product product = *product_of(work.block());
+  const BufferLoad& key = product.a->buffer == parts.key ? *product.a : *product.b;
+  IndexMap map;
+  std::vector<Expr> sums;
+  Expr column;
+  for (const IterVar& iter : work.block().iter_vars) {
+    const Var v = var(iter->var->name);
+    map.from.push_back(v);
+    if (!indexed_by(key, iter->var)) continue;
+    if (iter->type == IterType::reduce)
+      sums.emplace_back(v);
+    else if (product.store->indices.back() == Expr(iter->var))
+      column = v;
+    else
+      map.to.emplace_back(v);
+  }
+  const bool panels = parts.columns > width;
+  if (panels) map.to.push_back(floordiv(column, int64(width)));
+  map.to.insert(map.to.end(), sums.begin(), sums.end());
+  map.to.push_back(panels ? floormod(column, int64(width)) : column);
+  std::vector<Buffer> read = buffers_read(work.block().body);
+  std::erase(read, parts.score);
+  const auto number = std::find(read.begin(), read.end(), parts.key) - read.begin();
+  return schedule.reindex_cache_read(TRY(handle(schedule, work)), number, "global", map);
+}
+
+// Position, among the block's loops, of the one that walks the last dimension of what it writes.
+std::optional<size_t> innermost_written(const Work& work) {
+  const auto* store = work.block().body.as<BufferStore>();
+  for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
+    for (size_t l = 0; l < work.loops.size(); ++l)
+      if (uses_var(store->indices.back(), work.block().iter_vars[v]->var) &&
+          uses_var(work.realize->iter_values[v], work.loops[l]->loop_var))
+        return l;
+  return std::nullopt;
+}
+
+// Columns innermost, in vectors, or in squares where the keys lie the other way.
+Status vectorize_copy(Schedule& schedule, const RuleContext& context, BlockRV copy, LoopRV column, bool parallel) {
+  const Id column_id = TRY(schedule.get(column))->id;
+  std::vector<LoopRV> order;
+  bool behind = false;
+  for (const LoopRV& loop : TRY(schedule.get_loops(copy))) {
+    if (behind) order.push_back(loop);
+    behind = behind || TRY(schedule.get(loop))->id == column_id;
+  }
+  order.push_back(column);
+  if (order.size() > 1) TRY(schedule.reorder(order));
+  const Ref<Block> node = TRY(schedule.get(copy));
+  const std::vector<Work> list = works(schedule.function());
+  const Work& work = *find(list, node->name);
+  const int64_t lanes = context.target.lanes(widest_bits(*node));
+  if (walks_rows(schedule.function(), work)) return vectorize_innermost(schedule, context, work);
+  if (const auto crossing = crossing_loop(schedule.function(), work, lanes))
+    return tile_crossing(schedule, context, copy, *crossing, lanes, parallel);
+  return support::success();
+}
+
+// The copy of the keys, in whole panels and what is left over.
+Status schedule_copy(Schedule& schedule, const RuleContext& context, BlockRV copy, int64_t width, bool parallel) {
+  const std::string name = TRY(schedule.get(copy))->name;
+  const std::vector<Work> list = works(schedule.function());
+  const Work& work = *find(list, name);
+  const auto position = innermost_written(work);
+  if (!position) return support::success();
+  const LoopRV column = TRY(schedule.get_loops(copy)).at(*position);
+  if (as_int(work.loops[*position]->extent).value_or(0) <= width)
+    return vectorize_copy(schedule, context, copy, column, parallel);
+  const std::vector<LoopRV> pieces = TRY(schedule.peel(column, width));
+  if (pieces.size() > 1)
+    TRY(vectorize_copy(schedule, context, TRY(schedule.get_child_blocks(pieces[1]))[0], pieces[1], parallel));
+  const LoopRV inside = TRY(schedule.split(pieces[0], {Factor(), width}))[1];
+  return vectorize_copy(schedule, context, copy, inside, parallel);
+}
+
+Status tile_in_block(Schedule& schedule, const RuleContext& context, std::string_view rule, const std::string& block,
+                     size_t outer) {
+  const std::vector<Work> list = works(schedule.function());
+  const Contraction found = TRY(contraction(schedule.function(), *find(list, block), outer));
+  if (found.windows) return refuse(codes::not_inlinable, fmt::format("block '{}' reads windows", block));
+  TilePlan plan = TRY(plan_tile(schedule, context, rule, found, true));
+  plan.outer = outer;
+  return register_tile(schedule, context, plan, "");
+}
+
+// The first product: in tiles; where keys that were not copied lie the other way, each score is a sum in vectors.
+Status schedule_scores(Schedule& schedule, const RuleContext& context, const Attention& parts, size_t outer,
+                       bool copied) {
+  if (parts.columns == 1 && copied) return support::success();  // a single column is no axis for lanes
+  Schedule attempt = schedule;
+  const Status tiled = tile_in_block(attempt, context, "scores", parts.scores, outer);
+  if (tiled.ok()) schedule = std::move(attempt);
+  return tiled.ok() || copied ? tiled : schedule_rows(schedule, context, {parts.scores}, outer);
+}
+
+// An odd number of cache lines from row to row: the rows of a tile then lie in different sets of the nearest cache,
+// where rows 4 KB apart would all meet in one.
+Status keep_rows_apart(Schedule& schedule, const std::string& block, const Attention& parts) {
+  const int64_t line = 64 * 8 / parts.score->dtype.storage_bits();
+  if (parts.columns < 2 * line) return support::success();
+  return schedule.storage_align(TRY(schedule.get_block(block)), 0, -2, 2 * line, line);
+}
+
+constexpr int64_t least_rows = 14;  // of a block, where they divide so: a tile's
+
+// Whether the batches alone keep the threads busy: then each copies its own keys.
+bool batches_are_enough(int64_t batches, const target::Target& target) {
+  return batches >= 4 * target.cores || (batches > 0 && batches % target.cores == 0);
+}
+
+}  // namespace
+
+std::optional<int64_t> attention_rows(int64_t rows, int64_t columns, const target::Target& target) {
+  // Scores and weights, in float32. They should lie on the stack, as what is asked for and given back in each turn of
+  // the loop over heads is often new memory to the system; an eighth of the cache leaves room for keys and values,
+  // which pass through. A row more or less changes little, but less than a tile's worth would read the keys too often.
+  constexpr int64_t on_stack = 32 << 10;
+  const int64_t cache = target.cache_bytes(2, 512 << 10), row = 2 * 4 * std::max<int64_t>(columns, 1);
+  const int64_t few = std::min(cache / 8 / row, on_stack / (4 * (columns + 32)));
+  const int64_t preferred = std::max(few, least_rows), most = cache * 3 / 4 / row;
+  const int64_t divisor = largest_divisor(rows, std::min(preferred, most));
+  if (2 * divisor >= least_rows || divisor == rows) return divisor;
+  for (int64_t block = preferred; block <= std::min(rows, most); ++block)
+    if (rows % block == 0) return block;
+  return std::nullopt;
+}
+
+Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
+  const std::vector<Work> before = works(schedule.function());
+  const auto multiplies = [](const Work& work) { return product_of(work.block()).has_value(); };
+  if (std::count_if(before.begin(), before.end(), multiplies) != 2) return Outcome("it does not hold two products");
+  for (const Work& work : before)
+    if (has_effects(work.block())) return Outcome(fmt::format("block '{}' has effects", work.block().name));
+  TRY(inline_producers(schedule, [&](const Work& work) {
+    return is_costly(work.block()) || is_weights(work, works(schedule.function()));
+  }));
+  Attention parts;
+  if (auto why = find_parts(works(schedule.function()), parts)) return Outcome(*why);
+  const auto most = attention_rows(parts.rows, parts.columns, context.target);
+  if (!most) return Outcome("no number of rows divides them and keeps their scores in the second cache");
+  std::vector<int64_t> blocks;
+  for (int64_t block = 1; block <= parts.rows; ++block)
+    if (parts.rows % block == 0) blocks.push_back(block);
+  const int64_t block = TRY(schedule.get(TRY(decide(schedule, context, "attention", "block", blocks, *most))));
+
+  // A few rows do not pay for putting the keys in order: they are multiplied as they lie.
+  const bool copies = parts.rows >= 4;
+  const int64_t width = 2 * context.target.lanes(static_cast<int>(parts.score->dtype.storage_bits()));
+  std::optional<BlockRV> copy;
+  if (copies) copy = TRY(copy_keys(schedule, parts, width));
+  const std::vector<LoopRV> walks = TRY(loops_of_output(schedule, parts));
+  std::vector<LoopRV> outer(walks.begin(), walks.end() - 2);
+  int64_t batches = 1;
+  for (const LoopRV& loop : outer) batches *= as_int(TRY(schedule.get(loop))->extent).value_or(1);
+  const bool own_keys = copies && !outer.empty() && batches_are_enough(batches, context.target);
+  const std::vector<LoopRV> rows = TRY(schedule.split(walks[outer.size()], {Factor(), Factor(block)}));
+  const size_t count = outer.size() + 1;  // loops around a block of rows
+
+  // What one block of rows needs comes into its loop, of softmax what one row needs into the row's.
+  if (parts.output != parts.values) TRY(schedule.compute_at(TRY(schedule.get_block(parts.values)), rows[0]));
+  const BlockRV weights = TRY(schedule.get_block(parts.weights));
+  TRY(schedule.compute_at(weights, rows[0]));
+  const LoopRV row = block > 1 ? TRY(schedule.get_loops(weights)).at(count) : rows[0];
+  for (size_t i = parts.softmax.size(); i-- > 0;)
+    TRY(schedule.compute_at(TRY(schedule.get_block(parts.softmax[i])), row));
+  TRY(schedule.compute_at(TRY(schedule.get_block(parts.scores)), rows[0]));
+  if (own_keys) TRY(schedule.compute_at(*copy, outer.back()));
+  for (const std::string& name : {parts.scores, parts.weights}) TRY(keep_rows_apart(schedule, name, parts));
+
+  const size_t around_row = count + (block > 1 ? 1 : 0);
+  if (copy) TRY(schedule_copy(schedule, context, *copy, width, !own_keys));
+  TRY(schedule_scores(schedule, context, parts, count, copies));
+  std::vector<std::string> by_row = parts.softmax;
+  by_row.push_back(parts.weights);
+  if (parts.output != parts.values) by_row.push_back(parts.output);
+  TRY(schedule_rows(schedule, context, by_row, around_row));
+  if (!is_int(parts.mixed->shape.back(), 1)) TRY(tile_in_block(schedule, context, "values", parts.values, count));
+  if (!own_keys) outer.push_back(rows[0]);
+  if (batches * parts.rows * parts.columns * parts.depth >= 4 * parallel_work) try_parallel(schedule, outer);
+  return Outcome();
+}
+
+}  // namespace lathe::schedule

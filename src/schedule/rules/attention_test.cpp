@@ -1,0 +1,188 @@
+#include "schedule/rules/attention.h"
+
+#include <gtest/gtest.h>
+
+#include "driver/pipeline.h"
+#include "schedule/analysis/access.h"
+#include "schedule/testing/programs.h"
+#include "schedule/testing/rule_check.h"
+#include "tir/testing/differential.h"
+
+namespace lathe::schedule {
+namespace {
+
+using testing::Builder;
+using testing::f32;
+using testing::last_remarks;
+using testing::machine;
+using testing::machines;
+using testing::scheduled;
+using Indices = std::vector<Expr>;
+
+struct Shape {
+  int64_t heads = 2, rows = 16, columns = 32, depth = 4, width = 16;
+  enum Keys { by_row, by_column } keys = by_row;  // [columns, depth] or [depth, columns]
+  enum Mask { none, added, chosen } mask = none;
+  bool heads_inside = false;  // [rows, heads, depth], as projections give them, in all tensors
+
+  std::string text() const {
+    return fmt::format("{} heads, {} rows, {} columns, {} deep, {} wide, keys {}, mask {}, heads inside {}", heads,
+                       rows, columns, depth, width, static_cast<int>(keys), static_cast<int>(mask), heads_inside);
+  }
+};
+
+Function attention_of(const Shape& s) {
+  Builder b;
+  const Expr heads = int64(s.heads), rows = int64(s.rows), columns = int64(s.columns), depth = int64(s.depth),
+             width = int64(s.width);
+  const auto shape = [&](const Expr& length, const Expr& last) {
+    return s.heads_inside ? Indices{length, heads, last} : Indices{heads, length, last};
+  };
+  const auto at = [&](const Buffer& x, const Expr& head, const Expr& row, const Expr& last) {
+    return load(x, s.heads_inside ? Indices{row, head, last} : Indices{head, row, last});
+  };
+  const Buffer q = b.input("Q", shape(rows, depth));
+  const Buffer k = b.input("K", s.keys == Shape::by_row ? shape(columns, depth) : Indices{heads, depth, columns});
+  const Buffer v = b.input("V", shape(columns, width));
+  const Buffer bias = s.mask == Shape::none ? Buffer() : b.input("M", {rows, columns});
+  const Buffer y = b.output("Y", shape(rows, width));
+  const Indices scores_shape{heads, rows, columns};
+  const Buffer score = b.inner("S", scores_shape), masked = b.inner("B", scores_shape);
+  const Buffer most = b.inner("X", {heads, rows}), total = b.inner("T", {heads, rows});
+  const Buffer e = b.inner("E", scores_shape), p = b.inner("P", scores_shape);
+  b.sum("scores", score, {{"d", depth}}, [&](const Indices& i) {
+    const Expr key = s.keys == Shape::by_row ? at(k, i[0], i[2], i[3]) : load(k, {i[0], i[3], i[2]});
+    return at(q, i[0], i[1], i[3]) * key;
+  });
+  b.compute("mask", masked, [&](const Indices& i) {
+    const Expr scaled = load(score, i) * f32(0.01);
+    if (s.mask == Shape::none) return scaled;
+    const Expr other = load(bias, {i[1], i[2]});
+    return s.mask == Shape::added ? scaled + other * f32(0.1) : ir::select(other > f32(0), scaled, f32(-1e9));
+  });
+  b.max("max", most, {{"k", columns}}, [&](const Indices& i) { return load(masked, i); });
+  b.compute("exp", e,
+            [&](const Indices& i) { return call(intrinsic::exp, load(masked, i) - load(most, {i[0], i[1]})); });
+  b.sum("sum", total, {{"k", columns}}, [&](const Indices& i) { return load(e, i); });
+  b.compute("norm", p, [&](const Indices& i) { return div(load(e, i), load(total, {i[0], i[1]})); });
+  const Buffer mixed = s.heads_inside ? b.inner("O", {heads, rows, width}) : y;
+  b.sum("values", mixed, {{"k", columns}},
+        [&](const Indices& i) { return load(p, {i[0], i[1], i[3]}) * at(v, i[0], i[3], i[2]); });
+  if (s.heads_inside) b.compute("permute", y, [&](const Indices& i) { return load(mixed, {i[1], i[0], i[2]}); });
+  return b.build();
+}
+
+// The largest buffer that is allocated, in elements.
+int64_t largest_allocation(const Function& f, const target::Target& target) {
+  AnalyticDecider model;
+  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, model, {});
+  const Function kernel = driver::lower_to_kernel(done.mod().find_as<PrimFunc>("main")).value_or_throw();
+  int64_t largest = 0;
+  ir::post_order(kernel->body, [&](const NodeRef& n) {
+    const auto* allocate = n.as<Allocate>();
+    if (!allocate) return;
+    int64_t elements = 1;
+    for (const Expr& extent : allocate->extents) elements *= as_int(extent).value_or(1 << 30);
+    largest = std::max(largest, elements);
+  });
+  return largest;
+}
+
+TEST(attention, takes_every_shape) {
+  for (const auto& [bits, registers] : machines)
+    for (const auto& [rows, columns, depth, width] : std::vector<std::array<int64_t, 4>>{{1, 1, 1, 1},
+                                                                                         {5, 1, 2, 9},
+                                                                                         {9, 20, 2, 1},
+                                                                                         {1, 40, 8, 16},
+                                                                                         {2, 3, 5, 7},
+                                                                                         {13, 33, 3, 17},
+                                                                                         {16, 64, 2, 32},
+                                                                                         {14, 31, 4, 5},
+                                                                                         {17, 70, 1, 40},
+                                                                                         {29, 16, 3, 8}}) {
+      const Shape shape{.rows = rows, .columns = columns, .depth = depth, .width = width};
+      EXPECT_EQ(scheduled(attention_of(shape), machine(bits, registers), 1e-5), "attention")
+          << bits << " bits, " << shape.text() << "\n"
+          << last_remarks;
+    }
+}
+
+TEST(attention, takes_keys_masks_and_heads_as_networks_write_them) {
+  for (const auto keys : {Shape::by_row, Shape::by_column})
+    for (const auto mask : {Shape::none, Shape::added, Shape::chosen})
+      for (const bool heads_inside : {false, true}) {
+        const Shape shape{.heads = 3,
+                          .rows = 15,
+                          .columns = 37,
+                          .depth = 5,
+                          .width = 19,
+                          .keys = keys,
+                          .mask = mask,
+                          .heads_inside = heads_inside};
+        EXPECT_EQ(scheduled(attention_of(shape), machine(512, 32), 1e-5), "attention") << shape.text() << last_remarks;
+      }
+}
+
+TEST(attention, multiplies_a_few_rows_with_keys_as_they_lie) {
+  for (const auto keys : {Shape::by_row, Shape::by_column})
+    for (const auto& [rows, columns, depth] :
+         std::vector<std::array<int64_t, 3>>{{1, 40, 64}, {2, 17, 33}, {3, 5, 80}, {1, 1, 16}, {3, 35, 1}}) {
+      const Shape shape{.rows = rows, .columns = columns, .depth = depth, .width = 24, .keys = keys};
+      EXPECT_EQ(scheduled(attention_of(shape), machine(512, 32), 1e-5), "attention") << shape.text() << last_remarks;
+      EXPECT_LE(largest_allocation(attention_of(shape), machine(512, 32)), 4 * 80) << "keys are not copied";
+    }
+}
+
+TEST(attention, sums_many_keys_in_parts) {
+  const Shape shape{.heads = 1, .rows = 3, .columns = 600, .depth = 2, .width = 16};
+  EXPECT_EQ(scheduled(attention_of(shape), machine(512, 32), 1e-4), "attention") << last_remarks;
+}
+
+TEST(attention, shares_blocks_of_rows_where_batches_are_few) {
+  target::Target target = machine(512, 32);
+  target.cores = 4;
+  const Shape shape{.heads = 3, .rows = 28, .columns = 64, .depth = 32, .width = 64};
+  EXPECT_EQ(scheduled(attention_of(shape), target, 1e-5, {}, {{"attention.block", 7}}), "attention") << last_remarks;
+}
+
+TEST(attention, keeps_no_more_scores_than_a_block_has) {
+  target::Target target = machine(512, 32);
+  target.caches = {{.level = 1, .bytes = 48 << 10}, {.level = 2, .bytes = 64 << 10}};
+  // Tiles of columns that leave a rest: several blocks write the scores together.
+  const Shape shape{.rows = 60, .columns = 70, .depth = 4, .width = 33};
+  ASSERT_EQ(attention_rows(60, 70, target), 12);
+  EXPECT_LE(largest_allocation(attention_of(shape), target), 12 * (70 + 32));
+}
+
+TEST(attention, says_why_it_declines) {
+  const auto declined = [](const Function& f, const target::Target& target) {
+    std::string why;
+    ir::PassContext context;
+    context.on_remark = [&](const ir::Remark& remark) {
+      if (remark.pass == "attention" && !remark.taken) why = remark.text;
+    };
+    AnalyticDecider model;
+    schedule_function(Schedule::create(f).value_or_throw(), target, model, context);
+    return why;
+  };
+  EXPECT_EQ(declined(testing::softmax(int64(4), int64(32)), machine(512, 32)), "it does not hold two products");
+  target::Target small = machine(512, 32);
+  small.caches = {{.level = 2, .bytes = 1 << 10}};
+  EXPECT_EQ(declined(attention_of({.rows = 31, .columns = 64}), small),
+            "no number of rows divides them and keeps their scores in the second cache");
+}
+
+TEST(attention, chooses_rows_by_the_second_cache) {
+  target::Target target = machine(512, 32);
+  target.caches = {{.level = 2, .bytes = 1 << 20}};
+  EXPECT_EQ(attention_rows(128, 128, target), 32) << "32 KB, on the stack";
+  EXPECT_EQ(attention_rows(512, 512, target), 8);
+  EXPECT_EQ(attention_rows(2048, 2048, target), 8);
+  EXPECT_EQ(attention_rows(197, 197, target), 197) << "a prime that fits as it is";
+  EXPECT_EQ(attention_rows(1, 100, target), 1);
+  EXPECT_EQ(attention_rows(1499, 1499, target), std::nullopt) << "a prime that does not";
+  EXPECT_EQ(attention_rows(64, 100000, target), std::nullopt);
+}
+
+}  // namespace
+}  // namespace lathe::schedule

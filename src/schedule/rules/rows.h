@@ -1,0 +1,18 @@
+// Blocks that work on rows: reductions of a row in vectors of partial results, and what is computed element by element.
+#pragma once
+
+#include "schedule/rules/work.h"
+
+namespace lathe::schedule {
+
+// The blocks, in program order, inside the `outer` loops that rows are made of, each in vectors as far as it can be: a
+// reduction keeps partial results in registers, whose lanes are combined at the end, and shares the loop of what is
+// computed right before it. One that refuses stays as it is. Where the next loop inside goes over several rows
+// `together`, these take each step of a reduction side by side, and a block that cannot is a refusal.
+Status schedule_rows(Schedule& schedule, const RuleContext& context, const std::vector<std::string>& names,
+                     size_t outer, int64_t together = 1);
+
+// The loops that variables of this type are made of.
+std::vector<const For*> loops_of(const Work& work, IterType type);
+
+}  // namespace lathe::schedule

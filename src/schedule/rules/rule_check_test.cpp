@@ -1,0 +1,89 @@
+#include "schedule/testing/rule_check.h"
+
+#include "driver/pipeline.h"
+#include "tir/testing/differential.h"
+
+namespace lathe::schedule::testing {
+
+target::Target machine(int bits, int registers) {
+  target::Target target;
+  target.vector_bits = bits;
+  target.vector_registers = registers;
+  target.cores = 2;
+  return target;
+}
+
+std::string last_remarks;
+
+std::string compare(const Function& before, const Function& after, uint64_t seed, double tolerance,
+                    const std::map<std::string, int64_t>& symbols) {
+  std::vector<tir::TensorBuffer> expected = tir::testing::random_arguments(before, seed, symbols), got = expected;
+  const auto scalars_of = [&](const Function& f) {
+    std::vector<int64_t> scalars;
+    for (const Var& param : f->params)
+      if (const auto it = symbols.find(param->name); !param->dtype.is_handle() && it != symbols.end())
+        scalars.push_back(it->second);
+    return scalars;
+  };
+  const auto first = tir::interpret(before, expected, scalars_of(before));
+  if (!first) return "invalid: " + support::render(first.diagnostics());
+  const auto second = tir::interpret(after, got, scalars_of(after), {seed + 1});
+  if (!second) return support::render(second.diagnostics());
+  for (size_t a = 0; a < expected.size(); ++a)
+    for (int64_t i = 0; i < expected[a].elements(); ++i) {
+      if (!got[a].is_written(i)) {
+        if (expected[a].is_written(i)) return fmt::format("argument {}, element {}: not written", a, i);
+        continue;
+      }
+      const bool floating = expected[a].dtype.is_floating();
+      const double x = floating ? expected[a].float_at(i) : static_cast<double>(expected[a].int_at(i));
+      const double y = floating ? got[a].float_at(i) : static_cast<double>(got[a].int_at(i));
+      if (std::isnan(x) && std::isnan(y)) continue;
+      if (!(std::abs(x - y) <= tolerance * std::max(1.0, std::abs(x))))
+        return fmt::format("argument {}, element {}: {} is not {}", a, i, y, x);
+    }
+  return {};
+}
+
+std::string scheduled(const Function& f, const target::Target& target, double tolerance,
+                      const std::map<std::string, int64_t>& symbols, const std::map<std::string, int64_t>& decisions) {
+  AnalyticDecider model;
+  TableDecider decider(decisions, model);
+  std::vector<std::string> declined;
+  ir::PassContext context;
+  std::string taken = "none";
+  context.on_remark = [&](ir::Remark remark) {
+    if (remark.taken)
+      taken = remark.pass;
+    else
+      declined.push_back(remark.pass + ": " + remark.text);
+  };
+  const Schedule start = Schedule::create(f).value_or_throw();
+  const Schedule done = schedule_function(start, target, decider, context);
+  const Function after = done.mod().find_as<PrimFunc>("main");
+  last_remarks.clear();
+  for (const std::string& line : declined) last_remarks += "declined " + line + "\n";
+  const auto show = [&](const std::string& what) {
+    std::string text = taken + ": " + what + "\n";
+    for (const std::string& line : declined) text += "  declined " + line + "\n";
+    return text + done.trace().as_python();
+  };
+  const std::string problem = compare(f, after, 7, tolerance, symbols);
+  if (problem.rfind("invalid", 0) == 0) return taken;
+  if (!problem.empty()) return show(problem);
+  Schedule again = Schedule::create(f).value_or_throw();
+  const auto trace = parse_trace(done.trace().as_python());
+  if (!trace) return show(support::render(trace.diagnostics()));
+  const auto replayed = trace->apply(again);
+  if (!replayed) return show("replay: " + support::render(replayed.diagnostics()));
+  if (const auto different = ir::first_difference(again.mod(), done.mod())) return show("replay: " + *different);
+  const auto kernel = driver::lower_to_kernel(after);
+  if (!kernel) return show("lowering: " + support::render(kernel.diagnostics()));
+  if (symbols.empty()) {
+    const std::string lowered = compare(f, *kernel, 9, tolerance, symbols);
+    if (!lowered.empty()) return show("lowered: " + lowered);
+  }
+  return taken;
+}
+
+}  // namespace lathe::schedule::testing

@@ -1,0 +1,27 @@
+// A rule against the interpreter: what it makes of a function means the same, before and after lowering, and its trace
+// replays to the same program.
+#pragma once
+
+#include "schedule/rules/rules.h"
+
+namespace lathe::schedule::testing {
+
+// Two cores with vectors so wide.
+target::Target machine(int bits, int registers);
+
+// Bits of a vector, and how many registers hold one.
+inline const std::vector<std::pair<int, int>> machines{{512, 32}, {256, 16}, {128, 32}};
+
+// Why the earlier rules declined, of the last function scheduled.
+extern std::string last_remarks;
+
+// The arguments' largest difference after both functions ran, or what failed.
+std::string compare(const Function& before, const Function& after, uint64_t seed, double tolerance,
+                    const std::map<std::string, int64_t>& symbols);
+
+// Schedules by the rules; says which rule took it, or what went wrong.
+std::string scheduled(const Function& f, const target::Target& target, double tolerance = 0,
+                      const std::map<std::string, int64_t>& symbols = {},
+                      const std::map<std::string, int64_t>& decisions = {});
+
+}  // namespace lathe::schedule::testing
