@@ -149,14 +149,14 @@ void bind_driver(nb::module_& m) {
       [](const ir::IRModule& module, const std::string& target, int threads, const driver::Limits& limits,
          int compile_threads, const std::vector<std::string>& disabled_passes, const std::string& dump_folder,
          bool verify, bool use_cache, bool winograd, const std::string& path, nb::bytes content, const Dims& dims) {
-        return compile(module,
-                       {target, {threads, limits}, compile_threads, disabled_passes, dump_folder, verify, use_cache,
-                        winograd},
-                       {path, std::string(static_cast<const char*>(content.data()), content.size()), dims});
+        return compile(
+            module,
+            {target, {threads, limits}, compile_threads, disabled_passes, dump_folder, verify, use_cache, winograd},
+            {path, std::string(static_cast<const char*>(content.data()), content.size()), dims});
       },
       nb::arg("module"), nb::arg("target"), nb::arg("threads"), nb::arg("limits"), nb::arg("compile_threads"),
-      nb::arg("disabled_passes"), nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"),
-      nb::arg("winograd"), nb::arg("path"), nb::arg("content"), nb::arg("dims"),
+      nb::arg("disabled_passes"), nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"), nb::arg("winograd"),
+      nb::arg("path"), nb::arg("content"), nb::arg("dims"),
       "Compiles and loads; path or content are the model's, read with these dims, for a reproducer.");
   m.def(
       "open_artifact",

@@ -66,8 +66,7 @@ WinogradError winograd_error(const ir::TensorDataNode& weights, int64_t tile) {
   for (int64_t t = 0; t < tiles; ++t) {
     std::vector<std::vector<float>> d(static_cast<size_t>(inputs)), points;
     for (std::vector<float>& square : d) {
-      for (size_t e = 0; e < side * side; ++e)
-        square.push_back(static_cast<float>(random()) / 2147483648.0F - 1.0F);
+      for (size_t e = 0; e < side * side; ++e) square.push_back(static_cast<float>(random()) / 2147483648.0F - 1.0F);
       points.push_back(
           both_ways(square, side, [&](const auto& line) { return ops::winograd_input(w, line, of_floats); }));
     }

@@ -20,8 +20,8 @@ struct Winograd {
   double kernel(int64_t point, int64_t k) const;
 };
 
-// F(2, 3) over 0, ±1, infinity, or F(4, 3) over 0, ±5/8, ±3/2, infinity: all powers that occur are exact in float32, and
-// the error is a quarter of that over 0, ±1, ±2. Nothing for other tiles.
+// F(2, 3) over 0, ±1, infinity, or F(4, 3) over 0, ±5/8, ±3/2, infinity: all powers that occur are exact in float32,
+// and the error is a quarter of that over 0, ±1, ±2. Nothing for other tiles.
 std::optional<Winograd> winograd(int64_t outputs);
 
 // What the sums below need of values: floats, or expressions.

@@ -138,10 +138,10 @@ Result<StructInfo> infer_output(const InferContext& c) {
   const auto tiles = [&](int64_t extent) { return (extent + w.outputs - 1) / w.outputs; };
   if (!relax::may_be((*x.shape)[0], ir::int64(w.size * w.size), c.assumptions) ||
       !relax::may_be((*x.shape)[1], ir::int64(image[0] * tiles(image[1]) * tiles(image[2])), c.assumptions))
-    return relax::wrong(codes::shape_mismatch,
-                        fmt::format("{} of {}: {} images of {}x{} have {} points of {} tiles", c.op.name,
-                                    relax::text_of(x), image[0], image[1], image[2], w.size * w.size,
-                                    image[0] * tiles(image[1]) * tiles(image[2])));
+    return relax::wrong(
+        codes::shape_mismatch,
+        fmt::format("{} of {}: {} images of {}x{} have {} points of {} tiles", c.op.name, relax::text_of(x), image[0],
+                    image[1], image[2], w.size * w.size, image[0] * tiles(image[1]) * tiles(image[2])));
   return relax::tensor_info(Shape{ir::int64(image[0]), ir::int64(image[1]), ir::int64(image[2]), (*x.shape)[2]},
                             x.dtype);
 }
@@ -160,9 +160,7 @@ std::vector<Tensor> lower_output(const LowerContext& c) {
   };
   const Tensor rows = te::compute(
       {x.shape()[1], m, size, x.shape()[2]},
-      [&](const Indices& i) {
-        return at_output(i[1], [&](int64_t k) { return x({i[2] + k * w.size, i[0], i[3]}); });
-      },
+      [&](const Indices& i) { return at_output(i[1], [&](int64_t k) { return x({i[2] + k * w.size, i[0], i[3]}); }); },
       {x}, "winograd_output_rows");
   return {te::compute(
       *c.output().shape,

@@ -26,8 +26,14 @@ ir::IRModule filed_one_before(const ir::IRModule& before, const ir::IRModule& sc
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> rows{
-      {"transform", transform}, {"elementwise", elementwise}, {"recurrence", recurrence}, {"gemm", gemm}, {"conv", conv},
-      {"pool", pool}, {"reduction", reduction}, {"fallback", fallback},
+      {"transform", transform},
+      {"elementwise", elementwise},
+      {"recurrence", recurrence},
+      {"gemm", gemm},
+      {"conv", conv},
+      {"pool", pool},
+      {"reduction", reduction},
+      {"fallback", fallback},
   };
   return rows;
 }

@@ -102,7 +102,8 @@ class Transform {
       const auto axis = axes_.find(v);
       const auto extent = as_int(last.loops[v]->extent);
       if (axis == axes_.end()) continue;
-      if (!extent || *extent == 0) return fmt::format("the extent of axis '{}' is not known", to.iter_vars[v]->var->name);
+      if (!extent || *extent == 0)
+        return fmt::format("the extent of axis '{}' is not known", to.iter_vars[v]->var->name);
       const bool whole = axis->second.digit == 0 || axis->second.whole_pieces;
       if (whole && *extent > most_written)
         return fmt::format("axis '{}' of {} is too long to be written out", to.iter_vars[v]->var->name, *extent);
