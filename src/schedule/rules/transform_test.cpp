@@ -14,8 +14,8 @@ namespace of_transform {
 
 using te::Tensor;
 
-Shape shape_of(const std::vector<int64_t>& extents) {
-  Shape shape;
+std::vector<Expr> shape_of(const std::vector<int64_t>& extents) {
+  std::vector<Expr> shape;
   for (const int64_t extent : extents) shape.push_back(int64(extent));
   return shape;
 }
@@ -35,7 +35,7 @@ Tensor relu(const Tensor& x) {
 
 // One row and column of zeros on each side of an image [n, h, w, c].
 Tensor with_zeros_around(const Tensor& x) {
-  Shape shape = x.shape();
+  std::vector<Expr> shape = x.shape();
   shape[1] = shape[1] + 2;
   shape[2] = shape[2] + 2;
   return te::compute(
