@@ -32,21 +32,25 @@ std::vector<float> both_ways(const std::vector<float>& square, size_t from,
   return result;
 }
 
-// [inputs][points] of output channel `o`.
-std::vector<std::vector<float>> transformed_kernel(const Winograd& w, const ir::TensorDataNode& weights, int64_t o) {
+// What an output channel is computed with: its weights [inputs][9], and these transformed, [inputs][points].
+struct Channel {
+  std::vector<float> weights, points;
+};
+Channel channel_of(const Winograd& w, const ir::TensorDataNode& weights, int64_t o) {
+  std::vector<std::array<double, 3>> matrix;
+  for (int64_t p = 0; p < w.size; ++p) matrix.push_back({w.kernel(p, 0), w.kernel(p, 1), w.kernel(p, 2)});
+  Channel result;
   const int64_t inputs = weights.shape[1];
-  std::vector<std::vector<float>> result;
-  for (int64_t i = 0; i < inputs; ++i) {
-    std::vector<float>& points = result.emplace_back();
-    for (int64_t p = 0; p < w.size; ++p)
-      for (int64_t q = 0; q < w.size; ++q) {
+  for (int64_t e = 0; e < inputs * 9; ++e)
+    result.weights.push_back(static_cast<float>(ir::float_at(weights, o * inputs * 9 + e)));
+  for (size_t i = 0; i < static_cast<size_t>(inputs); ++i)
+    for (const auto& row : matrix)
+      for (const auto& column : matrix) {
         double sum = 0;
-        for (int64_t a = 0; a < 3; ++a)
-          for (int64_t b = 0; b < 3; ++b)
-            sum += w.kernel(p, a) * w.kernel(q, b) * ir::float_at(weights, ((o * inputs + i) * 3 + a) * 3 + b);
-        points.push_back(static_cast<float>(sum));
+        for (size_t a = 0; a < 3; ++a)
+          for (size_t b = 0; b < 3; ++b) sum += row[a] * column[b] * result.weights[9 * i + 3 * a + b];
+        result.points.push_back(static_cast<float>(sum));
       }
-  }
   return result;
 }
 
@@ -54,45 +58,45 @@ std::vector<std::vector<float>> transformed_kernel(const Winograd& w, const ir::
 
 WinogradError winograd_error(const ir::TensorDataNode& weights, int64_t tile) {
   const Winograd w = *ops::winograd(tile);
-  constexpr int64_t most_channels = 16, tiles = 16;
-  const int64_t outputs = weights.shape[0], inputs = weights.shape[1];
-  const int64_t step = std::max<int64_t>(1, outputs / most_channels);
-  const auto side = static_cast<size_t>(w.size);
-  std::vector<std::vector<std::vector<float>>> kernels;
-  for (int64_t o = 0; o < outputs; o += step) kernels.push_back(transformed_kernel(w, weights, o));
+  constexpr int64_t most_channels = 16, tiles = 4;
+  const int64_t outputs = weights.shape[0];
+  const auto inputs = static_cast<size_t>(weights.shape[1]), side = static_cast<size_t>(w.size);
+  const auto made = static_cast<size_t>(tile);
+  std::vector<Channel> channels;
+  const int64_t step = std::max<int64_t>(1, (outputs + most_channels - 1) / most_channels);
+  for (int64_t o = 0; o < outputs; o += step) channels.push_back(channel_of(w, weights, o));
 
   std::mt19937 random(1);
   double largest = 0, apart = 0, direct_apart = 0;
   for (int64_t t = 0; t < tiles; ++t) {
-    std::vector<std::vector<float>> d(static_cast<size_t>(inputs)), points;
+    std::vector<std::vector<float>> d(inputs), points;
     for (std::vector<float>& square : d) {
       for (size_t e = 0; e < side * side; ++e) square.push_back(static_cast<float>(random()) / 2147483648.0F - 1.0F);
       points.push_back(
           both_ways(square, side, [&](const auto& line) { return ops::winograd_input(w, line, of_floats); }));
     }
-    for (size_t k = 0; k < kernels.size(); ++k) {
-      std::vector<float> products(side * side, 0.0F);
-      for (size_t i = 0; i < d.size(); ++i)
-        for (size_t e = 0; e < products.size(); ++e) products[e] += points[i][e] * kernels[k][i][e];
+    for (const Channel& channel : channels) {
+      std::vector<float> products(side * side, 0.0F), direct(made * made, 0.0F);
+      std::vector<double> exact(made * made, 0.0);
+      for (size_t i = 0; i < inputs; ++i) {
+        for (size_t e = 0; e < products.size(); ++e) products[e] += points[i][e] * channel.points[i * side * side + e];
+        for (size_t k = 0; k < 9; ++k) {
+          const float weight = channel.weights[9 * i + k];
+          for (size_t r = 0; r < made; ++r)
+            for (size_t c = 0; c < made; ++c) {
+              const float x = d[i][(r + k / 3) * side + c + k % 3];
+              direct[r * made + c] += x * weight;
+              exact[r * made + c] += static_cast<double>(x) * weight;
+            }
+        }
+      }
       const std::vector<float> y =
           both_ways(products, side, [&](const auto& line) { return ops::winograd_output(w, line, of_floats); });
-      for (int64_t r = 0; r < tile; ++r)
-        for (int64_t s = 0; s < tile; ++s) {
-          double exact = 0;
-          float direct = 0;
-          for (int64_t i = 0; i < inputs; ++i)
-            for (int64_t a = 0; a < 3; ++a)
-              for (int64_t b = 0; b < 3; ++b) {
-                const float x = d[static_cast<size_t>(i)][static_cast<size_t>((r + a) * w.size + s + b)];
-                const int64_t o = static_cast<int64_t>(k) * step;
-                const double weight = ir::float_at(weights, ((o * inputs + i) * 3 + a) * 3 + b);
-                exact += x * weight;
-                direct += x * static_cast<float>(weight);
-              }
-          largest = std::max(largest, std::abs(exact));
-          apart = std::max(apart, std::abs(y[static_cast<size_t>(r * tile + s)] - exact));
-          direct_apart = std::max(direct_apart, std::abs(direct - exact));
-        }
+      for (size_t e = 0; e < exact.size(); ++e) {
+        largest = std::max(largest, std::abs(exact[e]));
+        apart = std::max(apart, std::abs(y[e] - exact[e]));
+        direct_apart = std::max(direct_apart, std::abs(direct[e] - exact[e]));
+      }
     }
   }
   if (largest == 0) return {};

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.python.test_winograd import convolutions, relative
+from tests.accuracy.test_winograd import convolutions, relative
 from tests.support.backends import onnxruntime_session
 
 
