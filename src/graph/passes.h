@@ -54,8 +54,9 @@ Result<IRModule> convert_layout(IRModule module, const target::Target& target, c
 // input are transformed (ops/winograd.h), each of 16 or 36 points is a product of matrices, and the products are
 // transformed back. It multiplies 2.25 or 4 times less, and rounds more: only where `winograd_wanted` is set in the
 // context's config (a bool). The choice of the tile is the model's (winograd_model.h), or the config's by the name
-// `winograd_tile`, or by that behind a variable's name and a colon: 2, 4, or 0 for none. The module's attributes then
-// tell how many there are, and the largest error of one, with that of the direct convolution (`WinogradError`).
+// `winograd_tile`, or by that behind the name of the model's node (else of the variable) and a colon: 2, 4, or 0 for
+// none. The module's attributes then tell how many there are, and the largest error of one, with that of the direct
+// convolution (`WinogradError`).
 Result<IRModule> winograd(IRModule module, const target::Target& target, const PassContext& context);
 inline constexpr const char* winograd_wanted = "winograd";
 inline constexpr const char* winograd_tile = "winograd.tile";

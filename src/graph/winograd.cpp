@@ -111,6 +111,12 @@ Result<Expr> whole_tiles(Emitter& emitter, const Expr& x, const Candidate& c, in
                       make<ops::PadAttributes>("constant"), "padded");
 }
 
+// What people know a convolution by: its node in the model where that has a name, else the variable.
+std::string name_of(const Var& var, const Expr& value) {
+  const auto* node = value->origin() ? std::get_if<support::ModelNode>(value->origin().get()) : nullptr;
+  return node && !node->node.empty() ? node->node : var->name;
+}
+
 // What became of a module's convolutions.
 struct Summary {
   int64_t count = 0;
@@ -125,10 +131,10 @@ class Rewriter {
   Result<Expr> operator()(Emitter& emitter, const Var& var, const Expr& value) {
     const auto* call = as_call_of(value, "nn.conv");
     if (!call) return Expr();
-    const std::string subject = function_ + "." + var->name;
+    const std::string name = name_of(var, value), subject = function_ + "." + name;
     Candidate c;
     std::string why = unfit(var, *call, c);
-    const int64_t tile = why.empty() ? choose(var, c.sizes, why) : 0;
+    const int64_t tile = why.empty() ? choose(name, c.sizes, why) : 0;
     if (tile == 0) {
       context_.remark("winograd", subject, why);
       return Expr();
@@ -150,10 +156,10 @@ class Rewriter {
 
  private:
   // Outputs a side of a tile, as the user or the model decides; 0: it stays as it is, and why.
-  int64_t choose(const Var& var, const WinogradSizes& sizes, std::string& why) const {
+  int64_t choose(const std::string& convolution, const WinogradSizes& sizes, std::string& why) const {
     const WinogradChoice choice = choose_winograd(sizes, target_);
     int64_t tile = choice.tile;
-    for (const std::string& name : {std::string(winograd_tile), var->name + ":" + winograd_tile}) {
+    for (const std::string& name : {std::string(winograd_tile), convolution + ":" + winograd_tile}) {
       const int64_t given = context_.config.get_or<int64_t>(name, -1);
       if (given == 0 || given == 2 || given == 4) tile = given;
     }

@@ -15,9 +15,9 @@ def convolutions(images, channels, height, width, outputs, pads=(1, 1, 1, 1), re
     second = (rng.standard_normal((outputs, channels, 3, 3)) / np.sqrt(9 * channels)).astype(np.float32)
     constants = {"first": first, "second": second, "bias": rng.standard_normal(outputs).astype(np.float32)}
     nodes = [
-        helper.make_node("Conv", ["x", "first"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["x", "first"], ["a"], name="begin", pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["a"], ["b"]),
-        helper.make_node("Conv", ["b", "second", "bias"], ["c"], pads=list(pads), **attributes),
+        helper.make_node("Conv", ["b", "second", "bias"], ["c"], name="end", pads=list(pads), **attributes),
     ]
     last = "c"
     if residual:

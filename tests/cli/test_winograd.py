@@ -37,6 +37,11 @@ def test_the_tile_is_open_to_the_user(lathe_cli, tmp_path, model, tile, count):
     assert (tmp_path / "m.relax").read_text().count("R.nn.winograd_input(") == count
 
 
+def test_a_node_has_a_tile_of_its_own(lathe_cli, tmp_path, model):
+    made = lathe_cli("compile", model, "-o", tmp_path / "m.so", "--winograd", "--decide", "end:winograd.tile=0")
+    assert made.err.startswith("winograd: 1 convolution;")
+
+
 NASTY = [(1, 32, 2, 1, 32), (2, 16, 5, 7, 17), (1, 17, 13, 3, 16), (3, 24, 2, 9, 40), (1, 16, 8, 8, 100)]
 
 
