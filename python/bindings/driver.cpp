@@ -16,7 +16,7 @@ struct CompileArguments {
   int compile_threads = 0;
   std::vector<std::string> disabled_passes;
   std::string dump_folder;
-  bool verify = false, use_cache = true;
+  bool verify = false, use_cache = true, winograd = false;
 };
 
 // One for the process: what was compiled before is found again, also on disk.
@@ -30,6 +30,7 @@ driver::CompileOptions options_of(const CompileArguments& a) {
   options.target = target::parse_target(a.target).value_or_throw();
   options.compile_threads = a.compile_threads;
   options.disabled_passes.insert(a.disabled_passes.begin(), a.disabled_passes.end());
+  options.winograd = a.winograd;
   options.dump_folder = a.dump_folder;
   options.verify |= a.verify;
   options.debug = support::debug_level(support::read_environment());
@@ -79,7 +80,11 @@ driver::Reproducer reproducer_of(const ir::IRModule& module, const CompileArgume
     return r;
   }
   r.arguments = {"compile", "{model}", "-o", "{folder}/model.so"};
-  driver::append_options({arguments.target, dim_words(origin.dims), arguments.disabled_passes}, r);
+  driver::append_options({.target = arguments.target,
+                          .dims = dim_words(origin.dims),
+                          .disabled = arguments.disabled_passes,
+                          .winograd = arguments.winograd},
+                         r);
   if (arguments.verify) r.arguments.push_back("--verify");
   return r;
 }
@@ -143,14 +148,15 @@ void bind_driver(nb::module_& m) {
       "compile_module",
       [](const ir::IRModule& module, const std::string& target, int threads, const driver::Limits& limits,
          int compile_threads, const std::vector<std::string>& disabled_passes, const std::string& dump_folder,
-         bool verify, bool use_cache, const std::string& path, nb::bytes content, const Dims& dims) {
-        return compile(module,
-                       {target, {threads, limits}, compile_threads, disabled_passes, dump_folder, verify, use_cache},
-                       {path, std::string(static_cast<const char*>(content.data()), content.size()), dims});
+         bool verify, bool use_cache, bool winograd, const std::string& path, nb::bytes content, const Dims& dims) {
+        return compile(
+            module,
+            {target, {threads, limits}, compile_threads, disabled_passes, dump_folder, verify, use_cache, winograd},
+            {path, std::string(static_cast<const char*>(content.data()), content.size()), dims});
       },
       nb::arg("module"), nb::arg("target"), nb::arg("threads"), nb::arg("limits"), nb::arg("compile_threads"),
-      nb::arg("disabled_passes"), nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"), nb::arg("path"),
-      nb::arg("content"), nb::arg("dims"),
+      nb::arg("disabled_passes"), nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"), nb::arg("winograd"),
+      nb::arg("path"), nb::arg("content"), nb::arg("dims"),
       "Compiles and loads; path or content are the model's, read with these dims, for a reproducer.");
   m.def(
       "open_artifact",

@@ -7,7 +7,7 @@ from ._lathe import Executable, IRModule, Limits
 
 
 def compile(model, target="native", *, threads=None, limits=None, dims=None, compile_threads=None,
-            disabled_passes=(), dump_ir="", verify=False, cache=True):  # fmt: skip
+            disabled_passes=(), dump_ir="", verify=False, cache=True, winograd=False):  # fmt: skip
     """Compiles a model for a target and loads it: the result is called with arrays.
 
     model: a path (.onnx, or a script: .relax, .tir, .py), the bytes of an ONNX model, an onnx.ModelProto, an IRModule.
@@ -18,13 +18,15 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
         ("1..64", "1..") and those that it likely has ("1..64:8", "1..64:1,8"), which get kernels of their own.
     compile_threads: of code generation; the result does not depend on it.
     disabled_passes, dump_ir (a folder), verify: as the options of `lathe compile`.
+    winograd: convolutions of 3x3 may become Winograd's where that is faster, which rounds more; metadata["winograd"] of
+        the result says how many did and what error that brings.
     """
     dims = _dim_texts(dims)
     module, path, content = _read(model, dims)
     return _lathe.compile_module(
         module, str(target), _count(threads, "threads"), limits or Limits(),
         _count(compile_threads, "compile_threads"), list(disabled_passes), os.fspath(dump_ir),
-        bool(verify), bool(cache), path, content, dims,
+        bool(verify), bool(cache), bool(winograd), path, content, dims,
     )  # fmt: skip
 
 

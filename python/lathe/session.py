@@ -44,16 +44,17 @@ class InferenceSession:
     """Runs a model by names of inputs and outputs.
 
     path_or_bytes: an ONNX model (path, bytes or ModelProto), or a saved artifact (.so). providers is accepted and says
-    nothing: the CPU runs it.
+    nothing: the CPU runs it. target, winograd: of a model, as for compile().
     """
 
-    def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, target="native"):
+    def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, target="native",
+                 winograd=False):  # fmt: skip
         threads = getattr(sess_options, "intra_op_num_threads", 0) or None
         is_artifact = isinstance(path_or_bytes, (str, os.PathLike)) and os.fspath(path_or_bytes).endswith(".so")
         if is_artifact:
             self._executable = load(path_or_bytes, threads=threads)
         else:
-            self._executable = compile(path_or_bytes, target, threads=threads)
+            self._executable = compile(path_or_bytes, target, threads=threads, winograd=winograd)
         self._options = sess_options or SessionOptions()
         self._inputs = [NodeArg(port) for port in self._executable.inputs]
         self._outputs = [NodeArg(port) for port in self._executable.outputs]

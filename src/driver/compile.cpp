@@ -72,6 +72,7 @@ class Compilation {
       model_->remarks.push_back(std::move(remark));
     };
     context_.evaluate = native_evaluator(options);
+    context_.config = pass_config(options.decisions, options.winograd);
     rows_ = pipeline(options.target, options.decisions, Schedules::believed);
     if (options.most_operations > 0 || options.most_bytes > 0) bound_run();
   }

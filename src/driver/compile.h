@@ -24,6 +24,7 @@ struct CompileOptions {
   int compile_threads = 0;  // 0: as many as this process may use; the result does not depend on it
   std::set<std::string> disabled_passes;
   std::map<std::string, int64_t> decisions;  // answers to the schedule rules' questions: "gemm.rows"
+  bool winograd = false;                     // convolutions may become Winograd's: faster, and less exact
   std::string stop_after;                    // the last row to run
   double most_operations = 0;                // of all tensor programs; 0: as many as there are
   uint64_t most_bytes = 0;                   // of the memory that `main` plans for; 0: as many as there are

@@ -22,7 +22,7 @@ Expr counting(std::vector<int64_t> shape) {
   return relax::constant(ir::tensor_of<float>(ir::DType::float32(), std::move(shape), values));
 }
 
-// A convolution and a product whose weights, as they stand or laid out anew, every row that folds has something of.
+// Convolutions and a product whose weights, as they stand or laid out anew, every row that folds has something of.
 ir::IRModule all_that_folds() {
   relax::BlockBuilder builder;
   const relax::Var x = relax::relax_var(
@@ -33,7 +33,9 @@ ir::IRModule all_that_folds() {
   builder.begin_function("main", {x});
   builder.begin_dataflow();
   const Expr kernel = call(ops::add, {counting({5, 6, 1, 1}), counting({5, 6, 1, 1})});
-  const Expr filtered = call(ops::conv, {x, kernel}, ir::make<ops::ConvAttributes>());  // [1, 5, 5, 4]
+  const auto padding = ir::make<ops::ConvAttributes>(std::vector<int64_t>{}, std::vector<int64_t>{1, 1, 1, 1});
+  const Expr smooth = call(ops::conv, {x, counting({6, 6, 3, 3})}, padding);
+  const Expr filtered = call(ops::conv, {smooth, kernel}, ir::make<ops::ConvAttributes>());  // [1, 5, 5, 4]
   const Expr y =
       builder.emit_output(call(ops::matmul, {filtered, counting({4, 9})}, ir::make<ops::MatmulAttributes>()));
   builder.end_block();
@@ -54,6 +56,7 @@ std::set<std::string> rows_that_evaluate(const target::Target& target, const std
   ir::PassContext context;
   context.disabled = off;
   context.stop_after = "legalize";
+  context.config = pass_config({{"winograd.tile", 2}}, true);
   context.evaluate = [&](const ir::IRModule& module, const std::string& function,
                          const std::vector<ir::TensorData>& inputs) {
     asked.insert(running);
@@ -68,7 +71,8 @@ TEST(rows_off_in_evaluation, are_all_that_evaluate) {
   target.vector_bits = 128;
   const std::set<std::string> off = rows_off_in_evaluation(target);
   // Each of them finds something to fold, alone and with the rest.
-  EXPECT_EQ(rows_that_evaluate(target, {}), (std::set<std::string>{"fold_constants", "fold_layout", "fold_packing"}));
+  EXPECT_EQ(rows_that_evaluate(target, {}),
+            (std::set<std::string>{"fold_constants", "fold_layout", "fold_packing", "fold_winograd"}));
   for (const std::string& row : rows_that_evaluate(target, {})) EXPECT_TRUE(off.count(row)) << row;
   EXPECT_EQ(rows_that_evaluate(target, off), std::set<std::string>{});
 }

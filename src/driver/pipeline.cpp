@@ -64,12 +64,17 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"drop_folded", graph::eliminate_dead_code, {"fold_batch_norm", "merge_padding"}},
       {"convert_layout", with_target(graph::convert_layout, target), {"drop_folded"}},
       {"fold_layout", graph::fold_constants, {"convert_layout"}, {"convert_layout"}},
-      {"pack_weights", with_target(graph::pack_weights, target), {"convert_layout", "fold_layout"}},
+      // Only on request (CompileOptions::winograd).
+      {"winograd", with_target(graph::winograd, target), {"convert_layout", "fold_layout"}},
+      {"fold_winograd", graph::fold_constants, {"winograd"}, {"winograd"}},
+      {"pack_weights",
+       with_target(graph::pack_weights, target),
+       {"convert_layout", "fold_layout", "winograd", "fold_winograd"}},
       {"fold_packing", graph::fold_constants, {"pack_weights"}, {"pack_weights"}},
       {"eliminate_dead_code",
        graph::eliminate_dead_code,
        {"fold_packing"},
-       {"drop_folded", "convert_layout", "fold_layout", "pack_weights", "fold_packing"}},
+       {"drop_folded", "convert_layout", "fold_layout", "winograd", "fold_winograd", "pack_weights", "fold_packing"}},
       {"fuse_attention", with_target(graph::fuse_attention, target), {"eliminate_dead_code"}},
       {"merge_permuted_axes", graph::merge_permuted_axes, {"eliminate_dead_code"}},
       {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},
@@ -80,6 +85,15 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
   rows = failing_on_request(std::move(rows));
   for (ir::PassRow& row : kernel_rows()) rows.push_back(std::move(row));
   return rows;
+}
+
+ir::Attributes pass_config(const Decisions& decisions, bool winograd) {
+  ir::Attributes config;
+  if (!winograd) return config;
+  config.set(graph::winograd_wanted, true);
+  for (const auto& [name, value] : decisions)
+    if (name.ends_with(graph::winograd_tile)) config.set(name, value);
+  return config;
 }
 
 std::vector<ir::PassRow> kernel_rows() {

@@ -18,6 +18,9 @@ using Decisions = std::map<std::string, int64_t>;
 // lower.
 enum class Schedules : uint8_t { tried, believed };
 
+// What passes read of the options by name (ir::PassContext::config).
+ir::Attributes pass_config(const Decisions& decisions, bool winograd);
+
 // The rows for a target: from relax as imported to kernel tir.
 std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions = {},
                                   Schedules schedules = Schedules::tried);

@@ -64,6 +64,8 @@ class ConstantPart {
   bool empty() const { return needed_.empty(); }
   const std::vector<Var>& needed() const { return needed_; }
   const std::vector<ir::TensorData>& inputs() const { return inputs_; }
+  // Whether someone asked for the value, which takes none of the room for what is folded.
+  bool was_asked_for(const Var& var) const { return asked_for_.count(var.get()) != 0; }
   int64_t input_bytes() const {
     int64_t total = 0;
     for (const ir::TensorData& input : inputs_) total += static_cast<int64_t>(input->view().size());
@@ -109,6 +111,7 @@ class ConstantPart {
       if (arg) from += bytes_once(arg, counted);
     }
     const auto to = byte_size(value->struct_info);
+    if (op->grows_weights) return to.has_value();
     return to && *to - from <= largest_growth_bytes && *to <= largest_();
   }
 
@@ -148,6 +151,9 @@ class ConstantPart {
       value = with_struct_info(ir::with(*call, [&](Call& copy) { copy.args = args; }), info);
     }
     folded_.insert(bound.var.get());
+    const auto* made = value.as<Call>();
+    const Operator* op = made ? callee_operator(*made) : nullptr;
+    if (op && op->grows_weights) asked_for_.insert(bound.var.get());
     bindings_.push_back(make<VarBinding>(std::move(value), bound.var));
   }
 
@@ -175,7 +181,7 @@ class ConstantPart {
   }
 
   support::function_ref<int64_t()> largest_;
-  std::unordered_set<const ir::Node*> folded_;
+  std::unordered_set<const ir::Node*> folded_, asked_for_;
   std::vector<Binding> bindings_;
   std::unordered_map<const ir::Node*, Var> parameter_;
   std::vector<Var> params_;
@@ -193,7 +199,7 @@ class Values {
   support::Status compute(int64_t& room) {
     std::vector<Var> wanted;
     for (const Var& var : part_.needed()) {
-      const int64_t bytes = byte_size(var->struct_info).value_or(0);
+      const int64_t bytes = part_.was_asked_for(var) ? 0 : byte_size(var->struct_info).value_or(0);
       if (bytes > room) {
         leave(var, fmt::format("constants may take no {} bytes more", bytes));
         continue;

@@ -64,8 +64,8 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, Packed& packed
   if (const auto* product = as_call_of(value, "matmul")) {
     const auto& attrs = *static_cast<const ops::MatmulAttributes*>(product->attributes.get());
     const auto* b = as_tensor(product->args[1]);
-    if (!packable(product->args[1]) || attrs.b_layout != "KN" || !b || b->ndim != 2) return Expr();
-    const int64_t columns = extent(product->args[1], 1).value_or(0);
+    if (!packable(product->args[1]) || attrs.b_layout != "KN" || !b || b->ndim < 2) return Expr();
+    const int64_t columns = extent(product->args[1], static_cast<size_t>(b->ndim) - 1).value_or(0);
     const int64_t width = panel_width(columns, ir::DType::float32(), target);
     if (width == 0) return Expr();
     const Expr packed = TRY(packed_before.of(emitter, ops::pack_matrix, product->args[1], width));

@@ -50,6 +50,20 @@ Result<IRModule> eliminate_common_subexpressions(IRModule module, const PassCont
 // it back in the model's order; inputs are converted where they are first needed.
 Result<IRModule> convert_layout(IRModule module, const target::Target& target, const PassContext& context);
 
+// Convolutions of 3x3 with stride one, whose weights are constant and channels last, become three steps: tiles of their
+// input are transformed (ops/winograd.h), each of 16 or 36 points is a product of matrices, and the products are
+// transformed back. It multiplies 2.25 or 4 times less, and rounds more: only where `winograd_wanted` is set in the
+// context's config (a bool). The choice of the tile is the model's (winograd_model.h), or the config's by the name
+// `winograd_tile`, or by that behind the name of the model's node (else of the variable) and a colon: 2, 4, or 0 for
+// none. The module's attributes then tell how many there are, and the largest error of one, with that of the direct
+// convolution (`WinogradError`).
+Result<IRModule> winograd(IRModule module, const target::Target& target, const PassContext& context);
+inline constexpr const char* winograd_wanted = "winograd";
+inline constexpr const char* winograd_tile = "winograd.tile";
+inline constexpr const char* winograd_count = "winograd.convolutions";
+inline constexpr const char* winograd_worst_error = "winograd.error";
+inline constexpr const char* winograd_direct_error = "winograd.direct_error";
+
 // Constant weights of convolutions and matrix products take the layout that the loops want: columns (output channels)
 // in panels of a few vectors, zero-padded. The packing is an ordinary operator, which constant folding evaluates.
 Result<IRModule> pack_weights(IRModule module, const target::Target& target, const PassContext& context);

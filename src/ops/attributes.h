@@ -47,7 +47,7 @@ struct AstypeAttributes : AttributesNode {
 struct MatmulAttributes : AttributesNode {
   static constexpr std::string_view kind_name = "MatmulAttributes";
   ir::DType out_dtype;          // void: the operands'
-  std::string b_layout = "KN";  // or "NK{n}n": b is [ceil(N / n), K, n], zero padded
+  std::string b_layout = "KN";  // or "NK{n}n": b is [batch…, ceil(N / n), K, n], zero padded
   int64_t columns = 0;          // N, where b is packed
   static constexpr auto fields() {
     return std::tuple{field("out_dtype", &MatmulAttributes::out_dtype), field("b_layout", &MatmulAttributes::b_layout),
@@ -102,6 +102,17 @@ struct PackAttributes : AttributesNode {
   static constexpr std::string_view kind_name = "PackAttributes";
   int64_t lanes = 16;
   static constexpr auto fields() { return std::tuple{field("lanes", &PackAttributes::lanes)}; }
+};
+
+// Of Winograd's transforms: outputs of a tile in each of the two dimensions, and batch, height and width of what
+// nn.winograd_output gives.
+struct WinogradAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "WinogradAttributes";
+  int64_t tile = 4;
+  std::vector<int64_t> image;
+  static constexpr auto fields() {
+    return std::tuple{field("tile", &WinogradAttributes::tile), field("image", &WinogradAttributes::image)};
+  }
 };
 
 struct BatchNormAttributes : AttributesNode {

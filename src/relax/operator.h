@@ -96,6 +96,7 @@ struct Operator {
   Meaning meaning;
   FusionKind fusion = FusionKind::opaque;
   bool is_view = false;        // the result is the first argument's memory under another shape: never computed
+  bool grows_weights = false;  // weights in a larger form: folded whatever they come to, as someone asked for it
   Gradient gradient;           // empty: none
   std::string_view reference;  // the independent reference, as a NumPy/SciPy expression over the inputs' names
 };

@@ -24,7 +24,7 @@ struct Options {
   int threads = 0, compile_threads = 0, runs = 0;
   double seconds = 2;
   driver::Limits limits;
-  bool profile = false, quiet = false, no_cache = false;
+  bool winograd = false, profile = false, quiet = false, no_cache = false;
 };
 
 using Clock = std::chrono::steady_clock;
@@ -39,7 +39,7 @@ std::string megabytes(int64_t bytes) { return fmt::format("{:.2f} MB", static_ca
 // What reruns it. Inputs that are made up are the same ones every time.
 driver::Reproducer reproducer_of(const Options& o) {
   driver::Reproducer r{.model = o.model, .arguments = {"bench", "{model}"}, .stage = "reading the model"};
-  driver::append_options({o.target, o.dims, o.disabled, o.decisions}, r);
+  driver::append_options({o.target, o.dims, o.disabled, o.decisions, o.winograd}, r);
   append_inputs(o.inputs, r);
   append_limits(o.limits, r.arguments);
   r.arguments.insert(r.arguments.end(), {"--threads", std::to_string(o.threads), "--runs", std::to_string(o.runs),
@@ -58,6 +58,7 @@ driver::CompiledModelRef compile(const Options& o, driver::WorkReport& work, dri
   options.compile_threads = o.compile_threads;
   options.disabled_passes.insert(o.disabled.begin(), o.disabled.end());
   options.decisions = parse_decisions(o.decisions);
+  options.winograd = o.winograd;
   options.verify = false;  // its time would count as the compiler's
   const std::filesystem::path kept = codegen::kernel_cache_folder(support::read_environment().cache_dir);
   codegen::KernelCache cache(o.no_cache ? std::filesystem::path() : kept);
@@ -73,6 +74,7 @@ driver::CompiledModelRef compile(const Options& o, driver::WorkReport& work, dri
   ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
   driver::CompiledModelRef compiled = driver::compile(std::move(module), options).value_or_throw();
   work.finish(*compiled);
+  print_winograd(*compiled);
   return compiled;
 }
 
@@ -253,6 +255,7 @@ void add_bench(CLI::App& app) {
   sub->add_option("--compile-threads", o->compile_threads, "Threads that generate code (0: all)");
   sub->add_option("--disable-pass", o->disabled, "Leave a pass out, or compile_program")->take_all();
   sub->add_option("--decide", o->decisions, decide_help)->take_all();
+  sub->add_flag("--winograd", o->winograd, winograd_help);
   sub->add_flag("--profile", o->profile,
                 "Print each kernel's time, work, limit (the larger of operations over the machine's peak and of bytes "
                 "over its bandwidth, both measured now) and schedule");

@@ -7,6 +7,10 @@
 #include "support/result.h"
 #include "support/std.h"
 
+namespace lathe::driver {
+struct CompiledModel;
+}
+
 namespace lathe::tool {
 
 // Adds the subcommand; its callback runs after parsing and throws DiagnosticError on a user's error.
@@ -37,6 +41,11 @@ std::map<std::string, int64_t> parse_decisions(const std::vector<std::string>& o
 inline constexpr const char* decide_help =
     "Answer a question of a schedule rule: rule.name=value, or kernel:rule.name=value; `lathe bench --profile` shows "
     "the answers taken. A value that is none of the rule's candidates is passed over";
+
+inline constexpr const char* winograd_help =
+    "Let convolutions of 3x3 become Winograd's where that is faster, and say what error it brings (docs/winograd.md)";
+// What --winograd came to, in a line on standard error; nothing where it was not given.
+void print_winograd(const driver::CompiledModel& model);
 
 // A line on standard error when something takes over a second: stage and percentage; erased when it is done.
 class Progress {

@@ -14,7 +14,7 @@ struct Options {
   std::string model, output, target = "native", emit, dump_ir, stop_after;
   std::vector<std::string> decisions, dims, disabled;
   int threads = 0;
-  bool verify = false, timings = false, quiet = false, no_cache = false;
+  bool winograd = false, verify = false, timings = false, quiet = false, no_cache = false;
 };
 
 void print_timings(const driver::CompiledModel& model) {
@@ -35,7 +35,7 @@ driver::Reproducer reproducer_of(const Options& o) {
   const std::string output = "{folder}/" + std::filesystem::path(o.output).filename().string();
   driver::Reproducer r{
       .model = o.model, .arguments = {"compile", "{model}", "-o", output}, .stage = "reading the model"};
-  driver::append_options({o.target, o.dims, o.disabled, o.decisions}, r);
+  driver::append_options({o.target, o.dims, o.disabled, o.decisions, o.winograd}, r);
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) r.arguments.insert(r.arguments.end(), {name, value});
   };
@@ -67,6 +67,7 @@ void run(const Options& o) {
   options.compile_threads = o.threads;
   options.disabled_passes.insert(o.disabled.begin(), o.disabled.end());
   options.decisions = parse_decisions(o.decisions);
+  options.winograd = o.winograd;
   options.stop_after = o.stop_after.empty() ? driver::stop_row(*form) : o.stop_after;
   options.verify |= o.verify;
   options.dump_folder = o.dump_ir;
@@ -92,6 +93,7 @@ void run(const Options& o) {
     driver::save(*compiled, *form, o.output).value_or_throw();
     return compiled;
   });
+  if (model) print_winograd(*model);
   if (o.timings && model) print_timings(*model);
 }
 
@@ -118,6 +120,7 @@ void add_compile(CLI::App& app) {
   sub->add_option("--compile-threads", o->threads, "Threads that generate code (0: all); the result is the same");
   sub->add_option("--disable-pass", o->disabled, "Leave a pass out, or compile_program")->take_all();
   sub->add_option("--decide", o->decisions, decide_help)->take_all();
+  sub->add_flag("--winograd", o->winograd, winograd_help);
   sub->add_option("--stop-after", o->stop_after, "Stop after this pass (with an IR's text as output)");
   sub->add_option("--dump-ir", o->dump_ir, "Write the program after each pass that changed it into this folder");
   sub->add_flag("--verify", o->verify, "Check the program between passes");

@@ -20,12 +20,12 @@ struct Options {
   std::vector<std::string> decisions, dims, inputs, disabled;
   int threads = 0;
   double seconds = 1;
-  bool no_run = false, quiet = false;
+  bool winograd = false, no_run = false, quiet = false;
 };
 
 driver::Reproducer reproducer_of(const Options& o) {
   driver::Reproducer r{.model = o.model, .arguments = {"explain", "{model}"}, .stage = "reading the model"};
-  driver::append_options({o.target, o.dims, o.disabled, o.decisions}, r);
+  driver::append_options({o.target, o.dims, o.disabled, o.decisions, o.winograd}, r);
   append_inputs(o.inputs, r);
   r.arguments.insert(r.arguments.end(),
                      {"--threads", std::to_string(o.threads), "--seconds", fmt::format("{}", o.seconds)});
@@ -75,6 +75,7 @@ void run(const Options& o, driver::Reproducer& reproducer) {
   options.target = target::parse_target(o.target).value_or_throw();
   options.disabled_passes.insert(o.disabled.begin(), o.disabled.end());
   options.decisions = parse_decisions(o.decisions);
+  options.winograd = o.winograd;
   options.cancelled = is_interrupted;
   ir::IRModule module = driver::read_model(o.model, {parse_dims(o.dims)}).value_or_throw();
   driver::Explanation explanation(std::filesystem::path(o.model).filename().string(), module);
@@ -85,6 +86,7 @@ void run(const Options& o, driver::Reproducer& reproducer) {
     progress(stage, 0.7 * fraction);
   };
   const driver::CompiledModelRef compiled = driver::compile(std::move(module), options).value_or_throw();
+  print_winograd(*compiled);
   progress("running", 0.7);
   const std::optional<driver::MeasuredRuns> runs = measure(o, compiled);
   progress("writing the report", 0.8);
@@ -118,6 +120,7 @@ void add_explain(CLI::App& app) {
   sub->add_flag("--no-run", o->no_run, "Do not run the model: a page without times");
   sub->add_option("--disable-pass", o->disabled, "Leave a pass out")->take_all();
   sub->add_option("--decide", o->decisions, decide_help)->take_all();
+  sub->add_flag("--winograd", o->winograd, winograd_help);
   sub->add_flag("-q,--quiet", o->quiet, "No progress line");
   sub->footer("Example:\n  lathe explain model.onnx --dim batch=1 --threads 1 -o report.html");
   sub->callback([o] {

@@ -4,6 +4,7 @@
 
 #include "codes.h"
 #include "command.h"
+#include "driver/report/winograd_summary.h"
 
 namespace lathe::tool {
 namespace {
@@ -45,6 +46,11 @@ std::map<std::string, int64_t> parse_decisions(const std::vector<std::string>& o
     decisions[name] = value;
   }
   return decisions;
+}
+
+void print_winograd(const driver::CompiledModel& model) {
+  const std::string summary = driver::winograd_summary(model.module);
+  if (!summary.empty()) std::fprintf(stderr, "%s\n", summary.c_str());
 }
 
 Progress::Progress(bool quiet) : start_(std::chrono::steady_clock::now()), enabled_(!quiet && isatty(STDERR_FILENO)) {}

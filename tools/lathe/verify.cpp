@@ -16,7 +16,7 @@ struct Options {
   int64_t seed = 1, samples = 256;
   double whole_limit = 1e7;
   driver::Limits limits;
-  bool quiet = false, all = false, without_onnxruntime = false, bisect = false;
+  bool winograd = false, quiet = false, all = false, without_onnxruntime = false, bisect = false;
 };
 
 constexpr size_t rows_shown = 40;  // without --all; those that differ are always shown
@@ -86,7 +86,7 @@ void against_onnxruntime(const Options& o, driver::Verification& verified) {
 
 driver::Reproducer reproducer_of(const Options& o) {
   driver::Reproducer r{.model = o.model, .arguments = {"verify", "{model}"}, .stage = "reading the model"};
-  driver::append_options({o.target, o.dims}, r);
+  driver::append_options({.target = o.target, .dims = o.dims, .winograd = o.winograd}, r);
   r.arguments.insert(r.arguments.end(), {"--seed", std::to_string(o.seed), "--samples", std::to_string(o.samples),
                                          "--whole-limit", fmt::format("{}", o.whole_limit)});
   append_limits(o.limits, r.arguments);
@@ -103,6 +103,7 @@ int run(const Options& o) {
   options.compile.cache = &cache;
   options.compile.debug = support::debug_level(support::read_environment());
   options.compile.cancelled = is_interrupted;
+  options.compile.winograd = o.winograd;
   options.dims = parse_dims(o.dims);
   options.seed = static_cast<uint64_t>(o.seed);
   options.samples = o.samples;
@@ -161,6 +162,7 @@ void add_verify(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   sub->add_option("--python", o->python, "The Python that is asked for ONNX Runtime")->capture_default_str();
+  sub->add_flag("--winograd", o->winograd, winograd_help);
   sub->add_flag("--without-onnxruntime", o->without_onnxruntime, "Do not ask for ONNX Runtime");
   sub->add_flag("--bisect", o->bisect,
                 "Name the first pass after which the program computes something else, and the tensor; switch off each "

@@ -1,5 +1,6 @@
 #include "driver/artifact/metadata.h"
 
+#include "driver/report/winograd_summary.h"
 #include "support/version.h"
 
 namespace lathe::driver {
@@ -17,6 +18,8 @@ Metadata metadata_of(const CompiledModel& model) {
     metadata["arena_bytes"] = std::to_string(model.program->plan.arena_bytes);
     metadata["weight_bytes"] = std::to_string(model.program->weight_bytes);
   }
+  const std::string winograd = winograd_summary(model.module);
+  if (!winograd.empty()) metadata["winograd"] = winograd;
   return metadata;
 }
 

@@ -155,6 +155,7 @@ void append_options(const CompileWords& given, Reproducer& reproducer) {
   add("--dim", given.dims);
   add("--disable-pass", given.disabled);
   add("--decide", given.decisions);
+  if (given.winograd) reproducer.arguments.push_back("--winograd");
 }
 
 void watched(const Reproducer& reproducer, support::function_ref<void()> step) {

@@ -156,6 +156,7 @@ Result<Bisection> bisect(const ir::IRModule& module, const CompileOptions& optio
       context.disabled = options.disabled_passes;
       context.cancelled = options.cancelled;
       context.evaluate = native_evaluator(options);
+      context.config = pass_config(options.decisions, options.winograd);
       made.first = TRY(first_difference(module, rows, context, inputs, expected));
       if (made.first.pass.empty()) {
         made.first.pass = "generate_code";

@@ -4,6 +4,7 @@
 #include "driver/codes.h"
 #include "driver/interpreted.h"
 #include "driver/pipeline.h"
+#include "driver/report/winograd_summary.h"
 #include "driver/verify/sample.h"
 #include "driver/verify/trials.h"
 #include "graph/rewrite_bindings.h"
@@ -105,7 +106,10 @@ class Verify {
     const std::vector<Dims> trials = trials_of(module);
     if (options_.bisect) TRY(bisect_trials(module, signature, trials));
     if (made_.bisection && !made_.bisection->agrees) return std::move(made_);
-    compiled_ = TRY(load(TRY(compile(module, options_.compile))));
+    const CompiledModelRef model = TRY(compile(module, options_.compile));
+    if (const std::string winograd = winograd_summary(model->module); !winograd.empty())
+      made_.report.remarks.push_back(winograd);
+    compiled_ = TRY(load(model));
     for (size_t t = 0; t < trials.size(); ++t) {
       const Dims& dims = trials[t];
       Status done = trial(signature, dims, options_.seed + 1000 * t);

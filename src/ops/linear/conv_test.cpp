@@ -149,7 +149,7 @@ TEST(pack, lays_lanes_side_by_side) {
   });
   EXPECT_TRUE(close(packed, expected, 0));
   EXPECT_EQ(refusal(pack_kernel, {kernel}, make<PackAttributes>(int64_t{0}))[0].code, relax::codes::wrong_attribute);
-  EXPECT_EQ(refusal(pack_matrix, {kernel})[0].code, relax::codes::wrong_rank);
+  EXPECT_EQ(refusal(pack_matrix, {random_array(DType::float32(), {5}, 1)})[0].code, relax::codes::wrong_rank);
 }
 
 }  // namespace conv_test

@@ -24,12 +24,16 @@ Result<Shape> logical_b(const InferContext& c, const Shape& b) {
   if (lanes == 0)
     return relax::wrong(relax::codes::wrong_attribute, "matmul has no b_layout '" + attributes.b_layout + "'");
   const int64_t tiles = (attributes.columns + lanes - 1) / lanes;
-  if (b.size() != 3 || !ir::is_int(b[0], tiles) || !ir::is_int(b[2], lanes))
+  const size_t batch = b.size() < 3 ? 0 : b.size() - 3;
+  if (b.size() < 3 || !ir::is_int(b[batch], tiles) || !ir::is_int(b.back(), lanes))
     return relax::wrong(relax::codes::shape_mismatch, "b is " + relax::text_of(b) + ", but " +
                                                           std::to_string(attributes.columns) + " columns packed as " +
                                                           attributes.b_layout + " take [" + std::to_string(tiles) +
                                                           ", K, " + std::to_string(lanes) + "]");
-  return Shape{b[1], ir::int64(attributes.columns)};
+  Shape logical(b.begin(), b.begin() + static_cast<ptrdiff_t>(batch));
+  logical.push_back(b[batch + 1]);
+  logical.push_back(ir::int64(attributes.columns));
+  return logical;
 }
 
 Result<StructInfo> infer_matmul(const InferContext& c) {

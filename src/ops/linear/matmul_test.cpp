@@ -95,6 +95,23 @@ TEST(matmul, reads_packed_columns) {
     }
 }
 
+TEST(matmul, reads_packed_columns_of_each_matrix_of_a_batch) {
+  for (const Extents& batch : std::vector<Extents>{{3}, {1}, {2, 3}, {0}})
+    for (const int64_t columns : {1, 4, 7}) {
+      Extents left = batch, right = batch;
+      left.insert(left.end(), {3, 5});
+      right.insert(right.end(), {5, columns});
+      const Array a = random_array(DType::float32(), left, 1), b = random_array(DType::float32(), right, 2);
+      const Array packed = run(pack_matrix, {b}, make<PackAttributes>(4), {.symbolic = false})[0];
+      Extents shape = batch;
+      shape.insert(shape.end(), {(columns + 3) / 4, 5, 4});
+      EXPECT_EQ(packed.shape, shape);
+      EXPECT_TRUE(
+          close(run(matmul, {a, packed}, make<MatmulAttributes>(DType(), "NK4n", columns), {.symbolic = false})[0],
+                matmul_reference(a, b, DType::float32()), 16, 4));
+    }
+}
+
 TEST(matmul, refuses_what_does_not_fit) {
   const auto f = [](Extents shape) { return zeros(DType::float32(), std::move(shape)); };
   const auto inner = refusal(matmul, {f({2, 3}), f({4, 5})});

@@ -42,12 +42,15 @@ std::vector<Tensor> lower_pack_kernel(const LowerContext& c) {
       {x}, "pack_kernel")};
 }
 
-// [K, N] to [ceil(N / n), K, n]
+// [batch…, K, N] to [batch…, ceil(N / n), K, n]
 Result<StructInfo> infer_pack_matrix(const InferContext& c) {
   const TensorStructInfo& x = *TRY(relax::tensor_argument(c, 0));
-  TRY(check_rank(c, x, 2, 2));
-  return relax::tensor_info(
-      Shape{TRY(tiles_of(c, (*x.shape)[1])), (*x.shape)[0], ir::int64(c.attrs<PackAttributes>().lanes)}, x.dtype);
+  TRY(check_rank(c, x, 2, 16));
+  Shape shape(x.shape->begin(), x.shape->end() - 2);
+  shape.push_back(TRY(tiles_of(c, x.shape->back())));
+  shape.push_back((*x.shape)[x.shape->size() - 2]);
+  shape.push_back(ir::int64(c.attrs<PackAttributes>().lanes));
+  return relax::tensor_info(std::move(shape), x.dtype);
 }
 
 std::vector<Tensor> lower_pack_matrix(const LowerContext& c) {
@@ -55,8 +58,12 @@ std::vector<Tensor> lower_pack_matrix(const LowerContext& c) {
   return {te::compute(
       *c.output().shape,
       [&](const Indices& i) {
-        const Expr column = i[0] * c.attrs<PackAttributes>().lanes + i[2];
-        return ir::if_then_else(column < x.shape()[1], x({i[1], column}), ir::constant(x.dtype(), 0));
+        const size_t batch = i.size() - 3;
+        const Expr column = i[batch] * c.attrs<PackAttributes>().lanes + i.back();
+        Indices own(i.begin(), i.begin() + static_cast<ptrdiff_t>(batch));
+        own.push_back(i[batch + 1]);
+        own.push_back(column);
+        return ir::if_then_else(column < x.shape().back(), x(std::move(own)), ir::constant(x.dtype(), 0));
       },
       {x}, "pack_matrix")};
 }
@@ -80,7 +87,7 @@ const Operator pack_matrix{
     .infer = infer_pack_matrix,
     .meaning = relax::TeExpression(lower_pack_matrix),
     .fusion = FusionKind::injective,
-    .reference = "padded(b).reshape(K, N // n, n).transpose(1, 0, 2)",
+    .reference = "numpy.moveaxis(padded(b).reshape(..., K, N // n, n), -2, -3)",
 };
 
 }  // namespace lathe::ops

@@ -26,6 +26,7 @@ ir::IRModule filed_one_before(const ir::IRModule& before, const ir::IRModule& sc
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> rows{
+      {"transform", transform},
       {"elementwise", elementwise},
       {"recurrence", recurrence},
       {"attention", attention},

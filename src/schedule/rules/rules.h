@@ -22,6 +22,7 @@ struct Rule {
   Result<Outcome> (*apply)(Schedule& schedule, const RuleContext& context);
 };
 
+Result<Outcome> transform(Schedule& schedule, const RuleContext& context);
 Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context);
 Result<Outcome> reduction(Schedule& schedule, const RuleContext& context);
 Result<Outcome> gemm(Schedule& schedule, const RuleContext& context);

@@ -45,15 +45,15 @@ Tensor matmul(const Tensor& a, const Tensor& b, const std::vector<Expr>& shape, 
   const Tensor result = compute(
       shape,
       [&](const std::vector<Expr>& i) {
+        const std::vector<Expr> batch(i.begin(), i.begin() + static_cast<int64_t>(batch_rank));
         if (packed) {
           const Expr column = i.back(), lanes = ir::int64(options.packed_columns);
           const bool off = support::flip(te_matmul_panel);
           const Expr lane = ir::floormod(off ? column + 1 : column, lanes);
-          return product(i, b({ir::floordiv(column, lanes), k->var, lane}));
+          return product(i, matrix_load(b, batch_shape, batch, {ir::floordiv(column, lanes), k->var, lane}));
         }
         std::vector<Expr> last{k->var};
         if (has_columns) last.push_back(i.back());
-        const std::vector<Expr> batch(i.begin(), i.begin() + static_cast<int64_t>(batch_rank));
         return product(i, matrix_load(b, batch_shape, batch, std::move(last)));
       },
       {a, b}, "matmul");
