@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/emit/kernel.h"
+#include "codegen/emit/kernel_text.h"
 #include "codegen/llvm/kernel_cache.h"
 
 namespace lathe::codegen {
@@ -12,6 +13,7 @@ struct CompileOptions {
   KernelCache* cache = nullptr;     // null: nothing is looked up or kept
   std::function<bool()> cancelled;  // asked by the calling thread between kernels; true stops: "ir-cancelled"
   size_t most_full = 256;           // kernels that are optimised in full
+  const KernelText* text = nullptr;  // of these kernels: line tables point into it, and nothing comes from the cache
 };
 
 // One kernel's machine code. Kernels of equal content share symbol and object; one object may hold several symbols.
