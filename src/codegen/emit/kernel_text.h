@@ -7,8 +7,8 @@
 namespace lathe::codegen {
 
 struct KernelText {
-  std::string path;              // where the text lies: absolute
-  tir::TextWithLines script;     // each kernel under its name
+  std::string path;           // where the text lies: absolute
+  tir::TextWithLines script;  // each kernel under its name
 };
 
 // Kernels of one content share code, which points to the first of them.

@@ -1,7 +1,7 @@
 // The object with the artifact's struct and its tables. Private to this folder.
 #pragma once
 
-#include "codegen/llvm/kernel_names.h"
+#include "codegen/llvm/debug/kernel_names.h"
 #include "codegen/llvm/link.h"
 
 namespace lathe::codegen {

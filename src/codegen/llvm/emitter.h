@@ -12,7 +12,7 @@
 
 #include "codegen/emit/kernel.h"
 #include "codegen/emit/polls.h"
-#include "codegen/llvm/debug_lines.h"
+#include "codegen/llvm/debug/debug_lines.h"
 
 namespace lathe::codegen {
 

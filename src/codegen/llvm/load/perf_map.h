@@ -3,7 +3,7 @@
 
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 
-#include "codegen/llvm/kernel_names.h"
+#include "codegen/llvm/debug/kernel_names.h"
 
 namespace lathe::codegen {
 

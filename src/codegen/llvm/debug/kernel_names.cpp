@@ -1,4 +1,4 @@
-#include "codegen/llvm/kernel_names.h"
+#include "codegen/llvm/debug/kernel_names.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 
@@ -18,7 +18,7 @@ std::string plain_name(std::string_view name) {
 KernelNames::KernelNames(const std::vector<CompiledKernel>& kernels, const CompiledProgram* program) {
   if (program)
     for (size_t i = 0; i < program->symbols.size(); ++i)
-      if (!program->symbols[i].empty()) names_[program->symbols[i]] = fmt::format("lathe::program.{}", i);
+      if (!program->symbols[i].empty()) names_[program->symbols[i]] = fmt::format("lathe::program_{}", i);
   for (const CompiledKernel& kernel : kernels) {
     std::string& name = names_[kernel.symbol];
     name += (name.empty() ? "lathe::" : "|") + plain_name(kernel.name);

@@ -1,5 +1,5 @@
-// What profilers and debuggers call the code of kernels: "lathe::" and the kernel's name, where objects have symbols made
-// from the content.
+// What profilers and debuggers call the code of kernels: "lathe::" and the kernel's name, where objects have symbols
+// made from the content.
 #pragma once
 
 #include "codegen/llvm/compile.h"
@@ -10,7 +10,7 @@ namespace lathe::codegen {
 class KernelNames {
  public:
   // Kernels of one content share a function, which is called after all of them: "lathe::add|add_1". Functions of the
-  // register program are "lathe::program.0", ….
+  // register program are "lathe::program_0", ….
   explicit KernelNames(const std::vector<CompiledKernel>& kernels, const CompiledProgram* program = nullptr);
 
   // The symbol's name, and what follows the kernel's in it (".parallel"); nothing where it is no kernel's. Different

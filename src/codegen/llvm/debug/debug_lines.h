@@ -1,7 +1,7 @@
 // Line tables: which line of the kernels' text the machine code at an address is made from. Private to this folder
 // (LLVM headers).
 //
-// Debug information changes no code: it is a test (debug_lines_test.cpp).
+// They change no code, but for the order of the first instructions of functions for AArch64 (debug_lines_test.cpp).
 #pragma once
 
 #include <llvm/IR/DIBuilder.h>

@@ -1,4 +1,4 @@
-#include "codegen/llvm/debug_lines.h"
+#include "codegen/llvm/debug/debug_lines.h"
 
 #include <llvm/BinaryFormat/Dwarf.h>
 
@@ -22,9 +22,9 @@ llvm::DebugLoc DebugLines::begin(llvm::Function& function, const std::string& na
   const auto found = lines.find(at ? at : static_cast<const ir::Node*>(kernel.function.get()));
   const uint32_t line = found == lines.end() ? 0 : found->second;
   llvm::DISubroutineType* type = builder_.createSubroutineType(builder_.getOrCreateTypeArray({}));
-  llvm::DISubprogram* program = builder_.createFunction(
-      file_, name, "", file_, line, type, line, llvm::DINode::FlagPrototyped,
-      llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
+  llvm::DISubprogram* program =
+      builder_.createFunction(file_, name, "", file_, line, type, line, llvm::DINode::FlagPrototyped,
+                              llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
   function.setSubprogram(program);
   return llvm::DILocation::get(function.getContext(), line, 0, program);
 }
