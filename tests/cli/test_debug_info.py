@@ -1,4 +1,4 @@
-"""lathe compile --debug-info: lines of the kernels' printed programs in gdb and perf, the same code, kernels by name."""
+"""lathe compile --debug-info: lines of the printed kernels in gdb and perf, the same code, kernels by name."""
 
 import re
 import shutil
