@@ -225,6 +225,17 @@ def walks():
     call(test, "--gtest_filter=primitives.*", cwd=build.folder("dev"), env=dict(os.environ, LATHE_LONG_WALKS="0"))
 
 
+def all_floats():
+    """The functions of one argument over all 2^32 values of float32: half a minute to minutes each, and what was found
+    for a function's very code is kept."""
+    build.build("dev", ["codegen_llvm_test"])
+    test = build.folder("dev") / "bin" / "codegen_llvm_test"
+    kept = build.folder("dev") / "all-floats"
+    kept.mkdir(exist_ok=True)
+    call(test, "--gtest_filter=math/EveryFloat.*", cwd=build.folder("dev"),
+         env=dict(os.environ, LATHE_ALL_FLOATS=str(kept)))  # fmt: skip
+
+
 def random_graphs():
     """Graphs that were compared in this very state of the tree are not compared again."""
     build.build("dev", ["product"])
@@ -333,6 +344,7 @@ CHECK_PARTS = [
     ),
     Part("proofs", proofs, "every simplifier rule proved anew"),
     Part("walks", walks, "ten thousand steps of random schedules, by the interpreter"),
+    Part("all-floats", all_floats, "vector math over all values of float32, within two units in the last place"),
     Part("sanitized-all", sanitized_everything, "all C++ tests, address and undefined behaviour"),
     Part("sanitized-python", sanitized_python, "the Python tests, compiler and artifacts under the same sanitizers"),
     Part("tsan", thread_sanitized, "all C++ tests and the command that runs artifacts, under the thread sanitizer"),

@@ -1,4 +1,5 @@
 #include "bindings.h"
+#include "driver/artifact/debug_text.h"
 #include "driver/artifact/save.h"
 #include "driver/codes.h"
 #include "driver/compile.h"
@@ -17,6 +18,7 @@ struct CompileArguments {
   std::vector<std::string> disabled_passes;
   std::string dump_folder;
   bool verify = false, use_cache = true, winograd = false;
+  std::string debug_text;
 };
 
 // One for the process: what was compiled before is found again, also on disk.
@@ -33,6 +35,7 @@ driver::CompileOptions options_of(const CompileArguments& a) {
   options.winograd = a.winograd;
   options.dump_folder = a.dump_folder;
   options.verify |= a.verify;
+  options.debug_text = a.debug_text;
   options.debug = support::debug_level(support::read_environment());
   options.cancelled = is_interrupted;
   if (a.use_cache) options.cache = &kernel_cache();
@@ -148,15 +151,23 @@ void bind_driver(nb::module_& m) {
       "compile_module",
       [](const ir::IRModule& module, const std::string& target, int threads, const driver::Limits& limits,
          int compile_threads, const std::vector<std::string>& disabled_passes, const std::string& dump_folder,
-         bool verify, bool use_cache, bool winograd, const std::string& path, nb::bytes content, const Dims& dims) {
-        return compile(
-            module,
-            {target, {threads, limits}, compile_threads, disabled_passes, dump_folder, verify, use_cache, winograd},
-            {path, std::string(static_cast<const char*>(content.data()), content.size()), dims});
+         bool verify, bool use_cache, bool winograd, const std::string& debug_text, const std::string& path,
+         nb::bytes content, const Dims& dims) {
+        return compile(module,
+                       {target,
+                        {threads, limits},
+                        compile_threads,
+                        disabled_passes,
+                        dump_folder,
+                        verify,
+                        use_cache,
+                        winograd,
+                        debug_text},
+                       {path, std::string(static_cast<const char*>(content.data()), content.size()), dims});
       },
       nb::arg("module"), nb::arg("target"), nb::arg("threads"), nb::arg("limits"), nb::arg("compile_threads"),
       nb::arg("disabled_passes"), nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"), nb::arg("winograd"),
-      nb::arg("path"), nb::arg("content"), nb::arg("dims"),
+      nb::arg("debug_text"), nb::arg("path"), nb::arg("content"), nb::arg("dims"),
       "Compiles and loads; path or content are the model's, read with these dims, for a reproducer.");
   m.def(
       "open_artifact",
@@ -173,6 +184,7 @@ void bind_driver(nb::module_& m) {
       "describe_target",
       [](const std::string& target) { return target::parse_target(target).value_or_throw().to_json(); },
       nb::arg("target"), "What a target is, as JSON.");
+  m.def("debug_text_folder", driver::debug_text_folder, "Where kernels' programs go that no other place is named for.");
   m.def("save", save, nb::arg("executable"), nb::arg("path"), nb::arg("form").none(),
         "Writes a compiled model in the form that the extension or `form` names.");
 }

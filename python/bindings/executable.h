@@ -16,6 +16,15 @@ struct Port {
   std::vector<std::pair<int64_t, std::string>> dims;  // -1 where the size is not fixed
 };
 
+// What a caller did wrong.
+[[noreturn]] void wrong_input(const std::string& message);
+// What a run that failed on this thread says; an InternalError where that is no user's fault.
+[[noreturn]] void raise_run_failure();
+// Refuses a tensor of another rank; the runtime checks everything else, and says it as well.
+void check_rank(const Port& port, const DLTensor& given);
+
+class PreparedCall;  // prepared_call.h
+
 class Executable {
  public:
   // `artifact`: the file it was opened from, else empty.
@@ -37,6 +46,8 @@ class Executable {
   nb::list run(const std::vector<nb::handle>& inputs, const std::optional<driver::Limits>& limits = {});
   // As a call f(*args, **kwargs): one result as it is, several as a tuple. `limits` may be among the named ones.
   nb::object call(nb::args args, nb::kwargs named);
+  // The same, but the call is bound to these tensors, to run again and again; `out` may be among the named ones.
+  std::unique_ptr<PreparedCall> prepare(nb::args args, nb::kwargs named);
   // Of runs that give none of their own.
   const driver::Limits& limits() const { return options_.limits; }
   void set_limits(const driver::Limits& limits) { options_.limits = limits; }
@@ -44,6 +55,14 @@ class Executable {
   void cancel();
 
  private:
+  friend class PreparedCall;
+  // What a call gives: an input a port, and what is no input.
+  struct Given {
+    std::vector<nb::handle> inputs;
+    std::optional<driver::Limits> limits;
+    nb::handle out;
+  };
+  Given given(const nb::args& args, const nb::kwargs& named, bool takes_out) const;
   nb::list run_native(const std::vector<nb::handle>& inputs, const driver::Limits& limits);
   nb::list run_native_values(const std::vector<nb::handle>& inputs, const driver::Limits& limits);
   // Runs in a context that is free, without the interpreter lock; raises what it fails with.
@@ -53,12 +72,14 @@ class Executable {
     std::string ending;
     std::function<bool(const std::string&)> write;
   };
+  static std::vector<InputFile> files_of(const std::vector<const DLTensor*>& inputs);
   // What runs these inputs again by `lathe run`.
   driver::Reproducer reproducer_of(const std::vector<InputFile>& inputs, const driver::Limits& limits) const;
   // in_context; an internal failure or a crash leaves the reproducer, whose inputs `files` makes.
   template <class Files>
   void watched_run(Files&& files, const driver::Limits& limits, const std::function<int32_t(LatheContext*)>& run);
   LatheContext* take_context(const driver::RunOptions& options);
+  void give_back(LatheContext* context);
   void take_ports(const driver::Signature& signature);
   nb::list run_interpreted(const std::vector<nb::handle>& inputs);
 

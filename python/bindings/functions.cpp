@@ -37,8 +37,9 @@ void take(Given& given, const nb::tuple& objects) {
 }
 
 Built build(const ir::IRModule& module, const std::string& target, const std::vector<std::string>& disabled_passes,
-            const std::shared_ptr<tir::Context>& context) {
+            const std::shared_ptr<tir::Context>& context, const std::string& debug_text) {
   driver::CompileOptions options;
+  options.debug_text = debug_text;
   options.context = context;
   options.target = target::parse_target(target).value_or_throw();
   options.disabled_passes.insert(disabled_passes.begin(), disabled_passes.end());
@@ -137,7 +138,7 @@ void bind_functions(nb::module_& m) {
           "save", [](const Built& built, const std::string& path) { unwrap(built->save(path)); }, nb::arg("path"))
       .def_prop_ro("signatures", signatures, "Each function's name, and its parameters in words.");
   m.def("build_functions", build, nb::arg("module"), nb::arg("target"), nb::arg("disabled_passes"), nb::arg("context"),
-        "Compiles a module of tensor functions.");
+        nb::arg("debug_text"), "Compiles a module of tensor functions.");
   m.def(
       "open_functions", [](const std::string& path) { return unwrap(BuiltFunctions::open(path)); }, nb::arg("path"),
       "A library that was saved.");

@@ -8,6 +8,7 @@
 #include "driver/report/crash.h"
 #include "driver/report/fail_on_request.h"
 #include "executable.h"
+#include "prepared_call.h"
 #include "run_limits.h"
 #include "tensors.h"
 #include "values.h"
@@ -43,18 +44,6 @@ std::string describe(const Port& port) {
   return fmt::format("{}: {} [{}]", port.name, port.dtype, port.known_rank ? dims : "...");
 }
 
-[[noreturn]] void wrong_input(const std::string& message) {
-  raise({support::Diagnostic{.code = driver::codes::input, .message = message}});
-}
-
-[[noreturn]] void raise_run_failure() {
-  const LatheError* error = lathe_last_error();
-  if (error->code == LATHE_KERNEL_FAILED) throw support::InternalError(error->message);
-  support::Diagnostic d{.code = driver::code_of_status(error->code), .message = error->message};
-  if (*error->node) d.place = support::ModelNode{"", error->node, ""};
-  raise({std::move(d)});
-}
-
 std::string describe(const driver::Limits& limits) {
   std::vector<std::string> set;
   if (limits.max_memory) set.push_back(fmt::format("max_memory={}", limits.max_memory));
@@ -80,13 +69,6 @@ std::optional<Number> unless_none(Number limit) {
   return limit > 0 ? std::optional(limit) : std::nullopt;
 }
 
-// The runtime checks everything else, and says it as well.
-void check_rank(const Port& port, const DLTensor& given) {
-  if (!port.known_rank || port.dims.size() == static_cast<size_t>(given.ndim)) return;
-  wrong_input(fmt::format("input '{}' must fit {}, it has the shape [{}]", port.name, describe(port),
-                          fmt::join(given.shape, given.shape + given.ndim, ", ")));
-}
-
 nb::object shape_of(const Port& port) {
   if (!port.known_rank) return nb::none();
   nb::list shape;
@@ -102,6 +84,24 @@ nb::object shape_of(const Port& port) {
 }
 
 }  // namespace
+
+void wrong_input(const std::string& message) {
+  raise({support::Diagnostic{.code = driver::codes::input, .message = message}});
+}
+
+void check_rank(const Port& port, const DLTensor& given) {
+  if (!port.known_rank || port.dims.size() == static_cast<size_t>(given.ndim)) return;
+  wrong_input(fmt::format("input '{}' must fit {}, it has the shape [{}]", port.name, describe(port),
+                          fmt::join(given.shape, given.shape + given.ndim, ", ")));
+}
+
+void raise_run_failure() {
+  const LatheError* error = lathe_last_error();
+  if (error->code == LATHE_KERNEL_FAILED) throw support::InternalError(error->message);
+  support::Diagnostic d{.code = driver::code_of_status(error->code), .message = error->message};
+  if (*error->node) d.place = support::ModelNode{"", error->node, ""};
+  raise({std::move(d)});
+}
 
 Executable::Executable(driver::ExecutableRef native, driver::CompiledModelRef compiled, driver::RunOptions options,
                        std::string artifact)
@@ -180,10 +180,14 @@ void Executable::in_context(const driver::Limits& limits, const std::function<in
     const nb::gil_scoped_release unlocked;
     status = run(context);
   }
-  busy_.erase(std::find(busy_.begin(), busy_.end(), context));
-  idle_.push_back(context);
+  give_back(context);
   if (status == LATHE_CANCELLED && PyErr_CheckSignals() != 0) throw nb::python_error();
   if (status != LATHE_OK) raise_run_failure();
+}
+
+void Executable::give_back(LatheContext* context) {
+  busy_.erase(std::find(busy_.begin(), busy_.end(), context));
+  idle_.push_back(context);
 }
 
 void Executable::cancel() {
@@ -224,6 +228,15 @@ void Executable::watched_run(Files&& files, const driver::Limits& limits,
   }
 }
 
+std::vector<Executable::InputFile> Executable::files_of(const std::vector<const DLTensor*>& inputs) {
+  std::vector<InputFile> made;
+  for (const DLTensor* tensor : inputs)
+    made.push_back({".npy", [tensor](const std::string& path) {
+                      return tool::write_npy(path, tool::npy_array(*to_data(*tensor))).ok();
+                    }});
+  return made;
+}
+
 nb::list Executable::run_native(const std::vector<nb::handle>& given, const driver::Limits& limits) {
   std::deque<InputTensor> tensors;
   std::vector<const DLTensor*> inputs;
@@ -231,14 +244,7 @@ nb::list Executable::run_native(const std::vector<nb::handle>& given, const driv
     inputs.push_back(&tensors.emplace_back(given[i], inputs_[i].name.c_str()).tensor());
     check_rank(inputs_[i], *inputs.back());
   }
-  const auto files = [&] {
-    std::vector<InputFile> made;
-    for (const DLTensor* tensor : inputs)
-      made.push_back({".npy", [tensor](const std::string& path) {
-                        return tool::write_npy(path, tool::npy_array(*to_data(*tensor))).ok();
-                      }});
-    return made;
-  };
+  const auto files = [&] { return files_of(inputs); };
   std::vector<DLManagedTensor*> outputs(outputs_.size(), nullptr);
   watched_run(files, limits, [&](LatheContext* context) {
     return lathe_run(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
@@ -290,9 +296,9 @@ nb::list Executable::run_interpreted(const std::vector<nb::handle>& given) {
   return results;
 }
 
-nb::object Executable::call(nb::args args, nb::kwargs named) {
-  std::vector<nb::handle> inputs(inputs_.size());
-  std::optional<driver::Limits> limits;
+Executable::Given Executable::given(const nb::args& args, const nb::kwargs& named, bool takes_out) const {
+  Given given{std::vector<nb::handle>(inputs_.size()), {}, {}};
+  std::vector<nb::handle>& inputs = given.inputs;
   if (args.size() > inputs_.size())
     wrong_input(fmt::format("the model takes {} inputs, {} are given", inputs_.size(), args.size()));
   for (size_t i = 0; i < args.size(); ++i) inputs[i] = args[i];
@@ -300,7 +306,11 @@ nb::object Executable::call(nb::args args, nb::kwargs named) {
     const auto name = nb::cast<std::string>(key);
     const auto port = std::find_if(inputs_.begin(), inputs_.end(), [&](const Port& p) { return p.name == name; });
     if (name == "limits" && nb::isinstance<driver::Limits>(value)) {
-      limits = nb::cast<driver::Limits>(value);
+      given.limits = nb::cast<driver::Limits>(value);
+      continue;
+    }
+    if (takes_out && name == "out" && port == inputs_.end()) {
+      given.out = value;
       continue;
     }
     if (port == inputs_.end()) wrong_input("the model has no input '" + name + "'");
@@ -310,13 +320,33 @@ nb::object Executable::call(nb::args args, nb::kwargs named) {
   }
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!inputs[i].is_valid()) wrong_input("the input '" + describe(inputs_[i]) + "' is missing");
-  nb::list results = run(inputs, limits);
+  return given;
+}
+
+nb::object Executable::call(nb::args args, nb::kwargs named) {
+  const Given taken = given(args, named, false);
+  nb::list results = run(taken.inputs, taken.limits);
   if (results.size() == 1) return results[0];
   return nb::tuple(results);
 }
 
+std::unique_ptr<PreparedCall> Executable::prepare(nb::args args, nb::kwargs named) {
+  const Given taken = given(args, named, true);
+  if (!native_ && !interpreted_) raise(why_not_);
+  if (!native_) wrong_input("calls are prepared for compiled code; this model is run by the interpreters");
+  for (const std::vector<Port>* ports : {&inputs_, &outputs_})
+    for (const Port& port : *ports)
+      if (port.kind != LATHE_TENSOR)
+        wrong_input(fmt::format("calls are prepared for tensors, and '{}' is of kind {}", port.name, port.dtype));
+  // Where the results are not known yet, a first run makes them.
+  const nb::object out = taken.out.is_valid() && !taken.out.is_none() ? nb::borrow(taken.out)
+                                                                      : nb::object(run(taken.inputs, taken.limits));
+  return std::make_unique<PreparedCall>(*this, taken.inputs, out, taken.limits ? *taken.limits : options_.limits);
+}
+
 void bind_runtime(nb::module_& m) {
   bind_memory(m);
+  bind_prepared_call(m);
   nb::class_<Port>(m, "Port", "An input or output of a compiled model.")
       .def_ro("name", &Port::name)
       .def_ro("dtype", &Port::dtype, "\"float32\"")
@@ -356,6 +386,11 @@ void bind_runtime(nb::module_& m) {
           },
           nb::arg("inputs"), nb::arg("limits") = nb::none(), "The outputs as a list, for inputs in order.")
       .def("__call__", &Executable::call)
+      .def(
+          "prepare", &Executable::prepare,
+          "A call bound to tensors: prepare(x, y=…, out=array or arrays, limits=…). Each call() of what it gives runs "
+          "the model on what these arrays hold then, and gives the results in the arrays of `out`, or in arrays of its "
+          "own which the next call() writes anew. For one thread at a time.")
       .def("__repr__", [](const Executable& self) {
         std::string text;
         for (const Port& port : self.inputs()) text += (text.empty() ? "" : ", ") + describe(port);

@@ -153,6 +153,7 @@ bool InputTensor::from_buffer(PyObject* object) {
   own_dims(static_cast<size_t>(buffer_.ndim));
   tensor_.dtype = *type;
   tensor_.data = buffer_.buf;
+  read_only_ = buffer_.readonly != 0;
   return true;
 }
 
@@ -168,11 +169,15 @@ bool InputTensor::from_dlpack(nb::handle object) {
     capsule = object.attr("__dlpack__")();  // from before versions
   }
   const DLTensor* given = nullptr;
-  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned"))
-    given =
-        &static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"))->dl_tensor;
-  else if (PyCapsule_IsValid(capsule.ptr(), "dltensor"))
+  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
+    const auto* held =
+        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+    given = &held->dl_tensor;
+    copied_ = (held->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
+    read_only_ = (held->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+  } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
     given = &static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"))->dl_tensor;
+  }
   if (!given) return false;
   tensor_ = *given;  // borrowed: the capsule, not consumed, frees the tensor with itself
   keeps_ = capsule;
@@ -197,10 +202,12 @@ bool InputTensor::from_array_interface(nb::handle object, const char* name) {
   tensor_.dtype = ir::dlpack_type(*type);
   tensor_.data = data_of(array);
   keeps_ = array;
+  const bool is_same = data_of(array) == data_of(nb::borrow(object));
+  copied_ = !is_same || is_packed(tensor_.dtype);
+  read_only_ = !nb::cast<bool>(array.attr("flags").attr("writeable"));
   if (is_packed(tensor_.dtype)) {
     // Where NumPy made a copy nobody looks at what is written.
-    const bool is_same = data_of(array) == data_of(nb::borrow(object));
-    if (is_same && nb::cast<bool>(array.attr("flags").attr("writeable"))) unpacked_ = data_of(array);
+    if (is_same && !read_only_) unpacked_ = data_of(array);
     packed_ = packed(data_of(array), elements_of({dims_.data(), static_cast<size_t>(tensor_.ndim)}), tensor_.dtype);
     tensor_.data = packed_.data();
   }

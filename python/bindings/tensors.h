@@ -18,6 +18,9 @@ class InputTensor {
   ~InputTensor();
 
   const DLTensor& tensor() const { return tensor_; }
+  // The tensor is the object's own memory, not a copy; and it may be written to.
+  bool is_in_place() const { return !copied_; }
+  bool is_writable() const { return !read_only_; }
   // Elements below a byte take one each in NumPy: the tensor is a packed copy. What was written to it goes back.
   void unpack_written();
 
@@ -30,7 +33,7 @@ class InputTensor {
   DLTensor tensor_{};
   std::vector<int64_t> dims_;  // shape, then strides
   Py_buffer buffer_{};
-  bool has_buffer_ = false;
+  bool has_buffer_ = false, copied_ = false, read_only_ = false;
   nb::object keeps_;
   std::vector<uint8_t> packed_;
   uint8_t* unpacked_ = nullptr;  // a byte an element

@@ -7,7 +7,8 @@ from ._lathe import Executable, IRModule, Limits
 
 
 def compile(model, target="native", *, threads=None, limits=None, dims=None, compile_threads=None,
-            disabled_passes=(), dump_ir="", verify=False, cache=True, winograd=False):  # fmt: skip
+            disabled_passes=(), dump_ir="", verify=False, cache=True, winograd=False,
+            debug_info=False):  # fmt: skip
     """Compiles a model for a target and loads it: the result is called with arrays.
 
     model: a path (.onnx, or a script: .relax, .tir, .py), the bytes of an ONNX model, an onnx.ModelProto, an IRModule.
@@ -20,19 +21,28 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
     disabled_passes, dump_ir (a folder), verify: as the options of `lathe compile`.
     winograd: convolutions of 3x3 may become Winograd's where that is faster, which rounds more; metadata["winograd"] of
         the result says how many did and what error that brings.
+    debug_info: line tables for gdb and perf, which point into the kernels' programs as text; True writes that into the
+        user's cache folder, a path into that file or folder.
     """
     dims = _dim_texts(dims)
     module, path, content = _read(model, dims)
     return _lathe.compile_module(
         module, str(target), _count(threads, "threads"), limits or Limits(),
         _count(compile_threads, "compile_threads"), list(disabled_passes), os.fspath(dump_ir),
-        bool(verify), bool(cache), bool(winograd), path, content, dims,
+        bool(verify), bool(cache), bool(winograd), debug_text(debug_info), path, content, dims,
     )  # fmt: skip
 
 
 def load(path, *, threads=None, limits=None):
     """Opens a saved artifact (.so). limits: of a run that gives none of its own (lathe.Limits)."""
     return _lathe.open_artifact(os.fspath(path), _count(threads, "threads"), limits or Limits())
+
+
+def debug_text(debug_info):
+    """The file or folder for the kernels' programs that the option asks for, else an empty text."""
+    if not debug_info:
+        return ""
+    return _lathe.debug_text_folder() if debug_info is True else os.fspath(debug_info)
 
 
 def import_onnx(model, dims=None):

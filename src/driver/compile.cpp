@@ -4,6 +4,7 @@
 #include <fstream>
 #include <future>
 
+#include "driver/artifact/debug_text.h"
 #include "driver/codes.h"
 #include "driver/evaluate.h"
 #include "driver/pipeline.h"
@@ -121,14 +122,18 @@ class Compilation {
     std::future<Result<codegen::CompiledProgram>> functions;
     if (!options_.disabled_passes.count(compile_program_stage))
       functions = std::async(threads > 1 ? std::launch::async : std::launch::deferred, [this] {
-        return codegen::compile_program(model_->program->view(), options_.target, options_.cache);
+        return codegen::compile_program(model_->program->view(), options_.target,
+                                        {.cache = options_.cache, .debug_frames = !options_.debug_text.empty()});
       });
     TRY(timed("generate_code", [&]() -> support::Status {
-      const codegen::CompileOptions codegen{
-          .threads = threads, .cache = options_.cache, .cancelled = options_.cancelled};
       TRY(nothing_registered(model_->module));
-      model_->kernels =
-          TRY(codegen::compile_kernels(kernels_of(model_->module, *model_->program), options_.target, codegen));
+      const std::vector<codegen::Kernel> kernels = kernels_of(model_->module, *model_->program);
+      const auto text = TRY(write_debug_text(kernels, options_.debug_text));
+      const codegen::CompileOptions codegen{.threads = threads,
+                                            .cache = options_.cache,
+                                            .cancelled = options_.cancelled,
+                                            .text = text ? &*text : nullptr};
+      model_->kernels = TRY(codegen::compile_kernels(kernels, options_.target, codegen));
       return support::success();
     }));
     if (!functions.valid()) return support::success();

@@ -30,6 +30,7 @@ struct CompileOptions {
   uint64_t most_bytes = 0;                   // of the memory that `main` plans for; 0: as many as there are
   bool verify = development_build;           // check the program before and after each row
   std::string dump_folder;                   // where each changed program is written, one file a row; empty: nowhere
+  std::string debug_text;                    // file or folder for the kernels' programs, for line tables; empty: none
   std::function<void(const std::string& row, const ir::IRModule&)>
       on_change;  // after each row that changed the program
   std::function<void(const std::string& stage, double fraction)> on_progress;

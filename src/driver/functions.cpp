@@ -9,6 +9,7 @@
 #include "codegen/emit/backends.h"
 #include "codegen/llvm/link.h"
 #include "codegen/llvm/load/jit.h"
+#include "driver/artifact/debug_text.h"
 #include "driver/artifact/metadata.h"
 #include "driver/codes.h"
 #include "driver/interpret_call.h"
@@ -169,7 +170,9 @@ Result<BuiltFunctionsRef> BuiltFunctions::build(ir::IRModule module, const Compi
     for (const FunctionSignature& signature : built->signatures_) {
       kernels.push_back({signature.name, built->lowered_.find_as<tir::PrimFunc>(signature.name)});
     }
-    const codegen::CompileOptions codegen{.threads = std::max(1, options.compile_threads), .cache = options.cache};
+    const auto text = TRY(write_debug_text(kernels, options.debug_text));
+    const codegen::CompileOptions codegen{
+        .threads = std::max(1, options.compile_threads), .cache = options.cache, .text = text ? &*text : nullptr};
     built->kernels_ = TRY(codegen::compile_kernels(kernels, options.target, codegen));
     const auto loaded = TRY(codegen::load_kernels(built->kernels_));
     for (size_t i = 0; i < kernels.size(); ++i) built->entries_[i].kernel = loaded->functions()[i];

@@ -1,6 +1,7 @@
 // lathe compile: a model file becomes an artifact, an object, or the text of a stage.
 #include "codes.h"
 #include "command.h"
+#include "driver/artifact/debug_text.h"
 #include "driver/artifact/save.h"
 #include "driver/functions.h"
 #include "driver/model_file.h"
@@ -11,10 +12,10 @@ namespace lathe::tool {
 namespace {
 
 struct Options {
-  std::string model, output, target = "native", emit, dump_ir, stop_after;
+  std::string model, output, target = "native", emit, dump_ir, stop_after, debug_text;
   std::vector<std::string> decisions, dims, disabled;
   int threads = 0;
-  bool winograd = false, verify = false, timings = false, quiet = false, no_cache = false;
+  bool winograd = false, verify = false, timings = false, quiet = false, no_cache = false, debug_info = false;
 };
 
 void print_timings(const driver::CompiledModel& model) {
@@ -44,6 +45,7 @@ driver::Reproducer reproducer_of(const Options& o) {
   if (o.threads) add("--compile-threads", std::to_string(o.threads));
   if (o.verify) r.arguments.push_back("--verify");
   if (o.no_cache) r.arguments.push_back("--no-cache");
+  if (o.debug_info || !o.debug_text.empty()) r.arguments.push_back("--debug-info");
   return r;
 }
 
@@ -71,6 +73,8 @@ void run(const Options& o) {
   options.stop_after = o.stop_after.empty() ? driver::stop_row(*form) : o.stop_after;
   options.verify |= o.verify;
   options.dump_folder = o.dump_ir;
+  if (o.debug_info || !o.debug_text.empty())
+    options.debug_text = o.debug_text.empty() ? driver::debug_text_beside(o.output) : o.debug_text;
   const std::filesystem::path kept = codegen::kernel_cache_folder(support::read_environment().cache_dir);
   codegen::KernelCache cache(o.no_cache ? std::filesystem::path() : kept);
   options.cache = &cache;
@@ -123,6 +127,10 @@ void add_compile(CLI::App& app) {
   sub->add_flag("--winograd", o->winograd, winograd_help);
   sub->add_option("--stop-after", o->stop_after, "Stop after this pass (with an IR's text as output)");
   sub->add_option("--dump-ir", o->dump_ir, "Write the program after each pass that changed it into this folder");
+  sub->add_flag("-g,--debug-info", o->debug_info,
+                "Write the kernels' programs beside the output (model.kernels.tir), and line tables that point there "
+                "for gdb and perf");
+  sub->add_option("--debug-text", o->debug_text, "The same, with the programs in this file or folder");
   sub->add_flag("--verify", o->verify, "Check the program between passes");
   sub->add_flag("--timings", o->timings, "Print the time of each pass, and the memory plan");
   sub->add_flag("--no-cache", o->no_cache, "Compile every kernel anew");

@@ -5,6 +5,7 @@ import os
 import statistics
 
 from .. import _lathe  # type: ignore[no-redef]
+from ..compiler import debug_text
 from ..errors import CompileError
 from ..ir.module import as_module
 from ..target import Target, target_name
@@ -12,16 +13,18 @@ from ..tir.tensor_intrin import default_context
 from .array import NDArray
 
 
-def build(mod, target=None, *, disabled_passes=()):
+def build(mod, target=None, *, disabled_passes=(), debug_info=False):
     """Compiles tensor functions: a PrimFunc, an IRModule of them, or a Schedule. The result is called by name.
 
     target: "llvm" for this machine; else as `lathe compile --target` takes it. None: what the functions say in their
     attribute "target" (T.target, tir.transform.BindTarget), or this machine. ValueError where they disagree.
+    debug_info: as for lathe.compile.
     """
     module = as_module(mod, "what is built")
     if target is None:
         target = _bound_target(module)
-    return Module(_lathe.build_functions(module, target_name(target), list(disabled_passes), default_context()))
+    return Module(_lathe.build_functions(module, target_name(target), list(disabled_passes), default_context(),
+                                         debug_text(debug_info)))  # fmt: skip
 
 
 def _bound_target(module):

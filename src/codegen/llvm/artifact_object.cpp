@@ -75,7 +75,7 @@ std::string joined_features(const target::Target& target) {
 }  // namespace
 
 support::Result<std::string> artifact_object(const ArtifactContents& contents, const std::string& symbol,
-                                             const std::string& weights_symbol) {
+                                             const std::string& weights_symbol, const KernelNames* names) {
   const target::Target& target = contents.kernels->target;
   const auto machine = TRY(make_machine(target));
   llvm::LLVMContext context;
@@ -93,12 +93,15 @@ support::Result<std::string> artifact_object(const ArtifactContents& contents, c
     std::replace(symbol.begin(), symbol.end(), '.', '_');
     runtime_kernels.emplace_back(b.text(name), linked.count(name) ? b.outside(symbol, true) : b.nowhere());
   }
+  const auto function = [&](const std::string& symbol) {
+    return b.outside(names ? names->find(symbol).value_or(symbol) : symbol, true);
+  };
   std::vector<C> kernels;
-  for (const CompiledKernel& kernel : contents.kernels->kernels) kernels.push_back(b.outside(kernel.symbol, true));
+  for (const CompiledKernel& kernel : contents.kernels->kernels) kernels.push_back(function(kernel.symbol));
   std::vector<C> functions;
   if (contents.functions && contents.functions->object)
     for (const std::string& symbol : contents.functions->symbols)
-      functions.push_back(symbol.empty() ? b.nowhere() : b.outside(symbol, true));
+      functions.push_back(symbol.empty() ? b.nowhere() : function(symbol));
   const bool has_weights = contents.weights_bytes > 0;
   const bool external = !contents.weights_file.empty();
   const support::Hash128 hash = content_hash(contents);

@@ -61,12 +61,16 @@ support::Hash128 cache_key(const Job& job, const std::vector<Content>& contents,
 }
 
 std::string compile_job(const Job& job, const std::vector<Content>& contents, const target::Target& target,
-                        llvm::TargetMachine& machine) {
+                        llvm::TargetMachine& machine, const KernelText* text) {
   llvm::LLVMContext context;
   context.setDiscardValueNames(true);
   llvm::Module module("kernel", context);
   describe_module(module, target, machine);
-  for (const size_t c : job.contents) KernelEmitter(module, *contents[c].kernel, target, contents[c].symbol).emit();
+  std::optional<DebugLines> lines;
+  if (text) lines.emplace(module, *text);
+  for (const size_t c : job.contents)
+    KernelEmitter(module, *contents[c].kernel, target, contents[c].symbol, lines ? &*lines : nullptr).emit();
+  if (lines) lines->finish();
   verify(module, contents[job.contents[0]].kernel->name);
   optimise(module, machine, job.effort);
   return write_module(module, machine, EmitKind::object);
@@ -106,7 +110,7 @@ std::vector<Job> jobs_of(std::vector<Content>& contents, const target::Target& t
   }
   for (Job& job : jobs) {
     job.key = cache_key(job, contents, target);
-    if (options.cache) job.object = options.cache->find(job.key);
+    if (options.cache && !options.text) job.object = options.cache->find(job.key);
     job.from_cache = job.object != nullptr;
   }
   return jobs;
@@ -132,7 +136,7 @@ bool run_jobs(const std::vector<Job*>& jobs, const std::vector<Content>& content
         Job& job = *jobs[j];
         auto& machine = machines[job.effort];
         if (!machine) machine = make_machine(target, job.effort).value_or_throw();
-        job.object = std::make_shared<const std::string>(compile_job(job, contents, target, *machine));
+        job.object = std::make_shared<const std::string>(compile_job(job, contents, target, *machine, options.text));
       }
     } catch (...) {
       const std::lock_guard lock(mutex);
@@ -164,7 +168,7 @@ support::Result<CompiledKernels> compile_kernels(const std::vector<Kernel>& kern
       [&]() -> support::Result<bool> { return run_jobs(missing, contents, target, options); }));
   if (!done_all)
     return support::Diagnostic{.code = ir::codes::cancelled, .message = "stopped by the user while code was generated"};
-  if (options.cache)
+  if (options.cache && !options.text)
     for (const Job* job : missing) options.cache->insert(job->key, job->object);
   std::vector<const Job*> job_of_content(contents.size());
   for (const Job& job : jobs)

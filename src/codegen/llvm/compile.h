@@ -7,11 +7,14 @@
 
 namespace lathe::codegen {
 
+struct KernelText;  // codegen/emit/kernel_text.h
+
 struct CompileOptions {
-  int threads = 1;                  // compile threads; the result does not depend on it
-  KernelCache* cache = nullptr;     // null: nothing is looked up or kept
-  std::function<bool()> cancelled;  // asked by the calling thread between kernels; true stops: "ir-cancelled"
-  size_t most_full = 256;           // kernels that are optimised in full
+  int threads = 1;                   // compile threads; the result does not depend on it
+  KernelCache* cache = nullptr;      // null: nothing is looked up or kept
+  std::function<bool()> cancelled;   // asked by the calling thread between kernels; true stops: "ir-cancelled"
+  size_t most_full = 256;            // kernels that are optimised in full
+  const KernelText* text = nullptr;  // of these kernels: line tables point into it, and nothing comes from the cache
 };
 
 // One kernel's machine code. Kernels of equal content share symbol and object; one object may hold several symbols.

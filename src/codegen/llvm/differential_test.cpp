@@ -2,7 +2,9 @@
 // and tails, sub-byte types, register buffers, scratch memory, parallel loops.
 #include <gtest/gtest.h>
 
+#include "codegen/emit/kernel_text.h"
 #include "codegen/llvm/compile.h"
+#include "codegen/llvm/read_object_test.h"
 #include "codegen/llvm/run_kernel_test.h"
 #include "tir/interpret/interpret.h"
 
@@ -319,6 +321,17 @@ Outcome compare_random_kernels(uint64_t first_seed, int programs, const target::
     }
   }
   return outcome;
+}
+
+TEST(differential, line_tables_change_no_random_kernel) {
+  for (uint64_t seed = 2000; seed < 2040; ++seed) {
+    const std::vector<Kernel> kernels = {Generator(seed).kernel()};
+    const KernelText text = kernel_text(kernels, "kernels.tir");
+    const target::Target target = target::parse_target("x86-64-v3").value_or_throw();
+    const auto plain = compile_kernels(kernels, target).value_or_throw();
+    const auto lined = compile_kernels(kernels, target, {.text = &text}).value_or_throw();
+    EXPECT_EQ(test::loaded_sections(*plain.kernels[0].object), test::loaded_sections(*lined.kernels[0].object)) << seed;
+  }
 }
 
 TEST(differential, random_kernels_do_what_the_interpreter_does) {

@@ -12,6 +12,7 @@
 
 #include "codegen/emit/kernel.h"
 #include "codegen/emit/polls.h"
+#include "codegen/llvm/debug/debug_lines.h"
 #include "tir/register_index.h"
 
 namespace lathe::codegen {
@@ -49,7 +50,9 @@ bool lies_on_heap(const tir::Allocate& n);
 
 class KernelEmitter {
  public:
-  KernelEmitter(llvm::Module& module, const Kernel& kernel, const target::Target& target, std::string symbol);
+  // `lines`: where line tables are wanted; it outlives the emitter.
+  KernelEmitter(llvm::Module& module, const Kernel& kernel, const target::Target& target, std::string symbol,
+                DebugLines* lines = nullptr);
   llvm::Function* emit();
 
  private:
@@ -203,6 +206,7 @@ class KernelEmitter {
   const Kernel& kernel_;
   const target::Target& target_;
   std::string symbol_;
+  DebugLines* lines_;
   Frame frame_;
   bool in_index_ = false;                                     // arithmetic here cannot wrap: decision 3 of the design
   V live_ = nullptr;                                          // lanes that an enclosing if_then_else evaluates

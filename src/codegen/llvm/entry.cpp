@@ -11,13 +11,14 @@ using namespace ir;   // NOLINT
 using namespace tir;  // NOLINT
 
 KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, const target::Target& target,
-                             std::string symbol)
+                             std::string symbol, DebugLines* lines)
     : module_(module),
       context_(module.getContext()),
       builder_(context_),
       kernel_(kernel),
       target_(target),
-      symbol_(std::move(symbol)) {
+      symbol_(std::move(symbol)),
+      lines_(lines) {
   // a * b + c may become one instruction; nothing else about floats is relaxed.
   llvm::FastMathFlags flags;
   flags.setAllowContract(true);
@@ -108,6 +109,7 @@ llvm::Function* KernelEmitter::emit() {
   frame_.call_state = f->getArg(1);
   for (unsigned a = 0; a < 4; ++a) f->addParamAttr(a, llvm::Attribute::NoAlias);
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
+  if (lines_) builder_.SetCurrentDebugLocation(lines_->begin(*f, kernel_.name, kernel_));
   collect_scopes();
   polls_ = plan_polls(kernel_.function->body);
   bind_parameters();

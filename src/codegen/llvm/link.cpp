@@ -105,21 +105,23 @@ bool is_identifier(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
-// The parts as object files, in an order that depends on the contents alone.
+// The parts as object files, in an order that depends on the contents alone. With `names`, kernels have those instead
+// of symbols that are the same wherever the same kernel is linked to.
 Result<std::vector<std::string>> write_parts(const ArtifactContents& contents, const std::string& symbol,
-                                             const fs::path& folder) {
+                                             const fs::path& folder, const KernelNames* names) {
+  const auto named = [&](const std::string& object) { return names ? with_kernel_names(object, *names) : object; };
   const std::string weights_symbol = "lathe_weights_" + content_hash(contents).hex();
   std::vector<std::string> objects = {(folder / "artifact.o").string()};
-  TRY(write_file(objects[0], TRY(artifact_object(contents, symbol, weights_symbol))));
+  TRY(write_file(objects[0], TRY(artifact_object(contents, symbol, weights_symbol, names))));
   std::set<const std::string*> seen;  // an object may hold several kernels
   for (const CompiledKernel& kernel : contents.kernels->kernels) {
     if (!seen.insert(kernel.object.get()).second) continue;
     objects.push_back((folder / fmt::format("kernel_{}.o", seen.size())).string());
-    TRY(write_file(objects.back(), *kernel.object));
+    TRY(write_file(objects.back(), named(*kernel.object)));
   }
   if (contents.functions && contents.functions->object) {
     objects.push_back((folder / "program.o").string());
-    TRY(write_file(objects.back(), *contents.functions->object));
+    TRY(write_file(objects.back(), named(*contents.functions->object)));
   }
   for (const LinkedKernels& linked : contents.linked_kernels) {
     objects.push_back((folder / fmt::format("runtime_kernels_{}.o", objects.size())).string());
@@ -146,7 +148,9 @@ Status link_artifact(const ArtifactContents& contents, const LinkOptions& option
   const fs::path& folder = work.path();
   if (folder.empty()) return file_failed(path, work.error());
   const std::string symbol = shared ? LATHE_ARTIFACT_SYMBOL : options.prefix + "_lathe_artifact";
-  const std::vector<std::string> objects = TRY(write_parts(contents, symbol, folder));
+  // A library's kernels are seen by nobody but debuggers and profilers.
+  const KernelNames names(contents.kernels->kernels, contents.functions);
+  const std::vector<std::string> objects = TRY(write_parts(contents, symbol, folder, shared ? &names : nullptr));
   const std::string result = (folder / "result").string();
   if (options.form == ArtifactForm::archive) {
     TRY(write_archive(objects, result));

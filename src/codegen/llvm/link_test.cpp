@@ -5,6 +5,7 @@
 
 #include "abi/artifact.h"
 #include "abi/seal.h"
+#include "codegen/llvm/read_object_test.h"
 #include "codegen/llvm/run_kernel_test.h"
 
 namespace lathe::codegen {
@@ -88,6 +89,21 @@ TEST_F(Link, a_shared_library_holds_what_was_given) {
     for (size_t i = 0; i < 8; ++i) EXPECT_EQ(b[i], a[i] * (k == 1 ? 3.0f : 2.0f));
   }
   ::dlclose(library);
+}
+
+TEST_F(Link, profilers_find_the_kernels_of_a_library_by_name) {
+  const CompiledKernels kernels =
+      compile_kernels({scale("twice", 2), scale("thrice", 3), scale("again", 2)}, test::native()).value_or_throw();
+  link_artifact(contents(kernels), {}, (folder / "m.so").string()).value_or_throw();
+  std::set<std::string> names;
+  for (const auto& [name, address] : test::functions_of(read(folder / "m.so"))) names.insert(name);
+  EXPECT_EQ(names, (std::set<std::string>{"lathe::thrice", "lathe::twice|again"}));
+  // Objects keep the symbols by which equal kernels of two models are one.
+  link_artifact(contents(kernels), {.form = ArtifactForm::object, .prefix = "m"}, (folder / "m.o").string())
+      .value_or_throw();
+  names.clear();
+  for (const auto& [name, address] : test::functions_of(read(folder / "m.o"))) names.insert(name);
+  EXPECT_EQ(names, (std::set<std::string>{kernels.kernels[0].symbol, kernels.kernels[1].symbol}));
 }
 
 TEST_F(Link, gives_equal_bytes_in_any_folder_with_any_number_of_threads) {

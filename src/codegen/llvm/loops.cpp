@@ -198,6 +198,8 @@ void KernelEmitter::parallel_loop(const For& n) {
   frame_.function = body;
   frame_.parallel_body = true;
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", body));
+  const llvm::DebugLoc place = builder_.getCurrentDebugLocation();
+  if (lines_) builder_.SetCurrentDebugLocation(lines_->begin(*body, kernel_.name + ".parallel", kernel_, &n));
   llvm::MDNode* invariant = llvm::MDNode::get(context_, {});
   const auto captured = [&](size_t number) {
     llvm::LoadInst* v = builder_.CreateLoad(fields[number], field(body->getArg(0), number));
@@ -230,6 +232,7 @@ void KernelEmitter::parallel_loop(const For& n) {
   builder_.CreateRetVoid();
   frame_ = std::move(outer);
   builder_.restoreIP(return_to);
+  builder_.SetCurrentDebugLocation(place);
 
   auto* service_type = llvm::FunctionType::get(
       builder_.getInt32Ty(),

@@ -141,6 +141,8 @@ void KernelEmitter::while_loop(const While& n) {
 void KernelEmitter::statement(const Stmt& s) {
   // What follows a return is never reached.
   if (terminated()) return;
+  const llvm::DebugLoc around = builder_.getCurrentDebugLocation();
+  if (lines_) builder_.SetCurrentDebugLocation(lines_->at(s.get(), *frame_.function, kernel_, around));
   match_all(
       s,
       [&](const LetStmt& n) {
@@ -169,6 +171,7 @@ void KernelEmitter::statement(const Stmt& s) {
       [&](const While& n) { while_loop(n); },
       [&](const Block&) { support::unreachable("a block is left in a kernel"); },
       [&](const BlockRealize&) { support::unreachable("a block is left in a kernel"); });
+  builder_.SetCurrentDebugLocation(around);
 }
 
 }  // namespace lathe::codegen

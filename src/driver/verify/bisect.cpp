@@ -86,6 +86,7 @@ Result<std::vector<TensorData>> run_without(const ir::IRModule& module, CompileO
                                             const std::set<std::string>& rows, const std::vector<TensorData>& inputs) {
   options.disabled_passes.insert(rows.begin(), rows.end());
   options.dump_folder.clear();
+  options.debug_text.clear();
   options.debug = 0;
   try {
     return support::catch_diagnostics(

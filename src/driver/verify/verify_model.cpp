@@ -161,6 +161,7 @@ class Verify {
   Result<ExecutableRef> unscheduled(const ir::IRModule& module) const {
     CompileOptions plain = options_.compile;
     plain.dump_folder.clear();
+    plain.debug_text.clear();
     plain.debug = 0;
     for (const ir::PassRow& row : pipeline(plain.target))
       if (stage_of(row.name) == "graph" || row.name == "schedule_functions") plain.disabled_passes.insert(row.name);

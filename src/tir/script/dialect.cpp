@@ -38,6 +38,25 @@ class TirDialect : public script::Dialect {
   }
 };
 
+// Notes where statements begin while it prints.
+class NotingDialect : public TirDialect {
+ public:
+  explicit NotingDialect(std::map<std::string, TextWithLines::Lines>& lines) : lines_(lines) {}
+
+  void print_function(const std::string& name, const ir::BaseFunc& function, script::Lines& lines,
+                      const script::PrintOptions& options) const override {
+    const size_t decorator = lines.count();
+    FunctionPrinter printer(lines, options);
+    printer.function(name, *function.as<PrimFunc>());
+    TextWithLines::Lines& noted = lines_[name];
+    for (const auto& [node, line] : printer.first_lines()) noted.emplace(node, static_cast<uint32_t>(line + 1));
+    noted[function.get()] = static_cast<uint32_t>(decorator + 2);
+  }
+
+ private:
+  std::map<std::string, TextWithLines::Lines>& lines_;
+};
+
 }  // namespace
 
 const script::Dialect& script_dialect() {
@@ -48,6 +67,14 @@ const script::Dialect& script_dialect() {
 std::string function_text(const Function& function, const std::string& name) {
   const script::Dialect* dialects[] = {&script_dialect()};
   return script::print_function(name, function, {}, dialects);
+}
+
+TextWithLines text_with_lines(const ir::IRModule& module) {
+  TextWithLines made;
+  const NotingDialect noting(made.lines);
+  const script::Dialect* dialects[] = {&noting};
+  made.text = script::print(module, {}, dialects);
+  return made;
 }
 
 std::string excerpt(const Function& function, const std::string& name, const std::vector<const Node*>& statements) {

@@ -18,7 +18,8 @@ class FunctionPrinter : public script::ExprPrinter {
   FunctionPrinter(Lines& lines, const PrintOptions& options) : ExprPrinter(options, names_), lines_(lines) {}
 
   void function(const std::string& name, const PrimFunc& f);
-  // The line in which each loop and block of the function begins, after it is printed.
+  // The line, from 0, in which each statement and block of the function begins, after it is printed. A statement that
+  // the function holds several times has the first.
   std::unordered_map<const Node*, size_t> first_lines() const;
   // A statement alone: what is free in it is named, not declared.
   void fragment(const Stmt& s);
@@ -67,7 +68,7 @@ class FunctionPrinter : public script::ExprPrinter {
   std::unordered_map<const Node*, std::vector<size_t>> waiting_;
   std::vector<Pending> pending_;
   std::unordered_set<const Node*> used_handles_;
-  std::vector<std::pair<const Node*, size_t>> begins_;  // loops and blocks, by their lines below `top_`
+  std::vector<std::pair<const Node*, size_t>> begins_;  // statements, by their lines below `top_`
   size_t top_ = 0;                                      // where declarations of free variables go
   int top_level_ = 0;
   bool declares_ = true;

@@ -60,6 +60,7 @@ void FunctionPrinter::branch(const IfThenElse& n, std::string_view keyword) {
 }
 
 void FunctionPrinter::stmt(const Stmt& s, bool last) {
+  begins_here(*s.get());
   match_all(
       s,
       [&](const LetStmt& n) {

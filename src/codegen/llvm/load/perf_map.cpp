@@ -6,21 +6,8 @@
 
 namespace lathe::codegen {
 
-PerfMap::PerfMap(const std::string& folder, const std::vector<CompiledKernel>& kernels)
-    : path_(fmt::format("{}/perf-{}.map", folder, ::getpid())) {
-  for (const CompiledKernel& kernel : kernels) {
-    std::string& name = names_[kernel.symbol];
-    name += (name.empty() ? "lathe::" : "|") + kernel.name;
-  }
-}
-
-std::string PerfMap::name_of(llvm::StringRef symbol) const {
-  const auto it = names_.upper_bound(std::string_view(symbol.data(), symbol.size()));
-  if (it == names_.begin()) return "lathe::" + symbol.str();
-  const auto& [kernel, name] = *std::prev(it);
-  if (!symbol.starts_with(kernel)) return "lathe::" + symbol.str();
-  return name + symbol.drop_front(kernel.size()).str();
-}
+PerfMap::PerfMap(const std::string& folder, KernelNames names)
+    : path_(fmt::format("{}/perf-{}.map", folder, ::getpid())), names_(std::move(names)) {}
 
 void PerfMap::modifyPassConfig(llvm::orc::MaterializationResponsibility&, llvm::jitlink::LinkGraph&,
                                llvm::jitlink::PassConfiguration& config) {
@@ -29,7 +16,7 @@ void PerfMap::modifyPassConfig(llvm::orc::MaterializationResponsibility&, llvm::
     for (const llvm::jitlink::Symbol* symbol : graph.defined_symbols())
       if (symbol->isCallable() && symbol->hasName() && symbol->getSize() > 0)
         lines += fmt::format("{:x} {:x} {}\n", symbol->getAddress().getValue(), uint64_t{symbol->getSize()},
-                             name_of(symbol->getName()));
+                             names_.find(symbol->getName()).value_or("lathe::" + symbol->getName().str()));
     if (std::FILE* file = std::fopen(path_.c_str(), "a")) {  // a profile without names is no reason to fail
       std::fwrite(lines.data(), 1, lines.size(), file);
       std::fclose(file);

@@ -3,16 +3,15 @@
 
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 
-#include "codegen/llvm/compile.h"
+#include "codegen/llvm/debug/kernel_names.h"
 
 namespace lathe::codegen {
 
-// Appends a line "address size name" for each function that is linked, those inside of kernels too. Kernels of one
-// content share a function, which is called after all of them.
+// Appends a line "address size name" for each function that is linked, those inside of kernels too.
 class PerfMap : public llvm::orc::ObjectLinkingLayer::Plugin {
  public:
   // `folder` is where the file is.
-  PerfMap(const std::string& folder, const std::vector<CompiledKernel>& kernels);
+  PerfMap(const std::string& folder, KernelNames names);
 
   void modifyPassConfig(llvm::orc::MaterializationResponsibility& responsibility, llvm::jitlink::LinkGraph& graph,
                         llvm::jitlink::PassConfiguration& config) override;
@@ -23,10 +22,8 @@ class PerfMap : public llvm::orc::ObjectLinkingLayer::Plugin {
   void notifyTransferringResources(llvm::orc::JITDylib&, llvm::orc::ResourceKey, llvm::orc::ResourceKey) override {}
 
  private:
-  std::string name_of(llvm::StringRef symbol) const;
-
   std::string path_;
-  std::map<std::string, std::string, std::less<>> names_;  // by symbol
+  KernelNames names_;
 };
 
 }  // namespace lathe::codegen

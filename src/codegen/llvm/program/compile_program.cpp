@@ -57,24 +57,26 @@ std::string write(const abi::ProgramView& view, const Values& values, const std:
 }  // namespace
 
 support::Result<CompiledProgram> compile_program(std::string_view program, const target::Target& target,
-                                                 KernelCache* cache) {
+                                                 const CompileProgramOptions& options) {
   const abi::ProgramView view = view_of(program);
   const auto machine = TRY(make_machine(target, effort));
+  machine->Options.ForceDwarfFrameSection = options.debug_frames;
   const Values values = analyse(view);
   support::Hasher hasher;
   hasher.add(program);
   hasher.add(target.str());
   hasher.add(program_build);
+  if (options.debug_frames) hasher.add("debug frames");
   const support::Hash128 key = hasher.finish();
   CompiledProgram result;
   for (size_t i = 0; i < values.size(); ++i)
     result.symbols.push_back(values[i] ? fmt::format("lathe_program_{}_{}", key.hex(), i) : "");
   if (std::all_of(values.begin(), values.end(), [](const auto& each) { return !each; })) return result;
-  if (cache) result.object = cache->find(key);
+  if (options.cache) result.object = options.cache->find(key);
   if (result.object) return result;
   result.object =
       std::make_shared<const std::string>(write(view, values, result.symbols, target, *machine, EmitKind::object));
-  if (cache) cache->insert(key, result.object);
+  if (options.cache) options.cache->insert(key, result.object);
   return result;
 }
 

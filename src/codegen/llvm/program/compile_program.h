@@ -14,10 +14,14 @@ struct CompiledProgram {
 };
 
 // `program` is an encoded program, aligned to 8 bytes, that the runtime's verifier would accept. The object depends on
-// it and on the target alone. `cache` may be null.
+// it, on the target and on `debug_frames` alone.
 // Diagnostics: codegen-unsupported-target.
+struct CompileProgramOptions {
+  KernelCache* cache = nullptr;
+  bool debug_frames = false;  // debuggers find who called: a table beside the same code
+};
 support::Result<CompiledProgram> compile_program(std::string_view program, const target::Target& target,
-                                                 KernelCache* cache = nullptr);
+                                                 const CompileProgramOptions& options = {});
 
 // Text for people: LLVM IR or assembly of the program's functions.
 support::Result<std::string> emit_program(std::string_view program, const target::Target& target, EmitKind kind);

@@ -14,6 +14,7 @@ using abi::Opcode;
 using abi::ProgramWriter;
 using abi::ValueKind;
 using namespace runtime::testing;  // NOLINT
+using runtime::testing::Value;     // where ir::Value is in view as well
 using test::compile_into;
 
 size_t compiled_functions(const LoadedKernels& loaded) {
