@@ -13,7 +13,7 @@ namespace lathe::codegen {
 namespace {
 
 // Rises when the same kernel would give other code: entries of older compilers are then not found.
-constexpr std::string_view compiler_build = "lathe-llvm-2 LLVM " LLVM_VERSION_STRING;
+constexpr std::string_view compiler_build = "lathe-llvm-3 LLVM " LLVM_VERSION_STRING;
 
 constexpr size_t brief_kernels_an_object = 32;
 

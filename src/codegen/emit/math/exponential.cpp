@@ -112,10 +112,19 @@ Expr expm1_double(Terms& t, const Expr& x) {
   return select(magnitude(x) < number(x, 1e-17), x, y);
 }
 
-// exp(x) / (1 + exp(x)) from the side where exp cannot overflow.
+// exp(x) / (1 + exp(x)) from the side where exp cannot overflow. Below zero what e = 2^k h loses by rounding h = 1 + p
+// is up to two units of a quotient just below the next power of two: with h + low in its place 2^k (h + low) / (1 + 2^k
+// (h + low)) = e / (1 + e - low / h) but for low^2, and 1 / h is 1 - p nearly enough.
 Expr sigmoid_single(Terms& t, const Expr& x) {
-  const Expr e = t(exp_single(t, t(negated(magnitude(x)))));
-  return div(select(x < number(x, 0.0), e, number(x, 1.0)), number(x, 1.0) + e);
+  const Expr low_end = number(x, -104.0), one = number(x, 1.0);
+  const Expr below = t(negated(magnitude(x)));
+  const Reduced r = reduce(t, t(at_least(below, -104.0)));
+  const Expr p = t(expm1_reduced(r.rest));
+  const Expr h = t(p + one);
+  const Expr low = t(p - t(h - one));
+  const Expr e = t(scaled(t, h, r.k, below < low_end));
+  const Expr is_negative = t(x < number(x, 0.0));
+  return div(select(is_negative, e, one), one + select(is_negative, e - low * (one - p), e));
 }
 
 Expr sigmoid_double(Terms& t, const Expr& x) {
