@@ -77,7 +77,7 @@ inline const UnaryCase unary_cases[] = {
     {&intrinsic::log, std::log, logl, 1.0, 1.0},
     {&intrinsic::tanh, std::tanh, tanhl, 2.0, 2.5},
     {&intrinsic::erf, std::erf, erfl, 1.5, 1.5},
-    {&intrinsic::sigmoid, logistic<double>, logistic<L>, 2.5, 2.5},
+    {&intrinsic::sigmoid, logistic<double>, logistic<L>, 2.0, 2.5},
     {&intrinsic::sin, std::sin, sinl, 0.51, 1.0},
     {&intrinsic::cos, std::cos, cosl, 0.51, 1.0},
     {&intrinsic::tan, std::tan, tanl, 0.51, 2.5},

@@ -66,6 +66,12 @@ Expr scaled(Terms& t, const Expr& y, const Expr& k, const Expr& vanishes = {}) {
   return y * power_of_two(half, c) * (vanishes ? select(vanishes, number(y, 0.0), second) : second);
 }
 
+// The same where a backend may have an instruction for it, which has no need of what vanishes.
+Expr scaled(Terms& t, const Expr& y, const Reduced& r, const Expr& vanishes) {
+  if (!t.native().has_ldexp(y->dtype)) return scaled(t, y, r.k, vanishes);
+  return call(y->dtype, intrinsic::ldexp, {y, cast(DType::int_(32, y->dtype.lanes), r.whole)});
+}
+
 }  // namespace
 
 Expr exp_single_inside(Terms& t, const Expr& x) {
@@ -76,9 +82,7 @@ Expr exp_single_inside(Terms& t, const Expr& x) {
 Expr exp_single(Terms& t, const Expr& x) {
   const Expr inside = t(at_most(t(at_least(x, -104.0)), 89.0));
   const Reduced r = reduce(t, inside);
-  if (t.native().has_ldexp(x->dtype))
-    return call(x->dtype, intrinsic::ldexp, {exp_reduced(r.rest), cast(DType::int_(32, x->dtype.lanes), r.whole)});
-  return scaled(t, t(exp_reduced(r.rest)), r.k, x < number(x, -104.0));
+  return scaled(t, t(exp_reduced(r.rest)), r, x < number(x, -104.0));
 }
 
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low) {
@@ -122,10 +126,19 @@ Expr expm1_double(Terms& t, const Expr& x) {
   return select(magnitude(x) < number(x, 1e-17), x, y);
 }
 
-// exp(x) / (1 + exp(x)) from the side where exp cannot overflow.
+// exp(x) / (1 + exp(x)) from the side where exp cannot overflow. Below zero what e = 2^k h loses by rounding h = 1 + p
+// is up to two units of a quotient just below the next power of two: with h + low in its place 2^k (h + low) / (1 + 2^k
+// (h + low)) = e / (1 + e - low / h) but for low^2, and 1 / h is 1 - p nearly enough.
 Expr sigmoid_single(Terms& t, const Expr& x) {
-  const Expr e = t(exp_single(t, t(negated(magnitude(x)))));
-  return div(select(x < number(x, 0.0), e, number(x, 1.0)), number(x, 1.0) + e);
+  const Expr low_end = number(x, -104.0), one = number(x, 1.0);
+  const Expr below = t(negated(magnitude(x)));
+  const Reduced r = reduce(t, t(at_least(below, -104.0)));
+  const Expr p = t(expm1_reduced(r.rest));
+  const Expr h = t(p + one);
+  const Expr low = t(p - t(h - one));
+  const Expr e = t(scaled(t, h, r, below < low_end));
+  const Expr is_negative = t(x < number(x, 0.0));
+  return div(select(is_negative, e, one), one + select(is_negative, e - low * (one - p), e));
 }
 
 Expr sigmoid_double(Terms& t, const Expr& x) {
