@@ -104,7 +104,7 @@ def _torch(path, feeds, threads, wrap):
     module, last = wrap(torch, module), []
 
     def run():
-        with torch.inference_mode():  # a result is one piece of memory: else a transposition would be nothing but a view
+        with torch.inference_mode():  # a result is one piece of memory: a transposition more than a view
             last[:] = [tensor.contiguous() for tensor in module(*inputs)]
 
     return run, lambda: [tensor.numpy() for tensor in last]

@@ -99,7 +99,7 @@ class KernelEmitter {
   template <class Operation>
   V in_single(DType t, Operation&& operation, std::initializer_list<V> operands);
 
-  // memory.cpp
+  // memory/memory.cpp
   V load(const ir::BufferLoad& n);
   void store(const tir::BufferStore& n);
   V address(const ir::Buffer& buffer, V index);
@@ -120,11 +120,11 @@ class KernelEmitter {
   V mask_of(const Expr& predicate, int lanes);  // with the lanes that are live; null: all
   V index_value(const Expr& index);
 
-  // columns.cpp: lanes of a register buffer that are apart; one column of a square of vectors.
+  // memory/columns.cpp: lanes of a register buffer that are apart; one column of a square of vectors.
   V load_apart(const Storage& storage, DType t, const tir::RegisterIndex& at);
   V column(std::vector<V> rows, int64_t number, int element_bits);
 
-  // packed.cpp: elements below a byte.
+  // memory/packed.cpp: elements below a byte.
   static bool is_packed(DType t) { return t.storage_bits() < 8; }
   V load_packed(const ir::Buffer& buffer, V index);              // one element
   void store_packed(const ir::Buffer& buffer, V index, V bits);  // one element

@@ -2,7 +2,7 @@
 // range, near where methods change, and at special values. Errors are in units of the last place of the true result.
 #include <gtest/gtest.h>
 
-#include "codegen/llvm/math_cases_test.h"
+#include "codegen/llvm/math/math_cases_test.h"
 
 namespace lathe::codegen {
 namespace {

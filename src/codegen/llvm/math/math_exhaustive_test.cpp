@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "codegen/llvm/math_cases_test.h"
+#include "codegen/llvm/math/math_cases_test.h"
 
 namespace lathe::codegen {
 namespace {
