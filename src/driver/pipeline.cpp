@@ -62,7 +62,8 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"eliminate_common_subexpressions", graph::eliminate_common_subexpressions},
       {"merge_padding", graph::merge_padding, {"fold_constants"}},
       {"drop_folded", graph::eliminate_dead_code, {"fold_batch_norm", "merge_padding"}},
-      {"convert_layout", with_target(graph::convert_layout, target), {"drop_folded"}},
+      {"split_groups", with_target(graph::split_groups, target), {"drop_folded"}},
+      {"convert_layout", with_target(graph::convert_layout, target), {"drop_folded", "split_groups"}},
       {"fold_layout", graph::fold_constants, {"convert_layout"}, {"convert_layout"}},
       // Only on request (CompileOptions::winograd).
       {"winograd", with_target(graph::winograd, target), {"convert_layout", "fold_layout"}},

@@ -44,6 +44,10 @@ Result<IRModule> merge_padding(IRModule module, const PassContext& context);
 // Computes equal values once: the second of two equal pure calls becomes the first's variable.
 Result<IRModule> eliminate_common_subexpressions(IRModule module, const PassContext& context);
 
+// A convolution of a few large groups becomes one for each, of a part of the channels, with its part of the weights:
+// convolutions of one group have loops that run at the processor's speed, and the parts are moved once.
+Result<IRModule> split_groups(IRModule module, const target::Target& target, const PassContext& context);
+
 // Activations of convolutions, and of what lies between them, with the channels last: vectors run along channels, which
 // weights, biases and depthwise kernels share, and a pixel's channels lie in one cache line. A pointwise convolution
 // becomes a product of [batch, pixels, channels] with a matrix. Whatever else reads such a value, or the result, gets
