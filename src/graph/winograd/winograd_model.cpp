@@ -1,4 +1,4 @@
-#include "graph/winograd_model.h"
+#include "graph/winograd/winograd_model.h"
 
 #include <random>
 

@@ -1,6 +1,6 @@
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
-#include "graph/winograd_model.h"
+#include "graph/winograd/winograd_model.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
 #include "support/mutation.h"

@@ -2,7 +2,7 @@
 
 #include "graph/passes.h"
 #include "graph/testing/graph_fixture.h"
-#include "graph/winograd_model.h"
+#include "graph/winograd/winograd_model.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
 
