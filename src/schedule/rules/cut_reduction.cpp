@@ -1,6 +1,7 @@
 #include "schedule/rules/cut_reduction.h"
 
 #include "ir/visit.h"
+#include "schedule/rules/rows.h"
 #include "schedule/rules/tile.h"
 
 namespace lathe::schedule {
@@ -24,18 +25,6 @@ size_t reducing_loops(const Work& work) {
     if (!as_int((*loop)->extent)) return 0;
   }
   return count;
-}
-
-// Whether each access of the block moves by one element at most with the loop.
-Result<bool> walks_a_row(Schedule& schedule, BlockRV block, LoopRV loop) {
-  const Ref<Block> node = TRY(schedule.get(block));
-  const Ref<For> row = TRY(schedule.get(loop));
-  for (const Access& access : accesses(schedule.function().body)) {
-    if (access.block != node.get()) continue;
-    const auto stride = stride_of(access, *row);
-    if (!stride || *stride < 0 || *stride > 1) return false;
-  }
-  return true;
 }
 
 // The most of the innermost loops that are one row, made one loop, and how many they were.

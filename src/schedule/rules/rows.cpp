@@ -17,6 +17,17 @@ std::vector<const For*> loops_of(const Work& work, IterType type) {
   return found;
 }
 
+Result<bool> walks_a_row(Schedule& schedule, BlockRV block, LoopRV loop) {
+  const Ref<Block> node = TRY(schedule.get(block));
+  const Ref<For> row = TRY(schedule.get(loop));
+  for (const Access& access : accesses(schedule.function().body)) {
+    if (access.block != node.get()) continue;
+    const auto stride = stride_of(access, *row);
+    if (!stride || *stride < 0 || *stride > 1) return false;
+  }
+  return true;
+}
+
 namespace {
 
 // Four vectors of partial results hide the latency of an addition, where the row is long enough to fill them. What the
@@ -53,11 +64,7 @@ Result<std::optional<LoopRV>> vectorize_row(Schedule& schedule, const RuleContex
   const int64_t lanes = context.target.lanes(widest_bits(*node));
   const auto extent = as_int(last->extent);
   if (lanes < 2 || (extent && *extent < lanes)) return none;
-  for (const Access& access : accesses(schedule.function().body)) {
-    if (access.block != node.get()) continue;
-    const auto stride = stride_of(access, *last);
-    if (!stride || *stride < 0 || *stride > 1) return none;
-  }
+  if (!TRY(walks_a_row(schedule, block, loops.back()))) return none;
   const int64_t width = lanes * (extent ? chains_for(*extent, lanes) : 1);
   const std::vector<LoopRV> parts = TRY(schedule.peel(loops.back(), width));
   const std::vector<LoopRV> groups = TRY(schedule.split(parts[0], {Factor(), width}));
@@ -136,29 +143,16 @@ Result<std::vector<BlockRV>> reduce_row(Schedule& schedule, const RuleContext& c
   LoopRV axis = loops.back();
   const Ref<For> last = TRY(schedule.get(axis));
   if (!node->body.is<BufferStore>()) return none;
-  for (const Access& access : accesses(schedule.function().body)) {
-    if (access.block != node.get()) continue;
-    const auto stride = stride_of(access, *last);
-    if (!stride || *stride < 0 || *stride > 1) return none;
-  }
+  if (!TRY(walks_a_row(schedule, block, axis))) return none;
   if (reduce_loops > 1) {
     // Where the reduced axes lie behind one another they are one row.
     Schedule attempt = schedule;
     const auto fused = attempt.fuse({loops.end() - static_cast<ptrdiff_t>(reduce_loops), loops.end()});
     const auto extent = as_int(last->extent);
-    if (fused.ok() && extent && *extent < 4 * context.target.lanes(widest_bits(*node))) {
-      bool flat = true;
-      const Ref<For> row = TRY(attempt.get(*fused));
-      for (const Access& access : accesses(attempt.function().body)) {
-        const Ref<Block> same_block = TRY(attempt.get(block));
-        if (access.block != same_block.get()) continue;
-        const auto stride = stride_of(access, *row);
-        flat = flat && stride && *stride >= 0 && *stride <= 1;
-      }
-      if (flat) {
-        schedule = std::move(attempt);
-        axis = *fused;
-      }
+    if (fused.ok() && extent && *extent < 4 * context.target.lanes(widest_bits(*node)) &&
+        TRY(walks_a_row(attempt, block, *fused))) {
+      schedule = std::move(attempt);
+      axis = *fused;
     }
   }
   const int64_t lanes = context.target.lanes(widest_bits(*node));

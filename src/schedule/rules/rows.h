@@ -12,6 +12,9 @@ namespace lathe::schedule {
 Status schedule_rows(Schedule& schedule, const RuleContext& context, const std::vector<std::string>& names,
                      size_t outer, int64_t together = 1);
 
+// Whether each access of the block moves by one element at most with the loop.
+Result<bool> walks_a_row(Schedule& schedule, BlockRV block, LoopRV loop);
+
 // The loops that variables of this type are made of.
 std::vector<const For*> loops_of(const Work& work, IterType type);
 
