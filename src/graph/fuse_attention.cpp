@@ -37,17 +37,6 @@ bool is_pointwise(const Call& call) {
   return op && !op->is_view && op->fusion <= FusionKind::broadcast && std::holds_alternative<TeExpression>(op->meaning);
 }
 
-// The axes that a permutation takes the result's from.
-std::vector<int64_t> order_of(const Call& permutation, size_t rank) {
-  const auto& given = static_cast<const ops::PermuteDimsAttributes*>(permutation.attributes.get())->axes;
-  std::vector<int64_t> axes;
-  for (size_t i = 0; i < rank; ++i) {
-    const auto last = static_cast<int64_t>(rank - 1 - i);
-    axes.push_back(given ? (*given)[i] < 0 ? (*given)[i] + static_cast<int64_t>(rank) : (*given)[i] : last);
-  }
-  return axes;
-}
-
 // One function's bindings, and who uses what they compute.
 class AttentionFuser {
  public:
@@ -94,7 +83,7 @@ class AttentionFuser {
   struct Found {
     size_t softmax;
     std::set<size_t> bindings;  // of the group
-    Expr scores, query, key, value, mixed;
+    Expr scores = {}, query = {}, key = {}, value = {}, mixed = {};
   };
 
   const Call* call_at(size_t i) const {
@@ -202,7 +191,7 @@ class AttentionFuser {
       const auto at = permutation(operand);
       if (!at) return;
       const size_t rank = known_extents(operand)->size();
-      const std::vector<int64_t> axes = order_of(*call_at(*at), rank);
+      const std::vector<int64_t> axes = permuted_axes(*call_at(*at));
       const auto last = static_cast<int64_t>(rank) - 1;
       if (axes[rank - 1] != last && !(keys && axes[rank - 2] == last)) return;
       found.bindings.insert(*at);
@@ -213,7 +202,7 @@ class AttentionFuser {
     take(found.value, false);
     const auto reader = only_reader(found.mixed);
     if (!reader || callee_operator(*call_at(*reader)) != &ops::permute_dims) return;
-    const std::vector<int64_t> axes = order_of(*call_at(*reader), known_extents(found.mixed)->size());
+    const std::vector<int64_t> axes = permuted_axes(*call_at(*reader));
     if (axes.back() == static_cast<int64_t>(axes.size()) - 1) found.bindings.insert(*reader);
   }
 

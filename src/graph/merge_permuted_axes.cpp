@@ -104,17 +104,6 @@ class Alone {
   std::unordered_set<const ir::Node*> anchored_;
 };
 
-std::vector<int64_t> axes_of(const Call& permute, size_t rank) {
-  const auto& own = static_cast<const ops::PermuteDimsAttributes*>(permute.attributes.get())->axes;
-  std::vector<int64_t> axes(rank);
-  if (!own) {
-    std::iota(axes.rbegin(), axes.rend(), int64_t{0});
-    return axes;
-  }
-  for (size_t d = 0; d < rank; ++d) axes[d] = (*own)[d] < 0 ? (*own)[d] + static_cast<int64_t>(rank) : (*own)[d];
-  return axes;
-}
-
 }  // namespace
 
 Result<IRModule> merge_permuted_axes(IRModule module, const PassContext&) {
@@ -126,7 +115,7 @@ Result<IRModule> merge_permuted_axes(IRModule module, const PassContext&) {
       const auto* info = permute ? as_tensor(permute->args[0]) : nullptr;
       const auto* result = permute ? as_tensor(value) : nullptr;
       if (!info || !info->shape || !result || !result->shape || !alone(var, *permute)) return Expr();
-      const auto merged = merged_axes(*info->shape, axes_of(*permute, info->shape->size()));
+      const auto merged = merged_axes(*info->shape, permuted_axes(*permute));
       if (!merged) return Expr();
       Expr turned = permute->args[0];
       if (!std::is_sorted(merged->axes.begin(), merged->axes.end())) {

@@ -4,6 +4,7 @@
 
 #include "ir/match.h"
 #include "ir/visit.h"
+#include "ops/attributes.h"
 #include "relax/outline.h"
 
 namespace lathe::graph {
@@ -203,6 +204,17 @@ Result<ir::IRModule> rewrite_functions(ir::IRModule module, const RewriteValue& 
   TRY(change_functions(
       module, [&](const std::string&, const Function& function) { return rewrite_bindings(function, rewrite); }));
   return module;
+}
+
+std::vector<int64_t> permuted_axes(const Call& permute) {
+  const auto& axes = static_cast<const ops::PermuteDimsAttributes*>(permute.attributes.get())->axes;
+  const int64_t rank = as_tensor(permute.args[0])->ndim;
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t axis = axes ? (*axes)[static_cast<size_t>(i)] : rank - 1 - i;
+    all.push_back(axis < 0 ? axis + rank : axis);
+  }
+  return all;
 }
 
 }  // namespace lathe::graph

@@ -68,6 +68,8 @@ std::unordered_map<const ir::Node*, int> count_uses(const Function& function);
 // A function of one dataflow block; variables that only bindings use become dataflow variables.
 Function make_function(std::vector<Var> params, std::vector<Binding> bindings, Expr result, const Attributes& attrs,
                        bool is_pure = true);
+// Where each axis of a permute_dims comes from, counted from the first.
+std::vector<int64_t> permuted_axes(const Call& permute);
 // The call of operator `name` that `e` is, or null.
 const Call* as_call_of(const Expr& e, std::string_view name);
 

@@ -29,18 +29,6 @@ bool same_info(const Expr& a, const Expr& b) {
 
 bool is_float(const Expr& e) { return as_tensor(e) && as_tensor(e)->dtype.is_floating(); }
 
-// Where each axis of a permute_dims comes from.
-std::vector<int64_t> axes_of(const Call& permute) {
-  const auto& axes = static_cast<const ops::PermuteDimsAttributes*>(permute.attributes.get())->axes;
-  const int64_t rank = as_tensor(permute.args[0])->ndim;
-  std::vector<int64_t> all;
-  for (int64_t i = 0; i < rank; ++i) {
-    const int64_t axis = axes ? (*axes)[static_cast<size_t>(i)] : rank - 1 - i;
-    all.push_back(axis < 0 ? axis + rank : axis);
-  }
-  return all;
-}
-
 // One identity: what the call is, when it names this operator and the identity holds.
 struct Identity {
   std::string_view op;
@@ -83,7 +71,7 @@ const Identity identities[] = {
     {"astype", "a conversion to the dtype it has", [](const Emitter&, const Call& c) { return c.args[0]; }},
     {"permute_dims", "a permutation that moves nothing",
      [](const Emitter&, const Call& c) {
-       const std::vector<int64_t> axes = axes_of(c);
+       const std::vector<int64_t> axes = permuted_axes(c);
        for (size_t i = 0; i < axes.size(); ++i)
          if (axes[i] != static_cast<int64_t>(i)) return Expr();
        return c.args[0];
@@ -94,7 +82,7 @@ const Identity identities[] = {
 Result<Expr> merge_permutations(const Emitter& emitter, const Call& call) {
   const auto* inner = as_call_of(emitter.value_of(call.args[0]), "permute_dims");
   if (!inner) return Expr();
-  const std::vector<int64_t> outer_axes = axes_of(call), inner_axes = axes_of(*inner);
+  const std::vector<int64_t> outer_axes = permuted_axes(call), inner_axes = permuted_axes(*inner);
   std::vector<int64_t> axes;
   for (const int64_t axis : outer_axes) axes.push_back(inner_axes[static_cast<size_t>(axis)]);
   return make_call(ops::permute_dims, {inner->args[0]}, make<ops::PermuteDimsAttributes>(std::move(axes)));
