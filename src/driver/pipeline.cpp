@@ -72,6 +72,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
        with_target(graph::pack_weights, target),
        {"convert_layout", "fold_layout", "winograd", "fold_winograd"}},
       {"fold_packing", graph::fold_constants, {"pack_weights"}, {"pack_weights"}},
+      {"mark_zero_borders", graph::mark_zero_borders, {"convert_layout", "fold_packing"}},
       {"eliminate_dead_code",
        graph::eliminate_dead_code,
        {"fold_packing"},
@@ -100,6 +101,7 @@ ir::Attributes pass_config(const Decisions& decisions, bool winograd) {
 std::vector<ir::PassRow> kernel_rows() {
   return failing_on_request({
       // -- from loops and blocks to kernels: what is legal after each is tir/stages.cpp --
+      {"skip_zeros", tir::skip_zeros},
       {"lower_loop_exits", tir::lower_loop_exits},
       {"inline_calls", tir::inline_calls, {"lower_loop_exits"}},
       {"compact_buffers", tir::compact_buffers, {"inline_calls"}},

@@ -41,6 +41,10 @@ inline constexpr int64_t largest_folded_bytes = 32 << 20;
 // stored: exporters write strided convolutions with "same" padding so.
 Result<IRModule> merge_padding(IRModule module, const PassContext& context);
 
+// Convolutions with channels last learn how many zeros lie around what they read, be they their own padding or what a
+// pad puts there, where their kernel is a constant without infinities and NaNs: its products with zeros are zeros.
+Result<IRModule> mark_zero_borders(IRModule module, const PassContext& context);
+
 // Computes equal values once: the second of two equal pure calls becomes the first's variable.
 Result<IRModule> eliminate_common_subexpressions(IRModule module, const PassContext& context);
 

@@ -68,6 +68,9 @@ struct ConvAttributes : AttributesNode {
   int64_t channels = 0;                // O, where the kernel is packed
   ir::DType out_dtype;                 // void: the operands'
   std::string out_layout;              // empty: data_layout
+  // Of the input, its own padding around it, so many elements at the beginning and then at the end of each spatial axis
+  // are zeros whose products may be left out: the kernel is finite. Empty: none are known.
+  std::vector<int64_t> zero_border;
   static constexpr auto fields() {
     return std::tuple{field("strides", &ConvAttributes::strides),
                       field("padding", &ConvAttributes::padding),
@@ -78,7 +81,8 @@ struct ConvAttributes : AttributesNode {
                       field("kernel_layout", &ConvAttributes::kernel_layout),
                       field("channels", &ConvAttributes::channels),
                       field("out_dtype", &ConvAttributes::out_dtype),
-                      field("out_layout", &ConvAttributes::out_layout)};
+                      field("out_layout", &ConvAttributes::out_layout),
+                      field("zero_border", &ConvAttributes::zero_border)};
   }
 };
 

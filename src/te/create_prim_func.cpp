@@ -4,6 +4,7 @@
 #include "te/codes.h"
 #include "te/tensor.h"
 #include "tir/analysis/regions.h"
+#include "tir/analysis/zero_border.h"
 
 namespace lathe::te {
 
@@ -141,6 +142,7 @@ class Lowering {
     }
     auto [init, body] = build(point);
     ir::Attributes annotations = op.attrs;
+    tir::rename_zero_border(annotations, op.inputs.empty() ? Buffer() : rename_(op.inputs[0].buffer));
     if (!op.tag.empty()) annotations.set("tag", op.tag);
     Stmt whole = realize(iter_vars, std::move(values), {}, name, std::move(init), std::move(body), annotations);
     for (size_t k = loops.size(); k-- > 0;)

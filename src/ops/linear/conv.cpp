@@ -52,6 +52,10 @@ Result<ResolvedConv> resolve_conv(const InferContext& c, const TensorStructInfo&
   if (!relax::may_be(ir::floormod(r.kernel[0], ir::int64(a.groups)), ir::int64(0), c.assumptions))
     return relax::wrong(codes::shape_mismatch, relax::text_of(r.kernel[0]) + " output channels of nn.conv cannot be " +
                                                    "divided into " + std::to_string(a.groups) + " groups");
+  const bool counts = std::all_of(a.zero_border.begin(), a.zero_border.end(), [](int64_t n) { return n >= 0; });
+  if (!a.zero_border.empty() && (a.zero_border.size() != 2 * r.layout.spatial_rank() || !counts))
+    return relax::wrong(codes::wrong_attribute, "nn.conv over " + std::to_string(r.layout.spatial_rank()) +
+                                                    " dimensions has a zero_border that is not twice as many counts");
   const Shape cells(r.kernel.begin() + 2, r.kernel.end());
   r.windows = TRY(relax::resolve_windows(c, {a.strides, a.dilation, a.padding, a.auto_pad},
                                          spatial_extents(*x.shape, r.layout), cells));
@@ -85,6 +89,7 @@ std::vector<Tensor> lower_conv(const LowerContext& c) {
                           .out_channels = r.kernel[0],
                           .groups = a.groups,
                           .packed_channels = packed_lanes(a.kernel_layout, "OHWI", "o"),
+                          .zero_border = a.zero_border,
                           .out_dtype = dtype,
                           .accumulate = relax::accumulation_dtype(dtype)})};
 }

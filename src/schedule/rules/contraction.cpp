@@ -3,6 +3,8 @@
 #include "ir/visit.h"
 #include "schedule/codes.h"
 #include "schedule/rules/tile_model.h"
+#include "tir/analysis/zero_border.h"
+#include "tir/rewrite.h"
 
 namespace lathe::schedule {
 
@@ -37,6 +39,51 @@ bool is_bound_to(const Expr& value, const std::vector<const For*>& loops, size_t
   if (own.terms.size() != 1 || !(own.terms[0].atom == Expr(v)) || own.terms[0].coefficient != 1) return false;
   return std::none_of(loops.begin() + static_cast<ptrdiff_t>(outer), loops.end(),
                       [&](const For* other) { return uses_var(rest.expr(), other->loop_var); });
+}
+
+// Counts the windows along a loop of constant extent that touch zeros.
+Touching touching(const Access& access, const tir::ZeroBorder& border, const Work& work, const Contraction& found,
+                  size_t along) {
+  Touching result;
+  const auto extent = as_int(work.loops[along]->extent);
+  for (size_t d = 0; extent && d < access.region.size(); ++d) {
+    const Expr& index = access.region[d].min;
+    const Var& position = work.loops[along]->loop_var;
+    const auto size = as_int(access.buffer->shape[d]);
+    if (!uses_var(index, position) || !size || border.before[d] + border.after[d] == 0) continue;
+    std::optional<size_t> window;
+    for (size_t k = 0; k < found.reduce.size(); ++k)
+      if (uses_var(index, work.loops[found.reduce[k]]->loop_var)) {
+        if (window) return {};
+        window = k;
+      }
+    const For* cells = window ? work.loops[found.reduce[*window]] : nullptr;
+    const auto steps = cells ? as_int(cells->extent) : std::optional<int64_t>(1);
+    if (!steps || *extent * *steps > 1 << 16) return {};
+    result.window = window;
+    result.products = *extent * *steps;
+    const auto touches = [&](int64_t at) {
+      bool any = false;
+      for (int64_t k = 0; k < *steps; ++k) {
+        VarMap point{{position, int64(at)}};
+        if (cells) point[cells->loop_var] = int64(k);
+        const auto element = as_int(tir::fold_constants(substitute(index, point)));
+        if (!element) return std::optional<bool>();
+        const bool is_zero = *element < border.before[d] || *element >= *size - border.after[d];
+        result.zeros += is_zero;
+        any = any || is_zero;
+      }
+      return std::optional(any);
+    };
+    for (int64_t at = 0; at < *extent; ++at) {
+      const auto any = touches(at);
+      if (!any) return {};
+      if (*any && result.first == at) ++result.first;
+      result.last = *any ? result.last + 1 : 0;
+    }
+    return result;
+  }
+  return result;
 }
 
 Expr without_casts(Expr e) {
@@ -141,6 +188,10 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
         is_int(work.loops[i]->extent, 1) ? 1 : -std::abs(walk(*second, *work.loops[i]).stride.value_or(1)), i);
   std::sort(order.begin(), order.end());
   for (size_t i = 0; i < order.size(); ++i) found.reduce[i] = order[i].second;
+  if (const auto read = tir::bordered_read(block); read && read->load->buffer == first->buffer) {
+    if (found.row) found.rows = touching(*first, read->border, work, found, *found.row);
+    if (!found.between.empty()) found.between_rows = touching(*first, read->border, work, found, found.between.back());
+  }
   return found;
 }
 
@@ -184,8 +235,15 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   if (!found.between.empty() && found.shares_weights && height && plan.rows == *height && 2 * plan.rows <= most_rows) {
     const auto count = as_int(work.loops[found.between.back()]->extent);
     const int64_t most = most_rows / plan.rows;
-    plan.tall =
-        TRY(schedule.get(TRY(decide(schedule, context, rule, "tall", up_to(most, count), equal_tiles(count, most)))));
+    const int64_t tall = equal_tiles(count, most_short_rows(found, plan.rows, most, context.target));
+    plan.tall = TRY(schedule.get(TRY(decide(schedule, context, rule, "tall", up_to(most, count), tall))));
+  }
+  const BorderCode borders = border_code(found, plan, height);
+  if ((borders.sides || borders.ends) &&
+      TRY(schedule.get(TRY(decide(schedule, context, rule, "borders", {0, 1}, 1)))) == 1) {
+    if (borders.sides) plan.own_bodies = found.rows.window;
+    if (borders.ends) plan.first_alone = found.between_rows.first;
+    if (borders.ends) plan.last_alone = found.between_rows.last;
   }
   const TileWork tiles = tile_work(schedule.function(), work, found, plan);
   if (found.row) {

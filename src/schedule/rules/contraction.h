@@ -5,6 +5,13 @@
 
 namespace lathe::schedule {
 
+// Windows that touch the zeros around the first tensor (tir/analysis/zero_border.h), along one loop.
+struct Touching {
+  std::optional<size_t> window;     // the number among the reduce loops of the one that moves the window
+  int64_t first = 0, last = 0;      // so many of the loop's first and last iterations touch zeros
+  int64_t products = 0, zeros = 0;  // of iterations and steps of the window: all, and those of zeros
+};
+
 // What the loops of a contraction block do, by position among its loops.
 struct Contraction {
   std::string block;
@@ -19,6 +26,7 @@ struct Contraction {
   int64_t row_stride = 0;       // elements of the first tensor from row to row; 0: not known
   bool windows = false;         // the first tensor is read at sums of variables
   bool updates = false;         // adds to what its output holds: where it starts is written by another block
+  Touching rows, between_rows;  // windows that touch zeros along the row loop, and along the innermost of `between`
 };
 
 // The contraction that the block is; a reason when it is none. The `outer` outermost loops only repeat all of it.

@@ -236,8 +236,8 @@ TEST(gemm, keeps_the_rows_of_a_tile_in_the_nearest_cache) {
     const std::string text = decided(target, height, 64, k);
     return text.substr(text.find("rows="), 7);
   };
-  EXPECT_EQ(rows(3072), "rows=8 ") << "all rows meet in one set of eight ways";
-  EXPECT_NE(decided(target, 128, 64, 3072).find("vectors=3"), std::string::npos) << "a low tile is wide";
+  EXPECT_EQ(rows(3072), "rows=6 ") << "all rows meet in one set of eight ways";
+  EXPECT_NE(decided(target, 128, 64, 3072).find("vectors=4"), std::string::npos) << "a low tile is wide";
   height = 16;
   EXPECT_EQ(rows(3072), "rows=8 ") << "two tiles of eight rows fill the ways";
   height = 128;
@@ -316,6 +316,38 @@ TEST(conv, shares_weights_among_short_rows) {
                   "conv")
             << bits << " bits, " << height << " rows" << last_remarks;
       }
+}
+
+// Tiles that hold whole rows: the steps of the window have bodies of their own, and rows at the ends stand alone.
+TEST(conv, leaves_products_with_zeros_out) {
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t height : {1, 2, 3, 7, 8})
+      for (const int64_t channels : {2, 30, 300}) {
+        const ConvShape shape{1, channels, height,      6,    32, height % 2 ? 3 : 5, 1 + height % 3 / 2,
+                              2, 16,       height != 3, false};
+        if (channels == 300 && height != 7) continue;
+        EXPECT_EQ(scheduled(testing::conv2d(shape), machine(bits, registers), 1e-4, {},
+                            {{"conv.borders", 1}, {"conv.tall", 2}}),
+                  "conv")
+            << bits << " bits, " << height << " rows, " << channels << " channels" << last_remarks;
+      }
+}
+
+// Of an image of one element all taps but the middle one meet zeros: infinite weights there show whether one is added.
+TEST(conv, adds_no_zero_where_a_tile_holds_a_row) {
+  AnalyticDecider decider;
+  const Function f = testing::conv2d({1, 9, 1, 1, 32, 3, 1, 1, 16, false, false});
+  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(512, 32), decider, {});
+  const auto is_finite = [&](const std::set<std::string>& disabled) {
+    const Function kernel = driver::lower_to_kernel(done.mod().find_as<PrimFunc>("main"), disabled).value_or_throw();
+    std::vector<tir::TensorBuffer> arguments = tir::testing::random_arguments(f, 7);
+    for (int64_t i = 0; i < arguments[1].elements(); ++i)  // [panels, 3, 3, channels, lanes]
+      if (i / (9 * 16) % 9 != 4) arguments[1].set_float(i, std::numeric_limits<double>::infinity());
+    EXPECT_TRUE(tir::interpret(kernel, arguments).ok());
+    return std::isfinite(arguments[2].float_at(0)) && std::isfinite(arguments[2].float_at(31));
+  };
+  EXPECT_TRUE(is_finite({}));
+  EXPECT_FALSE(is_finite({"skip_zeros"}));
 }
 
 TEST(conv, gives_threads_their_lines) {

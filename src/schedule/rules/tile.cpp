@@ -100,7 +100,8 @@ class TileNest {
     for (const TileAxis& axis : axes_) {
       const For& loop = *nodes.at(axis.position);
       const auto extent = as_int(loop.extent);
-      exact_ = exact_ && extent && *extent % axis.size(plan_) == 0;
+      const bool alone = axis.kind == TileAxis::tall && plan_.first_alone + plan_.last_alone > 0;
+      exact_ = exact_ && extent && *extent % axis.size(plan_) == 0 && !alone;
       if (axis.kind == TileAxis::lanes) lane_dimension_ = axis.dimension;
     }
     return support::success();
@@ -183,11 +184,12 @@ class TileNest {
     order.insert(order.end(), lanes.begin(), lanes.end());
     TRY(schedule_.reorder(order));
     const int64_t width = as_int(TRY(schedule_.get(lanes[1]))->extent).value_or(plan_.lanes);
-    std::optional<BlockRV> parts;
-    if (!plan_.updates) parts = TRY(sum_in_parts(schedule_, block, sums, plan_.chain));
+    std::optional<SumParts> in_parts;
+    if (!plan_.updates) in_parts = TRY(sum_in_parts(schedule_, block, sums, plan_.chain));
+    const std::optional<BlockRV> parts = in_parts ? std::optional(in_parts->block) : std::nullopt;
     const BlockRV out = TRY(plan_.updates ? take_in_and_out(block, tile, width) : take_out(block, parts, tile));
     if (parts) {
-      TRY(tile_of_parts(schedule_, block, *parts, tile, width, plan_.steps));
+      TRY(tile_of_parts(schedule_, block, *in_parts, tile, width, plan_));
     } else {
       TRY(schedule_.vectorize(lanes[1]));
       TRY(schedule_.unroll(lanes[0]));
@@ -196,6 +198,8 @@ class TileNest {
       if (!sums.empty() && !plan_.updates) TRY(schedule_.decompose_reduction(block, sums[0]));
       if (plan_.window)
         for (const LoopRV& sum : sums) TRY(schedule_.unroll(sum));
+      else if (plan_.own_bodies)
+        TRY(schedule_.unroll(sums[*plan_.own_bodies]));
     }
     TRY(finish_tile(schedule_, out, tile, rank_ - 1, width));
     return parts ? *parts : block;

@@ -26,8 +26,13 @@ struct TilePlan {
   bool updates = false;               // the sums start from what the output holds
   Buffer weights = {};                // what the lanes walk; null: nothing in particular
   int64_t prefetch = 0;  // 1: the weights of the next cut of the lanes are asked for ahead; 2: the next step's too
-  int64_t chain = 256;   // the most terms summed one after the other; longer sums are summed in parts
-  size_t outer = 0;      // so many loops around all of these stay as they are
+  // Zeros around the first tensor: the number among `reduce` of the loop that moves the window along the rows, whose
+  // steps get bodies of their own, each without the products that add nothing; and how many of the tall axis' first and
+  // last rows have windows that touch zeros, and stand alone.
+  std::optional<size_t> own_bodies = {};
+  int64_t first_alone = 0, last_alone = 0;
+  int64_t chain = 256;         // the most terms summed one after the other; longer sums are summed in parts
+  size_t outer = 0;            // so many loops around all of these stay as they are
   bool within_thread = false;  // none of these loops is shared among threads
   // Where lanes * vectors or rows do not divide, what is left over gets bodies of its own.
 };

@@ -1,5 +1,7 @@
 #include "schedule/rules/tile_cut.h"
 
+#include <array>
+
 #include "ir/visit.h"
 #include "schedule/codes.h"
 
@@ -72,11 +74,32 @@ Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV lo
   return parts;
 }
 
+// Rows whose windows touch zeros stand alone: the first, then whole tiles, then single ones to the end.
+Result<std::vector<Part>> parts_with_ends_alone(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan) {
+  const auto extent = as_int(TRY(schedule.get(loop))->extent);
+  const int64_t inside = extent ? *extent - plan.first_alone - plan.last_alone : 0;
+  if (inside < plan.tall) return row_parts(schedule, block, loop, plan.tall);
+  const std::array<std::pair<int64_t, int64_t>, 3> wanted{
+      {{plan.first_alone, 1}, {inside / plan.tall * plan.tall, plan.tall}, {inside % plan.tall + plan.last_alone, 1}}};
+  std::vector<Factor> extents;
+  std::vector<int64_t> sizes;
+  for (const auto& [rows, size] : wanted)
+    if (rows > 0) extents.emplace_back(rows), sizes.push_back(size);
+  if (extents.size() == 1) return std::vector<Part>{{block, loop, sizes[0], 1}};
+  const std::vector<LoopRV> loops = TRY(schedule.loop_partition(loop, extents));
+  std::vector<Part> parts;
+  for (size_t i = 0; i < loops.size(); ++i)
+    parts.push_back({i == 0 ? block : TRY(schedule.get_child_blocks(loops[i]))[0], loops[i], sizes[i], 1});
+  return parts;
+}
+
 }  // namespace
 
 Result<std::vector<Part>> axis_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TileAxis& axis,
                                      const TilePlan& plan) {
   if (axis.kind == TileAxis::lanes) return lane_parts(schedule, block, loop, plan);
+  if (axis.kind == TileAxis::tall && plan.first_alone + plan.last_alone > 0)
+    return parts_with_ends_alone(schedule, block, loop, plan);
   return row_parts(schedule, block, loop, axis.size(plan));
 }
 

@@ -80,16 +80,29 @@ std::optional<Meeting> meeting_rows(const Contraction& found, const target::Targ
 
 TileShape tile_shape(int64_t vectors, int64_t most_vectors, const Contraction& found, std::optional<int64_t> height,
                      const target::Target& target) {
-  const int64_t registers = target.vector_registers;
-  const int64_t most = std::min<int64_t>(std::max<int64_t>(1, (registers - 1 - vectors) / vectors), 14);
-  const TileShape tall{vectors, most};
+  const auto held = [&](int64_t wide) {
+    return std::min<int64_t>(std::max<int64_t>(1, (target.vector_registers - 1 - wide) / wide), 14);
+  };
+  const TileShape tall{vectors, held(vectors)};
   const auto meeting = meeting_rows(found, target);
-  if (!meeting || equal_tiles(height, most) <= meeting->sets * meeting->ways) return tall;
-  // One way is left to what else passes.
-  TileShape wide{vectors, std::min(meeting->sets * (meeting->ways - 1), most)};
-  while (wide.vectors < most_vectors && (wide.vectors + 1) * (wide.rows + 1) + 1 <= registers) ++wide.vectors;
+  const int64_t rows = equal_tiles(height, tall.rows);
+  // Short rows share a tile.
+  const int64_t together =
+      found.shares_weights && height == rows ? tall.rows / std::max<int64_t>(rows, 1) * rows : rows;
+  if (!meeting || together <= meeting->sets * meeting->ways) return tall;
+  // One way is left to what else passes. Panels of weights are two vectors wide, so widths are doubled, for a tenth
+  // more sums at least.
+  const int64_t apart = meeting->sets * (meeting->ways - 1);
   const auto sums = [&](const TileShape& shape) { return equal_tiles(height, shape.rows) * shape.vectors; };
-  return sums(wide) * 4 >= sums(tall) * 3 ? wide : tall;
+  TileShape wide{vectors, std::min(apart, tall.rows)};
+  for (int64_t v = 2 * vectors; v <= most_vectors && held(v) >= 4; v *= 2)
+    if (const TileShape wider{v, std::min(apart, held(v))}; sums(wider) * 10 >= sums(wide) * 11) wide = wider;
+  return sums(wide) * 3 >= sums({vectors, rows}) * 2 ? wide : TileShape{vectors, tall.rows};
+}
+
+int64_t most_short_rows(const Contraction& found, int64_t rows, int64_t most, const target::Target& target) {
+  const auto meeting = meeting_rows(found, target);
+  return meeting ? std::min(most, std::max<int64_t>(meeting->sets * meeting->ways / rows, 1)) : most;
 }
 
 std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows) {
@@ -97,6 +110,19 @@ std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows) {
   for (int64_t r = 1; r <= most; ++r)
     if (!rows || r <= std::max<int64_t>(*rows, 1)) choices.push_back(r);
   return choices;
+}
+
+BorderCode border_code(const Contraction& found, const TilePlan& plan, std::optional<int64_t> height) {
+  constexpr int64_t most_bodies = 5;     // beside one another they have to fit what holds decoded instructions
+  constexpr int64_t enough_chains = 12;  // that hide the latency of an addition, with some to spare for what is loaded
+  constexpr int64_t one_in = 32;         // so many products at least are of zeros, or the code is not worth its size
+  const auto worth = [](const Touching& touching) { return touching.zeros * one_in >= touching.products; };
+  const Touching &rows = found.rows, &between = found.between_rows;
+  BorderCode code;
+  code.sides = rows.window && height == plan.rows && rows.products <= most_bodies * plan.rows && rows.zeros > 0;
+  code.sides = code.sides && worth(rows);
+  code.ends = plan.tall > 1 && between.zeros > 0 && worth(between) && plan.rows * plan.vectors >= enough_chains;
+  return code;
 }
 
 bool rows_go_first(const TileWork& tiles, const target::Target& target) {

@@ -22,16 +22,26 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most);
 
 // A tile of rows by vectors: as high as the registers hold, at most 14, beside `vectors` a row. Where so many rows
-// would meet in one set of the nearest cache, as many rows as do not, and wider, up to `most_vectors`; a tile that
-// would become much smaller for that stays as it is.
+// would meet in one set of the nearest cache, short rows that share a tile included, as many as do not, and wider, up
+// to `most_vectors`; a tile that would become much smaller for that stays as it is.
 struct TileShape {
   int64_t vectors = 1, rows = 1;  // rows: at most; tiles are equal
 };
 TileShape tile_shape(int64_t vectors, int64_t most_vectors, const Contraction& found, std::optional<int64_t> height,
                      const target::Target& target);
 
+// How many short rows of `rows` elements may share a tile, `most` at most: those that do not meet, either.
+int64_t most_short_rows(const Contraction& found, int64_t rows, int64_t most, const target::Target& target);
+
 // The heights of tiles to choose from.
 std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows);
+
+// Where windows that touch zeros get code of their own, which does without the products of these: where a tile holds
+// whole rows, for each step of the window along them; and where tiles hold several rows, for those at the ends.
+struct BorderCode {
+  bool sides = false, ends = false;
+};
+BorderCode border_code(const Contraction& found, const TilePlan& plan, std::optional<int64_t> height);
 
 // Whether the loops of rows are better outside the lane loop. Inside it, the weights come once and the first tensor
 // again for each cut of the lanes; what is written lies in pieces of a cut's width, which no prefetching of the machine

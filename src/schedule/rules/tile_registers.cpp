@@ -55,9 +55,9 @@ Status finish_tile(Schedule& schedule, BlockRV block, LoopRV tile, size_t lane_d
   return support::success();
 }
 
-Result<std::optional<BlockRV>> sum_in_parts(Schedule& schedule, BlockRV block, const std::vector<LoopRV>& sums,
-                                            int64_t chain) {
-  std::optional<BlockRV> parts;
+Result<std::optional<SumParts>> sum_in_parts(Schedule& schedule, BlockRV block, const std::vector<LoopRV>& sums,
+                                             int64_t chain) {
+  std::optional<SumParts> parts;
   const Ref<Block> node = TRY(schedule.get(block));
   const auto* store = node->body.as<BufferStore>();
   if (sums.empty() || !store || !store->value->dtype.is_floating()) return parts;
@@ -79,9 +79,13 @@ Result<std::optional<BlockRV>> sum_in_parts(Schedule& schedule, BlockRV block, c
   const bool is_one = step == extents[cut] && std::all_of(first, last, [](int64_t e) { return e == 1; });
   if (is_one) return parts;
   std::vector<LoopRV> outside(sums.begin(), sums.begin() + static_cast<ptrdiff_t>(cut));
-  if (step < extents[cut]) outside.push_back(TRY(schedule.split(sums[cut], {Factor(), step}))[0]);
+  std::vector<int64_t> fused(first, last);
+  if (step < extents[cut]) {
+    outside.push_back(TRY(schedule.split(sums[cut], {Factor(), step}))[0]);
+    fused.push_back(extents[cut] / step);
+  }
   const LoopRV part = outside.size() > 1 ? TRY(schedule.fuse(outside)) : outside[0];
-  parts = TRY(schedule.rfactor(part, 0));
+  parts = SumParts{TRY(schedule.rfactor(part, 0)), std::move(fused)};
   return parts;
 }
 
@@ -148,13 +152,21 @@ Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops,
 
 }  // namespace
 
-Status tile_of_parts(Schedule& schedule, BlockRV total, BlockRV parts, LoopRV tile, int64_t lanes, int64_t steps) {
+Status tile_of_parts(Schedule& schedule, BlockRV total, const SumParts& parts, LoopRV tile, int64_t lanes,
+                     const TilePlan& plan) {
   const Inside adding = TRY(loops_inside(schedule, total, tile));
   if (adding.sums.size() != 1) return refuse(codes::not_inlinable, "the parts of a sum are not one loop");
   TRY(keep_in_registers(schedule, total, adding, lanes, 1));
-  TRY(schedule.compute_at(parts, adding.sums[0]));
-  TRY(schedule.set_scope(parts, 0, "register"));
-  return keep_in_registers(schedule, parts, TRY(loops_inside(schedule, parts, adding.sums[0])), lanes, steps);
+  LoopRV part = adding.sums[0];
+  if (plan.own_bodies && *plan.own_bodies < parts.extents.size()) {
+    const std::vector<Factor> extents(parts.extents.begin(), parts.extents.end());
+    const std::vector<LoopRV> loops = TRY(schedule.split(part, extents));
+    TRY(schedule.unroll(loops[*plan.own_bodies]));
+    part = loops.back();
+  }
+  TRY(schedule.compute_at(parts.block, part));
+  TRY(schedule.set_scope(parts.block, 0, "register"));
+  return keep_in_registers(schedule, parts.block, TRY(loops_inside(schedule, parts.block, part)), lanes, plan.steps);
 }
 
 }  // namespace lathe::schedule

@@ -12,14 +12,19 @@ Status finish_tile(Schedule& schedule, BlockRV block, LoopRV tile, size_t lane_d
 // `chain` terms, each part of at most `chain`, or of one whole loop where that has no fitting divisor, gets a sum of
 // its own. Gives the block of these sums and leaves adding them up to `block`; nothing where the sum is short, of
 // integers, or one loop of an awkward length.
-Result<std::optional<BlockRV>> sum_in_parts(Schedule& schedule, BlockRV block, const std::vector<LoopRV>& sums,
-                                            int64_t chain);
+struct SumParts {
+  BlockRV block;
+  std::vector<int64_t> extents;  // of the loops, outermost first, that were fused into the one over the parts
+};
+Result<std::optional<SumParts>> sum_in_parts(Schedule& schedule, BlockRV block, const std::vector<LoopRV>& sums,
+                                             int64_t chain);
 
 // Some steps of the innermost of the loops `sums` that runs more than once are written out: fewer jumps, and addresses
 // as offsets of one register. A short loop stays as it is.
 Status write_out_steps(Schedule& schedule, std::vector<LoopRV>& sums, int64_t steps);
 
 // Inside `tile`: `total` adds up what `parts` sums apart, each part in registers, the total in the tile's memory.
-Status tile_of_parts(Schedule& schedule, BlockRV total, BlockRV parts, LoopRV tile, int64_t lanes, int64_t steps);
+Status tile_of_parts(Schedule& schedule, BlockRV total, const SumParts& parts, LoopRV tile, int64_t lanes,
+                     const TilePlan& plan);
 
 }  // namespace lathe::schedule

@@ -2,6 +2,8 @@
 
 #include "schedule/analysis/access.h"
 #include "script/parse.h"
+#include "tir/analysis/zero_border.h"
+#include "tir/rewrite.h"
 #include "tir/script/dialect.h"
 
 namespace lathe::schedule::testing {
@@ -88,6 +90,27 @@ void Builder::max(const std::string& name, const Buffer& to, const std::vector<A
   reduce(name, to, axes, body, [](Expr a, Expr b) { return ir::max(a, b); }, min_value(to->dtype));
 }
 
+void Builder::annotate(const std::string& block, const std::string& key, const ir::Value& value) {
+  class Annotation : public tir::TirRewriter {
+   public:
+    Annotation(const std::string& name, const std::string& key, const ir::Value& value)
+        : name_(name), key_(key), value_(value) {}
+
+   protected:
+    Stmt visit_stmt(Stmt s) override {
+      s = children(std::move(s));
+      const auto* block = s.as<Block>();
+      if (!block || block->name != name_) return s;
+      return with(*block, [&](Block& copy) { copy.annotations.set(key_, value_); });
+    }
+
+   private:
+    const std::string &name_, &key_;
+    const ir::Value& value_;
+  };
+  for (Stmt& statement : statements_) statement = Annotation(block, key, value)(statement);
+}
+
 Function Builder::build(std::vector<Var> scalars) const {
   return prim_func(parameters_, root_block(seq(statements_), inner_), std::move(scalars));
 }
@@ -169,6 +192,9 @@ Function conv2d(const ConvShape& s) {
     b.compute("add", u, [&](const std::vector<Expr>& i) { return load(t, i) + load(residual, i); });
     b.compute("relu", out, [&](const std::vector<Expr>& i) { return max(load(u, i), f32(0)); });
   }
+  if (s.padding)
+    b.annotate("conv", tir::zero_border_key,
+               tir::value_of({.before = {0, 0, s.padding, s.padding}, .after = {0, 0, s.padding, s.padding}}, "P"));
   return b.build();
 }
 

@@ -30,6 +30,8 @@ class Builder {
               const Combine& combine, Expr identity);
   void sum(const std::string& name, const Buffer& to, const std::vector<Axis>& reduce, const Body& body);
   void max(const std::string& name, const Buffer& to, const std::vector<Axis>& reduce, const Body& body);
+  // The block of that name gets an annotation.
+  void annotate(const std::string& block, const std::string& key, const ir::Value& value);
   void add(Stmt statement) { statements_.push_back(std::move(statement)); }
   Function build(std::vector<Var> scalars = {}) const;
 
@@ -49,7 +51,7 @@ Function matmul(Expr m, Expr n, Expr k);
 Function dense(Expr m, Expr n, Expr k);
 // softmax over the last axis: blocks "max", "exp", "sum", "norm"
 Function softmax(Expr rows, Expr columns);
-// pad, convolution (weights "OHWI{n}o" when lanes > 0), bias, residual and relu
+// pad, convolution (weights "OHWI{n}o" when lanes > 0; what is padded is known to be zeros), bias, residual and relu
 struct ConvShape {
   int64_t batch = 1, channels = 3, height = 8, width = 8, filters = 8, kernel = 3, stride = 1, padding = 1;
   int64_t lanes = 0;

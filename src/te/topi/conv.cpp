@@ -2,6 +2,7 @@
 
 #include "support/mutation.h"
 #include "te/topi/elementwise.h"
+#include "tir/analysis/zero_border.h"
 
 namespace lathe::te::topi {
 
@@ -36,6 +37,18 @@ Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shap
     return sum(ir::cast(o.accumulate, padded(std::move(cell))) * ir::cast(o.accumulate, weight), reduced);
   };
 
+  ir::Attributes annotations;
+  if (!o.zero_border.empty()) {
+    tir::ZeroBorder border;
+    border.before.resize(x.ndim());
+    border.after.resize(x.ndim());
+    for (size_t d = 0; d < spatial_rank; ++d) {
+      border.before[o.layout.spatial(d)] = o.zero_border[d];
+      border.after[o.layout.spatial(d)] = o.zero_border[spatial_rank + d];
+    }
+    annotations.set(tir::zero_border_key, tir::value_of(border, padded.buffer->name));
+  }
+
   const Tensor result = compute(
       shape,
       [&](const std::vector<Expr>& i) {
@@ -48,7 +61,7 @@ Tensor conv(const Tensor& x, const Tensor& kernel, const std::vector<Expr>& shap
         if (packed) at.insert(at.end(), {rc->var, one_panel ? channel : ir::floormod(channel, lanes)});
         return product(i, channel, kernel(std::move(at)));
       },
-      {padded, kernel}, "conv");
+      {padded, kernel}, "conv", "", std::move(annotations));
   return cast(result, o.out_dtype, "conv_cast");
 }
 

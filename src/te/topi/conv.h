@@ -12,6 +12,9 @@ struct ConvOptions {
   Expr out_channels;
   int64_t groups = 1;
   int64_t packed_channels = 0;  // 0: kernel [O, I, spatial…]; n: [ceil(O / n), spatial…, I, n], zero padded
+  // Elements at the beginning and then at the end of each spatial axis of the padded x whose products may be left out;
+  // empty: none.
+  std::vector<int64_t> zero_border;
   ir::DType out_dtype, accumulate;
 };
 // The block "conv_pad" (where there is padding), then the reduction block "conv" with spatial axes in the order of the

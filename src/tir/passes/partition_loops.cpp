@@ -60,13 +60,19 @@ class GuardSearch {
     if (!node || node->node_class().has_identity) return;
     if (const auto* loop = node.as<For>()) inner_[loop->loop_var.get()] = {loop->min, loop->extent};
     if (const auto* let = node.as<LetStmt>()) defined_.insert(let->var.get());
-    if (const auto* branch = node.as<IfThenElse>()) condition(branch->condition);
+    if (const auto* branch = node.as<IfThenElse>(); branch && !is_cheap(*branch)) condition(branch->condition);
     if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::if_then_else) condition(call->args[0]);
     if (const auto* choice = node.as<Select>()) condition(choice->condition);
     node->node_class().for_each_child(*node, [&](const NodeRef& child) { search(child); });
   }
 
  private:
+  // Whether what is asked costs nothing beside what it guards: a loop that repeats many statements.
+  static bool is_cheap(const IfThenElse& branch) {
+    const auto* loop = branch.else_case ? nullptr : branch.then_case.as<For>();
+    return loop && loop->kind == ForKind::serial && as_int(loop->extent).value_or(8) >= 8 && weight(loop->body) >= 64;
+  }
+
   void condition(const Expr& e) {
     if (const auto* both = e.as<And>()) {
       condition(both->a);
@@ -196,11 +202,16 @@ class LoopPartition : public TirRewriter {
       guards.push_back(guard);
       ++pieces;
     }
-    if (guards.empty() || pieces * cost > budget_) return whole(loop, self);
+    // What is written out anyway does not grow, but has to have constant bounds.
+    const bool written_out = loop.kind == ForKind::unrolled && as_int(loop.extent);
+    const int64_t growth = written_out ? 0 : pieces * cost;
+    if (guards.empty() || growth > budget_) return whole(loop, self);
     // Symbolic bounds may lie anywhere: keep the parts in order and inside the loop.
     low = known_.simplify(max(loop.min, min(low, end)));
     high = known_.simplify(max(low, min(high, end)));
-    budget_ -= pieces * cost;
+    if (written_out && !(as_int(known_.simplify(low - loop.min)) && as_int(known_.simplify(high - low))))
+      return whole(loop, self);
+    budget_ -= growth;
     const auto part = [&](const Expr& from, const Expr& to, const Stmt& body, bool main) -> Stmt {
       const Expr extent = known_.simplify(to - from);
       if (known_.can_prove(le(extent, int64(0)))) return nop();

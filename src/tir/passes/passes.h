@@ -18,6 +18,10 @@ Result<IRModule> compact_buffers(IRModule module, const PassContext& context);
 // A loop that T.break_loop or T.continue_loop leaves notes it in memory and asks: what follows sees the loops run as
 // they are written.
 Result<IRModule> lower_loop_exits(IRModule module, const PassContext& context);
+// Products with the zeros around a tensor (tir/analysis/zero_border.h) are left out of sums where the condition is
+// asked once for many of them or decided when loops are written out. A sum that starts from 0 stays the same, bit by
+// bit.
+Result<IRModule> skip_zeros(IRModule module, const PassContext& context);
 // A block's init becomes a guarded statement before its body: where every reduce variable is at its minimum.
 Result<IRModule> lower_init(IRModule module, const PassContext& context);
 // Blocks become plain statements: variables replaced by their values, predicates by ifs, buffers by allocations.

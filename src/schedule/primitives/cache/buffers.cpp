@@ -4,6 +4,7 @@
 #include "ir/visit.h"
 #include "schedule/index_map.h"
 #include "schedule/primitives/compute/inline.h"
+#include "tir/analysis/zero_border.h"
 
 namespace lathe::schedule {
 
@@ -50,7 +51,7 @@ class Relayout : public Rewriter {
 }  // namespace
 
 Stmt with_layout(const Stmt& root, const Buffer& from, const Buffer& to, const IndexMap& map) {
-  return Relayout(from, to, map)(root);
+  return tir::without_zero_border(Relayout(from, to, map)(root), from);
 }
 
 std::vector<Buffer> outer_buffers(const Path& path, bool writes) {

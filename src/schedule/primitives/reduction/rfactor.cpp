@@ -2,6 +2,7 @@
 #include "schedule/analysis/dependence.h"
 #include "schedule/primitives/rewrite.h"
 #include "support/mutation.h"
+#include "tir/analysis/zero_border.h"
 
 namespace lathe::schedule::primitives {
 
@@ -215,11 +216,13 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
   // Partial results of nothing have a start, too: where there may be nothing to reduce, in a nest of its own.
   const bool is_apart = may_be_empty(partial_iters);
   const Stmt start = make<BufferStore>(partial, found->identity, partial_indices, Expr());
-  const Ref<Block> partial_block = make_block(
+  Ref<Block> partial_block = make_block(
       partial_iters, block->name + "_rf", is_apart ? Stmt() : start,
       make<BufferStore>(partial, found->combine(load(partial, partial_indices), substitute(found->value, iters)),
                         partial_indices, Expr()),
       partial_id);
+  if (const ir::Value* border = block->annotations.find(tir::zero_border_key))  // its products are the block's
+    partial_block = with(*partial_block, [&](Block& copy) { copy.annotations.set(tir::zero_border_key, *border); });
   const Stmt partial_nest =
       replace(Stmt(nest[0]), path.back(), realize(partial_values, realized.predicate, partial_block));
 

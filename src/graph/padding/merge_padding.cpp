@@ -1,3 +1,4 @@
+#include "graph/padding/zeros.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
@@ -10,17 +11,10 @@ LATHE_FAULT(merge_padding_swaps_ends, "graph_test", "a tensor is padded at the e
 
 namespace {
 
-// Zeros of any dtype, as no pad value at all is; -0.0 is another value.
-bool is_zero(const Expr& value) {
-  const auto* constant = value ? value.as<Constant>() : nullptr;
-  return !value || (constant && constant->data->view().find_first_not_of('\0') == std::string_view::npos);
-}
-
 // The pads of [batch, channels, spatial…] as windows take them, begins and then ends; nothing where they are no zeros
 // around spatial dimensions.
 std::optional<std::vector<int64_t>> spatial_padding(const Call& pad) {
-  if (static_cast<const ops::PadAttributes*>(pad.attributes.get())->mode != "constant") return std::nullopt;
-  if (pad.args.size() > 3 && !is_zero(pad.args[3])) return std::nullopt;
+  if (!pads_zeros(pad)) return std::nullopt;
   std::vector<int64_t> padding;
   for (const size_t side : {1, 2}) {
     const auto* info = pad.args[side]->struct_info.as<ShapeStructInfo>();

@@ -1,0 +1,125 @@
+// skip_zeros: products with the zeros around a tensor are left out of sums, where asking costs less than they do.
+#include "arith/analyzer.h"
+#include "support/mutation.h"
+#include "tir/analysis/effects.h"
+#include "tir/analysis/zero_border.h"
+#include "tir/passes/passes.h"
+#include "tir/rewrite.h"
+
+namespace lathe::tir {
+
+LATHE_FAULT(skip_zeros_one_more, "tir_test", "the first element inside of a border of zeros is left out, too");
+
+namespace {
+
+using arith::Analyzer;
+
+// A condition is asked once for at least so many iterations.
+constexpr int64_t iterations_worth_asking = 8;
+
+// Whether the statement only tells the machine what may come.
+bool only_hints(const Stmt& s) {
+  if (const auto* realize = s.as<BlockRealize>()) return !realize->block->init && only_hints(realize->block->body);
+  if (const auto* list = s.as<SeqStmt>())
+    return std::all_of(list->seq.begin(), list->seq.end(), [](const Stmt& part) { return only_hints(part); });
+  const auto* call = s.as<Evaluate>() ? s.as<Evaluate>()->value.as<Call>() : nullptr;
+  return call && is_hint(*call);
+}
+
+// Whether nothing but `inner`, and hints, run in the loop.
+bool holds_only(const For& loop, const Node* inner) {
+  if (loop.body.get() == inner) return true;
+  const auto* list = loop.body.as<SeqStmt>();
+  return list && std::all_of(list->seq.begin(), list->seq.end(),
+                             [&](const Stmt& part) { return part.get() == inner || only_hints(part); });
+}
+
+bool is_written_out(const For& loop) {
+  return is_int(loop.extent, 1) || (loop.kind == ForKind::unrolled && as_int(loop.extent));
+}
+
+class ZeroSkipping : public TirRewriter {
+ protected:
+  Stmt visit_stmt(Stmt s) override {
+    if (const auto* loop = s.as<For>()) {
+      const Analyzer::Scope inside(known_);
+      known_.bind(loop->loop_var, Range{loop->min, loop->extent});
+      loops_.push_back(loop);
+      Stmt result = children(s);
+      loops_.pop_back();
+      const auto asked = around_.find(loop);
+      return asked == around_.end() ? result : Stmt(make<IfThenElse>(asked->second, std::move(result)));
+    }
+    if (const auto* realize = s.as<BlockRealize>()) return realized(*realize, s);
+    return children(std::move(s));
+  }
+  Expr visit_expr(Expr e) override { return e; }
+
+ private:
+  Stmt realized(const BlockRealize& realize, const Stmt& self) {
+    const Block& block = *realize.block;
+    for (size_t i = 0; i < block.iter_vars.size(); ++i)
+      values_[block.iter_vars[i]->var] = substitute(realize.iter_values[i], values_);
+    const auto read = block.init ? std::nullopt : bordered_read(block);
+    if (!read) {
+      // Loops around a block that holds others are none that a condition inside goes around.
+      const size_t outside = std::exchange(first_, loops_.size());
+      Stmt result = children(self);
+      first_ = outside;
+      return result;
+    }
+    Expr predicate = realize.predicate;
+    for (size_t d = 0; d < read->load->indices.size(); ++d) {
+      const Expr index = known_.simplify(substitute(read->load->indices[d], values_));
+      const int64_t before = read->border.before[d] + (support::flip(skip_zeros_one_more) ? 1 : 0);
+      const Expr end = known_.simplify(read->load->buffer->shape[d] - read->border.after[d]);
+      if (before > 0) ask(ge(index, int64(before)), self.get(), predicate);
+      if (read->border.after[d] > 0) ask(lt(index, end), self.get(), predicate);
+    }
+    if (predicate.same_as(realize.predicate)) return self;
+    return with(realize, [&](BlockRealize& copy) { copy.predicate = predicate; });
+  }
+
+  // Puts the condition around the outermost loop that it does not vary in and that does nothing else, or, where it is
+  // decided when loops are written out, at the block. Elsewhere it is not asked: zeros are added.
+  void ask(const Expr& condition, const Node* block, Expr& predicate) {
+    if (known_.can_prove(condition)) return;
+    size_t outermost = loops_.size();
+    int64_t iterations = 1;
+    const Node* inner = block;
+    while (outermost > first_) {
+      const For& loop = *loops_[outermost - 1];
+      if (!holds_only(loop, inner) || uses_var(condition, loop.loop_var)) break;
+      if (!is_written_out(loop) && loop.kind != ForKind::vectorized)
+        iterations *= as_int(loop.extent).value_or(iterations_worth_asking);
+      inner = &loop;
+      --outermost;
+    }
+    if (iterations >= iterations_worth_asking) {
+      Expr& asked = around_[loops_[outermost]];
+      asked = asked ? logical_and(asked, condition) : condition;
+      return;
+    }
+    const std::vector<Var> vars = free_vars(condition);
+    const bool decided = std::all_of(vars.begin(), vars.end(), [&](const Var& v) {
+      return std::any_of(loops_.begin(), loops_.end(),
+                         [&](const For* loop) { return loop->loop_var == v && is_written_out(*loop); });
+    });
+    if (decided) predicate = is_int(predicate, 1) ? condition : logical_and(predicate, condition);
+  }
+
+  Analyzer known_;
+  VarMap values_;                  // of the variables of blocks, by those of loops
+  std::vector<const For*> loops_;  // outermost first
+  size_t first_ = 0;               // the outermost loop inside the present block
+  std::unordered_map<const For*, Expr> around_;
+};
+
+}  // namespace
+
+Result<IRModule> skip_zeros(IRModule module, const PassContext& context) {
+  return on_each_body(std::move(module), context,
+                      [](const Stmt& body, const PassContext&) { return ZeroSkipping()(body); });
+}
+
+}  // namespace lathe::tir
