@@ -12,7 +12,7 @@ namespace {
 // Whether neighbours along `row` read windows that overlap, of so few elements that all of them can be written out, and
 // none of which is asked whether it is inside.
 bool slides(const Work& work, const std::vector<Access>& all, const For& row, const TilePlan& plan) {
-  constexpr int64_t most_steps = 25;
+  constexpr int64_t most_steps = 49;
   int64_t steps = 1;
   for (const size_t i : plan.reduce) {
     const auto extent = as_int(work.loops[i]->extent);
@@ -38,6 +38,41 @@ bool slides(const Work& work, const std::vector<Access>& all, const For& row, co
   return false;
 }
 
+// A block that pads along the axis that vectors run along: asked element by element, each vector would have to be put
+// together.
+bool pads_lanes(const Work& work) {
+  const auto* store = work.block().body.as<BufferStore>();
+  const auto* choice = store ? store->value.as<Call>() : nullptr;
+  if (!choice || choice->op != &intrinsic::if_then_else || store->indices.empty()) return false;
+  const auto* last = store->indices.back().as<VarNode>();
+  return last && uses_var(choice->args[0], cast<VarNode>(store->indices.back()));
+}
+
+// Whether the block reads overlapping windows of the buffer along its last axis.
+bool reads_windows(const PrimFunc& function, const Block& block, const Buffer& buffer) {
+  for (const Access& access : accesses(function.body))
+    if (access.block == &block && !access.writes && access.buffer == buffer && !access.region.empty() &&
+        linear(access.region.back().min).terms.size() > 1)
+      return true;
+  return false;
+}
+
+// The padded image comes into memory of its own, one piece of it before the tiles that read it: it is in the nearest
+// caches then.
+Status place_padding(Schedule& schedule, const RuleContext& context, const TilePlan& plan, BlockRV block,
+                     const std::vector<std::string>& before) {
+  const size_t around = plan.batch.size() + (plan.share > 1 ? 1 : 0);
+  for (const std::string& name : before) {
+    const BlockRV padding = TRY(schedule.get_block(name));
+    const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+    Schedule attempt = schedule;
+    if (around > 0 && attempt.compute_at(padding, loops.at(around - 1))) schedule = std::move(attempt);
+    const std::vector<Work> list = works(schedule.function());
+    if (const Work* work = find(list, name)) TRY(vectorize_innermost(schedule, context, *work));
+  }
+  return support::success();
+}
+
 }  // namespace
 
 Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
@@ -47,7 +82,12 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   if (!reduction) return Outcome(why);
   const std::string name = reduction->block().name;
   if (constant_product(reduction->loops) == 0) return Outcome("there is nothing to compute");
-  const auto keep = [](const Work& work) { return is_costly(work.block()); };
+  const PrimFunc& given = *reduction->function;
+  const auto keep = [&](const Work& work) {
+    if (is_costly(work.block())) return true;
+    const auto* store = work.block().body.as<BufferStore>();
+    return pads_lanes(work) && reads_windows(given, reduction->block(), store->buffer);
+  };
   const Surroundings around = TRY(inline_around(schedule, name, keep));
 
   const std::vector<Work> list = works(schedule.function());
@@ -79,6 +119,7 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   }
   if (!moves) return Outcome(fmt::format("nothing is read along axis '{}'", lane.loop_var->name));
   spatial.pop_back();
+  const auto total = constant_product(work.loops);
 
   // The model: vectors as wide as fit the axis evenly, and two to four independent chains to hide latencies.
   const auto width = as_int(lane.extent);
@@ -116,9 +157,17 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     }
   }
   plan.batch = spatial;
+  plan.within_thread = plan.window && !around.before.empty();
+  const BlockRV sums = TRY(schedule.get_block(name));
   TRY(register_tile(schedule, context, plan, around.epilogue));
+  if (plan.within_thread) {
+    TRY(place_padding(schedule, context, plan, sums, around.before));
+    const std::vector<LoopRV> loops = TRY(schedule.get_loops(sums));
+    if (enough_for_threads(total, plan) && !plan.batch.empty())
+      try_parallel(schedule, {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(plan.batch.size())});
+  }
   for (const std::vector<std::string>* list : {&around.before, &around.behind})
-    for (const std::string& other : *list)
+    if (list != &around.before || !plan.within_thread) for (const std::string& other : *list)
       TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
   return Outcome();
 }
