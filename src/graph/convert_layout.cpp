@@ -55,6 +55,7 @@ class LayoutConverter {
  public:
   LayoutConverter(const target::Target& target, const Function& function) : lanes_(target.lanes(32)) {
     find_padded(function);
+    find_wanted_last(function);
   }
 
   Result<Expr> operator()(Emitter& emitter, const Var& var, const Expr& value) {
@@ -132,6 +133,33 @@ class LayoutConverter {
     return nullptr;
   }
 
+  // ---- depthwise convolutions by themselves ----
+
+  // What is wanted with the channels last: by a convolution that turns, or by what passes its own order on.
+  void find_wanted_last(const Function& function) {
+    const std::vector<Binding> bindings = all_bindings(function);
+    for (auto it = bindings.rbegin(); it != bindings.rend(); ++it) {
+      const auto* bound = it->as<VarBinding>();
+      const auto* call = bound ? bound->value.as<Call>() : nullptr;
+      const Operator* op = call ? callee_operator(*call) : nullptr;
+      if (!op) continue;
+      const bool turning = op->name == "nn.conv" && turns(*call) && !fills_rows(*call, bound->var);
+      if (!turning && !wanted_last_.count(bound->var.get())) continue;
+      for (const Expr& arg : call->args)
+        if (arg) wanted_last_.insert(arg.get());
+    }
+  }
+
+  // Whether a convolution is depthwise, and vectors that run along the rows of its image are not mostly empty: it needs
+  // no other order then, and two transpositions cost about as much as it does.
+  bool fills_rows(const Call& call, const Var& var) const {
+    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
+    const Shape* out = shape_of(var);
+    if (attrs.groups == 1 || !out || !ir::as_int(out->back())) return false;
+    const int64_t width = *ir::as_int(out->back());
+    return 5 * width >= 2 * lanes_ * ((width + lanes_ - 1) / lanes_);
+  }
+
   const Twin* twin_of(const Expr& e) const {
     const auto it = e ? twins_.find(e.get()) : twins_.end();
     return it == twins_.end() ? nullptr : &it->second;
@@ -192,6 +220,7 @@ class LayoutConverter {
     if (!turns(call) || !shape_of(var) || as_tensor(var)->dtype != as_tensor(call.args[0])->dtype) return Expr();
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
+    if (!twin_of(call.args[0]) && !wanted_last_.count(var.get()) && fills_rows(call, var)) return Expr();
     if (attrs.groups == 1 && is_pixel(*kernel) && moves_by_one(attrs) && !images_.count(var.get())) {
       const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
       const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
@@ -370,6 +399,7 @@ class LayoutConverter {
 
   const int64_t lanes_;
   std::unordered_set<const ir::Node*> padded_;  // what a convolution reads with its padding around it
+  std::unordered_set<const ir::Node*> wanted_last_;  // what is read with the channels last
   std::unordered_set<const ir::Node*> images_;  // convolutions whose value is written into such an image
   std::unordered_map<const ir::Node*, Twin> twins_;
   std::unordered_map<const ir::Node*, Expr> widened_;  // operands of a lower rank with leading ones

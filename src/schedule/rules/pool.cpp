@@ -9,33 +9,57 @@ namespace lathe::schedule {
 
 namespace {
 
-// Whether neighbours along `row` read windows that overlap, of so few elements that all of them can be written out, and
-// none of which is asked whether it is inside.
-bool slides(const Work& work, const std::vector<Access>& all, const For& row, const TilePlan& plan) {
+// How windows move along an axis: elements from one to the next, and from the first to the last of one.
+struct Slide {
+  int64_t stride = 0, reach = 0;
+};
+
+// How windows of neighbours along `row` overlap, where they have so few elements that all of them can be written out,
+// and none is asked whether it is inside.
+std::optional<Slide> slides(const Work& work, const std::vector<Access>& all, const For& row, const TilePlan& plan) {
   constexpr int64_t most_steps = 49;
   int64_t steps = 1;
   for (const size_t i : plan.reduce) {
     const auto extent = as_int(work.loops[i]->extent);
-    if (!extent || *extent > most_steps) return false;
+    if (!extent || *extent > most_steps) return std::nullopt;
     steps *= *extent;
-    if (steps > most_steps) return false;
+    if (steps > most_steps) return std::nullopt;
   }
-  if (is_conditional(work.block())) return false;
+  if (is_conditional(work.block())) return std::nullopt;
   for (const Access& access : all) {
     if (access.block != &work.block() || access.writes) continue;
     for (const Range& range : access.region) {
       const Linear index = linear(range.min);
-      int64_t stride = 0, reach = 0;
+      Slide slide;
       for (const Linear::Term& term : index.terms) {
-        if (term.atom == Expr(row.loop_var)) stride = std::abs(term.coefficient);
+        if (term.atom == Expr(row.loop_var)) slide.stride = std::abs(term.coefficient);
         for (const size_t i : plan.reduce)
           if (term.atom == Expr(work.loops[i]->loop_var))
-            reach += std::abs(term.coefficient) * (as_int(work.loops[i]->extent).value_or(1) - 1);
+            slide.reach += std::abs(term.coefficient) * (as_int(work.loops[i]->extent).value_or(1) - 1);
       }
-      if (stride > 0 && reach >= stride) return true;
+      if (slide.stride > 0 && slide.reach >= slide.stride) return slide;
     }
   }
-  return false;
+  return std::nullopt;
+}
+
+// Into how many pieces the rows of an image can be cut so that tiles of the plan divide each.
+std::vector<int64_t> row_pieces(std::optional<int64_t> height, const TilePlan& plan) {
+  std::vector<int64_t> choices{1};
+  for (int64_t pieces = 2; height && pieces * plan.rows <= *height; ++pieces)
+    if (*height % (pieces * plan.rows) == 0) choices.push_back(pieces);
+  return choices;
+}
+
+// The pieces of which each is padded, and then read: the smallest, so that reading from memory and computing take turns
+// quickly, of which neighbours share no more than a quarter. One where the image fills no quarter of the nearest cache.
+int64_t preferred_pieces(const std::vector<int64_t>& choices, int64_t height, int64_t row_bytes, const Slide& slide,
+                         const target::Target& target) {
+  int64_t preferred = 1;
+  if (4 * height * slide.stride * row_bytes <= target.cache_bytes(1, 32 << 10)) return preferred;
+  for (const int64_t pieces : choices)
+    if (4 * (slide.reach + 1 - slide.stride) <= height / pieces * slide.stride) preferred = pieces;
+  return preferred;
 }
 
 // A block that pads along the axis that vectors run along: asked element by element, each vector would have to be put
@@ -57,6 +81,19 @@ bool reads_windows(const PrimFunc& function, const Block& block, const Buffer& b
   return false;
 }
 
+// Vectors along the rows of the padded image, and what is left over as a vector of its own.
+Status vectorize_padding(Schedule& schedule, const RuleContext& context, BlockRV padding) {
+  const LoopRV row = TRY(schedule.get_loops(padding)).back();
+  const auto extent = as_int(TRY(schedule.get(row))->extent);
+  const int64_t lanes = context.target.lanes(widest_bits(*TRY(schedule.get(padding))));
+  if (lanes < 2) return support::success();
+  if (extent && *extent < lanes) return *extent > 1 ? schedule.vectorize(row) : support::success();
+  const std::vector<LoopRV> parts = TRY(schedule.peel(row, lanes));
+  TRY(schedule.vectorize(TRY(schedule.split(parts[0], {Factor(), lanes}))[1]));
+  const auto rest = parts.size() > 1 ? as_int(TRY(schedule.get(parts[1]))->extent) : std::nullopt;
+  return rest.value_or(1) > 1 ? schedule.vectorize(parts[1]) : support::success();
+}
+
 // The padded image comes into memory of its own, one piece of it before the tiles that read it: it is in the nearest
 // caches then.
 Status place_padding(Schedule& schedule, const RuleContext& context, const TilePlan& plan, BlockRV block,
@@ -67,8 +104,7 @@ Status place_padding(Schedule& schedule, const RuleContext& context, const TileP
     const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
     Schedule attempt = schedule;
     if (around > 0 && attempt.compute_at(padding, loops.at(around - 1))) schedule = std::move(attempt);
-    const std::vector<Work> list = works(schedule.function());
-    if (const Work* work = find(list, name)) TRY(vectorize_innermost(schedule, context, *work));
+    TRY(vectorize_padding(schedule, context, padding));
   }
   return support::success();
 }
@@ -133,7 +169,10 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
       lanes = divisor;
   }
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, "pool", "lanes", {lanes}, lanes))));
-  plan.window = !spatial.empty() && slides(work, accesses(schedule.function().body), *work.loops[spatial.back()], plan);
+  const std::optional<Slide> slide =
+      spatial.empty() ? std::nullopt
+                      : slides(work, accesses(schedule.function().body), *work.loops[spatial.back()], plan);
+  plan.window = slide.has_value();
   const int64_t most = plan.window ? 1 : 4;
   const int64_t vectors = width ? largest_divisor(std::max<int64_t>(*width / plan.lanes, 1), most) : 1;
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, "pool", "vectors", {1, vectors}, vectors))));
@@ -147,6 +186,13 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     plan.rows =
         TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), equal_tiles(height, fit)))));
     spatial.pop_back();
+    if (!around.before.empty()) {
+      const std::vector<int64_t> choices = row_pieces(height, plan);
+      const int64_t row_bytes = width.value_or(0) * widest_bits(work.block()) / 8;
+      const int64_t pieces = preferred_pieces(choices, height.value_or(0), row_bytes, *slide, context.target);
+      plan.shared = plan.row;
+      plan.share = TRY(schedule.get(TRY(decide(schedule, context, "pool", "pieces", choices, pieces))));
+    }
   } else if (!spatial.empty() && plan.vectors < 4) {
     const auto height = as_int(work.loops[spatial.back()]->extent);
     const int64_t rows = height ? largest_divisor(std::max<int64_t>(*height, 1), 4 / plan.vectors) : 1;
@@ -163,8 +209,9 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   if (plan.within_thread) {
     TRY(place_padding(schedule, context, plan, sums, around.before));
     const std::vector<LoopRV> loops = TRY(schedule.get_loops(sums));
-    if (enough_for_threads(total, plan) && !plan.batch.empty())
-      try_parallel(schedule, {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(plan.batch.size())});
+    const size_t shared = plan.batch.size() + (plan.share > 1 ? 1 : 0);
+    if (enough_for_threads(total, plan) && shared > 0)
+      try_parallel(schedule, {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(shared)});
   }
   for (const std::vector<std::string>* list : {&around.before, &around.behind})
     if (list != &around.before || !plan.within_thread) for (const std::string& other : *list)
