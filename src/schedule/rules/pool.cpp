@@ -12,6 +12,7 @@ namespace {
 // How windows move along an axis: elements from one to the next, and from the first to the last of one.
 struct Slide {
   int64_t stride = 0, reach = 0;
+  std::vector<size_t> along;  // the sums that move along the same axis, by position among the loops
 };
 
 // How windows of neighbours along `row` overlap, where they have so few elements that all of them can be written out,
@@ -34,8 +35,10 @@ std::optional<Slide> slides(const Work& work, const std::vector<Access>& all, co
       for (const Linear::Term& term : index.terms) {
         if (term.atom == Expr(row.loop_var)) slide.stride = std::abs(term.coefficient);
         for (const size_t i : plan.reduce)
-          if (term.atom == Expr(work.loops[i]->loop_var))
+          if (term.atom == Expr(work.loops[i]->loop_var)) {
             slide.reach += std::abs(term.coefficient) * (as_int(work.loops[i]->extent).value_or(1) - 1);
+            slide.along.push_back(i);
+          }
       }
       if (slide.stride > 0 && slide.reach >= slide.stride) return slide;
     }
@@ -181,6 +184,14 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     // fit the rest. Lanes innermost, so that memory is walked in its order.
     const auto height = as_int(work.loops[spatial.back()]->extent);
     const int64_t fit = std::max<int64_t>(context.target.vector_registers / 4, 1);
+    // What rows share is read by sums that follow one another, so that few vectors wait in registers.
+    std::vector<size_t> order, along;
+    for (const size_t loop : plan.reduce) {
+      const bool moves_along = std::find(slide->along.begin(), slide->along.end(), loop) != slide->along.end();
+      (moves_along ? along : order).push_back(loop);
+    }
+    order.insert(order.end(), along.begin(), along.end());
+    plan.reduce = std::move(order);
     plan.row = spatial.back();
     plan.rows_first = true;
     plan.rows =
