@@ -1,3 +1,4 @@
+#include "graph/groups.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
@@ -155,7 +156,8 @@ class LayoutConverter {
   bool fills_rows(const Call& call, const Var& var) const {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape* out = shape_of(var);
-    if (attrs.groups == 1 || !out || !ir::as_int(out->back())) return false;
+    const bool depthwise = attrs.groups > 1 && shape_of(call.args[1]) && ir::is_int((*shape_of(call.args[1]))[1], 1);
+    if (!depthwise || !out || !ir::as_int(out->back())) return false;
     const int64_t width = *ir::as_int(out->back());
     return 5 * width >= 2 * lanes_ * ((width + lanes_ - 1) / lanes_);
   }
@@ -260,10 +262,10 @@ class LayoutConverter {
     if (!x || !kernel || x->size() < 3 || !call.args[1].is<Constant>()) return false;
     if (attrs.data_layout != "NCHW" || !attrs.out_layout.empty() || attrs.kernel_layout != "OIHW") return false;
     if (as_tensor(call.args[0])->dtype != ir::DType::float32()) return false;
-    // Few channels fill no vector; groups of several channels have no loops of their own yet.
+    // Few channels fill no vector.
     const int64_t channels = ir::as_int((*kernel)[0]).value_or(0);
     const bool depthwise = attrs.groups == channels && ir::is_int((*kernel)[1], 1);
-    return 2 * channels > lanes_ && (attrs.groups == 1 || depthwise);
+    return 2 * channels > lanes_ && (attrs.groups == 1 || depthwise || has_group_loops(call, lanes_));
   }
 
   // Windows of one pixel that touch every pixel once.
