@@ -221,15 +221,16 @@ class LayoutConverter {
   Result<Expr> convolution(Emitter& emitter, const Var& var, const Call& call) {
     if (!turns(call) || !shape_of(var) || as_tensor(var)->dtype != as_tensor(call.args[0])->dtype) return Expr();
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
-    const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
+    const Shape* kernel = shape_of(call.args[1]);
     if (!twin_of(call.args[0]) && !wanted_last_.count(var.get()) && fills_rows(call, var)) return Expr();
     if (attrs.groups == 1 && is_pixel(*kernel) && moves_by_one(attrs) && !images_.count(var.get())) {
       const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
       const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
       return converted(emitter, var, TRY(make_call(ops::matmul, {TRY(rows(emitter, call.args[0])), turned})), true);
     }
-    const int64_t inputs = ir::as_int((*x)[1]).value_or(few_channels + 1);
-    if (!twin_of(call.args[0]) && attrs.groups == 1 && inputs <= few_channels) {
+    const int64_t inputs = ir::as_int((*kernel)[1]).value_or(few_channels + 1);
+    const bool grouped = has_group_loops(call, lanes_);
+    if (!twin_of(call.args[0]) && (grouped || (attrs.groups == 1 && inputs <= few_channels))) {
       const auto turning = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.out_layout = "NHWC"; });
       return converted(emitter, var, TRY(make_call(ops::conv, call.args, turning)), false);
     }
@@ -400,9 +401,9 @@ class LayoutConverter {
   }
 
   const int64_t lanes_;
-  std::unordered_set<const ir::Node*> padded_;  // what a convolution reads with its padding around it
+  std::unordered_set<const ir::Node*> padded_;       // what a convolution reads with its padding around it
   std::unordered_set<const ir::Node*> wanted_last_;  // what is read with the channels last
-  std::unordered_set<const ir::Node*> images_;  // convolutions whose value is written into such an image
+  std::unordered_set<const ir::Node*> images_;       // convolutions whose value is written into such an image
   std::unordered_map<const ir::Node*, Twin> twins_;
   std::unordered_map<const ir::Node*, Expr> widened_;  // operands of a lower rank with leading ones
   std::vector<Expr> kept_;                             // keeps the keys alive

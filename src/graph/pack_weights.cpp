@@ -50,7 +50,8 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, Packed& packed
     // A depthwise convolution with the channels last takes one panel of all channels: its vectors run along them.
     const bool depthwise =
         attrs.groups == channels && channels > 1 && extent(conv->args[1], 1) == 1 && attrs.data_layout == "NHWC";
-    const bool grouped = attrs.data_layout == "NHWC" && has_group_loops(*conv, target.lanes(32));
+    const bool last = (attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout) == "NHWC";
+    const bool grouped = last && has_group_loops(*conv, target.lanes(32));
     if (attrs.groups != 1 && !depthwise && !grouped) return Expr();
     const int64_t width = depthwise ? channels
                           : grouped ? channels / attrs.groups

@@ -166,7 +166,8 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   int64_t vectors = width ? 1 : 2;
   if (width) {
     const int64_t most = std::max<int64_t>(1, *width / plan.lanes);
-    vectors = std::min<int64_t>(2, most);
+    // Rows of three vectors, one group's channels, are one cut; panels are of two.
+    vectors = found.packed == 0 && *width == 3 * plan.lanes ? 3 : std::min<int64_t>(2, most);
     // Few rows: more vectors keep the additions busy.
     while (height && *height * vectors < 8 && vectors * 2 <= most && vectors < 8) vectors *= 2;
     while (vectors > 1 && *width % (vectors * plan.lanes) != 0 && *width < 2 * vectors * plan.lanes) --vectors;

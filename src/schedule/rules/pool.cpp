@@ -225,8 +225,9 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
       try_parallel(schedule, {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(shared)});
   }
   for (const std::vector<std::string>* list : {&around.before, &around.behind})
-    if (list != &around.before || !plan.within_thread) for (const std::string& other : *list)
-      TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
+    if (list != &around.before || !plan.within_thread)
+      for (const std::string& other : *list)
+        TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
   return Outcome();
 }
 
