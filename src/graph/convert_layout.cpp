@@ -1,3 +1,4 @@
+#include "graph/groups.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
@@ -55,6 +56,7 @@ class LayoutConverter {
  public:
   LayoutConverter(const target::Target& target, const Function& function) : lanes_(target.lanes(32)) {
     find_padded(function);
+    find_wanted_last(function);
   }
 
   Result<Expr> operator()(Emitter& emitter, const Var& var, const Expr& value) {
@@ -132,6 +134,34 @@ class LayoutConverter {
     return nullptr;
   }
 
+  // ---- depthwise convolutions by themselves ----
+
+  // What is wanted with the channels last: by a convolution that turns, or by what passes its own order on.
+  void find_wanted_last(const Function& function) {
+    const std::vector<Binding> bindings = all_bindings(function);
+    for (auto it = bindings.rbegin(); it != bindings.rend(); ++it) {
+      const auto* bound = it->as<VarBinding>();
+      const auto* call = bound ? bound->value.as<Call>() : nullptr;
+      const Operator* op = call ? callee_operator(*call) : nullptr;
+      if (!op) continue;
+      const bool turning = op->name == "nn.conv" && turns(*call) && !fills_rows(*call, bound->var);
+      if (!turning && !wanted_last_.count(bound->var.get())) continue;
+      for (const Expr& arg : call->args)
+        if (arg) wanted_last_.insert(arg.get());
+    }
+  }
+
+  // Whether a convolution is depthwise, and vectors that run along the rows of its image are not mostly empty: it needs
+  // no other order then, and two transpositions cost about as much as it does.
+  bool fills_rows(const Call& call, const Var& var) const {
+    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
+    const Shape* out = shape_of(var);
+    const bool depthwise = attrs.groups > 1 && shape_of(call.args[1]) && ir::is_int((*shape_of(call.args[1]))[1], 1);
+    if (!depthwise || !out || !ir::as_int(out->back())) return false;
+    const int64_t width = *ir::as_int(out->back());
+    return 5 * width >= 2 * lanes_ * ((width + lanes_ - 1) / lanes_);
+  }
+
   const Twin* twin_of(const Expr& e) const {
     const auto it = e ? twins_.find(e.get()) : twins_.end();
     return it == twins_.end() ? nullptr : &it->second;
@@ -191,14 +221,16 @@ class LayoutConverter {
   Result<Expr> convolution(Emitter& emitter, const Var& var, const Call& call) {
     if (!turns(call) || !shape_of(var) || as_tensor(var)->dtype != as_tensor(call.args[0])->dtype) return Expr();
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
-    const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
+    const Shape* kernel = shape_of(call.args[1]);
+    if (!twin_of(call.args[0]) && !wanted_last_.count(var.get()) && fills_rows(call, var)) return Expr();
     if (attrs.groups == 1 && is_pixel(*kernel) && moves_by_one(attrs) && !images_.count(var.get())) {
       const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
       const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
       return converted(emitter, var, TRY(make_call(ops::matmul, {TRY(rows(emitter, call.args[0])), turned})), true);
     }
-    const int64_t inputs = ir::as_int((*x)[1]).value_or(few_channels + 1);
-    if (!twin_of(call.args[0]) && attrs.groups == 1 && inputs <= few_channels) {
+    const int64_t inputs = ir::as_int((*kernel)[1]).value_or(few_channels + 1);
+    const bool grouped = has_group_loops(call, lanes_);
+    if (!twin_of(call.args[0]) && (grouped || (attrs.groups == 1 && inputs <= few_channels))) {
       const auto turning = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.out_layout = "NHWC"; });
       return converted(emitter, var, TRY(make_call(ops::conv, call.args, turning)), false);
     }
@@ -231,10 +263,10 @@ class LayoutConverter {
     if (!x || !kernel || x->size() < 3 || !call.args[1].is<Constant>()) return false;
     if (attrs.data_layout != "NCHW" || !attrs.out_layout.empty() || attrs.kernel_layout != "OIHW") return false;
     if (as_tensor(call.args[0])->dtype != ir::DType::float32()) return false;
-    // Few channels fill no vector; groups of several channels have no loops of their own yet.
+    // Few channels fill no vector.
     const int64_t channels = ir::as_int((*kernel)[0]).value_or(0);
     const bool depthwise = attrs.groups == channels && ir::is_int((*kernel)[1], 1);
-    return 2 * channels > lanes_ && (attrs.groups == 1 || depthwise);
+    return 2 * channels > lanes_ && (attrs.groups == 1 || depthwise || has_group_loops(call, lanes_));
   }
 
   // Windows of one pixel that touch every pixel once.
@@ -369,8 +401,9 @@ class LayoutConverter {
   }
 
   const int64_t lanes_;
-  std::unordered_set<const ir::Node*> padded_;  // what a convolution reads with its padding around it
-  std::unordered_set<const ir::Node*> images_;  // convolutions whose value is written into such an image
+  std::unordered_set<const ir::Node*> padded_;       // what a convolution reads with its padding around it
+  std::unordered_set<const ir::Node*> wanted_last_;  // what is read with the channels last
+  std::unordered_set<const ir::Node*> images_;       // convolutions whose value is written into such an image
   std::unordered_map<const ir::Node*, Twin> twins_;
   std::unordered_map<const ir::Node*, Expr> widened_;  // operands of a lower rank with leading ones
   std::vector<Expr> kept_;                             // keeps the keys alive

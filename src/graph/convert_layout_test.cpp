@@ -50,6 +50,30 @@ TEST(convert_layout, reads_a_few_channels_as_they_lie) {
   EXPECT_EQ(difference(before, after, 1e-5), "");
 }
 
+TEST(convert_layout, reads_groups_as_they_lie) {
+  Graph g;
+  const auto before = g.finish(conv(g, image(g, 6), {8, 3, 3, 2}, {1, 0, 1, 1}, 2));
+  const auto after = converted(before);
+  EXPECT_EQ(calls(after), names("nn.conv permute_dims"));
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
+TEST(convert_layout, keeps_a_depthwise_convolution_that_stands_alone) {
+  Graph alone;
+  const Expr y = alone.call(ops::relu, {conv(alone, image(alone, 8), {8, 1, 3, 3}, {1, 1, 1, 1}, 8)});
+  const auto before = alone.finish(conv(alone, y, {8, 1, 2, 2}, {1, 0, 1, 0}, 8));
+  EXPECT_TRUE(ir::structural_equal(converted(before), before)) << "two, one after the other";
+  Graph g;
+  const Expr wanted = g.call(ops::relu, {conv(g, image(g, 8), {8, 1, 3, 3}, {1, 1, 1, 1}, 8)});
+  const auto followed = g.finish(conv(g, wanted, {5, 8, 2, 2}));
+  EXPECT_EQ(calls(converted(followed)), names("permute_dims nn.conv nn.relu nn.conv permute_dims"));
+  EXPECT_EQ(difference(followed, converted(followed), 1e-4), "");
+  Graph narrow;
+  const auto mostly_empty =
+      narrow.finish(conv(narrow, narrow.input("x", Extents{1, 8, 9, 1}), {8, 1, 3, 1}, {1, 0, 1, 0}, 8));
+  EXPECT_EQ(calls(converted(mostly_empty)), names("permute_dims nn.conv permute_dims"));
+}
+
 TEST(convert_layout, makes_a_pointwise_convolution_a_product) {
   Graph g;
   const auto before = g.finish(conv(g, image(g), {7, 3, 1, 1}));
@@ -129,7 +153,10 @@ TEST(convert_layout, drops_a_transposition_that_the_model_makes_itself) {
 TEST(convert_layout, leaves_groups_few_channels_and_weights_that_are_not_known) {
   const auto unchanged = [](const ir::IRModule& module) { return ir::structural_equal(converted(module), module); };
   Graph groups;
-  EXPECT_TRUE(unchanged(groups.finish(conv(groups, image(groups, 4), {8, 2, 3, 3}, {}, 2))));
+  EXPECT_TRUE(unchanged(groups.finish(conv(groups, image(groups, 4), {8, 1, 3, 3}, {}, 4))))
+      << "a multiplied depthwise";
+  Graph small;
+  EXPECT_TRUE(unchanged(small.finish(conv(small, image(small, 16), {8, 2, 3, 3}, {}, 8)))) << "groups of one output";
   Graph few;
   EXPECT_TRUE(unchanged(few.finish(conv(few, image(few), {2, 3, 3, 3}))));
   Graph unknown;

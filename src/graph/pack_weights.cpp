@@ -1,3 +1,4 @@
+#include "graph/groups.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
@@ -49,8 +50,12 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, Packed& packed
     // A depthwise convolution with the channels last takes one panel of all channels: its vectors run along them.
     const bool depthwise =
         attrs.groups == channels && channels > 1 && extent(conv->args[1], 1) == 1 && attrs.data_layout == "NHWC";
-    if (attrs.groups != 1 && !depthwise) return Expr();
-    const int64_t width = depthwise ? channels : panel_width(channels, ir::DType::float32(), target);
+    const bool last = (attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout) == "NHWC";
+    const bool grouped = last && has_group_loops(*conv, target.lanes(32));
+    if (attrs.groups != 1 && !depthwise && !grouped) return Expr();
+    const int64_t width = depthwise ? channels
+                          : grouped ? channels / attrs.groups
+                                    : panel_width(channels, ir::DType::float32(), target);
     if (width == 0) return Expr();
     const Expr packed = TRY(packed_before.of(emitter, ops::pack_kernel, conv->args[1], width));
     return make_call(ops::conv, {conv->args[0], packed}, ir::with(attrs, [&](ops::ConvAttributes& copy) {

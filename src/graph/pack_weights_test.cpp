@@ -115,6 +115,16 @@ TEST(pack_weights, gives_a_depthwise_convolution_one_panel_of_all_channels) {
   EXPECT_EQ(difference(before, after, 1e-5), "");
 }
 
+TEST(pack_weights, gives_each_group_a_panel) {
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(5), ir::int64(4), ir::int64(6)});
+  const auto grouped = ir::make<ops::ConvAttributes>(Extents{2, 1}, Extents{}, Extents{}, 3, "NOTSET", "NHWC");
+  const auto before = g.finish(g.call(ops::conv, {x, weights({15, 2, 3, 2}, 1)}, grouped));
+  const auto after = packed(before);
+  EXPECT_EQ(weight_of(after, "nn.conv").shape, (Extents{3, 3, 2, 2, 5}));
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
 TEST(pack_weights, keeps_weights_that_are_not_constant) {
   Graph g;
   const Expr x = g.input("x", Extents{3, 7});

@@ -1,3 +1,4 @@
+#include "graph/groups.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
@@ -26,6 +27,10 @@ std::optional<Groups> large_groups(const Call& conv, int64_t lanes, std::string_
   if (!weights || !x || !x->shape || x->dtype != ir::DType::float32() || attrs.data_layout != "NCHW" ||
       attrs.kernel_layout != "OIHW" || !attrs.out_layout.empty()) {
     why = "its groups are no constant weights of float32 with the channels first";
+    return std::nullopt;
+  }
+  if (has_group_loops(conv, lanes)) {
+    why = "its groups have a loop of their own";
     return std::nullopt;
   }
   const Groups groups{attrs.groups, weights->data->shape[1], weights->data->shape[0] / attrs.groups};
@@ -62,6 +67,14 @@ Result<Expr> split(Emitter& emitter, const Call& conv, const Groups& groups) {
 }
 
 }  // namespace
+
+bool has_group_loops(const Call& conv, int64_t lanes) {
+  const auto& attrs = *static_cast<const ops::ConvAttributes*>(conv.attributes.get());
+  const auto* weights = conv.args[1].as<Constant>();
+  if (!weights || attrs.kernel_layout != "OIHW" || attrs.groups < 2) return false;
+  const int64_t inputs = weights->data->shape[1], outputs = weights->data->shape[0] / attrs.groups;
+  return inputs >= 2 && 2 * outputs >= lanes && outputs <= 4 * lanes;
+}
 
 Result<IRModule> split_groups(IRModule module, const target::Target& target, const PassContext& context) {
   return rewrite_functions(std::move(module), [&](Emitter& emitter, const Var& var, const Expr& value) -> Result<Expr> {

@@ -31,7 +31,7 @@ std::vector<std::string> calls_of(int64_t groups) {
 }
 
 TEST(split_groups, makes_of_programs_what_its_text_expects) {
-  expect_text([](ir::IRModule module, const ir::PassContext&) -> Result<ir::IRModule> { return split(module, 128); },
+  expect_text([](ir::IRModule module, const ir::PassContext&) -> Result<ir::IRModule> { return split(module, 32); },
               __FILE__);
 }
 
@@ -41,7 +41,7 @@ TEST(split_groups, computes_the_same) {
     for (const bool strided : {false, true}) {
       ops::ConvAttributes how;
       if (strided) how.strides = {2, 3}, how.padding = {1, 0, 1, 2}, how.dilation = {2, 1};
-      const ir::IRModule before = grouped(batch, inputs, outputs, groups, how), after = split(before);
+      const ir::IRModule before = grouped(batch, inputs, outputs, groups, how), after = split(before, 64);
       EXPECT_EQ(calls(after), calls_of(groups));
       EXPECT_EQ(difference(before, after, 1e-5), "") << groups << " groups of " << inputs << " to " << outputs;
     }
@@ -49,8 +49,9 @@ TEST(split_groups, computes_the_same) {
 
 TEST(split_groups, keeps_small_groups_and_many) {
   EXPECT_EQ(calls(split(grouped(1, 1, 16, 4, {}))), std::vector<std::string>{"nn.conv"}) << "depthwise, multiplied";
-  EXPECT_EQ(calls(split(grouped(1, 4, 8, 4, {}))), std::vector<std::string>{"nn.conv"}) << "half a vector";
-  EXPECT_EQ(calls(split(grouped(1, 2, 16, 32, {}))), std::vector<std::string>{"nn.conv"}) << "32 groups";
+  EXPECT_EQ(calls(split(grouped(1, 4, 7, 4, {}))), std::vector<std::string>{"nn.conv"}) << "less than half a vector";
+  EXPECT_EQ(calls(split(grouped(1, 4, 64, 4, {}))), std::vector<std::string>{"nn.conv"}) << "four vectors";
+  EXPECT_EQ(calls(split(grouped(1, 2, 65, 17, {}))), std::vector<std::string>{"nn.conv"}) << "17 groups";
   EXPECT_EQ(calls(split(grouped(1, 2, 16, 1, {}))), std::vector<std::string>{"nn.conv"}) << "one group";
 }
 

@@ -217,7 +217,8 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   int64_t vectors = width ? 1 : 2;
   if (width) {
     const int64_t most = std::max<int64_t>(1, *width / plan.lanes);
-    vectors = std::min<int64_t>(2, most);
+    // Rows of three vectors, one group's channels, are one cut; panels are of two.
+    vectors = found.packed == 0 && *width == 3 * plan.lanes ? 3 : std::min<int64_t>(2, most);
     // Few rows: more vectors keep the additions busy.
     while (height && *height * vectors < 8 && vectors * 2 <= most && vectors < 8) vectors *= 2;
     while (vectors > 1 && *width % (vectors * plan.lanes) != 0 && *width < 2 * vectors * plan.lanes) --vectors;
@@ -266,6 +267,54 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   return plan;
 }
 
+namespace {
+
+// A variable of which the first digit says which part of a tensor is summed over, as the output channel of a grouped
+// convolution does: x[…, (channel // 8) * 4 + k].
+struct Digits {
+  Var var;
+  int64_t base = 0;
+};
+std::optional<Digits> group_digits(const Block& block) {
+  std::optional<Digits> found;
+  post_order(block.body, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    if (!load) return;
+    for (const Expr& index : load->indices) {
+      const Linear sum = linear(index);
+      if (sum.terms.size() < 2) continue;
+      for (const Linear::Term& term : sum.terms) {
+        const auto* digit = term.atom.as<FloorDiv>();
+        if (digit && digit->a.is<VarNode>() && as_int(digit->b).value_or(0) > 1)
+          found = Digits{cast<VarNode>(digit->a), *as_int(digit->b)};
+      }
+    }
+  });
+  return found;
+}
+
+// Groups get a loop of their own.
+Status set_groups_apart(Schedule& schedule, const std::string& name) {
+  const BlockRV block = TRY(schedule.get_block(name));
+  const Ref<Block> node = TRY(schedule.get(block));
+  const auto digits = group_digits(*node);
+  if (!digits) return support::success();
+  IndexMap map;
+  for (const IterVar& iter : node->iter_vars) {
+    const Var v = var(iter->var->name, iter->var->dtype);
+    map.from.push_back(v);
+    if (iter->var == digits->var) {
+      map.to.push_back(floordiv(v, int64(digits->base)));
+      map.to.push_back(floormod(v, int64(digits->base)));
+    } else {
+      map.to.push_back(v);
+    }
+  }
+  return schedule.transform_block_layout(block, map);
+}
+
+}  // namespace
+
 Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& context, std::string_view rule,
                                      bool windows) {
   std::string why;
@@ -277,6 +326,7 @@ Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& cont
   // Producers that are not elementwise reads (padding) stay: each of their elements is read many times.
   const auto keep = [](const Work& work) { return is_conditional(work.block()) || is_costly(work.block()); };
   Surroundings around = TRY(inline_around(schedule, name, keep));
+  TRY(set_groups_apart(schedule, name));
   const std::vector<Work> list = works(schedule.function());
   const auto found = contraction(schedule.function(), *find(list, name));
   if (!found) return Outcome(found.diagnostics()[0].message);

@@ -9,33 +9,107 @@ namespace lathe::schedule {
 
 namespace {
 
-// Whether neighbours along `row` read windows that overlap, of so few elements that all of them can be written out, and
-// none of which is asked whether it is inside.
-bool slides(const Work& work, const std::vector<Access>& all, const For& row, const TilePlan& plan) {
-  constexpr int64_t most_steps = 25;
+// How windows move along an axis: elements from one to the next, and from the first to the last of one.
+struct Slide {
+  int64_t stride = 0, reach = 0;
+  std::vector<size_t> along;  // the sums that move along the same axis, by position among the loops
+};
+
+// How windows of neighbours along `row` overlap, where they have so few elements that all of them can be written out,
+// and none is asked whether it is inside.
+std::optional<Slide> slides(const Work& work, const std::vector<Access>& all, const For& row, const TilePlan& plan) {
+  constexpr int64_t most_steps = 49;
   int64_t steps = 1;
   for (const size_t i : plan.reduce) {
     const auto extent = as_int(work.loops[i]->extent);
-    if (!extent || *extent > most_steps) return false;
+    if (!extent || *extent > most_steps) return std::nullopt;
     steps *= *extent;
-    if (steps > most_steps) return false;
+    if (steps > most_steps) return std::nullopt;
   }
-  if (is_conditional(work.block())) return false;
+  if (is_conditional(work.block())) return std::nullopt;
   for (const Access& access : all) {
     if (access.block != &work.block() || access.writes) continue;
     for (const Range& range : access.region) {
       const Linear index = linear(range.min);
-      int64_t stride = 0, reach = 0;
+      Slide slide;
       for (const Linear::Term& term : index.terms) {
-        if (term.atom == Expr(row.loop_var)) stride = std::abs(term.coefficient);
+        if (term.atom == Expr(row.loop_var)) slide.stride = std::abs(term.coefficient);
         for (const size_t i : plan.reduce)
-          if (term.atom == Expr(work.loops[i]->loop_var))
-            reach += std::abs(term.coefficient) * (as_int(work.loops[i]->extent).value_or(1) - 1);
+          if (term.atom == Expr(work.loops[i]->loop_var)) {
+            slide.reach += std::abs(term.coefficient) * (as_int(work.loops[i]->extent).value_or(1) - 1);
+            slide.along.push_back(i);
+          }
       }
-      if (stride > 0 && reach >= stride) return true;
+      if (slide.stride > 0 && slide.reach >= slide.stride) return slide;
     }
   }
+  return std::nullopt;
+}
+
+// Into how many pieces the rows of an image can be cut so that tiles of the plan divide each.
+std::vector<int64_t> row_pieces(std::optional<int64_t> height, const TilePlan& plan) {
+  std::vector<int64_t> choices{1};
+  for (int64_t pieces = 2; height && pieces * plan.rows <= *height; ++pieces)
+    if (*height % (pieces * plan.rows) == 0) choices.push_back(pieces);
+  return choices;
+}
+
+// The pieces of which each is padded, and then read: the smallest, so that reading from memory and computing take turns
+// quickly, of which neighbours share no more than a quarter. One where the image fills no quarter of the nearest cache.
+int64_t preferred_pieces(const std::vector<int64_t>& choices, int64_t height, int64_t row_bytes, const Slide& slide,
+                         const target::Target& target) {
+  int64_t preferred = 1;
+  if (4 * height * slide.stride * row_bytes <= target.cache_bytes(1, 32 << 10)) return preferred;
+  for (const int64_t pieces : choices)
+    if (4 * (slide.reach + 1 - slide.stride) <= height / pieces * slide.stride) preferred = pieces;
+  return preferred;
+}
+
+// A block that pads along the axis that vectors run along: asked element by element, each vector would have to be put
+// together.
+bool pads_lanes(const Work& work) {
+  const auto* store = work.block().body.as<BufferStore>();
+  const auto* choice = store ? store->value.as<Call>() : nullptr;
+  if (!choice || choice->op != &intrinsic::if_then_else || store->indices.empty()) return false;
+  const auto* last = store->indices.back().as<VarNode>();
+  return last && uses_var(choice->args[0], cast<VarNode>(store->indices.back()));
+}
+
+// Whether the block reads overlapping windows of the buffer along its last axis.
+bool reads_windows(const PrimFunc& function, const Block& block, const Buffer& buffer) {
+  for (const Access& access : accesses(function.body))
+    if (access.block == &block && !access.writes && access.buffer == buffer && !access.region.empty() &&
+        linear(access.region.back().min).terms.size() > 1)
+      return true;
   return false;
+}
+
+// Vectors along the rows of the padded image, and what is left over as a vector of its own.
+Status vectorize_padding(Schedule& schedule, const RuleContext& context, BlockRV padding) {
+  const LoopRV row = TRY(schedule.get_loops(padding)).back();
+  const auto extent = as_int(TRY(schedule.get(row))->extent);
+  const int64_t lanes = context.target.lanes(widest_bits(*TRY(schedule.get(padding))));
+  if (lanes < 2) return support::success();
+  if (extent && *extent < lanes) return *extent > 1 ? schedule.vectorize(row) : support::success();
+  const std::vector<LoopRV> parts = TRY(schedule.peel(row, lanes));
+  TRY(schedule.vectorize(TRY(schedule.split(parts[0], {Factor(), lanes}))[1]));
+  const auto rest = parts.size() > 1 ? as_int(TRY(schedule.get(parts[1]))->extent) : std::nullopt;
+  return rest.value_or(1) > 1 ? schedule.vectorize(parts[1]) : support::success();
+}
+
+// The padded image comes into memory of its own, one piece of it before the tiles that read it: it is in the nearest
+// caches then.
+Status place_padding(Schedule& schedule, const RuleContext& context, const TilePlan& plan, BlockRV block,
+                     const std::vector<std::string>& before) {
+  const size_t around = plan.batch.size() + (plan.share > 1 ? 1 : 0);
+  for (const std::string& name : before) {
+    const BlockRV padding = TRY(schedule.get_block(name));
+    const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+    Schedule attempt = schedule;
+    if (around > 0 && attempt.compute_at(padding, loops.at(around - 1))) schedule = std::move(attempt);
+    TRY(vectorize_padding(schedule, context, padding));
+  }
+  return support::success();
 }
 
 }  // namespace
@@ -47,7 +121,12 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   if (!reduction) return Outcome(why);
   const std::string name = reduction->block().name;
   if (constant_product(reduction->loops) == 0) return Outcome("there is nothing to compute");
-  const auto keep = [](const Work& work) { return is_costly(work.block()); };
+  const PrimFunc& given = *reduction->function;
+  const auto keep = [&](const Work& work) {
+    if (is_costly(work.block())) return true;
+    const auto* store = work.block().body.as<BufferStore>();
+    return pads_lanes(work) && reads_windows(given, reduction->block(), store->buffer);
+  };
   const Surroundings around = TRY(inline_around(schedule, name, keep));
 
   const std::vector<Work> list = works(schedule.function());
@@ -79,6 +158,7 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   }
   if (!moves) return Outcome(fmt::format("nothing is read along axis '{}'", lane.loop_var->name));
   spatial.pop_back();
+  const auto total = constant_product(work.loops);
 
   // The model: vectors as wide as fit the axis evenly, and two to four independent chains to hide latencies.
   const auto width = as_int(lane.extent);
@@ -92,7 +172,10 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
       lanes = divisor;
   }
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, "pool", "lanes", {lanes}, lanes))));
-  plan.window = !spatial.empty() && slides(work, accesses(schedule.function().body), *work.loops[spatial.back()], plan);
+  const std::optional<Slide> slide =
+      spatial.empty() ? std::nullopt
+                      : slides(work, accesses(schedule.function().body), *work.loops[spatial.back()], plan);
+  plan.window = slide.has_value();
   const int64_t most = plan.window ? 1 : 4;
   const int64_t vectors = width ? largest_divisor(std::max<int64_t>(*width / plan.lanes, 1), most) : 1;
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, "pool", "vectors", {1, vectors}, vectors))));
@@ -101,11 +184,26 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     // fit the rest. Lanes innermost, so that memory is walked in its order.
     const auto height = as_int(work.loops[spatial.back()]->extent);
     const int64_t fit = std::max<int64_t>(context.target.vector_registers / 4, 1);
+    // What rows share is read by sums that follow one another, so that few vectors wait in registers.
+    std::vector<size_t> order, along;
+    for (const size_t loop : plan.reduce) {
+      const bool moves_along = std::find(slide->along.begin(), slide->along.end(), loop) != slide->along.end();
+      (moves_along ? along : order).push_back(loop);
+    }
+    order.insert(order.end(), along.begin(), along.end());
+    plan.reduce = std::move(order);
     plan.row = spatial.back();
     plan.rows_first = true;
     plan.rows =
         TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), equal_tiles(height, fit)))));
     spatial.pop_back();
+    if (!around.before.empty()) {
+      const std::vector<int64_t> choices = row_pieces(height, plan);
+      const int64_t row_bytes = width.value_or(0) * widest_bits(work.block()) / 8;
+      const int64_t pieces = preferred_pieces(choices, height.value_or(0), row_bytes, *slide, context.target);
+      plan.shared = plan.row;
+      plan.share = TRY(schedule.get(TRY(decide(schedule, context, "pool", "pieces", choices, pieces))));
+    }
   } else if (!spatial.empty() && plan.vectors < 4) {
     const auto height = as_int(work.loops[spatial.back()]->extent);
     const int64_t rows = height ? largest_divisor(std::max<int64_t>(*height, 1), 4 / plan.vectors) : 1;
@@ -116,10 +214,20 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     }
   }
   plan.batch = spatial;
+  plan.within_thread = plan.window && !around.before.empty();
+  const BlockRV sums = TRY(schedule.get_block(name));
   TRY(register_tile(schedule, context, plan, around.epilogue));
+  if (plan.within_thread) {
+    TRY(place_padding(schedule, context, plan, sums, around.before));
+    const std::vector<LoopRV> loops = TRY(schedule.get_loops(sums));
+    const size_t shared = plan.batch.size() + (plan.share > 1 ? 1 : 0);
+    if (enough_for_threads(total, plan) && shared > 0)
+      try_parallel(schedule, {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(shared)});
+  }
   for (const std::vector<std::string>* list : {&around.before, &around.behind})
-    for (const std::string& other : *list)
-      TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
+    if (list != &around.before || !plan.within_thread)
+      for (const std::string& other : *list)
+        TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
   return Outcome();
 }
 

@@ -372,6 +372,75 @@ TEST(pool, tiles_depthwise_convolutions) {
     }
 }
 
+// A padded depthwise convolution of planes whose padding is kept: of one piece, of several, with rests.
+TEST(pool, pads_images_piece_by_piece) {
+  struct Case {
+    int64_t batch, height, width, kernel, stride, pieces;
+  };
+  for (const auto& [bits, registers] : machines)
+    for (const Case& c : std::vector<Case>{{1, 16, 35, 3, 1, 2},
+                                           {2, 16, 18, 3, 1, 1},
+                                           {1, 33, 17, 3, 2, 2},
+                                           {1, 23, 16, 7, 1, 1},
+                                           {2, 1, 5, 3, 1, 1},
+                                           {1, 32, 1, 3, 1, 4},
+                                           {1, 24, 13, 5, 3, 2}})
+      for (const bool epilogue : {true, false}) {
+        const ConvShape shape{c.batch, 3, c.height, c.width, 3, c.kernel, c.stride, c.kernel / 2, 0, epilogue, true};
+        const std::map<std::string, int64_t> decisions{{"pool.rows", 4}, {"pool.pieces", c.pieces}};
+        const std::string taken = scheduled(testing::conv2d(shape), machine(bits, registers), 1e-5, {}, decisions);
+        EXPECT_TRUE(taken == "pool" || c.width == 1) << taken << " of " << c.height << "x" << c.width << last_remarks;
+      }
+}
+
+// The memory of a padded image is as large as what is padded at a time.
+TEST(pool, keeps_the_padded_piece_near) {
+  AnalyticDecider decider;
+  const ConvShape shape{1, 3, 112, 112, 3, 3, 1, 1, 0, true, true};
+  const Schedule done =
+      schedule_function(Schedule::create(testing::conv2d(shape)).value_or_throw(), machine(512, 32), decider, {});
+  const std::vector<Work> list = works(done.function());
+  const Work* padding = find(list, "pad");
+  ASSERT_NE(padding, nullptr);
+  ASSERT_GE(padding->loops.size(), 3U);
+  EXPECT_LE(constant_product({padding->loops.end() - 3, padding->loops.end()}).value_or(1 << 30), 114 * 114 / 4);
+}
+
+// Channels last, weights [group, kernel, kernel, inputs, outputs]; the first axis may be of any extent.
+Function grouped_conv(int64_t batch, int64_t groups, int64_t inputs, int64_t outputs, int64_t height, int64_t width,
+                      int64_t kernel, int64_t stride) {
+  Builder b;
+  const Buffer x = b.input("X", {int64(batch), int64((height - 1) * stride + kernel),
+                                 int64((width - 1) * stride + kernel), int64(groups * inputs)});
+  const Buffer w = b.input("W", {int64(groups), int64(kernel), int64(kernel), int64(inputs), int64(outputs)});
+  const Buffer bias = b.input("bias", {int64(groups * outputs)});
+  const std::vector<Expr> shape{int64(batch), int64(height), int64(width), int64(groups * outputs)};
+  const Buffer c = b.inner("C", shape), y = b.output("Y", shape);
+  b.sum("conv", c, {{"rc", int64(inputs)}, {"kh", int64(kernel)}, {"kw", int64(kernel)}},
+        [&](const std::vector<Expr>& i) {
+          const Expr group = floordiv(i[3], int64(outputs));
+          return load(x, {i[0], i[1] * stride + i[5], i[2] * stride + i[6], group * inputs + i[4]}) *
+                 load(w, {group, i[5], i[6], i[4], floormod(i[3], int64(outputs))});
+        });
+  b.compute("add", y, [&](const std::vector<Expr>& i) { return load(c, i) + load(bias, {i[3]}); });
+  return b.build();
+}
+
+TEST(conv, has_a_loop_over_groups) {
+  for (const auto& [bits, registers] : machines)
+    for (const auto& [batch, groups, inputs, outputs, height, width, kernel, stride] :
+         std::vector<std::array<int64_t, 8>>{{1, 4, 4, 8, 5, 14, 3, 1},
+                                             {2, 3, 5, 17, 3, 7, 3, 2},
+                                             {1, 2, 3, 48, 4, 9, 3, 3},
+                                             {3, 33, 2, 8, 2, 3, 1, 1},
+                                             {1, 2, 4, 12, 1, 13, 2, 1},
+                                             {1, 5, 2, 16, 7, 7, 3, 1}}) {
+      const std::string taken = scheduled(grouped_conv(batch, groups, inputs, outputs, height, width, kernel, stride),
+                                          machine(bits, registers));
+      EXPECT_EQ(taken, "conv") << groups << " groups of " << inputs << " to " << outputs << last_remarks;
+    }
+}
+
 TEST(pool, takes_reductions_over_outer_axes) {
   for (const int64_t columns : {1, 7, 16, 40}) {
     Builder b;

@@ -103,10 +103,18 @@ Result<Edit> transform_block_layout(const Program& program, Id id, const IndexMa
   for (size_t i = 0; i < block.iter_vars.size(); ++i)
     old[block.iter_vars[i]->var] = analyzer.simplify(image->preimages[i]);
   Id next = program.next;
+  // Digits of what the map joins are its variables again: (v0 * 8 + v1) // 8.
+  const auto in_new_variables = [&](const Stmt& body) {
+    return rewrite_post_order(substitute(body, old), [&](NodeRef n) -> NodeRef {
+      if (const auto* quotient = n.as<FloorDiv>()) return analyzer.simplify(Expr(quotient));
+      if (const auto* rest = n.as<FloorMod>()) return analyzer.simplify(Expr(rest));
+      return n;
+    });
+  };
   const Ref<Block> changed = with_regions(with(block, [&](Block& copy) {
     copy.iter_vars = iters;
-    copy.body = substitute(block.body, old);
-    if (block.init) copy.init = substitute(block.init, old);
+    copy.body = in_new_variables(block.body);
+    if (block.init) copy.init = in_new_variables(block.init);
   }));
   std::vector<Var> new_loops;
   std::vector<Expr> values;
