@@ -96,10 +96,17 @@ struct Resampling {
   bool exclude_outside = false, antialias = false;
   double extrapolation = 0;  // of crop_and_resize
 };
-// x resampled along one axis to `extent` elements. `scale` is a float64 scalar; `range` a float64 pair, the part of the
-// axis (0 to 1) that crop_and_resize takes, else null.
-Value resample(BlockBuilder& b, const Value& x, int64_t axis, const Expr& extent, const Value& scale,
-               const Value& range, const Resampling& how);
+// One axis of `resample`: its extent afterwards; its scale, a float64 scalar; the part of it (0 to 1) that
+// crop_and_resize takes, a float64 pair, else null; both as numbers, too, where they are known.
+struct ResampledAxis {
+  int64_t axis = 0;
+  Expr extent;
+  Value scale, range;
+  std::optional<double> known_scale;
+  std::optional<std::pair<double, double>> known_range;
+};
+// x resampled along the axes in turn, rounded once at the end.
+Value resample(BlockBuilder& b, const Value& x, const std::vector<ResampledAxis>& axes, const Resampling& how);
 
 // ---- reading between elements ----
 enum class Outside : uint8_t { zeros, border, reflection };

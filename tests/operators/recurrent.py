@@ -24,7 +24,7 @@ USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh"
 
 def cell(op):
     def generate(d):
-        dtype, gates, hidden = d.dtype(), GATES[op], d.choice([1, 2, 3, 5, 8, 16, 19])
+        dtype, gates, hidden = d.dtype(), GATES[op], d.choice([1, 2, 3, 5, 8, 16, 19, 32, 64])
         steps, batch, width = d.choice([1, 2, 3, 5, 0]), d.choice([1, 2, 3, 4]), d.choice([1, 2, 3, 7])
         attributes = {"hidden_size": hidden}
         direction = d.choice(["forward", "reverse", "bidirectional"])

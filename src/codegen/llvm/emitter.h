@@ -107,7 +107,7 @@ class KernelEmitter {
   llvm::Constant* first_lanes(int count, int of);
   V load_row(const ir::Buffer& buffer, int lanes, V at);
   void store_row(const ir::Buffer& buffer, V v, V at);
-  V load_near(const ir::Buffer& buffer, DType t, V first, int stride);
+  V load_near(const ir::Buffer& buffer, V first, const std::vector<int64_t>& offsets);
   V load_registers(const Storage& storage, int64_t first, int lanes);
   void store_registers(const Storage& storage, int64_t first, int lanes, V v, V predicate);
   void tag(llvm::Instruction* access, const ir::Buffer& buffer);

@@ -1,5 +1,7 @@
 #include "ops/build/recurrent.h"
 
+#include "ops/attributes.h"
+#include "ops/operators.h"
 #include "tir/analysis/regions.h"
 
 namespace lathe::ops::build {
@@ -7,6 +9,10 @@ namespace lathe::ops::build {
 namespace {
 
 using Buffers = std::vector<ir::Buffer>;
+
+// Columns of the weights that lie side by side in a panel: each step reads all of them, and rows of many columns are
+// pages apart.
+constexpr int64_t panel = 32;
 
 size_t gates_of(CellKind kind) { return kind == CellKind::rnn ? 1 : kind == CellKind::gru ? 3 : 4; }
 
@@ -106,10 +112,17 @@ class RecurrentSteps {
     return block(
         name, sums->shape[1], false,
         [&](const At& at) {
-          const Expr weight = ir::load(given_.weights, {at.k, relax::simplified(at.column + first)});
-          return put(sums, ir::load(sums, own(at)) + ir::load(from, {at.row, at.k}) * weight, own(at));
+          return put(sums, ir::load(sums, own(at)) + ir::load(from, {at.row, at.k}) * weight(at, first), own(at));
         },
         [&](const At& at) { return put(sums, zero(), own(at)); }, size_);
+  }
+
+  Expr weight(const At& at, const Expr& first) const {
+    if (given_.weights->shape.size() == 2)
+      return ir::load(given_.weights, {at.k, relax::simplified(at.column + first)});
+    const Expr width = ir::int64(panel);
+    return ir::load(given_.weights, {relax::simplified(ir::floordiv(at.column, width) + ir::floordiv(first, width)),
+                                     at.k, ir::floormod(at.column, width)});
   }
 
   // ---- elements ----
@@ -209,6 +222,20 @@ class RecurrentSteps {
 
 }  // namespace
 
+namespace {
+
+// [H, G * H] as [G * H / panel, H, panel]; as it is where the gates are no whole panels.
+Value packed(BlockBuilder& b, const Value& weights) {
+  const Shape& shape = shape_of(weights);
+  const auto rows = ir::as_int(shape[0]), columns = ir::as_int(shape[1]);
+  if (!rows || !columns || *rows % panel != 0 || *columns % panel != 0) return weights;
+  const Value panels = reshape(b, weights, {shape[0], ir::int64(*columns / panel), ir::int64(panel)});
+  return b.call(permute_dims, {panels}, ir::make<PermuteDimsAttributes>(std::optional(std::vector<int64_t>{1, 0, 2})))
+      .value_or_throw();
+}
+
+}  // namespace
+
 RecurrentResult recurrent(BlockBuilder& b, const RecurrentOperands& operands, const RecurrentCell& how) {
   const Shape& inputs = shape_of(operands.inputs);
   const DType dtype = dtype_of(operands.inputs);
@@ -218,7 +245,8 @@ RecurrentResult recurrent(BlockBuilder& b, const RecurrentOperands& operands, co
   // The hidden gate of a cell that resets first is summed later, from what was reset.
   const size_t summed = gates_of(how.kind) - (resets ? 1 : 0);
 
-  std::vector<Value> args{operands.inputs, operands.weights, operands.hidden};
+  const Value weights = operands.knows_weights ? packed(b, operands.weights) : operands.weights;
+  std::vector<Value> args{operands.inputs, weights, operands.hidden};
   const auto argument = [&](const Value& value) {
     if (value) args.push_back(value);
     return value ? args.size() - 1 : 0;

@@ -33,6 +33,8 @@ struct RecurrentOperands {
   Value lengths;      // [B], integers: steps from there on give 0 and leave the state; null: all have T
   Value peepholes;    // [3 * H], of an lstm: input, output, forget; null: none
   Value hidden_bias;  // [H], of a gru with linear_before_reset
+  // Whether the weights are constants: then they are packed when compiled, where their columns are whole panels.
+  bool knows_weights = false;
 };
 
 struct RecurrentResult {

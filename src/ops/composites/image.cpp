@@ -163,6 +163,7 @@ Value expand_resize2d(const Expansion& e) {
     x = e.cast(x, out.is_floating() && out.bits > wide.bits ? out : wide);
   }
   const char letters[] = {'H', 'W'};
+  std::vector<build::ResampledAxis> axes;
   for (size_t k = 0; k < 2; ++k) {
     const auto axis = static_cast<int64_t>(a.layout.find(letters[k]));
     const Expr extent = build::shape_of(x)[static_cast<size_t>(axis)];
@@ -170,13 +171,18 @@ Value expand_resize2d(const Expansion& e) {
     if (keeps && relax::same_extent(extent, size[k])) continue;
     if (ir::is_int(extent, 0) && !ir::is_int(size[k], 0))
       e.refuse(codes::shape_mismatch, "there is nothing to resize in data of shape " + shape_text(given));
-    const Value scale = e.call(
+    build::ResampledAxis resampled{axis, size[k], {}, {}, {}, {}};
+    const auto from = ir::as_int(extent), to = ir::as_int(size[k]);
+    if (from && to && *from > 0) resampled.known_scale = static_cast<double>(*to) / static_cast<double>(*from);
+    resampled.scale = e.call(
         ops::divide, {scalar_tensor(e, DType::float_(64), size[k]), scalar_tensor(e, DType::float_(64), extent)});
-    Value range;
-    if (crops) range = relax::constant(ir::tensor_of<double>(exact, {2}, {(*a.roi)[k], (*a.roi)[k + 2]}));
-    x = build::resample(e.b, x, axis, size[k], scale, range, how);
+    if (crops) {
+      resampled.known_range = std::pair((*a.roi)[k], (*a.roi)[k + 2]);
+      resampled.range = relax::constant(ir::tensor_of<double>(exact, {2}, {(*a.roi)[k], (*a.roi)[k + 2]}));
+    }
+    axes.push_back(std::move(resampled));
   }
-  return e.cast(x, out);
+  return e.cast(build::resample(e.b, x, axes, how), out);
 }
 
 Value expand_grid_sample(const Expansion& e) {

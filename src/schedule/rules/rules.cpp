@@ -27,6 +27,7 @@ ir::IRModule filed_one_before(const ir::IRModule& before, const ir::IRModule& sc
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> rows{
       {"transform", transform},
+      {"stencil", stencil},
       {"elementwise", elementwise},
       {"recurrence", recurrence},
       {"attention", attention},

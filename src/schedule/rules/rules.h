@@ -23,6 +23,7 @@ struct Rule {
 };
 
 Result<Outcome> transform(Schedule& schedule, const RuleContext& context);
+Result<Outcome> stencil(Schedule& schedule, const RuleContext& context);
 Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context);
 Result<Outcome> reduction(Schedule& schedule, const RuleContext& context);
 Result<Outcome> gemm(Schedule& schedule, const RuleContext& context);

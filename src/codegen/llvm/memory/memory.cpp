@@ -1,11 +1,13 @@
 // Loads and stores: contiguous, gathered, masked, and of register buffers; packed.cpp has those below a byte.
 #include "codegen/llvm/emitter.h"
 #include "ir/build.h"
+#include "ir/floor.h"
 #include "support/mutation.h"
 
 namespace lathe::codegen {
 
 LATHE_FAULT(llvm_drop_store_mask, "codegen_llvm_test", "a masked vector store writes all of its lanes");
+LATHE_FAULT(llvm_near_lane, "codegen_llvm_test", "the last lane of a shuffled load is its first element");
 
 using namespace ir;  // NOLINT
 
@@ -42,6 +44,66 @@ std::optional<Contiguity> as_ramp(const Expr& e) {
     if (a && b && b->stride == 0)
       if (const auto factor = as_int(b->base)) return Contiguity{ir::mul(a->base, b->base), a->stride * *factor};
   }
+  return std::nullopt;
+}
+
+// A vector index as base + a constant for each lane, or nothing; no base is zero.
+struct LaneOffsets {
+  Expr base;
+  std::vector<int64_t> offsets;
+};
+
+std::optional<LaneOffsets> as_lane_offsets(const Expr& e) {
+  const auto lanes = static_cast<size_t>(e->dtype.lanes);
+  if (const auto* n = e.as<Ramp>()) {
+    const auto stride = as_int(n->stride), start = as_int(n->base);
+    if (!stride) return std::nullopt;
+    LaneOffsets found{start ? Expr{} : n->base, {}};
+    for (size_t l = 0; l < lanes; ++l) found.offsets.push_back(start.value_or(0) + static_cast<int64_t>(l) * *stride);
+    return found;
+  }
+  if (const auto* n = e.as<Broadcast>()) {
+    if (!n->value->dtype.is_scalar()) return std::nullopt;
+    const auto known = as_int(n->value);
+    return LaneOffsets{known ? Expr{} : n->value, std::vector<int64_t>(lanes, known.value_or(0))};
+  }
+  const auto both = [&](const auto& n, const auto& of_lane, const auto& of_base) -> std::optional<LaneOffsets> {
+    auto a = as_lane_offsets(n.a);
+    const auto b = a ? as_lane_offsets(n.b) : std::nullopt;
+    if (!b) return std::nullopt;
+    if (a->base || b->base) {
+      const auto base = of_base(*a, *b);
+      if (!base) return std::nullopt;
+      a->base = *base;
+    }
+    for (size_t l = 0; l < lanes; ++l) {
+      const auto value = of_lane(a->offsets[l], b->offsets[l]);
+      if (!value) return std::nullopt;
+      a->offsets[l] = *value;
+    }
+    return a;
+  };
+  const auto sum = [](int64_t x, int64_t y) -> std::optional<int64_t> { return x + y; };
+  const auto difference = [](int64_t x, int64_t y) -> std::optional<int64_t> { return x - y; };
+  const auto product = [](int64_t x, int64_t y) -> std::optional<int64_t> { return x * y; };
+  const auto quotient = [](int64_t x, int64_t y) -> std::optional<int64_t> {
+    return y > 0 ? std::optional(floor_div(x, y)) : std::nullopt;
+  };
+  const auto remainder = [](int64_t x, int64_t y) -> std::optional<int64_t> {
+    return y > 0 ? std::optional(floor_mod(x, y)) : std::nullopt;
+  };
+  const auto joined = [](const LaneOffsets& a, const LaneOffsets& b) -> std::optional<Expr> {
+    return !a.base ? b.base : !b.base ? a.base : ir::add(a.base, b.base);
+  };
+  const auto left = [](const LaneOffsets& a, const LaneOffsets& b) {
+    return b.base ? std::nullopt : std::optional(a.base);
+  };
+  const auto none = [](const LaneOffsets&, const LaneOffsets&) { return std::optional<Expr>(); };
+  if (const auto* n = e.as<Add>()) return both(*n, sum, joined);
+  if (const auto* n = e.as<Sub>()) return both(*n, difference, left);
+  if (const auto* n = e.as<Mul>()) return both(*n, product, none);
+  if (const auto* n = e.as<FloorDiv>()) return both(*n, quotient, none);
+  if (const auto* n = e.as<FloorMod>()) return both(*n, remainder, none);
   return std::nullopt;
 }
 
@@ -130,8 +192,22 @@ KernelEmitter::V KernelEmitter::load(const BufferLoad& n) {
   }
   if (is_packed(element)) return load_packed_lanes(n.buffer, index, mask);
   llvm::Type* type = memory_type(t);
-  if (ramp && !mask && ramp->stride >= 1 && ramp->stride <= largest_near_stride)
-    return from_memory(load_near(n.buffer, t, index_value(ramp->base), static_cast<int>(ramp->stride)), t);
+  // A ramp has one multiplication as its base; as offsets of lanes its products are not looked into.
+  if (ramp && !mask && ramp->stride >= 1 && ramp->stride <= largest_near_stride) {
+    std::vector<int64_t> offsets;
+    for (int64_t lane = 0; lane < t.lanes; ++lane) offsets.push_back(lane * ramp->stride);
+    return from_memory(load_near(n.buffer, index_value(ramp->base), offsets), t);
+  }
+  if (const auto near = ramp || mask ? std::nullopt : as_lane_offsets(index)) {
+    const auto [least, most] = std::minmax_element(near->offsets.begin(), near->offsets.end());
+    if (*most - *least <= (t.lanes - 1) * largest_near_stride) {
+      const Expr start = int64(*least);
+      const V first = index_value(near->base ? ir::add(near->base, start) : start);
+      std::vector<int64_t> offsets;
+      for (const int64_t offset : near->offsets) offsets.push_back(offset - *least);
+      return from_memory(load_near(n.buffer, first, offsets), t);
+    }
+  }
   if (ramp && ramp->stride == 1) {
     const V at = address(n.buffer, index_value(ramp->base));
     return from_memory(
@@ -234,30 +310,40 @@ void KernelEmitter::store_row(const Buffer& buffer, V v, V at) {
       buffer);
 }
 
-// Every second (third, …) element: from as many rows as the stride, which end with the last element that is wanted, so
-// that nothing is read that the program does not reach.
-KernelEmitter::V KernelEmitter::load_near(const Buffer& buffer, DType t, V first, int stride) {
-  const int lanes = t.lanes, span = (lanes - 1) * stride + 1;
-  const auto row_at = [&](int start) {
+// The elements at constant offsets from the first, which is the least of them: from as few rows as reach the last one,
+// the last of which ends there, so that nothing is read beyond what the program reaches.
+KernelEmitter::V KernelEmitter::load_near(const Buffer& buffer, V first, const std::vector<int64_t>& offsets) {
+  const auto lanes = static_cast<int64_t>(offsets.size());
+  const int64_t span = *std::max_element(offsets.begin(), offsets.end()) + 1;
+  const auto row_at = [&](int64_t start, int64_t count) {
     const V index = builder_.CreateAdd(first, llvm::ConstantInt::get(first->getType(), static_cast<uint64_t>(start)));
-    return load_row(buffer, lanes, address(buffer, index));
+    return load_row(buffer, static_cast<int>(count), address(buffer, index));
   };
-  V all = row_at(0);
-  std::vector<int> picked(static_cast<size_t>(lanes), -1);  // of `all`, then of `all` and the next row
-  for (int lane = 0; lane < lanes && lane * stride < lanes; ++lane) picked[static_cast<size_t>(lane)] = lane * stride;
-  if (stride == 1) return all;
-  for (int row = 1; row < stride; ++row) {
-    const int start = std::min(row * lanes, span - lanes);
-    std::vector<int> both = picked;
-    for (int lane = 0; lane < lanes; ++lane) {
-      const int element = lane * stride;
-      if (row > 1 && element < row * lanes) both[static_cast<size_t>(lane)] = lane;  // is there already
-      if (element >= row * lanes && element < (row + 1) * lanes)
-        both[static_cast<size_t>(lane)] = lanes + element - start;
-      else if (element >= (row + 1) * lanes)
-        both[static_cast<size_t>(lane)] = -1;
+  if (span == 1) return splat(row_at(0, 1), static_cast<int>(lanes));
+  if (span <= lanes) {
+    const V row = row_at(0, span);
+    std::vector<int> picked(offsets.begin(), offsets.end());
+    if (support::flip(llvm_near_lane)) picked.back() = 0;
+    return span == lanes && std::is_sorted(offsets.begin(), offsets.end()) &&
+                   std::adjacent_find(offsets.begin(), offsets.end()) == offsets.end()
+               ? row
+               : builder_.CreateShuffleVector(row, picked);
+  }
+  V all = row_at(0, lanes);
+  bool is_picked = false;  // `all` has lanes of the result, not elements of the first row
+  for (int64_t row = 1; row * lanes < span; ++row) {
+    const int64_t start = std::min(row * lanes, span - lanes);
+    std::vector<int> both(offsets.size(), -1);
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const int64_t element = offsets[static_cast<size_t>(lane)];
+      int& from = both[static_cast<size_t>(lane)];
+      if (element < row * lanes)
+        from = static_cast<int>(is_picked ? lane : element);
+      else if (element < (row + 1) * lanes)
+        from = static_cast<int>(lanes + element - start);
     }
-    all = builder_.CreateShuffleVector(all, row_at(start), both);
+    all = builder_.CreateShuffleVector(all, row_at(start, lanes), both);
+    is_picked = true;
   }
   return all;
 }

@@ -65,6 +65,30 @@ TEST(memory, elements_that_lie_apart_come_as_they_are) {
       }
 }
 
+// B[l] = A[(step * l + shift) // period]: lanes at constant distances, of which some may be equal.
+TEST(memory, lanes_at_constant_distances_come_as_they_are) {
+  for (const DType t : dtypes())
+    for (const auto& [step, shift, period] : std::vector<std::array<int64_t, 3>>{
+             {1, 0, 2}, {1, 1, 2}, {1, 2, 3}, {3, 1, 2}, {7, 0, 3}, {1, 0, 40}, {9, 4, 2}})
+      for (const int64_t lanes : {2, 3, 8, 13, 16, 31}) {
+        const int64_t span = ((lanes - 1) * step + shift) / period + 1;
+        const Buffer a = buffer("A", {int64(span)}, t), b = buffer("B", {int64(lanes)}, t);
+        const Expr index = floordiv(ramp(shift, step, lanes), make<Broadcast>(int64(period), lanes));
+        const Stmt body = make<BufferStore>(b, load(a, {index}), std::vector<Expr>{ramp(0, 1, lanes)});
+        const auto loaded = test::load({{"distances", prim_func({a, b}, body)}});
+        const auto width = static_cast<size_t>(t.element_bytes());
+        AtTheEnd from(static_cast<size_t>(span) * width), to(static_cast<size_t>(lanes) * width);
+        fill(from.data(), static_cast<size_t>(span), t);
+        ASSERT_EQ(test::call(loaded, 0, {from.data(), to.data()}), 0);
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+          const auto element = static_cast<size_t>((lane * step + shift) / period);
+          ASSERT_EQ(std::memcmp(to.data() + static_cast<size_t>(lane) * width, from.data() + element * width, width), 0)
+              << t.str() << ", (" << step << " l + " << shift << ") // " << period << ", lane " << lane << " of "
+              << lanes;
+        }
+      }
+}
+
 // B[c, r] = A[r, c] by way of registers: rows go in, columns come out.
 TEST(memory, columns_of_registers_are_transposed_rows) {
   for (const DType t : dtypes())

@@ -22,6 +22,9 @@ Expr element_of(NodeImport& c, const Expr& vector, int64_t at) {
 // floor(extent * scale), computed when the model runs unless both are constants.
 ir::Expr scaled_extent(NodeImport& c, const ir::Expr& extent, const Expr& scales, int64_t at) {
   const auto* constant = scales.as<relax::Constant>();
+  if (const double whole = constant ? ir::float_at(*constant->data, at) : 0;
+      whole >= 1 && whole <= 1 << 20 && whole == std::floor(whole) && !ir::as_int(extent))
+    return relax::simplified(extent * static_cast<int64_t>(whole));
   if (const auto known = ir::as_int(extent); constant && known) {
     const double scale = ir::float_at(*constant->data, at);
     const double size = std::floor(static_cast<double>(*known) * scale);
@@ -116,49 +119,70 @@ void resize(NodeImport& c) {
     check_count(c, 1, 2 * axes.size());
   }
 
-  Expr x = c.input(0);
   const Shape own = c.shape(0);
   const Expr given_scales = has_sizes ? Expr{} : c.input(scales_at);
   const Integers sizes = has_sizes ? c.integers(3, static_cast<int64_t>(axes.size())) : Integers{};
   if (has_sizes) c.expect_at_least(3, sizes, 0, "an extent is 0 or more");
+  const auto ratio = [](const ir::Expr& extent, const ir::Expr& of) -> std::optional<double> {
+    const auto a = ir::as_int(extent), b = ir::as_int(of);
+    if (!a || !b || *b == 0) return std::nullopt;
+    return static_cast<double>(*a) / static_cast<double>(*b);
+  };
   // With a policy one scale holds for all axes: the least or the largest that the sizes ask for.
   Expr common;
+  std::optional<double> known_common;
   if (has_sizes && policy != "stretch")
     for (size_t k = 0; k < axes.size(); ++k) {
+      const auto known = ratio(sizes[k], own[static_cast<size_t>(axes[k])]);
+      if (k == 0)
+        known_common = known;
+      else if (known && known_common)
+        known_common = policy == "not_larger" ? std::min(*known, *known_common) : std::max(*known, *known_common);
+      else
+        known_common.reset();
       const Expr scale =
           c.call(ops::divide, {c.extent_as_float(sizes[k]), c.extent_as_float(own[static_cast<size_t>(axes[k])])});
       common = !common ? scale : c.call(policy == "not_larger" ? ops::minimum : ops::maximum, {common, scale});
     }
+  std::vector<build::ResampledAxis> resampled;
   for (size_t k = 0; k < axes.size(); ++k) {
     const ir::Expr& extent = own[static_cast<size_t>(axes[k])];
     ir::Expr out;
     Expr scale;
+    std::optional<double> known_scale;
     if (common) {
       scale = common;
+      known_scale = known_common;
       const Expr size = c.call(ops::multiply, {c.extent_as_float(extent), scale});
       const Expr half_up = c.call(ops::floor, {c.call(ops::add, {size, c.scalar(exact, 0.5)})});
       out = relax::non_negative(c.read_at_run_time(c.cast(half_up, DType::int64()), 1)[0]);
     } else if (has_sizes) {
       out = relax::non_negative(sizes[k]);
       scale = c.call(ops::divide, {c.extent_as_float(out), c.extent_as_float(extent)});
+      known_scale = ratio(out, extent);
     } else {
       out = scaled_extent(c, extent, given_scales, static_cast<int64_t>(k));
       scale = c.cast(element_of(c, given_scales, static_cast<int64_t>(k)), exact);
       const auto* constant = given_scales.as<relax::Constant>();
-      if (constant && !crops && ir::float_at(*constant->data, static_cast<int64_t>(k)) == 1) continue;
+      if (constant) known_scale = ir::float_at(*constant->data, static_cast<int64_t>(k));
+      if (known_scale == 1.0 && !crops) continue;
     }
     if (has_sizes && !crops && !common && relax::same_extent(out, extent)) continue;
     Expr range;
+    std::optional<std::pair<double, double>> known_range;
     if (crops) {
       const auto end = static_cast<int64_t>(k + axes.size());
       const auto one = [&](int64_t at) {
         return c.reshape(c.cast(element_of(c, c.input(1), at), exact), {ir::int64(1)});
       };
       range = c.call(ops::concat, {one(static_cast<int64_t>(k)), one(end)}, ir::make<ops::AxisAttributes>(int64_t{0}));
+      if (const auto* constant = c.input(1).as<relax::Constant>())
+        known_range =
+            std::pair(ir::float_at(*constant->data, static_cast<int64_t>(k)), ir::float_at(*constant->data, end));
     }
-    x = build::resample(c.builder(), x, axes[k], out, scale, range, how);
+    resampled.push_back({axes[k], out, scale, range, known_scale, known_range});
   }
-  c.set(x);
+  c.set(build::resample(c.builder(), c.input(0), resampled, how));
 }
 
 void upsample(NodeImport& c) {
@@ -180,13 +204,17 @@ void upsample(NodeImport& c) {
       c.fail(codes::wrong_attribute, "the attribute 'scales' does not have one scale for each axis");
     scales = relax::constant(ir::tensor_of<float>(DType::float32(), {c.rank(0)}, *given));
   }
-  Expr x = c.input(0);
   const Shape own = c.shape(0);
+  const auto* constant = scales.as<relax::Constant>();
+  std::vector<build::ResampledAxis> resampled;
   for (int64_t d = 0; d < c.rank(0); ++d) {
     const ir::Expr out = scaled_extent(c, own[static_cast<size_t>(d)], scales, d);
-    x = build::resample(c.builder(), x, d, out, c.cast(element_of(c, scales, d), exact), {}, how);
+    std::optional<double> known_scale;
+    if (constant) known_scale = ir::float_at(*constant->data, d);
+    if (known_scale == 1.0) continue;
+    resampled.push_back({d, out, c.cast(element_of(c, scales, d), exact), {}, known_scale, {}});
   }
-  c.set(x);
+  c.set(build::resample(c.builder(), c.input(0), resampled, how));
 }
 
 const OperatorRow resize_rows[] = {

@@ -1,0 +1,274 @@
+// stencil: elementwise blocks that read windows of what is before them, as resampling does: several elements for each
+// of their own, or elements at a fraction of their place. What is read in windows is kept, a row (or a plane) of it at
+// a time beside the row that reads it; rows run in vectors whose lanes read at constant distances from one element.
+#include <numeric>
+
+#include "arith/analyzer.h"
+#include "ir/visit.h"
+#include "schedule/rules/work.h"
+
+namespace lathe::schedule {
+
+namespace {
+
+// A loop is written out for up to so many vectors until its lanes read at the same distances again.
+constexpr int64_t most_vectors = 8;
+
+// The indices of the block's accesses, in loop variables.
+std::vector<Access> accesses_of(const PrimFunc& function, const Block& block) {
+  std::vector<Access> mine;
+  for (Access& access : accesses(function.body))
+    if (access.block == &block) mine.push_back(std::move(access));
+  return mine;
+}
+
+// How one row of a block walks memory.
+struct Row {
+  int64_t period = 1;          // after so many iterations every index has moved by a constant
+  int64_t begin = 0, end = 0;  // iterations between which no index is held back at an edge; 0, 0: not known
+  bool divides = false;        // whether some index is a fraction of the iteration
+  bool gathers = false;        // whether some index comes from memory
+};
+
+bool uses(const Expr& e, const For& loop) { return uses_var(e, loop.loop_var); }
+
+// The index without the bounds that hold it inside.
+Expr unbounded(const Expr& e, const For& loop) {
+  if (const auto* n = e.as<Min>()) return unbounded(uses(n->a, loop) ? n->a : n->b, loop);
+  if (const auto* n = e.as<Max>()) return unbounded(uses(n->a, loop) ? n->a : n->b, loop);
+  return e;
+}
+
+std::optional<int64_t> value_at(const Expr& e, const For& loop, int64_t at) {
+  arith::Analyzer analyzer;
+  return as_int(analyzer.simplify(substitute(e, {{loop.loop_var, int64(at)}})));
+}
+
+// Nothing where the loop walks memory in some other way, or is held back at an edge that only the run knows.
+std::optional<Row> row_of(const std::vector<Access>& mine, const For& loop) {
+  if (!is_int(loop.min, 0)) return std::nullopt;
+  const auto extent = as_int(loop.extent);
+  Row row;
+  row.end = extent.value_or(0);
+  for (const Access& access : mine)
+    for (size_t d = 0; d < access.region.size(); ++d) {
+      const Expr& index = access.region[d].min;
+      if (!uses(index, loop)) continue;
+      if (d + 1 != access.region.size() || !access.buffer->strides.empty() || !is_int(access.region[d].extent, 1))
+        return std::nullopt;
+      if (access.writes && !(index == Expr(loop.loop_var))) return std::nullopt;
+      if (reads_memory(index)) {
+        row.gathers = true;
+        continue;
+      }
+      // What is between the bounds has a period, and the bounds let it pass from some iteration to some other.
+      const Expr inside = unbounded(index, loop);
+      int64_t period = 1;
+      bool known = true;
+      post_order(inside, [&](const NodeRef& n) {
+        const auto* division = n.as<FloorDiv>();
+        const auto* remainder = n.as<FloorMod>();
+        if (n.is<Min>() || n.is<Max>()) known = false;
+        if (!division && !remainder) return;
+        const Expr& divisor = division ? division->b : remainder->b;
+        const auto by = as_int(divisor);
+        if (by && *by > 0 && *by <= 64) period = std::lcm(period, *by);
+        known = known && by && *by > 0 && *by <= 64;
+      });
+      arith::Analyzer analyzer;
+      const Expr moved = substitute(inside, {{loop.loop_var, Expr(loop.loop_var) + period}});
+      const auto step = known ? as_int(analyzer.simplify(moved - inside)) : std::nullopt;
+      if (!step || *step < 0 || *step > 4 * period) return std::nullopt;
+      row.divides = row.divides || period > 1 || *step > 1;
+      row.period = std::lcm(row.period, period);
+      if (inside == index) continue;
+      if (!extent) return std::nullopt;
+      const auto passes = [&](int64_t at) {
+        const auto a = value_at(index, loop, at), b = value_at(inside, loop, at);
+        return a && b && *a == *b;
+      };
+      while (row.begin < row.end && !passes(row.begin)) ++row.begin;
+      while (row.end > row.begin && !passes(row.end - 1)) --row.end;
+    }
+  return row;
+}
+
+// Whether `consumer` reads more than one element of the buffer for each of its own, or other than the one at its place.
+// `axis` is the first dimension in which it does.
+std::optional<size_t> window_axis(const std::vector<Access>& mine, const Buffer& buffer) {
+  const Access* first = nullptr;
+  std::optional<size_t> axis;
+  for (const Access& access : mine) {
+    if (access.writes || access.buffer != buffer) continue;
+    for (size_t d = 0; d < access.region.size(); ++d) {
+      const Expr& index = access.region[d].min;
+      const bool moves = first && !same(index, first->region[d].min);
+      const bool plain = index.is<VarNode>() || std::none_of(access.loops.begin(), access.loops.end(),
+                                                             [&](const For* loop) { return uses(index, *loop); });
+      if ((moves || !plain) && (!axis || d < *axis)) axis = d;
+    }
+    if (!first) first = &access;
+  }
+  return axis;
+}
+
+// Whether several elements of the buffer are read for each of the consumer's.
+bool reads_window(const std::vector<Access>& mine, const Buffer& buffer) {
+  const Access* first = nullptr;
+  for (const Access& access : mine) {
+    if (access.writes || access.buffer != buffer) continue;
+    if (!first) {
+      first = &access;
+      continue;
+    }
+    for (size_t d = 0; d < access.region.size(); ++d)
+      if (!same(access.region[d].min, first->region[d].min)) return true;
+  }
+  return false;
+}
+
+// Whether some block reads windows of what this one computes.
+bool is_read_in_windows(const PrimFunc& function, const Work& work) {
+  const std::vector<Buffer> written = buffers_written(work.realize);
+  if (written.size() != 1) return false;
+  for (const Work& other : works(function))
+    if (other.block().name != work.block().name && reads_window(accesses_of(function, other.block()), written[0]))
+      return true;
+  return false;
+}
+
+// The widest element that moves with the loop, and the widest that it computes with.
+int bits_along(const std::vector<Access>& mine, const Block& block, const For& loop) {
+  int bits = 8;
+  for (const Access& access : mine)
+    for (const Range& range : access.region)
+      if (uses(range.min, loop)) bits = std::max<int>(bits, static_cast<int>(access.buffer->dtype.storage_bits()));
+  post_order(block.body, [&](const NodeRef& n) {
+    const auto* cast = n.as<Cast>();
+    if (cast && cast->dtype.is_floating()) bits = std::max<int>(bits, cast->dtype.bits);
+  });
+  return bits;
+}
+
+// The loop in vectors; those left over are one vector of fewer lanes.
+Status in_vectors(Schedule& schedule, LoopRV loop, int64_t lanes, int64_t period) {
+  const int64_t chunk = std::lcm(lanes, period);
+  const std::vector<LoopRV> parts = TRY(schedule.peel(loop, chunk));
+  for (const LoopRV& part : parts) {
+    const auto known = as_int(TRY(schedule.get(part))->extent);
+    if (!known && !(part == parts[0])) continue;  // a rest of unknown length comes one by one
+    const int64_t extent = known.value_or(chunk);
+    if (extent >= chunk) {
+      const std::vector<LoopRV> cut = TRY(schedule.split(part, {Factor(), Factor(chunk / lanes), Factor(lanes)}));
+      TRY(schedule.unroll(cut[1]));
+      TRY(schedule.vectorize(cut[2]));
+      continue;
+    }
+    const std::vector<LoopRV> rest = TRY(schedule.peel(part, lanes));
+    if (extent >= lanes) {
+      const std::vector<LoopRV> cut = TRY(schedule.split(rest[0], {Factor(), Factor(lanes)}));
+      TRY(schedule.unroll(cut[0]));
+      TRY(schedule.vectorize(cut[1]));
+    }
+    if (extent % lanes > 1) TRY(schedule.vectorize(rest.back()));
+  }
+  return support::success();
+}
+
+// The innermost loop of the block in vectors, apart from the iterations that are held back at an edge.
+Status vectorize_row(Schedule& schedule, const RuleContext& context, const std::string& name) {
+  const std::vector<Work> list = works(schedule.function());
+  const Work& work = *find(list, name);
+  if (work.loops.empty()) return support::success();
+  const std::vector<Access> mine = accesses_of(schedule.function(), work.block());
+  const int64_t lanes = context.target.lanes(bits_along(mine, work.block(), *work.loops.back()));
+  const auto row = row_of(mine, *work.loops.back());
+  if (!row || lanes < 2) {
+    if (walks_rows(schedule.function(), work)) return vectorize_innermost(schedule, context, work);
+    return support::success();
+  }
+  if (std::lcm(lanes, row->period) > most_vectors * lanes) return support::success();
+  const int64_t extent = as_int(work.loops.back()->extent).value_or(0);
+  if (as_int(work.loops.back()->extent) && row->end - row->begin < lanes / 2) return support::success();
+  LoopRV inside = TRY(schedule.get_loops(TRY(handle(schedule, work)))).back();
+  if (row->begin > 0 || row->end < extent) {
+    std::vector<Factor> parts;
+    for (const int64_t part : {row->begin, row->end - row->begin, extent - row->end})
+      if (part > 0) parts.emplace_back(part);
+    inside = TRY(schedule.loop_partition(inside, parts))[row->begin > 0 ? 1 : 0];
+  }
+  return in_vectors(schedule, inside, lanes, row->period);
+}
+
+}  // namespace
+
+Result<Outcome> stencil(Schedule& schedule, const RuleContext& context) {
+  const std::vector<Work> before = works(schedule.function());
+  if (before.empty()) return Outcome("the function has no blocks");
+  size_t outputs = 0;
+  for (const Work& work : before) {
+    const std::string& name = work.block().name;
+    if (work.reduces()) return Outcome(fmt::format("block '{}' is a reduction", name));
+    if (has_effects(work.block())) return Outcome(fmt::format("block '{}' has effects", name));
+    for (const IterVar& iter : work.block().iter_vars)
+      if (iter->type != IterType::spatial)
+        return Outcome(fmt::format("axis '{}' of block '{}' is not spatial", iter->var->name, name));
+    outputs += work.is_output;
+  }
+  if (outputs != 1) return Outcome("the function has several results");
+  TRY(inline_producers(schedule, [&](const Work& work) { return is_read_in_windows(schedule.function(), work); }));
+  const std::vector<Work> list = works(schedule.function());
+  std::vector<std::string> chain;
+  for (const Work& work : list) chain.push_back(work.block().name);
+  const Work& last = list.back();
+  if (!last.is_output || last.loops.empty()) return Outcome("the result is not computed last");
+  if (constant_product(last.loops) == 0) return Outcome("there is nothing to compute");
+  const auto row = row_of(accesses_of(schedule.function(), last.block()), *last.loops.back());
+  if (chain.size() == 1 && !(row && !row->gathers && row->divides)) return Outcome("no block reads windows of another");
+
+  // Each block goes where the rows that read it are computed; nothing else reads it.
+  size_t shared = last.loops.size() - 1;  // loops of the result whose iterations are independent of each other
+  for (size_t i = chain.size() - 1; i-- > 0;) {
+    const std::vector<Work> now = works(schedule.function());
+    const Work &producer = *find(now, chain[i]), &consumer = *find(now, chain[i + 1]);
+    const std::vector<Buffer> written = buffers_written(producer.realize);
+    if (written.size() != 1) return Outcome(fmt::format("block '{}' writes several tensors", chain[i]));
+    const std::vector<Access> mine = accesses_of(schedule.function(), consumer.block());
+    const auto axis = window_axis(mine, written[0]);
+    if (!axis) return Outcome(fmt::format("block '{}' reads no window of '{}'", chain[i + 1], chain[i]));
+    size_t at = consumer.loops.size();
+    for (const Access& access : mine)
+      for (size_t d = *axis; access.buffer == written[0] && d < access.region.size(); ++d)
+        for (size_t l = 0; l < at; ++l)
+          if (uses(access.region[d].min, *consumer.loops[l])) at = l;
+    if (at == 0 || at == consumer.loops.size()) break;
+    const LoopRV loop = TRY(schedule.get_loops(TRY(schedule.get_block(chain[i + 1]))))[at - 1];
+    Schedule attempt = schedule;
+    if (!attempt.compute_at(TRY(attempt.get_block(chain[i])), loop)) break;
+    schedule = std::move(attempt);
+    shared = std::min(shared, at);
+  }
+  const std::vector<LoopRV> outer = TRY(schedule.get_loops(TRY(schedule.get_block(chain.back()))));
+  for (const std::string& name : chain) {
+    Schedule attempt = schedule;
+    if (vectorize_row(attempt, context, name)) schedule = std::move(attempt);
+  }
+  const auto total = constant_product(last.loops);
+  if (!total || *total >= parallel_work) {
+    // What is not computed inside the result's loops has its own.
+    for (const std::string& name : chain) {
+      const BlockRV block = TRY(schedule.get_block(name));
+      const LoopRV first = TRY(schedule.get_loops(block)).front();
+      if (name != chain.back() && TRY(schedule.get(first))->id != TRY(schedule.get(outer.front()))->id) {
+        Schedule attempt = schedule;
+        if (parallelize_outer(attempt, block)) schedule = std::move(attempt);
+      }
+    }
+    // As many loops as can be one: where extents are not known, those may be fewer.
+    for (size_t count = shared; count > 0; --count)
+      if (try_parallel(schedule, {outer.begin(), outer.begin() + static_cast<ptrdiff_t>(count)})) break;
+  }
+  return Outcome();
+}
+
+}  // namespace lathe::schedule
