@@ -274,5 +274,27 @@ def main(X: T.Buffer((7, 4), "int32"), Y: T.Buffer((7, 4), "int32")):
   EXPECT_EQ(w.problem(), "");
 }
 
+// What a sum inside a block went on from lies in the cache: the blocks around do not say that they read it.
+TEST(found_by_walks, a_block_around_a_cached_sum_reads_no_result) {
+  Walked w(R"(
+@T.prim_func
+def main(X: T.Buffer((3, 6), "int32"), Y: T.Buffer((3,), "int32")):
+    for i in range(3):
+        with T.block("row"):
+            vi = T.axis.spatial(3, i)
+            T.reads(Y[vi], X[vi, 0:6])
+            T.writes(Y[vi])
+            for k in range(6):
+                with T.block("sum"):
+                    vk = T.axis.reduce(6, k)
+                    with T.init():
+                        Y[vi] = 0
+                    Y[vi] = Y[vi] + X[vi, vk]
+)");
+  ASSERT_EQ(told(w.sch.cache_write(w.block("sum"), 0, "local")), "");
+  ASSERT_EQ(told(w.sch.blockize(w.loop("row", 0))), "");
+  EXPECT_EQ(w.problem(), "");
+}
+
 }  // namespace
 }  // namespace lathe::schedule
