@@ -64,6 +64,18 @@ _REASONS = {
         "functions that are registered are called by their names":
             "EnvFunc",
     },
+    "lathe": {
+        "nothing is searched for by measuring yet: schedules are answered by rules (docs/rules.md) or made by tir.Schedule":
+            "meta_schedule auto_scheduler autotvm",
+        "its rules are for devices that no code is generated for yet; on this machine, functions without a schedule get theirs from the rules of docs/rules.md":
+            "dlight",
+        "graphs are written in relax":
+            "relay",
+        "code of other libraries is called as it is (T.call_extern, R.ExternFunc)":
+            "contrib",
+        "programs run in the process that loads them":
+            "rpc micro",
+    },
     "runtime": {
         "libraries are linked by the user's linker":
             "load_static_library system_lib",
