@@ -65,9 +65,9 @@ _REASONS = {
             "EnvFunc",
     },
     "lathe": {
-        "nothing is searched for by measuring yet: schedules are answered by rules (docs/rules.md) or made by tir.Schedule":
+        "no search by measuring yet: schedules come from rules (docs/rules.md) or tir.Schedule":
             "meta_schedule auto_scheduler autotvm",
-        "its rules are for devices that no code is generated for yet; on this machine, functions without a schedule get theirs from the rules of docs/rules.md":
+        "for devices that no code is generated for yet; processors have the rules of docs/rules.md":
             "dlight",
         "graphs are written in relax":
             "relay",
