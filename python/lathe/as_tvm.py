@@ -8,6 +8,8 @@ import importlib.abc
 import importlib.util
 import sys
 
+from .names import why_not
+
 _NAME, _OURS = "tvm", __name__.rpartition(".")[0]
 
 
@@ -24,6 +26,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         except ModuleNotFoundError:
             found = None
         if found is None:
+            # Of the first that is not there, what `tvm.x` says of it.
+            outer, _, name = ours.rpartition(".")
+            if outer in sys.modules and (why := why_not(outer, name)):
+                raise ModuleNotFoundError(f"there is no {fullname}: {why}", name=fullname)
             return None
         return importlib.util.spec_from_loader(fullname, self, is_package=found.submodule_search_locations is not None)
 

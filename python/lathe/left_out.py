@@ -64,6 +64,18 @@ _REASONS = {
         "functions that are registered are called by their names":
             "EnvFunc",
     },
+    "lathe": {
+        "no search by measuring yet: schedules come from rules (docs/rules.md) or tir.Schedule":
+            "meta_schedule auto_scheduler autotvm",
+        "for devices that no code is generated for yet; processors have the rules of docs/rules.md":
+            "dlight",
+        "graphs are written in relax":
+            "relay",
+        "code of other libraries is called as it is (T.call_extern, R.ExternFunc)":
+            "contrib",
+        "programs run in the process that loads them":
+            "rpc micro",
+    },
     "runtime": {
         "libraries are linked by the user's linker":
             "load_static_library system_lib",

@@ -1,16 +1,30 @@
 """Targets by name, and what their devices can do."""
 
 import json
+import re
 
 from . import _lathe
 
 
 def target_name(target):
-    """The target as the compiler names it; the vocabulary calls this machine "llvm"."""
+    """The target as the compiler names it; the vocabulary calls this machine "llvm", with what differs as options."""
     if target is None:
         return "native"
-    kind = target if isinstance(target, str) else getattr(target, "name", None) or str(target)
-    return "native" if kind.split()[0] == "llvm" and "-mcpu" not in kind and "-mtriple" not in kind else kind
+    name = target if isinstance(target, str) else getattr(target, "name", None) or str(target)
+    kind, *words = name.split() or [""]
+    if kind != "llvm":
+        return name
+    options = dict(re.match(r"--?([^=]+)=?(.*)", word).groups() for word in words if word.startswith("-"))
+    # How many cores and which libraries there are says the machine; what is not an option goes on, to be refused.
+    kept = [f"-{name}={options[name]}" for name in ("mcpu", "mattr") if options.get(name, "native") != "native"]
+    known = {"mcpu", "mattr", "mtriple", "num-cores", "keys", "libs", "device", "host"}
+    kept += [word for word in words if not word.startswith("-") or re.sub("^--?|=.*", "", word) not in known]
+    if "mtriple" not in options and not kept:
+        return "native"
+    if "mtriple" not in options and "mcpu" not in options:
+        return " ".join(["native", *kept])
+    triple = options.get("mtriple") or json.loads(_lathe.describe_target("native"))["triple"]
+    return " ".join([triple, *kept])
 
 
 class Target:

@@ -36,6 +36,13 @@ except ModuleNotFoundError:
     pass
 else:
     raise AssertionError("found what is not there")
+try:
+    import tvm.meta_schedule
+except ModuleNotFoundError as error:
+    assert "rules" in str(error), error
+else:
+    raise AssertionError("found what is left out")
+assert tvm.target.Target("llvm --num-cores=4").attrs["triple"] == tvm.target.Target("llvm").attrs["triple"]
 lathe.as_tvm.remove()
 print("done", lathe.__spec__.name, T.__spec__.name)
 """

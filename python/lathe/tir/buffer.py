@@ -37,6 +37,10 @@ def _load(self, index):
     return BufferLoad(self, _indices(self, index))
 
 
+def _no_elements(self):
+    raise TypeError(f"the elements of buffer '{self.name}' are gone through by a loop over their indices")
+
+
 def _vload(self, begin, dtype=None, predicate=None):
     """The element at `begin`, or a vector where the last index is one."""
     return BufferLoad(self, _indices(self, begin), predicate)
@@ -126,6 +130,7 @@ for _name, _made in _METHODS.items():
 Buffer.scope = property(_scope_name)
 Buffer.ndim = property(_ndim)
 Buffer.__getitem__ = _load
+Buffer.__iter__ = _no_elements  # else Python asks for elements without end
 Buffer.vload = _vload
 Buffer.vstore = _vstore
 Buffer.access_ptr = _access_ptr

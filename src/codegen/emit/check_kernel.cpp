@@ -15,7 +15,7 @@ namespace {
 
 class Checker {
  public:
-  explicit Checker(const Kernel& kernel) : kernel_(kernel) {}
+  Checker(const Kernel& kernel, std::string_view target_kind) : kernel_(kernel), target_kind_(target_kind) {}
 
   support::Diagnostics run() {
     const PrimFunc& f = *kernel_.function;
@@ -37,11 +37,12 @@ class Checker {
   }
 
  private:
-  void refuse(const NodeRef& at, const std::string& what) {
+  void refuse(const NodeRef& at, const std::string& what, const char* help = "") {
     if (diagnostics_.size() >= 16) return;
     diagnostics_.push_back({.code = codes::illegal_kernel,
                             .place = at && at->origin() ? *at->origin() : support::Place{},
-                            .message = fmt::format("kernel '{}': {}", kernel_.name, what)});
+                            .message = fmt::format("kernel '{}': {}", kernel_.name, what),
+                            .help = help});
   }
 
   static bool storable(DType t) {
@@ -113,7 +114,13 @@ class Checker {
     expression(f.min);
     expression(f.extent);
     defined_.insert(f.loop_var.get());
-    if (f.kind != ForKind::serial && f.kind != ForKind::parallel)
+    if (f.kind == ForKind::thread_binding)
+      refuse(NodeRef(&f),
+             fmt::format("loop '{}' is bound to {}, and a target of kind '{}' has no such threads", f.loop_var->name,
+                         f.thread_binding->thread_tag, target_kind_),
+             "leave the binding out, or run its iterations by sch.parallel or sch.vectorize instead; target=\"interp\" "
+             "runs the function as it is");
+    else if (f.kind != ForKind::serial && f.kind != ForKind::parallel)
       refuse(NodeRef(&f), fmt::format("loop '{}' is neither serial nor parallel", f.loop_var->name));
     if (f.kind != ForKind::parallel || parallel_) return statement(f.body);
     // Registers do not reach into the body of a parallel loop: other threads run it.
@@ -183,6 +190,7 @@ class Checker {
   }
 
   const Kernel& kernel_;
+  std::string_view target_kind_;
   std::unordered_set<const VarNode*> defined_;
   std::unordered_map<const VarNode*, int64_t> register_extent_;
   bool parallel_ = false;
@@ -191,6 +199,8 @@ class Checker {
 
 }  // namespace
 
-support::Diagnostics check_kernel(const Kernel& kernel) { return Checker(kernel).run(); }
+support::Diagnostics check_kernel(const Kernel& kernel, std::string_view target_kind) {
+  return Checker(kernel, target_kind).run();
+}
 
 }  // namespace lathe::codegen

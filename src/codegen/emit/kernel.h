@@ -37,8 +37,9 @@ struct EmitOptions {
 using EmitFunction = support::Result<std::string> (*)(const std::vector<Kernel>& kernels, const target::Target& target,
                                                       const EmitOptions& options);
 
-// What is wrong with the kernel as kernel tir, in words that name the kernel; empty when every backend may take it.
-support::Diagnostics check_kernel(const Kernel& kernel);
+// What is wrong with the kernel as kernel tir, in words that name the kernel and the kind of target that it is compiled
+// for; empty when every backend may take it.
+support::Diagnostics check_kernel(const Kernel& kernel, std::string_view target_kind);
 
 // What a kernel's code depends on: its structure, and the model nodes its checks name. Stable across processes.
 support::Hash128 kernel_hash(const Kernel& kernel);

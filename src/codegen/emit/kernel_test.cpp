@@ -21,13 +21,24 @@ Stmt store(const Buffer& to, Expr value, Expr index, Expr predicate = nullptr) {
 }
 Stmt loop(Stmt body, ForKind kind = ForKind::serial) { return make<For>(i, int64(0), int64(8), kind, std::move(body)); }
 std::string problem(const Stmt& body) {
-  const support::Diagnostics found = check_kernel(kernel(body));
+  const support::Diagnostics found = check_kernel(kernel(body), "llvm");
   return found.empty() ? "" : found[0].message;
 }
 
 TEST(check_kernel, accepts_kernel_tir) {
   EXPECT_EQ(problem(loop(store(b, load(a, {i}), i), ForKind::parallel)), "");
   EXPECT_EQ(problem(nop()), "");
+}
+
+TEST(check_kernel, names_the_threads_that_a_target_lacks) {
+  const Stmt bound = with(*loop(store(b, load(a, {i}), i), ForKind::thread_binding).as<For>(), [&](For& copy) {
+    copy.thread_binding = make<IterVarNode>(Range{}, i, IterType::spatial, std::string("threadIdx.x"));
+  });
+  const support::Diagnostics found = check_kernel(kernel(bound), "llvm");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].message,
+            "kernel 'k': loop 'i' is bound to threadIdx.x, and a target of kind 'llvm' has no such threads");
+  EXPECT_NE(found[0].help.find("sch.parallel"), std::string::npos);
 }
 
 TEST(check_kernel, says_what_is_wrong) {

@@ -25,7 +25,7 @@ void verify(llvm::Module& module, const std::string& kernel) {
 support::Status check_all(const std::vector<Kernel>& kernels) {
   support::Diagnostics problems;
   for (const Kernel& kernel : kernels)
-    for (support::Diagnostic& d : check_kernel(kernel)) problems.push_back(std::move(d));
+    for (support::Diagnostic& d : check_kernel(kernel, "llvm")) problems.push_back(std::move(d));
   if (!problems.empty()) return problems;
   return support::success();
 }

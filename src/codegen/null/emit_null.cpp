@@ -48,7 +48,7 @@ support::Result<std::string> emit_null(const std::vector<Kernel>& kernels, const
   support::Diagnostics problems;
   std::string text;
   for (const Kernel& kernel : kernels) {
-    for (support::Diagnostic& d : check_kernel(kernel)) problems.push_back(std::move(d));
+    for (support::Diagnostic& d : check_kernel(kernel, "null")) problems.push_back(std::move(d));
     if (problems.empty()) text += listing(kernel);
   }
   if (!problems.empty()) return problems;

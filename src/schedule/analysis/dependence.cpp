@@ -370,6 +370,14 @@ std::optional<bool> runs_init(const BlockRealize& realize, const std::vector<con
   return all;
 }
 
+Conflict iterations_that_meet(const For& loop, const PrimFunc& function, const Buffer& buffer) {
+  const std::vector<Access> all = accesses(loop.body);
+  std::vector<const Access*> list;
+  for (const Access& access : all)
+    if (access.buffer == buffer) list.push_back(&access);
+  return Tester(loop, nullptr, ranges_around(function, loop.id)).conflict(list);
+}
+
 AccessList accesses_of(const std::vector<Access>& all, const Buffer& buffer, const Block& block) {
   AccessList list;
   for (const Access& access : all)

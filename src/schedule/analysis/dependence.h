@@ -20,6 +20,9 @@ struct Carried {
 // says who else touches it. What is already in `proofs` is not proved again.
 std::vector<Carried> carried_by(const For& loop, const PrimFunc& function, Proofs* proofs);
 
+// Two of its iterations that touch one element of the buffer, updates of one sum too, where some are found.
+Conflict iterations_that_meet(const For& loop, const PrimFunc& function, const Buffer& buffer);
+
 // Whether the loops around a reduction start at the minimum of its reduce axes, so that its init runs there; nothing
 // where that cannot be told.
 std::optional<bool> runs_init(const BlockRealize& realize, const std::vector<const For*>& loops);

@@ -274,5 +274,52 @@ def main(X: T.Buffer((7, 4), "int32"), Y: T.Buffer((7, 4), "int32")):
   EXPECT_EQ(w.problem(), "");
 }
 
+// What a sum inside a block went on from lies in the cache: the blocks around do not say that they read it.
+TEST(found_by_walks, a_block_around_a_cached_sum_reads_no_result) {
+  Walked w(R"(
+@T.prim_func
+def main(X: T.Buffer((3, 6), "int32"), Y: T.Buffer((3,), "int32")):
+    for i in range(3):
+        with T.block("row"):
+            vi = T.axis.spatial(3, i)
+            T.reads(Y[vi], X[vi, 0:6])
+            T.writes(Y[vi])
+            for k in range(6):
+                with T.block("sum"):
+                    vk = T.axis.reduce(6, k)
+                    with T.init():
+                        Y[vi] = 0
+                    Y[vi] = Y[vi] + X[vi, vk]
+)");
+  ASSERT_EQ(told(w.sch.cache_write(w.block("sum"), 0, "local")), "");
+  ASSERT_EQ(told(w.sch.blockize(w.loop("row", 0))), "");
+  EXPECT_EQ(w.problem(), "");
+}
+
+// A consumer that goes on from its own results keeps its order, and enters no loop whose iterations run at once.
+TEST(found_by_walks, an_inlined_consumer_keeps_the_order_of_its_instances) {
+  for (const char* how : {"same", "turned", "at once"}) {
+    const bool turned = how == std::string("turned"), at_once = how == std::string("at once");
+    Walked w(fmt::format(R"(
+@T.prim_func
+def main(A: T.Buffer((6, 9), "int32"), X: T.Buffer((4, 7), "int32")):
+    P = T.alloc_buffer((4, 7), "int32")
+    for {}, {} in T.grid({}, {}):
+        with T.block("p"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            P[vi, vj] = X[vi, vj] + 1
+    for i, j in T.grid(4, 7):
+        with T.block("c"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi + 1, vj] = A[vi, vj + 1] * 2 + P[vi, vj]
+)",
+                         turned ? "j" : "i", turned ? "i" : "j", turned ? 7 : 4, turned ? 4 : 7));
+    if (at_once) ASSERT_EQ(told(w.sch.parallel(w.loop("p", 0))), "");
+    const std::string why = told(w.sch.reverse_compute_inline(w.block("c")));
+    EXPECT_EQ(why.empty(), !turned && !at_once) << how << ": " << why;
+    EXPECT_EQ(w.problem(), "") << how;
+  }
+}
+
 }  // namespace
 }  // namespace lathe::schedule

@@ -218,10 +218,14 @@ std::optional<Diagnostic> refuse_dependent(const Program& program, const For& lo
   if (carried.empty()) return std::nullopt;
   Diagnostic problem =
       refuse(codes::dependence, fmt::format("cannot {} {}: {}", verb, name_of(loop), carried[0].reason));
-  carried[0].conflict.explain(problem);
+  // Of a sum it is known that its terms meet, but not yet where.
+  const bool sums = carried[0].is_reduction();
+  const Conflict met = sums ? iterations_that_meet(loop, *program.function, carried[0].buffer) : carried[0].conflict;
+  if (!sums || met.outcome == arith::PointSearch::found) met.explain(problem);
   for (size_t i = 1; i < carried.size(); ++i) problem.note(carried[i].reason);
-  if (carried[0].is_reduction() && verb == "vectorize")
-    problem.help = "split the loop and use rfactor to give each lane its own partial result";
+  if (sums)
+    problem.help = fmt::format("split the loop and use rfactor to give each {} its own partial result",
+                               verb == "vectorize" ? "lane" : "iteration");
   return problem;
 }
 

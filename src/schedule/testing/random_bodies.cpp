@@ -160,7 +160,7 @@ void product(NestSource& s, const std::string& name) {
   s.builder.add(s.block(name + "d", {o, p}, s.store(d, ir::max(load(c, here), s.number(0)), here)));
 }
 
-// The largest of a row and where it is: two results of one reduction.
+// The largest of a row and where it is first: two results of one reduction, whose terms may come in any order.
 void largest_and_where(NestSource& s, const std::string& name) {
   const Expr m = s.extent(), n = s.extent();
   const Buffer x = s.source({m, n}), best = s.memory(name, {m}),
@@ -169,10 +169,11 @@ void largest_and_where(NestSource& s, const std::string& name) {
   const std::vector<Expr> at{i.variable};
   const Var larger = var(name + "larger", DType::boolean());
   const Expr value = load(x, {i.variable, k.variable});
-  const Stmt body =
-      make<LetStmt>(larger, value > load(best, at),
-                    seq({s.store(where, make<Select>(larger, cast(DType::int_(32), k.variable), load(where, at)), at),
-                         s.store(best, make<Select>(larger, value, load(best, at)), at)}));
+  const Expr place = cast(DType::int_(32), k.variable);
+  const Expr first = logical_and(eq(value, load(best, at)), place < load(where, at));
+  const Stmt body = make<LetStmt>(larger, logical_or(value > load(best, at), first),
+                                  seq({s.store(where, make<Select>(larger, place, load(where, at)), at),
+                                       s.store(best, make<Select>(larger, value, load(best, at)), at)}));
   s.builder.add(
       s.block(name, {i, k}, body, seq({s.store(where, counted(0), at), s.store(best, min_value(s.element()), at)})));
 }

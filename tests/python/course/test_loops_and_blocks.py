@@ -180,3 +180,13 @@ def test_loops_of_numpy_are_the_program(arrays):
 
     square = ((N, N), "float32")
     check(tvm.IRModule({"mm_relu": tvm.script.from_python(mm_relu, A=square, B=square, C=square)}), arrays)
+
+
+def _comprehension(x, out):
+    out[0] = [value for value in x]
+
+
+def test_a_buffer_is_no_sequence_of_values():
+    shape = ((4,), "float32")
+    with pytest.raises(tvm.Error, match="a loop over their indices"):
+        tvm.script.from_python(_comprehension, x=shape, out=shape)

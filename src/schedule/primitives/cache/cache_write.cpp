@@ -89,6 +89,23 @@ std::optional<Diagnostic> refuse_consumer(const Program& program, const Path& pa
   return std::nullopt;
 }
 
+// `root`, in which the blocks on the path no longer say that they read the buffer where nothing in them does.
+Stmt without_reads(Stmt root, const Path& path, const Buffer& buffer) {
+  for (size_t at = path.size(); at-- > 0;) {
+    const auto* realize = path[at].as<BlockRealize>();
+    if (!realize) continue;
+    const std::vector<Buffer> read = buffers_read(path[at]);
+    if (std::find(read.begin(), read.end(), buffer) != read.end()) break;
+    const Stmt found = path_to(root, realize->block->id).back();
+    root = replace(root, found, with(*found.as<BlockRealize>(), [&](BlockRealize& copy) {
+                     copy.block = with(*copy.block, [&](Block& block) {
+                       std::erase_if(block.reads, [&](const BufferRegion& region) { return region->buffer == buffer; });
+                     });
+                   }));
+  }
+  return root;
+}
+
 // The block at the path's end writes to a buffer in another scope, which is written back behind path[at]; the consumers
 // read it there.
 Result<Edit> write_through(const Program& program, const Path& path, size_t at, const Buffer& buffer,
@@ -142,6 +159,7 @@ Result<Edit> write_through(const Program& program, const Path& path, size_t at, 
   Stmt body = replace_all(program.function->body, edits);
   const Path changed = path_to(body, scope->block->id);
   body = with_allocation(body, *changed.back().as<BlockRealize>(), cache);
+  if (reads_own) body = without_reads(body, path_to(body, scope->block->id), buffer);
   const Function after = with_body(program.function, body);
   if (auto refused = refuse_parallel_above(program, after, where, "cache a block's writes")) return *std::move(refused);
   return edited(program, after, next, {copy_id});

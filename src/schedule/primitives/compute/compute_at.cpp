@@ -94,6 +94,7 @@ bool stays_in_iterations(const Path& path, const Path& target, const Buffer& buf
 
 Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops, int64_t index) {
   const Move move = TRY(move_under(program, block_id, loop_id));
+  if (auto refused = instances_meet(program, move)) return *std::move(refused);
   const Path &path = move.path, &target = move.target;
   const BlockRealize& realized = move.realize();
   const Ref<Block>& block = realized.block;

@@ -239,13 +239,16 @@ Result<Move> move_under(const Program& program, Id block, Id loop) {
   if (const auto why = undecided_above(path)) return move.problem(codes::region, "it is " + *why);
   if (!predicate_is_domain(path))
     return move.problem(codes::region, "its predicate does more than to bound its variables");
-  if (program.proves)
-    if (const Conflict conflict = instances_that_meet(*program.function, path)) {
-      Diagnostic refused = move.problem(codes::dependence, "instances with other variables may write one element");
-      conflict.explain(refused);
-      return refused;
-    }
   return move;
+}
+
+std::optional<Diagnostic> instances_meet(const Program& program, const Move& move) {
+  if (!program.proves) return std::nullopt;
+  const Conflict conflict = instances_that_meet(*program.function, move.path);
+  if (!conflict) return std::nullopt;
+  Diagnostic refused = move.problem(codes::dependence, "instances with other variables may write one element");
+  conflict.explain(refused);
+  return refused;
 }
 
 Result<size_t> place_of(int64_t index, size_t first, size_t last) {

@@ -45,6 +45,8 @@ struct Move {
 };
 // Refuses what no block could do, whichever way it goes.
 Result<Move> move_under(const Program& program, Id block, Id loop);
+// Why its instances may not come in another order: two with other variables may write one element.
+std::optional<Diagnostic> instances_meet(const Program& program, const Move& move);
 
 // The number of the statement before which something comes, as `index` says: one from `first` to `last`, or one of the
 // two places that stand for these.

@@ -1,7 +1,9 @@
 #include "arith/analyzer.h"
 #include "ir/visit.h"
 #include "schedule/analysis/dependence.h"
-#include "schedule/primitives/compute/place.h"
+#include "schedule/primitives/cache/buffers.h"
+#include "schedule/primitives/compute/inline.h"
+#include "schedule/primitives/compute/moved.h"
 #include "support/mutation.h"
 
 namespace lathe::schedule::primitives {
@@ -25,67 +27,6 @@ bool ends_with_domain(const Access& access, const Stmt& body) {
       for (const Expr& value : at->values) is_variable = is_variable || same(value, range.min);
     return !moves || is_variable;
   });
-}
-
-// What ran between the beginning of `nest` and the block, before the block was moved: of the accesses in its scope.
-struct Before {
-  size_t from = 0;                 // the first of them, by its order
-  size_t count = 0;                // how many
-  std::vector<const For*> shared;  // the loops that the block has been in as well
-};
-
-Expr same_iteration(const std::vector<const For*>& loops, const VarMap& a, const VarMap& b) {
-  Expr same = boolean(true);
-  for (const For* loop : loops) same = logical_and(same, eq(a.at(loop->loop_var), b.at(loop->loop_var)));
-  return same;
-}
-
-// Element by element, in `after`, where the block runs inside of the loops `moved_under`: whether something that came
-// before an instance now comes after it, and touches what it touches; or whether two iterations run one instance.
-Conflict too_early(const PrimFunc& after, const Block& block, Id nest, const Before& before) {
-  const Path path = path_to(after.body, block.id);
-  const BlockRealize* scope = scope_of(path);
-  const std::vector<Access> all = accesses(scope ? scope->block->body : after.body);
-  const Ranges around = ranges_around(after, nest);
-  Conflict undecided;
-  std::vector<Buffer> asked;
-  for (const Access& mine : all) {
-    if (mine.block != &block || std::find(asked.begin(), asked.end(), mine.buffer) != asked.end()) continue;
-    asked.push_back(mine.buffer);
-    AccessList others;
-    size_t seen = 0;
-    for (const Access& other : all) {
-      if (other.block == &block || other.order < before.from || ++seen > before.count) continue;
-      if (other.buffer == mine.buffer) others.push_back(&other);
-    }
-    const Conflict conflict = find_conflict(
-        accesses_of(all, mine.buffer, block), others, {}, around,
-        [&](const Access& a, const VarMap& first, const Access& b, const VarMap& second) {
-          return logical_and(same_iteration(before.shared, first, second), comes_before(a, first, b, second));
-        });
-    if (conflict.outcome == arith::PointSearch::found) return conflict;
-    if (conflict) undecided = conflict;
-  }
-  return undecided;
-}
-
-// Whether two different iterations of the loops around it (in one of `shared`) run the same instance of the block.
-bool may_run_twice(const PrimFunc& after, const Block& block, const std::vector<const For*>& shared) {
-  const Path path = path_to(after.body, block.id);
-  const auto& realized = *path.back().as<BlockRealize>();
-  const std::vector<const For*> loops = loops_above(path);
-  VarMap first, second;
-  for (const For* loop : loops) {
-    first.emplace(loop->loop_var, var(loop->loop_var->name, loop->loop_var->dtype));
-    second.emplace(loop->loop_var, var(loop->loop_var->name, loop->loop_var->dtype));
-  }
-  Expr condition = comes_before(loops, first, second);
-  for (const VarMap& at : {first, second})
-    condition = logical_and(condition, substitute(logical_and(in_range(loops), realized.predicate), at));
-  for (const Expr& value : realized.iter_values)
-    condition = logical_and(condition, eq(substitute(value, first), substitute(value, second)));
-  condition = logical_and(condition, same_iteration(shared, first, second));
-  return arith::find_point(condition).outcome != arith::PointSearch::none;
 }
 
 }  // namespace
@@ -121,16 +62,20 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     return std::find(access.loops.begin(), access.loops.end(), &loop) != access.loops.end();
   };
   // What regions do not tell is asked of the elements, once it is known where the instances go.
-  std::optional<Diagnostic> doubt;
+  std::optional<Diagnostic> doubt = instances_meet(program, move);
+  bool meets_itself = doubt.has_value();
   const auto doubted = [&](const support::Code& code, std::string why) {
     if (!doubt) doubt = problem(code, std::move(why));
   };
+  const auto of_block = [&](const Access& access) { return instance_of(access, *block) != nullptr; };
   size_t own_order = 0, nest_order = all.size();
   for (const Access& access : all) {
-    if (access.block == block.get()) own_order = access.order;
+    if (of_block(access)) own_order = access.order;
     if (of_nest(access)) nest_order = std::min(nest_order, access.order);
   }
   if (nest_order > own_order) return problem(codes::dependence, "the loop runs after the block");
+  if (const auto why = program.proves ? undecided_above(target) : std::nullopt)
+    doubted(codes::region, "the loop is " + *why);
 
   const std::vector<Buffer> written = buffers_written(path.back());
   const auto is_written = [&](const Buffer& buffer) {
@@ -139,16 +84,19 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   const bool reduces = updates_own_element(*block) && block->init && runs_init(realized, loops_above(path)) == true;
   std::vector<Buffer> produced;
   for (const Access& mine : all) {
-    if (mine.block != block.get()) continue;
+    if (!of_block(mine)) continue;
+    const Block* allocates = allocating_block(*program.function, mine.buffer);
+    if (allocates && is_inside(allocates, *block)) continue;
     if (mine.opaque && program.proves) return problem(codes::dependence, "it takes the address of a buffer");
     if (!mine.writes && is_written(mine.buffer)) {
-      if (!reduces && program.proves)
-        return problem(codes::dependence, fmt::format("it reads '{}', which it writes", mine.buffer->name));
+      if (reduces || !program.proves) continue;
+      doubted(codes::dependence, fmt::format("it reads '{}', which it writes", mine.buffer->name));
+      meets_itself = true;
       continue;
     }
     if (mine.writes) {
       for (const Access& other : all)
-        if (program.proves && other.block != block.get() && other.buffer == mine.buffer && other.order >= nest_order &&
+        if (program.proves && !of_block(other) && other.buffer == mine.buffer && other.order >= nest_order &&
             other.order < own_order) {
           const auto theirs = touched(all, [&](const Access& a) { return a.order == other.order; }, shared);
           const auto ours = touched(all, [&](const Access& a) { return a.order == mine.order; }, shared);
@@ -168,8 +116,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
       }
       if (!program.proves) continue;
       const auto theirs = touched(all, [&](const Access& a) { return a.order == write.order; }, shared);
-      const auto ours =
-          touched(all, [&](const Access& a) { return a.block == block.get() && a.buffer == mine.buffer; }, shared);
+      const auto ours = touched(all, [&](const Access& a) { return of_block(a) && a.buffer == mine.buffer; }, shared);
       if (!theirs || !ours || !apart(*theirs, *ours))
         doubted(codes::dependence, fmt::format("'{}', which it reads, is also written outside the loop{}",
                                                mine.buffer->name, write.block ? " by " + name_of(*write.block) : ""));
@@ -222,8 +169,7 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     const auto writes_it = [&](const Access& access) { return access.buffer == buffer && access.writes; };
     const auto region = touched(inside, writes_it);
     const auto everything = touched(all, [&](const Access& a) { return writes_it(a) && of_loop(a); }, shared);
-    const auto needed =
-        touched(all, [&](const Access& a) { return a.block == block.get() && a.buffer == buffer; }, shared);
+    const auto needed = touched(all, [&](const Access& a) { return of_block(a) && a.buffer == buffer; }, shared);
     if (!region || !everything || !needed)
       return problem(codes::region,
                      fmt::format("which part of '{}' an iteration writes could not be told", buffer->name));
@@ -237,8 +183,8 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
                 fmt::format("the predicate of {} leaves out parts of '{}'", name_of(*write.block), buffer->name));
     const bool elsewhere =
         std::any_of(everywhere.begin(), everywhere.end(), [&](const Access& a) { return writes_it(a) && !of_loop(a); });
-    if (program.proves && elsewhere && !(everything->exact && holds(*everything, *needed)))
-      return problem(codes::region, fmt::format("the loop does not write all that it reads of '{}'", buffer->name));
+    if (program.proves && !(everything->exact && (!elsewhere || holds(*everything, *needed))))
+      doubted(codes::region, fmt::format("the loop does not write all that it reads of '{}'", buffer->name));
     for (const Access& read : own_accesses) {
       if (read.buffer != buffer || read.writes) continue;
       for (size_t d = 0; d < read.region.size(); ++d) {
@@ -267,8 +213,8 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
         const Region reached{{{Linear(linear(everything->dimensions[d].low - index.constant)).expr(),
                                Linear(linear(everything->dimensions[d].high - index.constant)).expr()}}};
         if (program.proves && !holds(reached, {{domains[which]}}))
-          return problem(codes::region, fmt::format("not every value of its axis '{}' reads what the loop writes",
-                                                    block->iter_vars[which]->var->name));
+          doubted(codes::region, fmt::format("not every value of its axis '{}' reads what the loop writes",
+                                             block->iter_vars[which]->var->name));
         if (narrowed[which] && !(same(parts[which].low, wanted.low) && same(parts[which].high, wanted.high)))
           return problem(codes::region,
                          fmt::format("what it reads of '{}' does not fit its other inputs", buffer->name));
@@ -283,31 +229,32 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     bool told = false;
     for (size_t i = 0; i < parts.size(); ++i) told = told || (narrowed[i] && uses_var(parts[i].low, around->loop_var));
     if (!told)
-      return problem(codes::region,
-                     fmt::format("every iteration of {} would run the same instances", name_of(*around)));
+      doubted(codes::region, fmt::format("every iteration of {} would run the same instances", name_of(*around)));
   }
 
   if (support::flip(reverse_compute_at_drops_predicate))
     for (size_t i = 0; i < parts.size(); ++i)
       if (narrowed[i]) domains[i] = parts[i];
   Id next = program.next;
-  const Stmt moved = nest_over(block, parts, domains, target, keep_unit_loops, next);
+  const Stmt nested = nest_over(block, parts, domains, target, keep_unit_loops, next);
   // All that the loop does came before it.
   std::vector<Stmt> statements = items(loop.body);
-  const auto at_index = place_of(index, behind_all(statements, moved), statements.size());
+  const auto at_index = place_of(index, behind_all(statements, nested), statements.size());
   if (!at_index.ok()) return problem(codes::bad_argument, at_index.diagnostics()[0].message);
   const size_t at = *at_index;
-  statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), moved);
+  statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), nested);
   const Stmt changed = with(loop, [&](For& copy) { copy.body = seq(statements); });
   const Stmt body = replace_all(program.function->body, {{target.back(), changed}, {path.back(), nop()}});
   const Function after = with_body(program.function, body);
   if (doubt) {
-    Before before{nest_order, 0, shared};
+    Moved moved{.before = *program.function, .after = *after, .block = *block, .nest = nest.id, .from = nest_order};
+    moved.shared = shared;
     for (const Access& access : all)
-      before.count += access.block != block.get() && access.order >= nest_order && access.order < own_order;
-    const Conflict conflict = too_early(*after, *block, nest.id, before);
+      moved.count += !of_block(access) && access.order >= nest_order && access.order < own_order;
+    Conflict conflict = too_early(moved);
+    if (!conflict && meets_itself) conflict = turned_round(moved);
     conflict.explain(*doubt);
-    if (conflict || may_run_twice(*after, *block, shared)) return *std::move(doubt);
+    if (conflict || !runs_the_same(moved)) return *std::move(doubt);
   }
   if (auto refused = refuse_parallel_above(program, after, target, "compute a block")) return *std::move(refused);
   return edited(program, after, next);

@@ -91,5 +91,133 @@ TEST(reverse_compute_at, comes_last_or_first_or_where_it_is_told) {
   EXPECT_EQ(placed(1), (Names{"first", "third", "second"}));
 }
 
+// A program, and what becomes of moving block "c" under a loop of block "p".
+struct Placing {
+  Function original;
+  Schedule sch;
+  std::string refusal;
+
+  Placing(const std::string& text, size_t loop = 0)
+      : original(testing::from_text(text)), sch(Schedule::create(original).value_or_throw()) {
+    const auto placed = sch.reverse_compute_at(
+        sch.get_block("c").value_or_throw(), sch.get_loops(sch.get_block("p").value_or_throw()).value_or_throw()[loop]);
+    if (!placed.ok()) refusal = placed.diagnostics()[0].message;
+  }
+  std::string difference() const { return tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3); }
+};
+
+// Elements that the loop does not write are there already: whoever reads them has to run too.
+TEST(reverse_compute_at, loses_no_instance) {
+  const Placing strided(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), B: T.Buffer((7,), "int32")):
+    for i in range(4):
+        with T.block("p"):
+            vi = T.axis.spatial(4, i)
+            A[vi * 2] = 7
+    for j in range(7):
+        with T.block("c"):
+            vj = T.axis.spatial(7, j)
+            B[vj] = A[vj]
+)");
+  EXPECT_EQ(strided.refusal, "cannot compute block 'c' at loop 'i': the loop does not write all that it reads of 'A'");
+  for (const char* bound : {"4", "8"}) {
+    const Placing under_if(fmt::format(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 3), "int32"), B: T.Buffer((8, 3), "int32")):
+    for i in range(8):
+        if i < {}:
+            for j in range(3):
+                with T.block("p"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    A[vi, vj] = 7
+    for i, j in T.grid(8, 3):
+        with T.block("c"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+)",
+                                       bound),
+                           1);
+    if (bound == std::string("4"))
+      EXPECT_EQ(under_if.refusal, "cannot compute block 'c' at loop 'j': the loop is inside an if");
+    else
+      EXPECT_EQ(under_if.refusal, "");
+    EXPECT_EQ(under_if.difference(), "");
+  }
+}
+
+// What blocks inside of it touch counts as well.
+TEST(reverse_compute_at, heeds_what_blocks_inside_touch) {
+  for (const bool meets : {true, false}) {
+    const Placing nested(fmt::format(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), E: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), D: T.Buffer((8,), "int32")):
+    P = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("p"):
+            vi = T.axis.spatial(8, i)
+            P[vi] = A[vi]
+    for i in range(8):
+        with T.block("e"):
+            vi = T.axis.spatial(8, i)
+            {}[7 - vi] = A[vi]
+    for j in range(8):
+        with T.block("c"):
+            vj = T.axis.spatial(8, j)
+            B[vj] = P[vj]
+            for k in range(1):
+                with T.block("d"):
+                    vk = T.axis.spatial(1, k)
+                    D[vj] = E[vj]
+)",
+                                     meets ? "E" : "P"));
+    EXPECT_NE(nested.refusal, "") << meets;
+    EXPECT_EQ(nested.difference(), "");
+  }
+}
+
+// Its own instances may meet, as long as none of them overtakes another.
+TEST(reverse_compute_at, keeps_the_order_of_instances_that_meet) {
+  for (const bool turns : {false, true}) {
+    const Placing own(fmt::format(R"(
+@T.prim_func
+def main(X: T.Buffer((5, 6), "int32"), A: T.Buffer((9, 9), "int32")):
+    P = T.alloc_buffer((5, 6), "int32")
+    for {} in range({}):
+        for {} in range({}):
+            with T.block("p"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                P[vi, vj] = X[vi, vj] * 2
+    for i, j in T.grid(5, 6):
+        with T.block("c"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi + 1, vj] = A[vi + 2, vj + 1] * 3 + P[vi, vj]
+)",
+                                  turns ? "j" : "i", turns ? 6 : 5, turns ? "i" : "j", turns ? 5 : 6));
+    // In (i, j), (i, j) reads what (i + 1, j + 1) writes later; by columns too. Sums of both that meet do not stay.
+    EXPECT_EQ(own.refusal, "") << turns;
+    EXPECT_EQ(own.difference(), "");
+    const Placing scattered(fmt::format(R"(
+@T.prim_func
+def main(X: T.Buffer((5, 6), "int32"), A: T.Buffer((16,), "int32")):
+    P = T.alloc_buffer((5, 6), "int32")
+    for {} in range({}):
+        for {} in range({}):
+            with T.block("p"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                P[vi, vj] = X[vi, vj] * 2
+    for i, j in T.grid(5, 6):
+        with T.block("c"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi + vj] = P[vi, vj]
+)",
+                                        turns ? "j" : "i", turns ? 6 : 5, turns ? "i" : "j", turns ? 5 : 6));
+    const char* why =
+        turns ? "cannot compute block 'c' at loop 'j': instances with other variables may write one element" : "";
+    EXPECT_EQ(scattered.refusal, why);
+    EXPECT_EQ(scattered.difference(), "");
+  }
+}
+
 }  // namespace
 }  // namespace lathe::schedule

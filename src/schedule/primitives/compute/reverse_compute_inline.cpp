@@ -4,6 +4,7 @@
 #include "schedule/analysis/dependence.h"
 #include "schedule/primitives/cache/buffers.h"
 #include "schedule/primitives/compute/inline.h"
+#include "schedule/primitives/compute/place.h"
 #include "support/mutation.h"
 
 namespace lathe::schedule::primitives {
@@ -65,6 +66,33 @@ std::optional<Diagnostic> refuse_shared(const Program& program, const Path& cons
     return problem;
   }
   return std::nullopt;
+}
+
+// Whether the block's instances may meet: they write one element, or read what others of them write.
+bool may_meet(const PrimFunc& function, const Path& path, const BufferStore& store) {
+  const std::vector<Buffer> read = buffers_read(path.back());
+  return std::find(read.begin(), read.end(), store.buffer) != read.end() || instances_that_meet(function, path);
+}
+
+// Whether the loops at `to` run the instances with these values of the block's variables, in terms of those of the
+// block there, just as the loops at `from` run them.
+bool same_order(const Path& from, const Path& to, const VarMap& values) {
+  const std::vector<const For*> loops = loops_above(from), others = loops_above(to);
+  if (loops.size() != others.size()) return false;
+  VarMap renamed;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (!same(substitute(loops[i]->min, renamed), others[i]->min) ||
+        !same(substitute(loops[i]->extent, renamed), others[i]->extent))
+      return false;
+    renamed[loops[i]->loop_var] = others[i]->loop_var;
+  }
+  const auto &realize = *from.back().as<BlockRealize>(), &other = *to.back().as<BlockRealize>();
+  const VarMap bound = bindings(other);
+  for (size_t i = 0; i < realize.iter_values.size(); ++i)
+    if (!same(substitute(realize.iter_values[i], renamed),
+              substitute(values.at(realize.block->iter_vars[i]->var), bound)))
+      return false;
+  return true;
 }
 
 }  // namespace
@@ -151,6 +179,8 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
     if (vars[d]) values[vars[d]] = written->indices[d];
   for (const IterVar& iter : block.iter_vars)
     if (!values.count(iter->var)) values[iter->var] = iter->dom.min;
+  if (program.proves && may_meet(*program.function, path, *store) && !same_order(path, to_producer, values))
+    return problem("its instances may meet in an element, and would come in another order");
   const Expr value = substitute(rewrite_post_order(store->value,
                                                    [&](NodeRef n) -> NodeRef {
                                                      const auto* load = n.as<BufferLoad>();
@@ -171,6 +201,7 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
   const Stmt consumer = path_to(replaced->body, id).back();
   const Function after =
       with_loads_replaced(replaced, consumer, buffer, [](const BufferLoad& load) { return Expr(&load); });
+  if (auto refused = refuse_parallel_above(program, after, to_producer, "inline a block")) return *std::move(refused);
   return edited(program, after, program.next);
 }
 
