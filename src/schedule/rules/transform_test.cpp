@@ -125,16 +125,19 @@ TEST(transform, writes_into_a_padded_image) {
 }
 
 TEST(transform, leaves_alone_what_it_cannot_hold) {
-  const auto declined = [](const Function& f) { return taken_by(f, 512).substr(0, 85); };
+  const auto declined = [](const Function& f) {
+    const std::string lines = taken_by(f, 512);
+    return lines.substr(0, lines.find('\n'));
+  };
   // Nothing is chosen.
   const Tensor x = te::placeholder(shape_of({4, 16}));
   EXPECT_EQ(declined(te::create_prim_func({x}, {relu(x)})),
-            "transform: 0 blocks choose by equality of an axis with constants, not two\nelementwise");
+            "transform: 0 blocks choose by equality of an axis with constants, not two");
   // One channel fills no vector; seven are one of seven lanes.
   const Image one{2, 1, 4, 4, 1}, seven{2, 1, 4, 4, 7};
   const Tensor single = products_of(one), few = products_of(seven);
   EXPECT_EQ(declined(te::create_prim_func({single}, {output_of(one, single)})),
-            "transform: no vectors fill the last axis\nelementwise");
+            "transform: no vectors fill the last axis");
   EXPECT_EQ(declined(te::create_prim_func({few}, {output_of(seven, few)})), "transform");
   // The kernel's transform runs once.
   const Tensor kernel = te::placeholder(shape_of({16, 3, 3, 3}));
