@@ -67,7 +67,7 @@ class LayoutConverter {
     if (op->name == "nn.max_pool" || op->name == "nn.avg_pool") return pool(emitter, var, *op, *call);
     if (op->name == "concat") return concat(emitter, var, *call);
     if (op->name == "nn.batch_norm_inference") return batch_norm(emitter, var, *call);
-    if (op->name == "permute_dims") return permutation(*call);
+    if (op->name == "permute_dims") return permutation(var, *call);
     if (op->is_view) return view(emitter, value, *call);
     if (op->attributes == relax::attributes_of<ops::ReduceAttributes>()) return reduction(emitter, var, *op, *call);
     if (op->fusion <= FusionKind::broadcast && std::holds_alternative<TeExpression>(op->meaning))
@@ -309,17 +309,21 @@ class LayoutConverter {
     return converted(emitter, var, TRY(make_call(ops::batch_norm, args, moved)), false);
   }
 
-  // A transposition of the model's own to what the value is already.
-  Result<Expr> permutation(const Call& call) {
-    const Twin* twin = twin_of(call.args[0]);
+  // A transposition of the model's own to what the value is already; or from channels last, which its operand is.
+  Result<Expr> permutation(const Var& var, const Call& call) {
     const auto& given = static_cast<const ops::PermuteDimsAttributes*>(call.attributes.get())->axes;
-    if (!twin || !twin->image || !given) return Expr();
+    if (!given || given->size() < 3) return Expr();
     const auto rank = static_cast<int64_t>(given->size());
+    bool to_last = true, to_first = true;
     for (int64_t d = 0; d < rank; ++d) {
-      const int64_t axis = (*given)[static_cast<size_t>(d)];
-      if ((axis < 0 ? axis + rank : axis) != (d == 0 ? 0 : d == rank - 1 ? 1 : d + 1)) return Expr();
+      const int64_t axis = (*given)[static_cast<size_t>(d)], from = axis < 0 ? axis + rank : axis;
+      to_last = to_last && from == (d == 0 ? 0 : d == rank - 1 ? 1 : d + 1);
+      to_first = to_first && from == (d == 0 ? 0 : d == 1 ? rank - 1 : d - 1);
     }
-    return twin->image;
+    const Twin* twin = twin_of(call.args[0]);
+    if (to_last && twin && twin->image) return twin->image;
+    if (to_first && rank > 3 && shape_of(var)) twins_[var.get()] = {call.args[0], {}, false, twins_.size()};
+    return Expr();
   }
 
   // Of one pixel all orders are the same.

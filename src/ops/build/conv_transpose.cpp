@@ -141,14 +141,34 @@ Value convolve_part(BlockBuilder& b, const Value& x, const Value& kernel, const 
       .value_or_throw();
 }
 
-// The parts' elements side by side; where no cell meets an element it is zero.
-Value interleave(BlockBuilder& b, const std::vector<Value>& convolved, const std::vector<Part>& parts,
-                 const std::vector<Along>& dimensions, const Shape& shape, const Expr& outputs,
+// [batch, channels, spatial…] with the channels last, or back.
+Value with_channels_last(BlockBuilder& b, const Value& x, bool back = false) {
+  Axes order;
+  for (size_t d = 0; d < shape_of(x).size(); ++d) order.push_back(static_cast<int64_t>(d));
+  if (back)
+    std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  else
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return b.call(ops::permute_dims, {x}, ir::make<PermuteDimsAttributes>(std::optional(std::move(order))))
+      .value_or_throw();
+}
+
+// The parts' elements side by side; where no cell meets an element it is zero. Channels that are many are moved
+// together, which is why they are last then.
+Value interleave(BlockBuilder& b, std::vector<Value> convolved, const std::vector<Part>& parts,
+                 const std::vector<Along>& dimensions, Shape shape, const Expr& outputs,
                  const TransposedConvolution& how) {
+  constexpr int64_t many = 8;
+  const bool last = ir::as_int(shape[1]).value_or(0) >= many;
+  if (last) {
+    for (Value& part : convolved) part = with_channels_last(b, part);
+    std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+  }
   const auto build = [&](const std::vector<Tensor>& in) {
     return std::vector{te::compute(
         shape,
-        [&](const Indices& i) {
+        [&](Indices i) {
+          if (last) std::rotate(i.begin() + 1, i.end() - 1, i.end());
           const Expr group = how.groups == 1 ? ir::int64(0) : ir::floordiv(i[1], outputs);
           Expr value = ir::constant(dtype_of(convolved[0]), 0);
           for (size_t p = parts.size(); p-- > 0;) {
@@ -166,13 +186,15 @@ Value interleave(BlockBuilder& b, const std::vector<Value>& convolved, const std
               from.push_back(ir::floordiv(at, ir::int64(stride)) - (first_quotient - before));
             }
             from[1] = channel * outputs + (i[1] - group * outputs);
+            if (last) std::rotate(from.begin() + 1, from.begin() + 2, from.end());
             value = ir::if_then_else(here, in[p](std::move(from)), value);
           }
           return value;
         },
         in, "interleave")};
   };
-  return b.call_te("interleave", convolved, build).value_or_throw();
+  const Value together = b.call_te("interleave", convolved, build).value_or_throw();
+  return last ? with_channels_last(b, together, true) : together;
 }
 
 // All of x and the kernel for each element of the result, and zero for what does not meet.
@@ -224,7 +246,7 @@ Value conv_transpose(BlockBuilder& b, const Value& x, const Value& kernel, const
   for (const Part& part : parts) convolved.push_back(convolve_part(b, x, kernel, part, *dimensions, how.groups));
   Shape shape{own[0], relax::simplified(weights[1] * how.groups)};
   shape.insert(shape.end(), how.out.begin(), how.out.end());
-  return interleave(b, convolved, parts, *dimensions, shape, weights[1], how);
+  return interleave(b, std::move(convolved), parts, *dimensions, std::move(shape), weights[1], how);
 }
 
 }  // namespace lathe::ops::build

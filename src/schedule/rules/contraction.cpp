@@ -258,6 +258,8 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     const bool enough = enough_for_threads(constant_product(work.loops), plan);
     const int64_t share = enough ? rows_shared(tiles, shares, context.target) : 1;
     plan.share = TRY(schedule.get(TRY(decide(schedule, context, rule, "share", shares, share))));
+    // Tiles divide the pieces.
+    if (plan.share > 1) plan.first_alone = plan.last_alone = 0;
   }
   plan.steps = TRY(schedule.get(TRY(decide(schedule, context, rule, "steps", {1, 2, 4}, 4))));
   if (within_thread) return plan;

@@ -10,6 +10,8 @@ namespace {
 
 // A piece is read from beginning to end by a few vectors of partial results: some dozens of terms each.
 constexpr int64_t longest_piece = 4096, shortest_piece = 256;
+// A row of no more terms for each of four vectors' lanes stays whole: what is computed for it can go the same way.
+constexpr int64_t longest_chain = 256;
 
 // How many of the innermost loops make nothing but variables of the reduction; 0 where an extent is not known.
 size_t reducing_loops(const Work& work) {
@@ -59,7 +61,8 @@ Result<std::optional<BlockRV>> cut_reduction(Schedule& schedule, BlockRV block, 
   if (outside.empty()) {
     schedule = attempt;
     const int64_t piece = largest_divisor(extent, longest_piece);
-    if (extent <= 2 * longest_piece || piece < shortest_piece) return none;
+    const int64_t whole = std::max(2 * longest_piece, longest_chain * 4 * lanes);
+    if (extent <= whole || piece < shortest_piece) return none;
     outside = {TRY(attempt.split(row, {Factor(), piece}))[0]};
   } else if (extent < 2 * lanes) {
     return none;

@@ -102,7 +102,8 @@ int64_t pieces(const Reduced& row) {
 TEST(cut_reduction, has_a_piece_for_each_row_and_for_parts_of_long_ones) {
   EXPECT_EQ(pieces({{128, 96, 160}, {true, false, true}}), 128) << "rows apart";
   EXPECT_EQ(pieces({{128, 96, 160}, {true, true, true}}), 480) << "one row of 1,966,080";
-  EXPECT_EQ(pieces({{4, 96, 160}, {false, true, true}}), 4) << "15,360 elements";
+  EXPECT_EQ(pieces({{4, 128, 160}, {false, true, true}}), 5) << "20,480 elements";
+  EXPECT_EQ(pieces({{4, 96, 160}, {false, true, true}}), 0) << "15,360 elements, 240 for each of 64 lanes";
   EXPECT_EQ(pieces({{4, 8, 160}, {false, true, true}}), 0) << "a short row";
   EXPECT_EQ(pieces({{128, 96, 3}, {true, false, true}}), 0) << "rows too short for vectors";
   EXPECT_EQ(pieces({{65537}, {true}}), 0) << "a length without divisors";
