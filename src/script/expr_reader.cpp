@@ -288,15 +288,15 @@ std::pair<Expr, Expr> ExprReader::unify(const Value& a, const Syntax& at_a, cons
   const auto weak = [&](const Value& v, const Syntax& at, const Expr& other) {
     const DType t = other->dtype;
     if (v.get<bool>() && !t.is_bool()) return constant(t, int64_t{*v.get<bool>()});
-    if (v.get<double>() && !t.is_floating()) return to_expr(v, at, DType::float32());
+    if (v.get<double>() && !t.is_floating()) return to_expr(v, at, float_literal());
     return to_expr(v, at, t.is_integer() || t.is_floating() ? t.element() : DType::int64());
   };
   if (!left && right) left = weak(a, at_a, right);
   if (!right && left) right = weak(b, at_b, left);
   if (!left) {
     const bool floats = a.get<double>() || b.get<double>();
-    left = to_expr(a, at_a, floats ? DType::float32() : DType::int64());
-    right = to_expr(b, at_b, floats ? DType::float32() : DType::int64());
+    left = to_expr(a, at_a, floats ? float_literal() : DType::int64());
+    right = to_expr(b, at_b, floats ? float_literal() : DType::int64());
   }
   DType x = left->dtype, y = right->dtype;
   if (x.lanes != y.lanes) {
@@ -304,6 +304,10 @@ std::pair<Expr, Expr> ExprReader::unify(const Value& a, const Syntax& at_a, cons
       left = make<Broadcast>(left, int64_t{y.lanes});
     else if (y.is_scalar())
       right = make<Broadcast>(right, int64_t{x.lanes});
+    x = left->dtype, y = right->dtype;
+  }
+  if (x != y) {
+    std::tie(left, right) = converted(left, right);
     x = left->dtype, y = right->dtype;
   }
   // As in TVMScript, the narrower of two integers of one sign is widened.
@@ -314,16 +318,13 @@ std::pair<Expr, Expr> ExprReader::unify(const Value& a, const Syntax& at_a, cons
       right = make<Cast>(x, right);
     return {left, right};
   }
-  if (x != y) {
-    std::tie(left, right) = converted(left, right);
-    if (left->dtype == right->dtype) return {left, right};
+  if (x != y)
     throw support::DiagnosticError(
         support::Diagnostic{.code = codes::dtype_mismatch,
                             .place = support::TextRange{context.tree.source, at_a.begin, std::max(at_a.end, at_b.end)},
                             .message = "operands of " + x.str() + " and " + y.str(),
                             .notes = {{range(at_b), "this is " + y.str()}},
-                            .help = "convert one of them, as T." + x.str() + "(…)"});
-  }
+                            .help = "convert one of them, as " + converter() + x.str() + "(…)"});
   return {left, right};
 }
 
@@ -438,6 +439,7 @@ Value ExprReader::combine(const Syntax& e, const std::string& op, const Value& a
   if (op == "%") return made(make<FloorMod>(left, right));
   if (op == "/") {
     if (t.is_floating()) return made(make<Div>(left, right));
+    if (Expr known = quotient(left, right)) return made(std::move(known));
     fail(codes::dtype_mismatch, e, "'/' of " + t.str() + " does not say how to round",
          "use // to round down, T.truncdiv to round toward zero");
   }

@@ -31,7 +31,7 @@ class ExprReader {
   ir::Buffer buffer(const Syntax& e, std::string_view what);
   // A buffer, or indices and slices of one.
   std::pair<ir::Buffer, std::vector<ir::Range>> region(const Syntax& e);
-  std::vector<ir::Expr> load_indices(const ir::Buffer& buffer, const Syntax& index);
+  virtual std::vector<ir::Expr> load_indices(const ir::Buffer& buffer, const Syntax& index);
   // The bounds (begin, end) or the extent of a domain.
   ir::Range domain(const Syntax& e, ir::DType literal);
   ir::Range between(ir::Expr begin, ir::Expr end);
@@ -67,15 +67,22 @@ class ExprReader {
   virtual std::optional<ir::Value> other_call(const Syntax& e);
   // Operands of different dtypes as operands of one, where the dialect converts by itself; else as they are.
   virtual std::pair<ir::Expr, ir::Expr> converted(ir::Expr a, ir::Expr b) { return {std::move(a), std::move(b)}; }
+  // What a float literal is beside an integer.
+  virtual ir::DType float_literal() const { return ir::DType::float32(); }
+  // Where the functions are that convert.
+  virtual std::string converter() const { return "T."; }
+  // a / b of integers, where the dialect says what it is.
+  virtual ir::Expr quotient(const ir::Expr&, const ir::Expr&) { return {}; }
+  virtual ir::Value logical(const Syntax& e);
+  virtual ir::Value conditional(const Syntax& e);
+  std::pair<ir::Expr, ir::Expr> unify(const ir::Value& a, const Syntax& at_a, const ir::Value& b, const Syntax& at_b);
 
  private:
   ir::Value name(const Syntax& e);
   ir::Value number(const Syntax& e);
   ir::Value unary(const Syntax& e);
   ir::Value binary(const Syntax& e);
-  ir::Value logical(const Syntax& e);
   ir::Value compare(const Syntax& e);
-  ir::Value conditional(const Syntax& e);
   ir::Value attribute(const Syntax& e);
   ir::Value subscript(const Syntax& e);
   ir::Value call(const Syntax& e);
@@ -111,7 +118,6 @@ class ExprReader {
   ir::Value iter_var(const Arguments& arguments);
   ir::Value host(const Syntax& e);
   double float_imm_value(const Syntax& e);
-  std::pair<ir::Expr, ir::Expr> unify(const ir::Value& a, const Syntax& at_a, const ir::Value& b, const Syntax& at_b);
 };
 
 // The arguments of a call, by position and by name.

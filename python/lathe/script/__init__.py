@@ -48,6 +48,8 @@ def from_python(function, /, **parameters):
             raise TypeError(f"what '{name}' is has to be said: {name}=(shape, dtype), or {name}=dtype for a number")
         given = parameters.pop(name)
         is_array = isinstance(given, (tuple, list))
+        if is_array and (len(given) != 2 or not isinstance(given[0], (tuple, list))):
+            raise TypeError(f"'{name}' is given as {given}: an array is (shape, dtype), as ((4, \"n\"), \"float32\")")
         shape, dtype = given if is_array else (None, given)
         specs.append((name, None if shape is None else list(shape), str(dtype)))
     if parameters:

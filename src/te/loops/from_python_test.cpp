@@ -180,6 +180,26 @@ TEST(from_python, takes_numbers_and_gathers) {
     EXPECT_EQ(arrays[2].float_at(i), arrays[0].float_at(arrays[1].int_at(i)) * 3 + static_cast<double>(i));
 }
 
+TEST(from_python, counts_negative_indices_from_the_end) {
+  const std::string text = R"(
+def f(x, y, at):
+    for i in range(6):
+        y[i] = x[-1 - i] + x[i - 2] * 10 + x[at[i]] * 100 + (x[i + 1] if i < 5 else x[-2]) * 1000
+)";
+  const tir::Function f = read(text, Specs{{"x", {{6}}}, {"y", {{6}}}, {"at", {{6}}, DType::int32()}});
+  TensorBuffer at = TensorBuffer::zeros(DType::int32(), {6});
+  for (int64_t i = 0; i < 6; ++i) at.set_int(i, i % 2 ? -i : i);
+  const auto arrays = run(f, {filled({6}), TensorBuffer::zeros(DType::float32(), {6}), at});
+  const auto x = [&](int64_t i) { return arrays[0].float_at(i < 0 ? i + 6 : i); };
+  for (int64_t i = 0; i < 6; ++i)
+    EXPECT_EQ(arrays[1].float_at(i),
+              x(-1 - i) + x(i - 2) * 10 + x(at.int_at(i)) * 100 + (i < 5 ? x(i + 1) : x(-2)) * 1000);
+  // An index whose sign is known stays one that schedules understand.
+  const tir::Function turned =
+      read("def f(x, y):\n  for i in range(6):\n    y[-1 - i] = x[-i - 1]\n", Specs{{"x", {{6}}}, {"y", {{6}}}});
+  EXPECT_EQ(blocks_of(turned), std::vector<std::string>{"y: spatial"});
+}
+
 struct Refusal {
   const char* body;
   const char* code;
@@ -204,12 +224,19 @@ TEST(from_python, refuses_with_line_and_column) {
       {"k[0] = x[0]", "te-not-loops", 2, 10},
       {"for i in range(4):\n    z = np.zeros((4,))", "te-not-loops", 3, 5},
       {"for i in range(4):\n    for j in range(k[i]):\n      y[j] = 1", "te-not-loops", 3, 14},
-      {"y[0] = x[0] + k[0]", "script-dtype-mismatch", 2, 10},
+      {"y[0] = x[0] + u[0] * k[0]", "script-dtype-mismatch", 2, 17},
+      {"c = 0\n  for i in range(3):\n    c += 1\n    y[i] = x[i] * c", "script-dtype-mismatch", 5, 12},
+      {"y[0:2] = 1.0", "te-not-loops", 2, 5},
+      {"for i in range(n):\n    y[i] = x[i + 1]", "te-not-loops", 3, 14},
+      {"for i in range(5):\n    four[i] = 0", "te-not-loops", 3, 10},
+      {"four[0] = four[-5]", "te-not-loops", 2, 18},
+      {"for i in range(5):\n    if i < 4:\n      four[i + 1] = 0", "te-not-loops", 4, 12},
       {"import numpy", "te-not-loops", 2, 3},
   };
-  const Specs specs{{"x", {{"n"}}}, {"y", {{"n"}}}, {"k", {{"n"}}, DType::int64()}};
+  const Specs specs{
+      {"x", {{"n"}}}, {"y", {{"n"}}}, {"k", {{"n"}}, DType::int64()}, {"u", {{"n"}}, DType::uint(64)}, {"four", {{4}}}};
   for (const Refusal& r : refusals) {
-    const auto result = from_python({"loops.py", std::string("def f(x, y, k):\n  ") + r.body + "\n"}, specs);
+    const auto result = from_python({"loops.py", std::string("def f(x, y, k, u, four):\n  ") + r.body + "\n"}, specs);
     ASSERT_FALSE(result.ok()) << r.body;
     const support::Diagnostic& d = result.diagnostics()[0];
     EXPECT_EQ(d.code.name, r.code) << r.body << "\n" << d.message;

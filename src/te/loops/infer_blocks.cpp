@@ -154,11 +154,26 @@ class BlockMaker {
     for (const BufferStore* store : stores) {
       if (support::flip(infer_blocks_takes_order_for_spatial)) continue;
       if (reads_other_elements(s, *store)) return kinds;
-      const auto map = arith::detect_affine(store->indices, domain, {}, analyzer_);
+      const auto map = arith::detect_affine(turned(store->indices, domain), domain, {}, analyzer_);
       if (!map.ok() || !map->injective) return kinds;
     }
     for (const size_t l : choosing) kinds[l] = IterType::spatial;
     return kinds;
+  }
+
+  // `indices` with those loops run from their end that count an index down: the same elements are written.
+  std::vector<Expr> turned(std::vector<Expr> indices, const arith::Domain& domain) {
+    for (const auto& [v, range] : domain) {
+      const auto falls = [&, v = v](const Expr& index) {
+        const Expr next = ir::substitute(index, ir::VarMap{{v, v + ir::constant(v->dtype, 1)}});
+        return ir::uses_var(index, v) && analyzer_.can_prove_less(next - index, 0);
+      };
+      if (std::none_of(indices.begin(), indices.end(), falls)) continue;
+      const Expr last = range.min + range.extent - ir::constant(v->dtype, 1);
+      for (Expr& index : indices)
+        index = analyzer_.simplify(ir::substitute(index, ir::VarMap{{v, range.min + last - v}}));
+    }
+    return indices;
   }
 
   // Whether `s` reads what `store` writes, or its buffer elsewhere, in another instance.

@@ -28,13 +28,13 @@ constexpr NewArray new_arrays[] = {
     {"empty_like", true, {}}, {"zeros_like", true, 0.0}, {"ones_like", true, 1.0},
 };
 
+}  // namespace
+
 bool reads_arrays(const Expr& e) {
   bool found = false;
   ir::post_order(e, [&](const ir::NodeRef& n) { found = found || n.as<ir::BufferLoad>(); });
   return found;
 }
-
-}  // namespace
 
 std::unordered_map<std::string, std::string> LoopReader::builtins() {
   std::unordered_map<std::string, std::string> aliases{{"np", "python.numpy"}};
@@ -167,6 +167,54 @@ tir::Function LoopReader::function(const Line& def, const std::vector<ParameterS
   return placed(ir::make<tir::PrimFunc>(params_, std::move(map), tir::root_block(body, arrays_)), def);
 }
 
+// ---- what holds where something is read ----
+
+// Values in arrays may change before they are looked at again: conditions on them tell nothing.
+template <class Read>
+auto LoopReader::where(const Expr& condition, bool holds, Read&& read) {
+  const Expr known = reads_arrays(condition) ? ir::boolean(true) : holds ? condition : ir::logical_not(condition);
+  const arith::Analyzer::Constraint constraint(analyzer_, known);
+  conditions_.push_back(known);
+  auto result = read();
+  conditions_.pop_back();
+  return result;
+}
+
+Value LoopReader::logical(const Syntax& e) {
+  const bool both = e.text == "and";
+  Value left = value(*e.items[0]);
+  for (size_t i = 1; i < e.items.size(); ++i) {
+    const Syntax& at = *e.items[i];
+    if (const auto* known = left.get<bool>()) {
+      if (*known == both) left = value(at);
+      continue;
+    }
+    const auto condition = [&](const Value& v, const Syntax& where_it_is) {
+      const Expr found = to_expr(v, where_it_is, DType::int64());
+      if (!found->dtype.is_bool())
+        fail(codes::not_loops, where_it_is, "'" + e.text + "' takes bool, not " + found->dtype.str());
+      return found;
+    };
+    const Expr a = condition(left, *e.items[0]);
+    const Expr b = where(a, both, [&] { return condition(value(at), at); });
+    const Expr chosen = both ? ir::call(b->dtype, ir::intrinsic::if_then_else, {a, b, ir::boolean(false)})
+                             : ir::call(b->dtype, ir::intrinsic::if_then_else, {a, ir::boolean(true), b});
+    left = ir::with_origin(reads_arrays(b) ? chosen : both ? ir::logical_and(a, b) : ir::logical_or(a, b), origin(e));
+  }
+  return left;
+}
+
+Value LoopReader::conditional(const Syntax& e) {
+  const Value given = value(*e.items[0]);
+  if (const auto* known = given.get<bool>()) return value(*e.items[*known ? 1 : 2]);
+  const Expr c = to_expr(given, *e.items[0], DType::int64());
+  if (!c->dtype.is_bool()) fail(codes::not_loops, *e.items[0], "a condition is bool, not " + c->dtype.str());
+  const Value yes = where(c, true, [&] { return value(*e.items[1]); });
+  const Value no = where(c, false, [&] { return value(*e.items[2]); });
+  auto [a, b] = unify(yes, *e.items[1], no, *e.items[2]);
+  return ir::with_origin(ir::call(a->dtype, ir::intrinsic::if_then_else, {c, a, b}), origin(e));
+}
+
 // ---- statements ----
 
 Stmt LoopReader::suite(const Lines& lines) {
@@ -265,9 +313,9 @@ Stmt LoopReader::branch(const Line& s) {
   const Expr holds = to_expr(given, *s.value, DType::int64());
   if (!holds->dtype.is_bool()) fail(codes::not_loops, *s.value, "a condition is bool, not " + holds->dtype.str());
   const std::set<std::string> before = assigned_;
-  Stmt then_case = suite(s.body);
+  Stmt then_case = where(holds, true, [&] { return suite(s.body); });
   const std::set<std::string> after_then = std::exchange(assigned_, before);
-  Stmt else_case = s.other.empty() ? Stmt() : suite(s.other);
+  Stmt else_case = s.other.empty() ? Stmt() : where(holds, false, [&] { return suite(s.other); });
   std::erase_if(assigned_, [&](const std::string& name) { return !after_then.count(name); });
   return placed(Stmt(ir::make<tir::IfThenElse>(holds, std::move(then_case), std::move(else_case))), s);
 }
@@ -436,13 +484,6 @@ std::optional<Value> LoopReader::other_path(const std::string& path, const Synta
   fail(codes::not_loops, e, "'" + source_text(e) + "' has no meaning in loops over arrays");
 }
 
-std::pair<Expr, Expr> LoopReader::converted(Expr a, Expr b) {
-  const auto is_python = [](const Expr& e) { return e->dtype == DType::int64() && !reads_arrays(e); };
-  if (a->dtype.is_floating() && is_python(b)) b = ir::cast(a->dtype, b);
-  if (b->dtype.is_floating() && is_python(a)) a = ir::cast(b->dtype, a);
-  return {std::move(a), std::move(b)};
-}
-
 // The largest or the smallest of two or more.
 Value LoopReader::extreme(bool largest, const Syntax& e) {
   const Arguments arguments(*this, e);
@@ -452,18 +493,12 @@ Value LoopReader::extreme(bool largest, const Syntax& e) {
   for (size_t i = 1; i < arguments.count(); ++i) {
     const Syntax& at = *arguments.positional[i];
     const Value next = value(at);
-    const Expr a = script::expr_in(best), b = script::expr_in(next);
-    if (!a && !b) {
-      const auto *x = best.get<int64_t>(), *y = next.get<int64_t>();
-      if (!x || !y) fail(codes::not_loops, at, "one of the numbers has a dtype");
+    const auto *x = best.get<int64_t>(), *y = next.get<int64_t>();
+    if (x && y) {
       best = largest ? std::max(*x, *y) : std::min(*x, *y);
       continue;
     }
-    const Expr left = to_expr(best, *arguments.positional[i - 1], b ? b->dtype : a->dtype);
-    const Expr right = to_expr(next, at, left->dtype);
-    if (left->dtype != right->dtype)
-      fail(codes::not_loops, at,
-           left->dtype.str() + " and " + right->dtype.str() + " are not compared with each other");
+    const auto [left, right] = unify(best, *arguments.positional[i - 1], next, at);
     best = largest ? ir::max(left, right) : ir::min(left, right);
   }
   return best;
@@ -495,7 +530,7 @@ std::optional<Value> LoopReader::other_call(const Syntax& e) {
   if (path == "python.float" || path == "python.int")
     return ir::cast(path == "python.float" ? float_ : DType::int64(), expr(operand));
   if (const auto type = DType::parse(name); type && path.starts_with("python.numpy."))
-    return ir::cast(*type, to_expr(value(operand), operand, *type));
+    return typed_.emplace_back(ir::make<ir::Cast>(*type, to_expr(value(operand), operand, *type)));
   const ir::Intrinsic* op = ir::find_intrinsic(name == "fabs" || name == "absolute" ? "abs" : name);
   if (!op || op->arity != 1 || op->effect != ir::Effect::pure)
     fail(codes::not_loops, *e.items[0], "'" + source_text(*e.items[0]) + "' has no meaning in loops over arrays");

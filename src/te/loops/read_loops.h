@@ -9,6 +9,8 @@
 
 namespace lathe::te {
 
+bool reads_arrays(const ir::Expr& e);
+
 class LoopReader : public script::ExprReader {
  public:
   LoopReader(script::Context& context, script::Scope& scope) : ExprReader(context, scope) {}
@@ -34,8 +36,27 @@ class LoopReader : public script::ExprReader {
 
   std::optional<ir::Value> other_path(const std::string& path, const Syntax& e) override;
   std::optional<ir::Value> other_call(const Syntax& e) override;
-  // Integers that are Python's, of loops and shapes, take the dtype of a float beside them.
+  // NumPy's meaning of an index, which counts from the end where it is negative. One that surely leaves the array in
+  // an iteration that surely runs is refused.
+  std::vector<ir::Expr> load_indices(const ir::Buffer& buffer, const Syntax& index) override;
+  ir::Expr element_index(const ir::Buffer& buffer, size_t dimension, ir::Expr index, const Syntax& at);
+  void refuse_outside(const ir::Buffer& buffer, size_t dimension, const ir::Expr& index, const Syntax& at);
+  void refuse_outside_at(size_t number, bool counted, const ir::Buffer& buffer, size_t dimension, const ir::Expr& index,
+                         const Syntax& at);
+  // Second operands are evaluated only where Python does.
+  ir::Value logical(const Syntax& e) override;
+  ir::Value conditional(const Syntax& e) override;
+  // What `read` reads where `condition` holds, or does not hold.
+  template <class Read>
+  auto where(const ir::Expr& condition, bool holds, Read&& read);
+
+  // promote.cpp: NumPy's rules. A number of Python's takes the dtype of an array's element beside it.
   std::pair<ir::Expr, ir::Expr> converted(ir::Expr a, ir::Expr b) override;
+  ir::DType float_literal() const override { return ir::DType::float_(64); }
+  std::string converter() const override { return "np."; }
+  ir::Expr quotient(const ir::Expr& a, const ir::Expr& b) override;
+  bool is_python(const ir::Expr& e) const;
+  bool reads_local(const ir::Expr& e) const;
   ir::Value extreme(bool largest, const Syntax& e);
 
   void take_parameters(const Line& def, const std::vector<ParameterSpec>& given);
@@ -64,6 +85,8 @@ class LoopReader : public script::ExprReader {
   std::set<std::string> assigned_;                  // the locals that surely have a value here
   std::vector<ir::Buffer> arrays_;                  // allocated by the function
   arith::Domain loops_;                             // around what is read now
+  std::vector<ir::Expr> conditions_;                // that hold there
+  std::vector<ir::Expr> typed_;                     // what np.int32(…) and its like made
   std::unordered_map<const Lines*, size_t> depth_;  // how many loops are around a suite
   ir::DType float_ = ir::DType::float32();          // of literals that nothing else types
   std::vector<ir::Buffer> buffers_;                 // of parameters
