@@ -1,6 +1,7 @@
 // stencil: elementwise blocks that read windows of what is before them, as resampling does: several elements for each
 // of their own, or elements at a fraction of their place. What is read in windows is kept, a row (or a plane) of it at
 // a time beside the row that reads it; rows run in vectors whose lanes read at constant distances from one element.
+#include <map>
 #include <numeric>
 
 #include "arith/analyzer.h"
@@ -112,29 +113,28 @@ std::optional<size_t> window_axis(const std::vector<Access>& mine, const Buffer&
   return axis;
 }
 
-// Whether several elements of the buffer are read for each of the consumer's.
-bool reads_window(const std::vector<Access>& mine, const Buffer& buffer) {
-  const Access* first = nullptr;
-  for (const Access& access : mine) {
-    if (access.writes || access.buffer != buffer) continue;
-    if (!first) {
-      first = &access;
-      continue;
-    }
-    for (size_t d = 0; d < access.region.size(); ++d)
-      if (!same(access.region[d].min, first->region[d].min)) return true;
+bool same_place(const Access& a, const Access& b) {
+  return std::equal(a.region.begin(), a.region.end(), b.region.begin(), b.region.end(),
+                    [](const Range& x, const Range& y) { return same(x.min, y.min); });
+}
+
+// Whether a block but `writer` reads several elements of the buffer, or of any where it is null, for each of its own.
+bool is_read_in_windows(const std::vector<Access>& all, const Buffer& buffer, const Block* writer) {
+  std::map<std::pair<const Block*, const Node*>, const Access*> first;
+  for (const Access& access : all) {
+    if (access.writes || access.block == writer || (buffer && access.buffer != buffer)) continue;
+    const auto [at, fresh] = first.try_emplace({access.block, access.buffer.get()}, &access);
+    if (!fresh && !same_place(*at->second, access)) return true;
   }
   return false;
 }
 
-// Whether some block reads windows of what this one computes.
-bool is_read_in_windows(const PrimFunc& function, const Work& work) {
-  const std::vector<Buffer> written = buffers_written(work.realize);
-  if (written.size() != 1) return false;
-  for (const Work& other : works(function))
-    if (other.block().name != work.block().name && reads_window(accesses_of(function, other.block()), written[0]))
-      return true;
-  return false;
+// Whether every element is at the place of variables: then no block reads windows or fractions, whatever is inlined.
+bool is_all_in_place(const std::vector<Access>& all) {
+  for (const Access& access : all)
+    for (const Range& range : access.region)
+      if (!as_int(range.min) && !range.min.is<VarNode>()) return false;
+  return !is_read_in_windows(all, {}, nullptr);
 }
 
 // The widest element that moves with the loop, and the widest that it computes with.
@@ -216,7 +216,13 @@ Result<Outcome> stencil(Schedule& schedule, const RuleContext& context) {
     outputs += work.is_output;
   }
   if (outputs != 1) return Outcome("the function has several results");
-  TRY(inline_producers(schedule, [&](const Work& work) { return is_read_in_windows(schedule.function(), work); }));
+  constexpr const char* no_windows = "no block reads windows of another";
+  // Most functions end here, before anything is inlined.
+  if (is_all_in_place(accesses(schedule.function().body))) return Outcome(no_windows);
+  TRY(inline_producers(schedule, [&](const Work& work) {
+    const std::vector<Buffer> written = buffers_written(work.realize);
+    return written.size() == 1 && is_read_in_windows(accesses(schedule.function().body), written[0], &work.block());
+  }));
   const std::vector<Work> list = works(schedule.function());
   std::vector<std::string> chain;
   for (const Work& work : list) chain.push_back(work.block().name);
@@ -224,7 +230,7 @@ Result<Outcome> stencil(Schedule& schedule, const RuleContext& context) {
   if (!last.is_output || last.loops.empty()) return Outcome("the result is not computed last");
   if (constant_product(last.loops) == 0) return Outcome("there is nothing to compute");
   const auto row = row_of(accesses_of(schedule.function(), last.block()), *last.loops.back());
-  if (chain.size() == 1 && !(row && !row->gathers && row->divides)) return Outcome("no block reads windows of another");
+  if (chain.size() == 1 && !(row && !row->gathers && row->divides)) return Outcome(no_windows);
 
   // Each block goes where the rows that read it are computed; nothing else reads it.
   size_t shared = last.loops.size() - 1;  // loops of the result whose iterations are independent of each other
