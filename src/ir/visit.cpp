@@ -121,6 +121,11 @@ std::vector<Var> free_vars(const NodeRef& root) {
   return free;
 }
 
+Expr without_casts(Expr e) {
+  while (const auto* converted = e.as<Cast>()) e = converted->value;
+  return e;
+}
+
 bool uses_var(const NodeRef& root, const Var& var) {
   bool found = false;
   NodeSet walked;

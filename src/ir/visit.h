@@ -60,5 +60,7 @@ Ref<T> substitute(const Ref<T>& root, const VarMap& map) {
 std::vector<Var> free_vars(const NodeRef& root);
 // Whether `var` occurs.
 bool uses_var(const NodeRef& root, const Var& var);
+// What conversions of dtype are made of.
+Expr without_casts(Expr e);
 
 }  // namespace lathe::ir

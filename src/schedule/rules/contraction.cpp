@@ -86,11 +86,6 @@ Touching touching(const Access& access, const tir::ZeroBorder& border, const Wor
   return result;
 }
 
-Expr without_casts(Expr e) {
-  while (const auto* converted = e.as<Cast>()) e = converted->value;
-  return e;
-}
-
 }  // namespace
 
 Result<Contraction> contraction(const PrimFunc& function, const Work& work, size_t outer) {

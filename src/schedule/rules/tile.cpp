@@ -100,7 +100,7 @@ class TileNest {
     for (const TileAxis& axis : axes_) {
       const For& loop = *nodes.at(axis.position);
       const auto extent = as_int(loop.extent);
-      const bool alone = axis.kind == TileAxis::tall && plan_.first_alone + plan_.last_alone > 0;
+      const bool alone = axis.kind == TileAxis::tall && plan_.has_rows_alone();
       exact_ = exact_ && extent && *extent % axis.size(plan_) == 0 && !alone;
       if (axis.kind == TileAxis::lanes) lane_dimension_ = axis.dimension;
     }

@@ -35,6 +35,8 @@ struct TilePlan {
   size_t outer = 0;            // so many loops around all of these stay as they are
   bool within_thread = false;  // none of these loops is shared among threads
   // Where lanes * vectors or rows do not divide, what is left over gets bodies of its own.
+
+  bool has_rows_alone() const { return first_alone + last_alone > 0; }
 };
 
 // Splits, reorders and caches as the plan says; `epilogue` (a block that alone reads what this one writes, or empty)

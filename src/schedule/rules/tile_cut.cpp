@@ -98,8 +98,7 @@ Result<std::vector<Part>> parts_with_ends_alone(Schedule& schedule, BlockRV bloc
 Result<std::vector<Part>> axis_parts(Schedule& schedule, BlockRV block, LoopRV loop, const TileAxis& axis,
                                      const TilePlan& plan) {
   if (axis.kind == TileAxis::lanes) return lane_parts(schedule, block, loop, plan);
-  if (axis.kind == TileAxis::tall && plan.first_alone + plan.last_alone > 0)
-    return parts_with_ends_alone(schedule, block, loop, plan);
+  if (axis.kind == TileAxis::tall && plan.has_rows_alone()) return parts_with_ends_alone(schedule, block, loop, plan);
   return row_parts(schedule, block, loop, axis.size(plan));
 }
 

@@ -22,11 +22,6 @@ std::optional<std::vector<int64_t>> counts(const ir::Value::Map& map, const std:
   return result;
 }
 
-Expr without_casts(Expr e) {
-  while (const auto* converted = e.as<Cast>()) e = converted->value;
-  return e;
-}
-
 // The buffer that the annotation speaks of.
 const std::string* named(const ir::Attributes& annotations) {
   const auto* map = annotations.get<ir::Value::Map>(zero_border_key);
