@@ -311,12 +311,12 @@ class LayoutConverter {
 
   // A transposition of the model's own to what the value is already; or from channels last, which its operand is.
   Result<Expr> permutation(const Var& var, const Call& call) {
-    const auto& given = static_cast<const ops::PermuteDimsAttributes*>(call.attributes.get())->axes;
-    if (!given || given->size() < 3) return Expr();
-    const auto rank = static_cast<int64_t>(given->size());
+    const std::vector<int64_t> axes = permuted_axes(call);
+    const auto rank = static_cast<int64_t>(axes.size());
+    if (rank < 3) return Expr();
     bool to_last = true, to_first = true;
     for (int64_t d = 0; d < rank; ++d) {
-      const int64_t axis = (*given)[static_cast<size_t>(d)], from = axis < 0 ? axis + rank : axis;
+      const int64_t from = axes[static_cast<size_t>(d)];
       to_last = to_last && from == (d == 0 ? 0 : d == rank - 1 ? 1 : d + 1);
       to_first = to_first && from == (d == 0 ? 0 : d == 1 ? rank - 1 : d - 1);
     }

@@ -16,6 +16,8 @@ using Value = relax::Expr;  // a tensor of the graph; Expr is a scalar
 Value cast(BlockBuilder& b, Value x, DType dtype);  // as it is when it has that type
 Value scalar(DType dtype, double value);
 Value reshape(BlockBuilder& b, Value x, Shape shape);
+// x with its axes in this order; x itself where nothing moves.
+Value permuted(BlockBuilder& b, const Value& x, Axes order);
 const Shape& shape_of(const Value& x);
 DType dtype_of(const Value& x);
 // f of every element, the operands broadcast to `shape`; f says the result's type.

@@ -179,8 +179,7 @@ Value rows_along(BlockBuilder& b, const Value& x, int64_t axis) {
     Axes order{axis};
     for (int64_t d = 0; d < static_cast<int64_t>(own.size()); ++d)
       if (d != axis) order.push_back(d);
-    rows = b.call(ops::permute_dims, {x}, ir::make<PermuteDimsAttributes>(std::optional(std::move(order))))
-               .value_or_throw();
+    rows = permuted(b, x, std::move(order));
   }
   return reshape(b, rows, {own[static_cast<size_t>(axis)], relax::simplified(ir::product(inner))});
 }

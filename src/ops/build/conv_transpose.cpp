@@ -105,9 +105,7 @@ Value part_of_kernel(BlockBuilder& b, const Value& kernel, const Part& part, con
     order.push_back(static_cast<int64_t>(4 + 2 * d));
   }
   order.insert(order.end(), behind.begin(), behind.end());
-  cells = b.call(ops::permute_dims, {reshape(b, cells, std::move(apart))},
-                 ir::make<PermuteDimsAttributes>(std::optional(std::move(order))))
-              .value_or_throw();
+  cells = permuted(b, reshape(b, cells, std::move(apart)), std::move(order));
   // The remainders of this part, and the cells from the last to the first.
   Axes axes, steps;
   Shape from, to, shape{relax::simplified(outputs * (groups * channels_for_each(part))), inputs};
@@ -149,8 +147,7 @@ Value with_channels_last(BlockBuilder& b, const Value& x, bool back = false) {
     std::rotate(order.begin() + 1, order.end() - 1, order.end());
   else
     std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-  return b.call(ops::permute_dims, {x}, ir::make<PermuteDimsAttributes>(std::optional(std::move(order))))
-      .value_or_throw();
+  return permuted(b, x, std::move(order));
 }
 
 // The parts' elements side by side; where no cell meets an element it is zero. Channels that are many are moved

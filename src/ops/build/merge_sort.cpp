@@ -11,12 +11,6 @@ tir::Stmt repeat_while(Expr condition, tir::Stmt body) {
   return ir::make<tir::While>(std::move(condition), std::move(body));
 }
 
-Value permuted(BlockBuilder& b, const Value& x, Axes order) {
-  if (std::is_sorted(order.begin(), order.end())) return x;
-  return b.call(ops::permute_dims, {x}, ir::make<PermuteDimsAttributes>(std::optional(std::move(order))))
-      .value_or_throw();
-}
-
 }  // namespace
 
 Expr VectorAccess::operator[](const Expr& i) const {

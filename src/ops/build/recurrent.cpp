@@ -220,18 +220,13 @@ class RecurrentSteps {
   Expr steps_, batch_, size_;
 };
 
-}  // namespace
-
-namespace {
-
 // [H, G * H] as [G * H / panel, H, panel]; as it is where the gates are no whole panels.
 Value packed(BlockBuilder& b, const Value& weights) {
   const Shape& shape = shape_of(weights);
   const auto rows = ir::as_int(shape[0]), columns = ir::as_int(shape[1]);
   if (!rows || !columns || *rows % panel != 0 || *columns % panel != 0) return weights;
   const Value panels = reshape(b, weights, {shape[0], ir::int64(*columns / panel), ir::int64(panel)});
-  return b.call(permute_dims, {panels}, ir::make<PermuteDimsAttributes>(std::optional(std::vector<int64_t>{1, 0, 2})))
-      .value_or_throw();
+  return permuted(b, panels, {1, 0, 2});
 }
 
 }  // namespace

@@ -23,6 +23,12 @@ Value reshape(BlockBuilder& b, Value x, Shape shape) {
   return b.call(ops::reshape, {std::move(x), ir::make<relax::ShapeExpr>(std::move(shape))}).value_or_throw();
 }
 
+Value permuted(BlockBuilder& b, const Value& x, Axes order) {
+  if (std::is_sorted(order.begin(), order.end())) return x;
+  return b.call(ops::permute_dims, {x}, ir::make<PermuteDimsAttributes>(std::optional(std::move(order))))
+      .value_or_throw();
+}
+
 Value elementwise(BlockBuilder& b, std::vector<Value> operands, const Shape& shape, const ElementFunction& f,
                   const std::string& name) {
   const auto build = [&](const std::vector<Tensor>& in) {

@@ -284,9 +284,9 @@ void recurrent(NodeImport& c) {
   Expr x = c.cast(c.input(0), node.wide);
   if (node.batch_first) x = node.transposed(x, {1, 0, 2});
   // One product of all steps and batches, whose rows are one axis.
-  const Shape steps = {node.steps_batch[0], batch};
-  const bool joins = ir::as_int(batch) && (ir::as_int(steps[0]) || ir::is_int(batch, 1));
-  const ir::Expr every_row = relax::simplified(steps[0] * batch);
+  const ir::Expr& steps = node.steps_batch[0];
+  const bool joins = ir::as_int(batch) && (ir::as_int(steps) || ir::is_int(batch, 1));
+  const ir::Expr every_row = relax::simplified(steps * batch);
   if (joins) x = c.reshape(x, {every_row, given[2]});
   std::vector<Expr> all, hidden, cell;
   for (int64_t d = 0; d < directions; ++d) {
@@ -296,7 +296,7 @@ void recurrent(NodeImport& c) {
     const Expr weights = node.transposed(node.part(1, d), {1, 0}), both = node.part(3, d);
     Expr inputs = c.call(ops::matmul, {x, weights}, ir::make<ops::MatmulAttributes>());
     if (both) inputs = c.call(ops::add, {inputs, node.bias(both)});
-    if (joins) inputs = c.reshape(inputs, {steps[0], batch, rows});
+    if (joins) inputs = c.reshape(inputs, {steps, batch, rows});
     build::RecurrentOperands operands{.inputs = inputs,
                                       .weights = node.transposed(node.part(2, d), {1, 0}),
                                       .hidden = node.state(5, d),
