@@ -178,10 +178,11 @@ def main(A: T.Buffer((8,), "int32"), E: T.Buffer((8,), "int32"), B: T.Buffer((8,
 
 // Its own instances may meet, as long as none of them overtakes another.
 TEST(reverse_compute_at, keeps_the_order_of_instances_that_meet) {
-  for (const bool turns : {false, true}) {
-    const Placing own(fmt::format(R"(
+  // P by rows or, where it turns, by columns, and then block "c".
+  const auto placing = [](bool turns, const char* shape, const char* statement) {
+    return Placing(fmt::format(R"(
 @T.prim_func
-def main(X: T.Buffer((5, 6), "int32"), A: T.Buffer((9, 9), "int32")):
+def main(X: T.Buffer((5, 6), "int32"), A: T.Buffer({}, "int32")):
     P = T.alloc_buffer((5, 6), "int32")
     for {} in range({}):
         for {} in range({}):
@@ -191,27 +192,16 @@ def main(X: T.Buffer((5, 6), "int32"), A: T.Buffer((9, 9), "int32")):
     for i, j in T.grid(5, 6):
         with T.block("c"):
             vi, vj = T.axis.remap("SS", [i, j])
-            A[vi + 1, vj] = A[vi + 2, vj + 1] * 3 + P[vi, vj]
+            {}
 )",
-                                  turns ? "j" : "i", turns ? 6 : 5, turns ? "i" : "j", turns ? 5 : 6));
+                               shape, turns ? "j" : "i", turns ? 6 : 5, turns ? "i" : "j", turns ? 5 : 6, statement));
+  };
+  for (const bool turns : {false, true}) {
+    const Placing own = placing(turns, "(9, 9)", "A[vi + 1, vj] = A[vi + 2, vj + 1] * 3 + P[vi, vj]");
     // In (i, j), (i, j) reads what (i + 1, j + 1) writes later; by columns too. Sums of both that meet do not stay.
     EXPECT_EQ(own.refusal, "") << turns;
     EXPECT_EQ(own.difference(), "");
-    const Placing scattered(fmt::format(R"(
-@T.prim_func
-def main(X: T.Buffer((5, 6), "int32"), A: T.Buffer((16,), "int32")):
-    P = T.alloc_buffer((5, 6), "int32")
-    for {} in range({}):
-        for {} in range({}):
-            with T.block("p"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                P[vi, vj] = X[vi, vj] * 2
-    for i, j in T.grid(5, 6):
-        with T.block("c"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            A[vi + vj] = P[vi, vj]
-)",
-                                        turns ? "j" : "i", turns ? 6 : 5, turns ? "i" : "j", turns ? 5 : 6));
+    const Placing scattered = placing(turns, "(16,)", "A[vi + vj] = P[vi, vj]");
     const char* why =
         turns ? "cannot compute block 'c' at loop 'j': instances with other variables may write one element" : "";
     EXPECT_EQ(scattered.refusal, why);
