@@ -1,6 +1,7 @@
 // Resampling along axes, one after the other in one tensor program. Which elements an element is made of, and what they
 // weigh, is computed in float64, so that halves are told apart as on paper, and read from tables: they are made here
-// where extents and scales are known, else by a kernel of their own. An index in closed form needs no table.
+// where extents and scales are known and no table is large, else by a kernel of their own. An index in closed form
+// needs no table.
 #include "ir/tensor_data.h"
 #include "ops/build/resample_positions.h"
 
@@ -239,7 +240,8 @@ Value resample(BlockBuilder& b, const Value& x, const std::vector<ResampledAxis>
                                    " has no elements to resample, but the result has "
                             << axis.extent << b.operands());
     const auto from = ir::as_int(elements), to = ir::as_int(axis.extent);
-    const bool known = from && to && axis.known_scale && (!axis.range || axis.known_range);
+    const bool known = from && to && axis.known_scale && (!axis.range || axis.known_range) &&
+                       is_small_table(how, *to, *axis.known_scale);
     const auto repeating = known ? std::nullopt : repeating_plan(axis, elements, how);
     plans.push_back(known       ? known_plan(axis, *from, *to, wide, how, args)
                     : repeating ? *repeating

@@ -100,6 +100,8 @@ struct ResampleTable {
   std::vector<std::vector<double>> weights;  // of index, index + 1, …: for each element of the result; none for nearest
   std::vector<uint8_t> outside;              // of crop_and_resize: whether the extrapolated value stands there
 };
+// Whether the numbers are few enough to be made while a model is compiled, which may ask for any extent and scale.
+bool is_small_table(const Resampling& how, int64_t extent, double scale);
 ResampleTable resample_table(const Resampling& how, int64_t own, int64_t extent, double scale,
                              const std::pair<double, double>& range);
 

@@ -13,7 +13,21 @@ namespace {
 // weight. A weight is continuous there.
 double slack(double position) { return 1e-11 * std::max(1.0, std::fabs(position)); }
 
+// How much of a position a filter takes less than one element for: one that shrinks is as much wider.
+double shrinks_by(const Resampling& how, double scale) { return how.antialias ? std::min(scale, 1.0) : 1.0; }
+
+// How far from a position elements have weights.
+double reach_of(const Resampling& how, double scale) {
+  return (how.interpolation == Interpolation::linear ? 1 : 2) / shrinks_by(how, scale);
+}
+
 }  // namespace
+
+bool is_small_table(const Resampling& how, int64_t extent, double scale) {
+  constexpr double most_elements = 1 << 18;
+  const double taps = how.interpolation == Interpolation::nearest ? 1 : 2 * reach_of(how, scale) + 1;
+  return taps >= 1 && taps * static_cast<double>(extent) <= most_elements;  // a scale may be anything
+}
 
 ResampleTable resample_table(const Resampling& how, int64_t own, int64_t extent, double scale,
                              const std::pair<double, double>& range) {
@@ -30,9 +44,7 @@ ResampleTable resample_table(const Resampling& how, int64_t own, int64_t extent,
     for (const double p : at) table.index.push_back(whole(nearest_to(how.nearest, p)));
     return table;
   }
-  // A filter that shrinks is as much wider.
-  const double support = how.interpolation == Interpolation::linear ? 1 : 2;
-  const double shrinks = how.antialias ? std::min(scale, 1.0) : 1.0, reach = support / shrinks;
+  const double shrinks = shrinks_by(how, scale), reach = reach_of(how, scale);
   int64_t taps = 1;
   for (const double p : at) {
     table.index.push_back(whole(std::ceil(p - reach + slack(p))));

@@ -94,5 +94,20 @@ TEST(resample, whole_scales_need_no_table) {
       }
 }
 
+// Models that strangers write ask for any extent and any scale.
+TEST(resample, tables_are_made_of_few_numbers_only) {
+  Resampling how;
+  EXPECT_TRUE(is_small_table(how, 0, 2));
+  EXPECT_TRUE(is_small_table(how, 1 << 16, 2));
+  EXPECT_FALSE(is_small_table(how, int64_t{1} << 33, 2));
+  how.interpolation = Interpolation::linear;
+  EXPECT_TRUE(is_small_table(how, 1 << 16, 1e-9));
+  EXPECT_FALSE(is_small_table(how, int64_t{1} << 33, 2));
+  how.antialias = true;
+  EXPECT_TRUE(is_small_table(how, 1 << 12, 0.1));
+  for (const double scale : {1e-9, 0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_FALSE(is_small_table(how, 8, scale)) << scale;
+}
+
 }  // namespace resample_test
 }  // namespace lathe::ops::build
