@@ -104,6 +104,7 @@ std::vector<ir::PassRow> kernel_rows() {
       {"skip_zeros", tir::skip_zeros},
       {"lower_loop_exits", tir::lower_loop_exits},
       {"inline_calls", tir::inline_calls, {"lower_loop_exits"}},
+      {"reuse_outputs", tir::reuse_outputs, {"inline_calls"}},
       {"compact_buffers", tir::compact_buffers, {"inline_calls"}},
       {"lower_init", tir::lower_init},
       {"convert_blocks", tir::convert_blocks, {"lower_init"}},

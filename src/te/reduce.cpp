@@ -65,4 +65,11 @@ Expr min(Expr source, std::vector<IterVar> axis) {
   return reduce(std::move(source), std::move(axis), ir::min, std::move(highest));
 }
 
+Expr max_of_numbers(Expr source, std::vector<IterVar> axis) {
+  Expr lowest = ir::constant(source->dtype, -std::numeric_limits<double>::infinity());
+  return reduce(
+      std::move(source), std::move(axis), [](Expr a, Expr b) { return ir::select(ir::gt(b, a), b, a); },
+      std::move(lowest));
+}
+
 }  // namespace lathe::te

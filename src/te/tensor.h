@@ -62,6 +62,8 @@ Expr sum(Expr source, std::vector<IterVar> axis, Expr init = {});
 Expr prod(Expr source, std::vector<IterVar> axis);
 Expr max(Expr source, std::vector<IterVar> axis);  // NaN propagates
 Expr min(Expr source, std::vector<IterVar> axis);
+// Of floats that are no NaN; -inf where there is none. One instruction less a vector on x86 than `max`.
+Expr max_of_numbers(Expr source, std::vector<IterVar> axis);
 // A reducer of several values at once; see CommReducer.
 ir::CommReducer comm_reducer(
     const std::function<std::vector<Expr>(const std::vector<Expr>& lhs, const std::vector<Expr>& rhs)>& combine,

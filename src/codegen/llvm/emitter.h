@@ -170,7 +170,10 @@ class KernelEmitter {
   void put(V value, V base, size_t offset);
 
   // intrinsics.cpp
+  template <class Node>
+  Expr written_out(const Node& n) const;  // by codegen/emit/math; null where the target has it
   V call(const Expr& e, const ir::Call& n);
+  V select(const ir::Select& n);
   V native_call(const Expr& e, const ir::Call& n);
   V scale(const ir::Call& n);
   V choose(const ir::Call& n);  // if_then_else

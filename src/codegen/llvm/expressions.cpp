@@ -123,14 +123,7 @@ KernelEmitter::V KernelEmitter::value(const Expr& e) {
         return builder_.CreateOr(a, value(n.b));
       },
       [&](const Not& n) -> V { return builder_.CreateNot(value(n.a)); },
-      [&](const Select& n) -> V {
-        V condition = value(n.condition);
-        const V a = value(n.true_value), b = value(n.false_value);
-        if (lanes_of(condition) == 1 || lanes_of(condition) == n.dtype.lanes)
-          return builder_.CreateSelect(condition, a, b);
-        support::unreachable("a select whose condition has other lanes than its values");
-      },
-      [&](const Ramp& n) -> V { return ramp(n); },
+      [&](const Select& n) -> V { return select(n); }, [&](const Ramp& n) -> V { return ramp(n); },
       [&](const Broadcast& n) -> V {
         // A vector repeats: the lanes of `value`, `lanes` times over.
         if (n.value->dtype.is_scalar()) return splat(value(n.value), static_cast<int>(n.lanes));

@@ -48,8 +48,9 @@ std::vector<Tensor> lower_softmax(const LowerContext& c, bool logarithm) {
     return cell;
   };
 
-  const Tensor largest =
-      along(x, axis, {x}, [&](const Indices& cell, const Indices&) { return x(cell); }, te::max, "softmax_max");
+  // A NaN need not be seen here: its exponential is one, and so is their sum.
+  const Tensor largest = along(
+      x, axis, {x}, [&](const Indices& cell, const Indices&) { return x(cell); }, te::max_of_numbers, "softmax_max");
   const auto shifted = [&](const Indices& cell) {
     return ir::cast(wide, x(cell)) - ir::cast(wide, largest(rest_of(cell)));
   };
@@ -69,8 +70,8 @@ std::vector<Tensor> lower_softmax(const LowerContext& c, bool logarithm) {
       x.shape(),
       [&](const Indices& i) {
         const Expr below = shifted(i);
-        const Expr none = ir::constant(wide, -std::numeric_limits<double>::infinity());
-        return ir::call(ir::intrinsic::exp, ir::select(below < ir::constant(wide, vanishing(wide)), none, below));
+        return ir::select(below < ir::constant(wide, vanishing(wide)), ir::constant(wide, 0.0),
+                          ir::call(ir::intrinsic::exp, below));
       },
       {x, largest}, "softmax_exp");
   const Tensor total = along(

@@ -52,6 +52,19 @@ Status vectors_of(Schedule& schedule, LoopRV loop, int64_t count, int64_t lanes)
   return schedule.vectorize(cut[1]);
 }
 
+// What whole groups leave of a row, in vectors each half as wide as the one before.
+Status vectorize_rest(Schedule& schedule, LoopRV rest, int64_t lanes) {
+  for (int64_t width = lanes; width > 1; width /= 2) {
+    const int64_t extent = *as_int(TRY(schedule.get(rest))->extent);
+    if (extent < width) continue;
+    const std::vector<LoopRV> parts = TRY(schedule.peel(rest, width));
+    TRY(vectors_of(schedule, parts[0], extent / width * width, width));
+    if (parts.size() < 2) break;
+    rest = parts[1];
+  }
+  return support::success();
+}
+
 // The innermost loop of an elementwise block in vectors, unless it is one of the `outer` that rows are made of: as many
 // at once as a reduction over the same row takes. Gives the loop over these groups.
 Result<std::optional<LoopRV>> vectorize_row(Schedule& schedule, const RuleContext& context, BlockRV block,
@@ -69,6 +82,7 @@ Result<std::optional<LoopRV>> vectorize_row(Schedule& schedule, const RuleContex
   const std::vector<LoopRV> parts = TRY(schedule.peel(loops.back(), width));
   const std::vector<LoopRV> groups = TRY(schedule.split(parts[0], {Factor(), width}));
   TRY(vectors_of(schedule, groups[1], width, lanes));
+  if (extent && parts.size() > 1) TRY(vectorize_rest(schedule, parts[1], lanes));
   return std::optional(groups[0]);
 }
 

@@ -12,6 +12,9 @@ using support::Result;
 // A call of a function of the module becomes that function's statements, over the memory that the call gives it: a
 // kernel calls nobody.
 Result<IRModule> inline_calls(IRModule module, const PassContext& context);
+// Values between that an output takes the place of lie in the output: one buffer less to go through where rows are
+// longer than the nearest cache.
+Result<IRModule> reuse_outputs(IRModule module, const PassContext& context);
 // Moves each intermediate buffer to the innermost loop that holds all its uses and needs nothing from other
 // iterations, and shrinks it to the part used there.
 Result<IRModule> compact_buffers(IRModule module, const PassContext& context);

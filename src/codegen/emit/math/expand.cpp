@@ -1,6 +1,7 @@
 #include "codegen/emit/math/expand.h"
 
 #include "codegen/emit/math/building.h"
+#include "ir/structural.h"
 
 namespace lathe::codegen::math {
 namespace {
@@ -105,6 +106,18 @@ Expr neighbour(const Expr& first, const Expr& second) {
 }
 
 }  // namespace
+
+Expr expand(const Select& choice, const Native& native) {
+  const auto* below = choice.condition.as<LT>();
+  const auto* power = choice.false_value.as<Call>();
+  if (!below || !power || power->op != &intrinsic::exp || !choice.dtype.is_ieee_float() || choice.dtype.bits != 32)
+    return nullptr;
+  const auto low = as_float(below->b), none = as_float(choice.true_value);
+  if (!low || !(*low >= -104) || none != 0.0 || std::signbit(*none) || !structural_equal(below->a, power->args[0]))
+    return nullptr;
+  Terms terms(native);
+  return terms.wrap(exp_single_above(terms, terms(power->args[0]), *low));
+}
 
 Expr expand(const Call& call, const Native& native) {
   if (call.args.empty() || !call.args[0]->dtype.is_floating()) return nullptr;

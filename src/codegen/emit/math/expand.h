@@ -14,5 +14,7 @@ struct Native {
 
 // The call written out, or null where a backend has the operation itself. Vectors stay vectors.
 ir::Expr expand(const ir::Call& call, const Native& native = {});
+// A choice between 0 and exp(x) by how low x is, which takes less than both; null for any other.
+ir::Expr expand(const ir::Select& choice, const Native& native = {});
 
 }  // namespace lathe::codegen::math

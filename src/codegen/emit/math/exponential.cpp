@@ -85,6 +85,12 @@ Expr exp_single(Terms& t, const Expr& x) {
   return scaled(t, t(exp_reduced(r.rest)), r, x < number(x, -104.0));
 }
 
+Expr exp_single_above(Terms& t, const Expr& x, double low) {
+  const bool any = t.native().has_ldexp(x->dtype);  // whatever comes of too low an x, it takes no longer
+  const Reduced r = reduce(t, t(at_most(any ? x : t(at_least(x, low)), 89.0)));
+  return select(x < number(x, low), number(x, 0.0), scaled(t, t(exp_reduced(r.rest)), r, {}));
+}
+
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low) {
   const Reduced r = reduce(t, high);
   return scaled(t, expm1_reduced(t(r.rest + low)) + number(high, 1.0), r.k);

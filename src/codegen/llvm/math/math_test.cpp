@@ -152,6 +152,36 @@ TEST_P(MathFunction, a_scalar_gives_the_bits_of_a_lane) {
 INSTANTIATE_TEST_SUITE_P(math, MathFunction, testing::ValuesIn(unary_cases),
                          [](const auto& info) { return std::string(info.param.op->name); });
 
+// A choice between 0 and exp has a function of its own, which must not show.
+TEST(math, exp_above_a_bound_is_exp_there) {
+  for (const int lanes : {1, 8, 16})
+    for (const double low : {-104.0, -80.0, -0.5, 3.0}) {
+      const Buffer a = buffer("A", {int64(samples)}, DType::float32()),
+                   b = buffer("B", {int64(samples)}, DType::float32());
+      const Var i = var("i");
+      const Expr at = lanes == 1 ? Expr(i) : Expr(make<Ramp>(Expr(i * lanes), int64(1), int64_t{lanes}));
+      const Expr x = load(a, {at});
+      const Expr kept = select(x < constant(x->dtype, low), constant(x->dtype, 0.0), ir::call(intrinsic::exp, x));
+      const Stmt body = make<For>(i, int64(0), int64(samples / lanes), ForKind::serial,
+                                  Stmt(make<BufferStore>(b, kept, std::vector<Expr>{at})));
+      const auto loaded =
+          test::load({{"kept", prim_func({a, b}, body)}, unary_kernel(intrinsic::exp, x->dtype.element(), lanes)});
+      std::mt19937_64 random(17);
+      for (int round = 0; round < 4; ++round) {
+        std::vector<float> arguments_of_round = arguments<float>(random, round);
+        std::vector<float> y(arguments_of_round.size()), z(y.size());
+        test::call(loaded, 0, {arguments_of_round.data(), y.data()});
+        test::call(loaded, 1, {arguments_of_round.data(), z.data()});
+        for (size_t k = 0; k < y.size(); ++k) {
+          const float v = arguments_of_round[k], wanted = v < static_cast<float>(low) ? 0.0F : z[k];
+          ASSERT_TRUE(std::isnan(wanted) ? std::isnan(y[k])
+                                         : std::bit_cast<uint32_t>(wanted) == std::bit_cast<uint32_t>(y[k]))
+              << "exp(" << v << ") above " << low << ", " << lanes << " lanes: " << y[k] << ", not " << wanted;
+        }
+      }
+    }
+}
+
 TEST(math, pow_is_close_and_special_cases_hold) {
   const Worst single =
       worst_of<float, double>(intrinsic::pow, static_cast<double (*)(double, double)>(std::pow), 12, 16);

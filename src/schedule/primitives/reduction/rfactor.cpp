@@ -58,6 +58,16 @@ std::optional<Combination> combination(const Block& block) {
     matched = take(smaller->a, smaller->b);
     found.combine = [](Expr a, Expr b) { return min(std::move(a), std::move(b)); };
     found.identity = init ? init->value : extreme(dtype, true);
+  } else if (const auto* chosen = value.as<Select>()) {
+    // The larger, where a NaN is passed over: the result so far is never one.
+    const auto* more = chosen->condition.as<GT>();
+    matched = more && is_own(chosen->false_value) && is_own(more->b) && !is_own(chosen->true_value) &&
+              structural_equal(more->a, chosen->true_value);
+    found.value = chosen->true_value;
+    found.combine = [](Expr a, Expr b) { return select(gt(b, a), b, a); };
+    found.identity = init ? init->value : Expr();
+    if (const auto start = found.identity ? as_float(found.identity) : std::nullopt; !start || std::isnan(*start))
+      matched = false;
   }
   if (!matched) return std::nullopt;
   // The identity of max and min is the block's own start where it has one, the same for every element.
