@@ -196,7 +196,7 @@ NumpyExpressions::Piece NumpyExpressions::integer(const IntImm& n) {
 NumpyExpressions::Piece NumpyExpressions::arithmetic(const Expr& e, const Expr& a, const Expr& b) {
   const DType t = e->dtype;
   if (t.is_bool() && !e.is<Min>() && !e.is<Max>()) refuse_numpy(e, "arithmetic of bools has no form in NumPy");
-  if (is_packed(t.element()) || t.is_handle()) refuse_numpy(e, "arithmetic of " + t.str() + " has no form in NumPy");
+  if (t.is_handle()) refuse_numpy(e, "arithmetic of addresses has no form in NumPy");
   const bool ring = e.is<Add>() || e.is<Sub>() || e.is<Mul>();
   Piece x = piece(a), y = piece(b);
   const Interval i = x.interval, j = y.interval;
@@ -207,6 +207,22 @@ NumpyExpressions::Piece NumpyExpressions::arithmetic(const Expr& e, const Expr& 
             sum ? Interval{i.low + j.low, i.high + j.high} : Interval{i.low - j.high, i.high - j.low}};
   }
   settle(a, x, b, y);
+  if (is_packed(t.element()) && !(x.plain && y.plain))
+    return {narrowed(e, binary(e, {widened(a, x.text)}, {widened(b, y.text)}).text), false, {}};
+  return binary(e, std::move(x), std::move(y));
+}
+
+// Integers of fewer than eight bits are computed with as ones of eight.
+Document NumpyExpressions::widened(const Expr& e, const Document& text) {
+  return script::call(use("cast"), std::vector{text.text, std::string(e->dtype.is_uint() ? "np.uint8" : "np.int8")});
+}
+Document NumpyExpressions::narrowed(const Expr& e, const Document& text) {
+  return script::call(use("cast"), std::vector{text.text, dtype(e->dtype, e)});
+}
+
+NumpyExpressions::Piece NumpyExpressions::binary(const Expr& e, Piece x, Piece y) {
+  const DType t = e->dtype;
+  const Interval i = x.interval, j = y.interval;
   const bool plain = x.plain && y.plain, floating = t.is_floating();
   const auto infix = [&](std::string_view symbol, Precedence precedence, Interval interval = {}) -> Piece {
     return {script::infix(x.text, symbol, y.text, precedence), plain, interval};
@@ -267,6 +283,8 @@ Document NumpyExpressions::converted(const Cast& n) {
   const std::string type = dtype(to, e);
   const auto through = [&](std::string_view helper) { return script::call(use(helper), std::vector{text, type}); };
   if (from.is_floating() && to.is_integer()) return through("to_integer");
+  if (is_packed(from) && is_packed(to))
+    text = script::call(use("cast"), std::vector{text, std::string("np.int8")}).text;
   const bool wide = from.is_integer() || (is_numpy_float(from) && from.bits == 64);
   if (!wide || !is_narrow_float(to)) return through("cast");
   if (!is_numpy_float(to)) return through("narrow");
@@ -394,8 +412,10 @@ Document NumpyExpressions::call(const Call& n) {
   if (n.op == &intrinsic::vector_reduce_max) return over_lanes("maximum");
   if (n.op == &intrinsic::vector_reduce_min) return over_lanes("minimum");
   const auto integers = [&](std::string_view function) {
-    if (is_packed(t.element())) refuse_numpy(e, "arithmetic of " + t.str() + " has no form in NumPy");
-    return of(function, n.args);
+    if (!is_packed(t.element())) return of(function, n.args);
+    std::vector<std::string> wide;
+    for (const Expr& arg : n.args) wide.push_back(widened(arg, typed(arg)).text);
+    return narrowed(e, script::call(function, wide));
   };
   if (!t.is_floating()) {
     if (n.op == &intrinsic::bitwise_not && t.is_bool()) return of("np.logical_not", n.args);

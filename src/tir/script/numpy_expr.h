@@ -56,7 +56,10 @@ class NumpyExpressions {
   Piece piece(const Expr& e);
   Piece integer(const IntImm& n);
   Piece arithmetic(const Expr& e, const Expr& a, const Expr& b);
+  Piece binary(const Expr& e, Piece x, Piece y);
   Piece settled(const Expr& e, Piece p);
+  script::Document widened(const Expr& e, const script::Document& text);
+  script::Document narrowed(const Expr& e, const script::Document& text);
   void settle(const Expr& a, Piece& x, const Expr& b, Piece& y);
   Piece choose(const Expr& condition, const Expr& a, const Expr& b);
   script::Document logical(const Expr& a, const Expr& b, std::string_view word, std::string_view function,

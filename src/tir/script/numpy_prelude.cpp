@@ -63,8 +63,8 @@ def floor_modulo(a, b):
 )"},
     {"power", "", R"(
 def power(a, b):  # of integers; of a negative exponent the whole part of 1 / a**-b
-    inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b % 2 != 0), 0))
-    return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0))).astype(a.dtype)[()]
+    inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b % 2 != 0), 0)).astype(a.dtype)
+    return np.where(b < 0, inverse, np.power(a, np.maximum(b, b.dtype.type(0))))[()]
 )"},
     {"round_away", "", R"(
 def round_away(x):
