@@ -29,7 +29,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             # Of the first that is not there, what `tvm.x` says of it.
             outer, _, name = ours.rpartition(".")
             if outer in sys.modules and (why := why_not(outer, name)):
-                raise ModuleNotFoundError(f"there is no {fullname}: {why}", name=fullname)
+                # Without its name: `from tvm import x` passes over an error that names tvm.x.
+                raise ModuleNotFoundError(f"there is no {fullname}: {why}")
             return None
         return importlib.util.spec_from_loader(fullname, self, is_package=found.submodule_search_locations is not None)
 
