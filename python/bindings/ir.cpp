@@ -46,7 +46,7 @@ void bind_ir(nb::module_& m) {
           "script", [](const ir::IRModule& module) { return driver::print(module); },
           "The program's text: parsed again, it is the same program.")
       .def_prop_ro(
-          "functions",
+          "_kinds",
           [](const ir::IRModule& module) {
             nb::dict kinds;
             for (const auto& [name, function] : module)
