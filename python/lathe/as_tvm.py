@@ -18,6 +18,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, fullname, path=None, target=None):
         """The spec of a module under tvm."""
+        package, _, name = fullname.rpartition(".")
+        if package.split(".")[0] == _OURS and (why := why_not(package, name)):
+            # `from tvm import x`, which Python looks for under the module's own name. An error that names the module
+            # would be passed over.
+            raise ModuleNotFoundError(f"there is no {_NAME}{fullname[len(_OURS) :]}: {why}")
         if fullname != _NAME and not fullname.startswith(_NAME + "."):
             return None
         ours = _OURS + fullname[len(_NAME) :]
@@ -29,8 +34,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             # Of the first that is not there, what `tvm.x` says of it.
             outer, _, name = ours.rpartition(".")
             if outer in sys.modules and (why := why_not(outer, name)):
-                # Without its name: `from tvm import x` passes over an error that names tvm.x.
-                raise ModuleNotFoundError(f"there is no {fullname}: {why}")
+                raise ModuleNotFoundError(f"there is no {fullname}: {why}", name=fullname)
             return None
         return importlib.util.spec_from_loader(fullname, self, is_package=found.submodule_search_locations is not None)
 

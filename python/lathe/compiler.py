@@ -42,7 +42,7 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
 
 def _has_tensor_functions_alone(model):
     kinds = getattr(getattr(model, "mod", model), "_kinds", None)
-    return set(kinds.values()) == {"tir"} if kinds is not None else getattr(model, "kind", None) == "PrimFunc"
+    return set(kinds.values()) == {"tir"} if kinds is not None else type(model).__name__ == "PrimFunc"
 
 
 def load(path, *, threads=None, limits=None):

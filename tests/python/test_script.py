@@ -170,7 +170,9 @@ class TwoFunctions:
 
 
 def test_a_module_holds_its_functions_in_order():
-    assert list(TwoFunctions.functions) == ["first", "second"]
+    assert [name.name_hint for name in TwoFunctions.functions] == ["first", "second"]
+    assert all(TwoFunctions.functions[name] is not None and isinstance(function, lathe.tir.PrimFunc)
+               for name, function in TwoFunctions.functions.items())  # fmt: skip
     assert [var.name for var in TwoFunctions.get_global_vars()] == ["first", "second"]
     assert TwoFunctions["second"].params[0].dtype == "handle"
     with pytest.raises(KeyError, match="no function 'third', only first, second"):
