@@ -14,8 +14,8 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
 
     model: a path (.onnx, or a script: .relax, .tir, .py), the bytes of an ONNX model, an onnx.ModelProto, an IRModule.
         What has tensor functions alone (a PrimFunc, a Schedule, such an IRModule) is built, as by lathe.build.
-    target: as `lathe compile --target` takes it, "llvm" or None for this machine; "interp" runs the interpreters instead
-        of compiled code.
+    target: as `lathe compile --target` takes it, "llvm" or None for this machine; "interp" runs the interpreters
+        instead of compiled code.
     threads: of a run; None leaves it to LATHE_NUM_THREADS, OMP_NUM_THREADS, or what this process may use.
     limits: of a run that gives none of its own (lathe.Limits).
     dims: symbolic dimensions by name: a size that each is fixed to (8), or as text the sizes that it may have

@@ -64,7 +64,8 @@ def numbers(dtype, rng, count=96):
             values.append(int(rng.integers(max(low, -reach), min(high, reach))))
         return np.array(values[:count], object).astype(np.uint64 if low == 0 else np.int64).astype(t)
     values = rng.standard_normal(count) * 2.0 ** rng.integers(-12, 12, count)
-    special = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -1.5, 1.0, -1.0, 3.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 2.0**31, 1e-40]
+    special = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -1.5, 1.0, -1.0, 3.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 2.0**31,
+               1e-40]  # fmt: skip
     values[: len(special)] = special
     with np.errstate(all="ignore"):
         return values.astype(np.float32 if t.itemsize < 4 else t).astype(t)
@@ -120,7 +121,8 @@ def test_integers_wrap_as_they_do_here(lathe_cli, tmp_path, t):
 @pytest.mark.parametrize("t", FLOATS)
 def test_floats_round_as_they_do_here(lathe_cli, tmp_path, t):
     both = ["a + b", "a - b", "a * b", "a / b", "a // b", "a % b", "T.fmod(a, b)", "T.min(a, b)", "T.max(a, b)",
-            "T.copysign(a, T.if_then_else(b == b, b, a))", "T.nextafter(a, b)", "T.fma(a, b, a)", "T.if_then_else(a < b, a, b)",
+            "T.copysign(a, T.if_then_else(b == b, b, a))", "T.nextafter(a, b)", "T.fma(a, b, a)",
+            "T.if_then_else(a < b, a, b)",
             "T.Select(a >= b, a, b)", "a * T.{t}(0.5) + b"]  # fmt: skip
     one = ["T.abs(a)", "T.ceil(a)", "T.floor(a)", "T.trunc(a)", "T.round(a)", "T.nearbyint(a)", "T.sqrt(a)",
            "T.rsqrt(a)", "-a", "T.ldexp(a, 3)"]  # fmt: skip
@@ -134,8 +136,9 @@ def test_floats_round_as_they_do_here(lathe_cli, tmp_path, t):
 def test_functions_of_reals(lathe_cli, tmp_path, t):
     names = ("acos acosh asin asinh atan atanh cos cosh erf exp exp2 exp10 expm1 log log10 log1p log2 sigmoid sin sinh "
              "tan tanh").split()  # fmt: skip
-    rows = [((t,), t, f"T.{name}(a)" if name not in ("cosh", "sinh", "exp", "exp2", "exp10", "expm1", "sin", "cos", "tan")
-             else f"T.{name}(T.max(T.min(a, T.{t}(4)), T.{t}(-4)))") for name in names]  # fmt: skip
+    steep = "cosh sinh exp exp2 exp10 expm1 sin cos tan".split()
+    held = f"T.max(T.min(a, T.{t}(4)), T.{t}(-4))"
+    rows = [((t,), t, f"T.{name}({held if name in steep else 'a'})") for name in names]
     rows += [((t, t), t, f"T.{name}(a, b)") for name in ("atan2", "hypot")]
     rows += [((t, t), t, f"T.pow(T.min(T.abs(a), T.{t}(4)), T.max(T.min(b, T.{t}(4)), T.{t}(-4)))")]
     sweep(lathe_cli, tmp_path, rows, exact=False)
@@ -144,8 +147,8 @@ def test_functions_of_reals(lathe_cli, tmp_path, t):
 def test_conversions(lathe_cli, tmp_path):
     kinds = ("bool", *INTEGERS, *FLOATS, *NARROW)
     rows = [((a,), b, f"T.Cast('{b}', a)") for a in kinds for b in kinds if a != b]
-    rows += [((a,), b, f"T.reinterpret('{b}', a)") for a, b in
-             [("int32", "float32"), ("float64", "int64"), ("uint8", "int8"), ("bfloat16", "uint16"), ("float16", "int16")]]  # fmt: skip
+    same_size = ["int32 float32", "float64 int64", "uint8 int8", "bfloat16 uint16", "float16 int16"]
+    rows += [((a,), b, f"T.reinterpret('{b}', a)") for a, b in map(str.split, same_size)]
     sweep(lathe_cli, tmp_path, rows)
 
 
@@ -158,8 +161,9 @@ def test_bools(lathe_cli, tmp_path):
 
 
 def test_integers_of_fewer_than_eight_bits(lathe_cli, tmp_path):
-    rows = [((t, t), t, e) for t in NARROW for e in ["a + b", "a - b", "a * b", "a // b", "a % b", "T.min(a, b)", "a ^ b",
-            "T.shift_left(a, b)", "T.shift_right(a, b)", "~a"]]  # fmt: skip
+    both = ["a + b", "a - b", "a * b", "a // b", "a % b", "T.min(a, b)", "a ^ b", "T.shift_left(a, b)",
+            "T.shift_right(a, b)", "~a"]  # fmt: skip
+    rows = [((t, t), t, e) for t in NARROW for e in both]
     sweep(lathe_cli, tmp_path, rows + [((t, t), "bool", "a < b") for t in NARROW])
 
 
@@ -171,7 +175,8 @@ class M:
         for i in range(16):
             v: T.float32x4 = A[T.Ramp(i * 4, 1, 4)]
             w: T.int32x4 = B[T.Ramp(60 - i * 4, 1, 4)]
-            out[T.Ramp(i * 4, 1, 4)] = T.Select(v > T.Broadcast(T.float32(0), 4), v * v, T.Cast("float32x4", w)) + T.Broadcast(T.float32(i), 4)
+            x: T.float32x4 = T.Select(v > T.Broadcast(T.float32(0), 4), v * v, T.Cast("float32x4", w))
+            out[T.Ramp(i * 4, 1, 4)] = x + T.Broadcast(T.float32(i), 4)
     @T.prim_func
     def masks(A: T.Buffer((64,), "int32"), out: T.Buffer((64,), "int32")):
         for i in range(16):
@@ -192,7 +197,7 @@ LAYOUTS = """
 @I.ir_module
 class M:
     @T.prim_func
-    def laid_out(A: T.Buffer((6, 5), "float32"), out: T.Buffer((6, 5), "float32")):
+    def two_ways(A: T.Buffer((6, 5), "float32"), out: T.Buffer((6, 5), "float32")):
         memory = T.allocate([64], "float32", "global")
         wide = T.decl_buffer((6, 5), "float32", data=memory, strides=(9, 1), elem_offset=2)
         turned = T.decl_buffer((5, 6), "float32", data=memory, strides=(1, 9), elem_offset=2)
@@ -243,7 +248,7 @@ class M:
     def calls(A: T.Buffer((6, 5), "int32"), out: T.Buffer((6, 5), "int32")):
         cls.scaled(A, out)
         for i in range(6):
-            cls.add_row(T.address_of(A[i, 0]), i + 3, T.address_of(out[5 - i, 0]))
+            cls.add_row(T.address_of(A[i, 0]), T.Cast("int32", i + 3), T.address_of(out[5 - i, 0]))
     @T.prim_func
     def constants(out: T.Buffer((4,), "float32")):
         data = T.allocate_const([1.5, -0.0, 3.25, 1e30], "float32", [4])
@@ -269,22 +274,25 @@ def test_vectors(lathe_cli, tmp_path):
     signed = integers(64).astype(np.int8)
     calls = {"lanes": [reals(64), integers(64), np.zeros(64, np.float32)],
              "masks": [integers(64), np.zeros(64, np.int32)],
-             "shuffled": [signed, np.zeros(16, np.int8), np.zeros(16, np.int32)], "wide": [np.zeros(8, np.int32)]}  # fmt: skip
+             "shuffled": [signed, np.zeros(16, np.int8), np.zeros(16, np.int32)],
+             "wide": [np.zeros(8, np.int32)]}  # fmt: skip
     check(lathe_cli, tmp_path, VECTORS, calls)
 
 
 def test_layouts_and_calls(lathe_cli, tmp_path):
     out = np.zeros((6, 5), np.int32)
-    calls = {"laid_out": [reals(6, 5), np.zeros((6, 5), np.float32)], "bits": [reals(12), np.zeros(12, np.int32)],
+    calls = {"two_ways": [reals(6, 5), np.zeros((6, 5), np.float32)], "bits": [reals(12), np.zeros(12, np.int32)],
              "rows_apart": [integers(6, 5), out], "views": [integers(6, 5), out], "calls": [integers(6, 5), out],
-             "constants": [np.zeros(4, np.float32)], "numbers": [40000, 0.3, True, np.zeros(4, np.float32)]}  # fmt: skip
+             "constants": [np.zeros(4, np.float32)],
+             "numbers": [40000, 0.3, True, np.zeros(4, np.float32)]}  # fmt: skip
     check(lathe_cli, tmp_path, LAYOUTS, calls)
 
 
 # The passes from a schedule of the rules to what code is generated for.
 LOWERING = ("schedule_functions skip_zeros lower_loop_exits inline_calls compact_buffers lower_init convert_blocks "
-            "flatten_buffers join_axis_groups simplify partition_loops simplify_partitions vectorize_loops unroll_loops "
-            "simplify_vectors legalize_registers lower_intrinsics legalize_dtypes nest_parallel").split()  # fmt: skip
+            "flatten_buffers join_axis_groups simplify partition_loops simplify_partitions vectorize_loops "
+            "unroll_loops simplify_vectors legalize_registers lower_intrinsics legalize_dtypes "
+            "nest_parallel").split()  # fmt: skip
 
 
 def derived(name):

@@ -135,7 +135,6 @@ IRModule.__delitem__ = _delete_item
 IRModule.__contains__ = _contains
 IRModule.__iter__ = _iterate
 IRModule.items = IRModule.functions_items = _items
-IRModule.functions = property(GlobalVarMap, doc="The functions by their GlobalVar, in order.")
 IRModule.get_global_var = _get_global_var
 IRModule.get_global_vars = _get_global_vars
 IRModule.update_func = _set_item

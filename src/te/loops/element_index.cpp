@@ -120,13 +120,18 @@ class Count {
     using std::type_identity;
     const auto held = [](bool overflows, int64_t value) { return overflows ? std::nullopt : std::optional(value); };
     int64_t value = 0;
-    of(type_identity<ir::Add>{}, [&](int64_t a, int64_t b) { return held(__builtin_add_overflow(a, b, &value), value); });
-    of(type_identity<ir::Sub>{}, [&](int64_t a, int64_t b) { return held(__builtin_sub_overflow(a, b, &value), value); });
-    of(type_identity<ir::Mul>{}, [&](int64_t a, int64_t b) { return held(__builtin_mul_overflow(a, b, &value), value); });
+    of(type_identity<ir::Add>{},
+       [&](int64_t a, int64_t b) { return held(__builtin_add_overflow(a, b, &value), value); });
+    of(type_identity<ir::Sub>{},
+       [&](int64_t a, int64_t b) { return held(__builtin_sub_overflow(a, b, &value), value); });
+    of(type_identity<ir::Mul>{},
+       [&](int64_t a, int64_t b) { return held(__builtin_mul_overflow(a, b, &value), value); });
     of(type_identity<ir::Min>{}, [](int64_t a, int64_t b) { return std::min(a, b); });
     of(type_identity<ir::Max>{}, [](int64_t a, int64_t b) { return std::max(a, b); });
-    of(type_identity<ir::FloorDiv>{}, [&](int64_t a, int64_t b) { return held(b <= 0, b > 0 ? ir::floor_div(a, b) : 0); });
-    of(type_identity<ir::FloorMod>{}, [&](int64_t a, int64_t b) { return held(b <= 0, b > 0 ? ir::floor_mod(a, b) : 0); });
+    of(type_identity<ir::FloorDiv>{},
+       [&](int64_t a, int64_t b) { return held(b <= 0, b > 0 ? ir::floor_div(a, b) : 0); });
+    of(type_identity<ir::FloorMod>{},
+       [&](int64_t a, int64_t b) { return held(b <= 0, b > 0 ? ir::floor_mod(a, b) : 0); });
     of(type_identity<ir::EQ>{}, [](int64_t a, int64_t b) { return int64_t{a == b}; });
     of(type_identity<ir::NE>{}, [](int64_t a, int64_t b) { return int64_t{a != b}; });
     of(type_identity<ir::LT>{}, [](int64_t a, int64_t b) { return int64_t{a < b}; });

@@ -43,8 +43,8 @@ Interval floor_rest(Interval a, Interval b) {
 // How NumPy calls an intrinsic of floats where nothing but the name is another, by the number of arguments.
 std::string_view numpy_name(const Intrinsic& op) {
   static const std::unordered_map<const Intrinsic*, std::string_view> other = {
-      {&intrinsic::asin, "arcsin"},   {&intrinsic::acos, "arccos"},   {&intrinsic::atan, "arctan"},
-      {&intrinsic::asinh, "arcsinh"}, {&intrinsic::acosh, "arccosh"}, {&intrinsic::atanh, "arctanh"},
+      {&intrinsic::asin, "arcsin"},    {&intrinsic::acos, "arccos"},   {&intrinsic::atan, "arctan"},
+      {&intrinsic::asinh, "arcsinh"},  {&intrinsic::acosh, "arccosh"}, {&intrinsic::atanh, "arctanh"},
       {&intrinsic::nearbyint, "rint"}, {&intrinsic::atan2, "arctan2"}, {&intrinsic::pow, "power"}};
   static const std::unordered_set<const Intrinsic*> same = {
       &intrinsic::abs,   &intrinsic::ceil,  &intrinsic::cos,      &intrinsic::cosh,      &intrinsic::exp,
@@ -346,11 +346,11 @@ NumpyExpressions::Piece NumpyExpressions::piece(const Expr& e) {
       [&](const Add& n) { return arithmetic(e, n.a, n.b); }, [&](const Sub& n) { return arithmetic(e, n.a, n.b); },
       [&](const Mul& n) { return arithmetic(e, n.a, n.b); }, [&](const Div& n) { return arithmetic(e, n.a, n.b); },
       [&](const Mod& n) { return arithmetic(e, n.a, n.b); }, [&](const FloorDiv& n) { return arithmetic(e, n.a, n.b); },
-      [&](const FloorMod& n) { return arithmetic(e, n.a, n.b); },
-      [&](const Min& n) { return arithmetic(e, n.a, n.b); }, [&](const Max& n) { return arithmetic(e, n.a, n.b); },
-      [&](const EQ& n) { return compared(n.a, n.b, "=="); }, [&](const NE& n) { return compared(n.a, n.b, "!="); },
-      [&](const LT& n) { return compared(n.a, n.b, "<"); }, [&](const LE& n) { return compared(n.a, n.b, "<="); },
-      [&](const GT& n) { return compared(n.a, n.b, ">"); }, [&](const GE& n) { return compared(n.a, n.b, ">="); },
+      [&](const FloorMod& n) { return arithmetic(e, n.a, n.b); }, [&](const Min& n) { return arithmetic(e, n.a, n.b); },
+      [&](const Max& n) { return arithmetic(e, n.a, n.b); }, [&](const EQ& n) { return compared(n.a, n.b, "=="); },
+      [&](const NE& n) { return compared(n.a, n.b, "!="); }, [&](const LT& n) { return compared(n.a, n.b, "<"); },
+      [&](const LE& n) { return compared(n.a, n.b, "<="); }, [&](const GT& n) { return compared(n.a, n.b, ">"); },
+      [&](const GE& n) { return compared(n.a, n.b, ">="); },
       [&](const And& n) { return computed(logical(n.a, n.b, "and", "np.logical_and", Precedence::and_)); },
       [&](const Or& n) { return computed(logical(n.a, n.b, "or", "np.logical_or", Precedence::or_)); },
       [&](const Not& n) -> Piece {
@@ -368,8 +368,8 @@ NumpyExpressions::Piece NumpyExpressions::piece(const Expr& e) {
       },
       [&](const BufferLoad& n) { return computed(load(n)); },
       [&](const Ramp& n) -> Piece {
-        return computed(script::call(use("ramp"), std::vector{value(n.base).text, value(n.stride).text, lanes(n.lanes),
-                                                              dtype(e->dtype, e)}));
+        return computed(script::call(
+            use("ramp"), std::vector{value(n.base).text, value(n.stride).text, lanes(n.lanes), dtype(e->dtype, e)}));
       },
       [&](const Broadcast& n) -> Piece {
         return computed(script::call("np.full", std::vector{lanes(n.lanes), value(n.value).text, dtype(e->dtype, e)}));
@@ -406,8 +406,8 @@ Document NumpyExpressions::call(const Call& n) {
     return n.dtype.is_scalar() ? typed(n.dtype, "0", e)
                                : Document{"np.zeros(" + std::to_string(n.dtype.lanes) + ", " + dtype(n.dtype, e) + ")"};
   if (n.op == &intrinsic::reinterpret)
-    return script::call(use("same_bits"), std::vector{typed(n.args[0]).text, dtype(n.dtype, e),
-                                                      std::to_string(n.dtype.lanes)});
+    return script::call(use("same_bits"),
+                        std::vector{typed(n.args[0]).text, dtype(n.dtype, e), std::to_string(n.dtype.lanes)});
   if (n.op == &intrinsic::vector_reduce_add) return over_lanes("add");
   if (n.op == &intrinsic::vector_reduce_max) return over_lanes("maximum");
   if (n.op == &intrinsic::vector_reduce_min) return over_lanes("minimum");

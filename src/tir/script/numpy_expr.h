@@ -1,5 +1,6 @@
-// Expressions of tensor programs as Python over NumPy: the numbers of the program's loops are integers of Python's, exact
-// and without a width; everything else is a number of NumPy's of the very dtype, and a vector is an array of its lanes.
+// Expressions of tensor programs as Python over NumPy: the numbers of the program's loops are integers of Python's,
+// exact and without a width; everything else is a number of NumPy's of the very dtype, and a vector is an array of its
+// lanes.
 #pragma once
 
 #include "script/document.h"

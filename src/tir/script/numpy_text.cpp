@@ -70,8 +70,7 @@ class NumpyPrinter {
       lines_.line(values_.define_integer(Var(symbol), {0, held}) + " = " + value);
     };
     const std::string text = values_.array(b);
-    for (size_t d = 0; d < b->shape.size(); ++d)
-      tell(b->shape[d], text + ".shape[" + std::to_string(d) + "]", 0x1p40);
+    for (size_t d = 0; d < b->shape.size(); ++d) tell(b->shape[d], text + ".shape[" + std::to_string(d) + "]", 0x1p40);
     for (size_t d = 0; d < b->strides.size(); ++d)
       tell(b->strides[d], text + ".strides[" + std::to_string(d) + "] // " + text + ".itemsize", 0x1p40);
     tell(b->elem_offset, "0", 0);
@@ -114,7 +113,9 @@ class NumpyPrinter {
     lines_.line(values_.define_array(b) + " = " + text);
   }
 
-  void flat_memory(const Var& v, const std::string& text) { lines_.line(values_.names.define(v, v->name) + " = " + text); }
+  void flat_memory(const Var& v, const std::string& text) {
+    lines_.line(values_.names.define(v, v->name) + " = " + text);
+  }
 
   void allocate(const Allocate& n) {
     Expr size = int64(1);
@@ -252,8 +253,7 @@ class NumpyPrinter {
       const Range& dom = b.iter_vars[k]->dom;
       const Interval within{values_.whole(dom.min).second.low, values_.whole(dom.min + dom.extent).second.high - 1};
       variables.push_back(values_.define_integer(
-          b.iter_vars[k]->var,
-          {std::max(intervals[k].low, within.low), std::min(intervals[k].high, within.high)}));
+          b.iter_vars[k]->var, {std::max(intervals[k].low, within.low), std::min(intervals[k].high, within.high)}));
     }
     const size_t before = lines_.count();
     const std::string remark = "  # block " + script::string_literal(b.name).text;
@@ -309,9 +309,9 @@ class NumpyPrinter {
     std::vector<std::string> parts;
     for (size_t d = 0; d < region.size(); ++d) {
       const std::string first = values_.exact(region[d].min).within(Precedence::conditional);
-      parts.push_back(d < dropped
-                          ? first
-                          : first + ":" + values_.exact(region[d].min + region[d].extent).within(Precedence::conditional));
+      parts.push_back(
+          d < dropped ? first
+                      : first + ":" + values_.exact(region[d].min + region[d].extent).within(Precedence::conditional));
     }
     if (dropped == region.size()) parts.emplace_back("...");  // one element, as an array
     const std::string source = values_.array(match.source->buffer);
@@ -362,7 +362,8 @@ class NumpyPrinter {
     if (whole && same_rank) return source;
     std::string part = source;
     std::vector<std::string> slices;
-    for (const Expr& index : first->indices) slices.push_back(values_.exact(index).within(Precedence::conditional) + ":");
+    for (const Expr& index : first->indices)
+      slices.push_back(values_.exact(index).within(Precedence::conditional) + ":");
     if (!whole) part = script::subscript(source, slices).text;
     if (known) return values_.laid_out(part, wanted);
     if (same_rank && !wanted->strides.empty()) return part;

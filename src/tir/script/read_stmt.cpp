@@ -257,7 +257,8 @@ std::function<Stmt(Stmt)> FunctionReader::opener(const Syntax& call, const std::
     std::vector<Expr> extents = expr_list(arguments.need(0, "extents"), "T.allocate");
     const DType t = dtype(arguments.need(1, "dtype"), "T.allocate");
     const Syntax *where = arguments.find(2, "scope"), *notes = arguments.find(4, "annotations");
-    if (const Syntax* when = arguments.find(3, "condition"); when && when->text != "None" && !is_int(condition(*when), 1))
+    if (const Syntax* when = arguments.find(3, "condition");
+        when && when->text != "None" && !is_int(condition(*when), 1))
       fail(script::codes::wrong_arguments, *when, "memory is allocated on no condition",
            "an `if` around the statements that use it does the same");
     const std::string memory = where ? string(*where, "a scope") : "global";

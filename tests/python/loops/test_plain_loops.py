@@ -237,8 +237,8 @@ def test_nests_of_many_iterations_are_looked_at_where_the_index_goes(tmp_path):
 
     pattern, refused = inspect.getsource(steps_on), 0
     for case in range(40):
-        chosen = {"step": int(RNG.integers(-3, 9)), "divisor": int(RNG.integers(1, 4)), "back": int(RNG.integers(0, 60)),
-                  "wrap": int(RNG.integers(30, 61))}  # fmt: skip
+        chosen = {"step": int(RNG.integers(-3, 9)), "divisor": int(RNG.integers(1, 4)),
+                  "back": int(RNG.integers(0, 60)), "wrap": int(RNG.integers(30, 61))}  # fmt: skip
         text, name = pattern.format(**chosen), f"{tmp_path}/steps_{case}.py"
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
         scope = {}
