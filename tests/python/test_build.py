@@ -208,3 +208,19 @@ def test_compile_builds_what_has_tensor_functions_alone():
     assert "add1" in lathe.build(function, target="llvm", name="add1")
     with pytest.raises(ValueError, match="name is for one function, and the module has 2"):
         lathe.build(Kernels, name="add1")
+
+
+def test_a_target_around_is_what_is_built_for():
+    text = "@T.prim_func\ndef main(A: T.Buffer((8,), 'float32')):\n    A[0] = T.float32(1)\n"
+    function = lathe.script.from_source(text)
+    assert lathe.target.Target.current() is None
+    with lathe.target.Target("llvm") as outer, lathe.target.Target("null"):
+        assert lathe.target.Target.current().name == "null"
+        with outer:
+            assert lathe.target.Target.current() is outer
+            lathe.build(function).get_source("ll")
+        with pytest.raises(lathe.Error, match="the null target emits a listing"):
+            lathe.build(function).get_source("ll")
+    assert lathe.target.Target.current() is None
+    with pytest.raises(ValueError, match="no `with target:` is around"):
+        lathe.target.Target.current(allow_none=False)

@@ -16,6 +16,10 @@ class GlobalVarMap(dict):
     def __getitem__(self, key):
         return self._module[key]
 
+    def get(self, key, default=None):
+        """The function of that name, or `default`."""
+        return self[key] if key in self else default
+
     def __contains__(self, key):
         return _name(key) in self._module._kinds
 

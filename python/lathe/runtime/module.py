@@ -17,7 +17,8 @@ def build(mod, target=None, *, name=None, disabled_passes=(), debug_info=False):
     """Compiles tensor functions: a PrimFunc, an IRModule of them, or a Schedule. The result is called by name.
 
     target: "llvm" for this machine; else as `lathe compile --target` takes it. None: what the functions say in their
-    attribute "target" (T.target, tir.transform.BindTarget), or this machine. ValueError where they disagree.
+    attribute "target" (T.target, tir.transform.BindTarget), the `with target:` around, or this machine.
+    ValueError where the functions disagree.
     name: what the one function is called in the result, whatever it is called in the module.
     debug_info: as for lathe.compile.
     """
@@ -27,7 +28,7 @@ def build(mod, target=None, *, name=None, disabled_passes=(), debug_info=False):
             raise ValueError(f"name is for one function, and the module has {len(module._kinds)}")
         module = type(module)({name: function for _, function in module.items()})
     if target is None:
-        target = _bound_target(module)
+        target = _bound_target(module) or Target.current()
     return Module(_lathe.build_functions(module, target_name(target), list(disabled_passes), default_context(),
                                          debug_text(debug_info)))  # fmt: skip
 
