@@ -46,7 +46,7 @@ void bind_ir(nb::module_& m) {
           "script", [](const ir::IRModule& module) { return driver::print(module); },
           "The program's text: parsed again, it is the same program.")
       .def_prop_ro(
-          "functions",
+          "_kinds",
           [](const ir::IRModule& module) {
             nb::dict kinds;
             for (const auto& [name, function] : module)
@@ -54,6 +54,12 @@ void bind_ir(nb::module_& m) {
             return kinds;
           },
           "The functions' names in order, each with the IR it is written in.")
+      .def_prop_ro(
+          "functions",
+          [](const nb::object& module) -> nb::dict {
+            return nb::cast<nb::dict>(nb::module_::import_("lathe.ir.module").attr("GlobalVarMap")(module));
+          },
+          "The functions by their GlobalVar, in order.")
       .def(
           "structural_equal", [](const ir::IRModule& a, const ir::IRModule& b) { return ir::structural_equal(a, b); },
           nb::arg("other"), "Whether the programs are the same up to names of variables.")

@@ -18,6 +18,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, fullname, path=None, target=None):
         """The spec of a module under tvm."""
+        package, _, name = fullname.rpartition(".")
+        if package.split(".")[0] == _OURS and (why := why_not(package, name)):
+            # `from tvm import x`, which Python looks for under the module's own name. An error that names the module
+            # would be passed over.
+            raise ModuleNotFoundError(f"there is no {_NAME}{fullname[len(_OURS) :]}: {why}")
         if fullname != _NAME and not fullname.startswith(_NAME + "."):
             return None
         ours = _OURS + fullname[len(_NAME) :]

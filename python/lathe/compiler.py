@@ -4,6 +4,7 @@ import os
 
 from . import _lathe
 from ._lathe import Executable, IRModule, Limits
+from .target import target_name
 
 
 def compile(model, target="native", *, threads=None, limits=None, dims=None, compile_threads=None,
@@ -12,7 +13,9 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
     """Compiles a model for a target and loads it: the result is called with arrays.
 
     model: a path (.onnx, or a script: .relax, .tir, .py), the bytes of an ONNX model, an onnx.ModelProto, an IRModule.
-    target: as `lathe compile --target` takes it; "interp" runs the interpreters instead of compiled code.
+        What has tensor functions alone (a PrimFunc, a Schedule, such an IRModule) is built, as by lathe.build.
+    target: as `lathe compile --target` takes it, "llvm" or None for this machine; "interp" runs the interpreters
+        instead of compiled code.
     threads: of a run; None leaves it to LATHE_NUM_THREADS, OMP_NUM_THREADS, or what this process may use.
     limits: of a run that gives none of its own (lathe.Limits).
     dims: symbolic dimensions by name: a size that each is fixed to (8), or as text the sizes that it may have
@@ -24,13 +27,22 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
     debug_info: line tables for gdb and perf, which point into the kernels' programs as text; True writes that into the
         user's cache folder, a path into that file or folder.
     """
+    if _has_tensor_functions_alone(model):
+        from .runtime.module import build
+
+        return build(model, target, disabled_passes=disabled_passes, debug_info=debug_info)
     dims = _dim_texts(dims)
     module, path, content = _read(model, dims)
     return _lathe.compile_module(
-        module, str(target), _count(threads, "threads"), limits or Limits(),
+        module, target_name(target), _count(threads, "threads"), limits or Limits(),
         _count(compile_threads, "compile_threads"), list(disabled_passes), os.fspath(dump_ir),
         bool(verify), bool(cache), bool(winograd), debug_text(debug_info), path, content, dims,
     )  # fmt: skip
+
+
+def _has_tensor_functions_alone(model):
+    kinds = getattr(getattr(model, "mod", model), "_kinds", None)
+    return set(kinds.values()) == {"tir"} if kinds is not None else type(model).__name__ == "PrimFunc"
 
 
 def load(path, *, threads=None, limits=None):

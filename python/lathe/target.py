@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 
 from . import _lathe
 
@@ -27,6 +28,9 @@ def target_name(target):
     return " ".join([triple, *kept])
 
 
+_entered = threading.local()  # targets of `with`, outermost first, of this thread
+
+
 class Target:
     """A device that code is generated for: "llvm" for this machine, or what `lathe compile --target` takes."""
 
@@ -44,6 +48,21 @@ class Target:
         """What the device is, as of the target file: triple, features (LLVM's names), vector_bits and vector_registers,
         cores, caches (level, bytes, line_bytes, shared_by). Raises lathe.Error where no target has that name."""
         return json.loads(_lathe.describe_target(target_name(self.name)))
+
+    @staticmethod
+    def current(allow_none=True):
+        """The target of the innermost `with target:` around, or None."""
+        around = getattr(_entered, "targets", [])
+        if not around and not allow_none:
+            raise ValueError("no `with target:` is around")
+        return around[-1] if around else None
+
+    def __enter__(self):
+        _entered.targets = [*getattr(_entered, "targets", []), self]
+        return self
+
+    def __exit__(self, *raised):
+        _entered.targets = _entered.targets[:-1]
 
     def lanes(self, bits=32):
         """How many elements of so many bits one vector register holds."""

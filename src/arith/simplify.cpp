@@ -232,6 +232,43 @@ Expr simplify_children(Knowledge& known, const Expr& e) {
   }));
 }
 
+bool is_constant(const Expr& e) { return as_int(e).has_value() || as_float(e).has_value(); }
+
+// An operation on two constants that was made node by node, as the builders make it.
+Expr folded(const Expr& e) {
+  Expr result = e;
+  const auto rebuilt = [&]<class T>(std::type_identity<T>, Expr (*build)(const Expr&, const Expr&)) {
+    const auto& n = as<T>(e);
+    if (is_constant(n.a) && is_constant(n.b)) result = build(n.a, n.b);
+  };
+  switch (kind_of(e)) {
+    case kind<Add>:
+      rebuilt(std::type_identity<Add>{}, [](const Expr& a, const Expr& b) { return add(a, b); });
+      break;
+    case kind<Sub>:
+      rebuilt(std::type_identity<Sub>{}, [](const Expr& a, const Expr& b) { return sub(a, b); });
+      break;
+    case kind<Mul>:
+      rebuilt(std::type_identity<Mul>{}, [](const Expr& a, const Expr& b) { return mul(a, b); });
+      break;
+    case kind<FloorDiv>:
+      rebuilt(std::type_identity<FloorDiv>{}, [](const Expr& a, const Expr& b) { return floordiv(a, b); });
+      break;
+    case kind<FloorMod>:
+      rebuilt(std::type_identity<FloorMod>{}, [](const Expr& a, const Expr& b) { return floormod(a, b); });
+      break;
+    case kind<Min>:
+      rebuilt(std::type_identity<Min>{}, [](const Expr& a, const Expr& b) { return min(a, b); });
+      break;
+    case kind<Max>:
+      rebuilt(std::type_identity<Max>{}, [](const Expr& a, const Expr& b) { return max(a, b); });
+      break;
+    default:
+      break;
+  }
+  return result;
+}
+
 Expr simplify_node(Knowledge& known, const Expr& e) {
   const int k = kind_of(e);
   if (scalar_index(known, e)) {
@@ -268,7 +305,7 @@ Expr simplify_node(Knowledge& known, const Expr& e) {
         return simplify_choice(known, as<Call>(e).args[0], as<Call>(e).args[1], as<Call>(e).args[2], true);
       return simplify_children(known, e);
     default:
-      return simplify_children(known, e);
+      return folded(simplify_children(known, e));
   }
 }
 
@@ -287,8 +324,6 @@ bool is_canonical(const Knowledge& known, const Expr& e) {
   if (k == kind<FloorDiv>) return int_constant(as<FloorDiv>(e).b).has_value();
   return k != kind<FloorMod> || int_constant(as<FloorMod>(e).b).has_value();
 }
-
-bool is_constant(const Expr& e) { return as_int(e).has_value() || as_float(e).has_value(); }
 
 // Commutative operations have their constant on the right, as the rules are written.
 Expr constants_right(const Expr& e) {

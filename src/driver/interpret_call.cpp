@@ -9,9 +9,31 @@ namespace {
 
 char* memory_of(const DLTensor& t) { return static_cast<char*>(t.data) + t.byte_offset; }
 
+// Between a tensor, whose elements may lie apart, and the same elements without gaps: `move(there, here, bytes)` for
+// runs of bytes.
+template <class Move>
+void each_run(const DLTensor& t, tir::TensorBuffer& compact, Move move) {
+  const auto size = static_cast<int64_t>(compact.bytes.size());
+  int64_t elements = 1, gapless = 1;
+  bool apart = false;
+  for (int d = t.ndim; d-- > 0; elements *= t.shape[d]) {
+    apart = apart || (t.strides && t.shape[d] != 1 && t.strides[d] != gapless);
+    gapless *= t.shape[d];
+  }
+  if (!apart || elements == 0) return move(memory_of(t), compact.bytes.data(), size);
+  const int64_t bytes = size / elements;  // elements of less than a byte never lie apart
+  for (int64_t k = 0; k < elements; ++k) {
+    int64_t place = 0;
+    for (int64_t d = t.ndim, rest = k; d-- > 0; rest /= t.shape[d]) place += rest % t.shape[d] * t.strides[d];
+    move(memory_of(t) + place * bytes, compact.bytes.data() + k * bytes, bytes);
+  }
+}
+
 tir::TensorBuffer buffer_over(const DLTensor& t) {
   tir::TensorBuffer made = tir::TensorBuffer::zeros(ir::dtype_of(t.dtype), {t.shape, t.shape + t.ndim});
-  std::memcpy(made.bytes.data(), memory_of(t), made.bytes.size());
+  each_run(t, made, [](const char* there, uint8_t* here, int64_t bytes) {
+    std::memcpy(here, there, static_cast<size_t>(bytes));
+  });
   return made;
 }
 
@@ -42,8 +64,11 @@ support::Status interpret_call(const FunctionSignature& signature, const ir::IRM
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto* tensor = std::get_if<const DLTensor*>(&arguments[i]);
     if (!tensor) continue;
-    const tir::TensorBuffer& result = tensors[at++];
-    if (signature.is_written[i]) std::memcpy(memory_of(**tensor), result.bytes.data(), result.bytes.size());
+    tir::TensorBuffer& result = tensors[at++];
+    if (signature.is_written[i])
+      each_run(**tensor, result, [](char* there, const uint8_t* here, int64_t bytes) {
+        std::memcpy(there, here, static_cast<size_t>(bytes));
+      });
   }
   return support::success();
 }

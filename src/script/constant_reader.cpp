@@ -68,7 +68,7 @@ void append(std::string& bytes, DType t, const Value& v, const ExprReader& reade
 }  // namespace
 
 TensorData ExprReader::constant_data(const Arguments& arguments) {
-  arguments.check(2, {"value", "data", "dtype", "shape", "extents"});
+  arguments.check(3, {"value", "data", "dtype", "shape", "extents"});
   const Syntax& at =
       arguments.positional.empty() && arguments.named("data") ? *arguments.named("data") : arguments.need(0, "value");
   const Value v = value(at);
@@ -78,7 +78,7 @@ TensorData ExprReader::constant_data(const Arguments& arguments) {
   if (t.is_handle() || (named_type && t.is_void()))
     fail(codes::wrong_type, *named_type, "no constant is of " + t.str());
   std::vector<int64_t> shape;
-  const Syntax* shape_argument = arguments.named("shape") ? arguments.named("shape") : arguments.named("extents");
+  const Syntax* shape_argument = arguments.named("shape") ? arguments.named("shape") : arguments.find(2, "extents");
   if (shape_argument)
     for (const Expr& extent : expr_list(*shape_argument, "a shape")) {
       const auto known = as_int(extent);

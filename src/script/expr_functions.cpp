@@ -173,7 +173,18 @@ Value ExprReader::vector_part(const Arguments& arguments) {
 
 // T.Let(body, where={x: value}).
 Value ExprReader::let(const Arguments& arguments) {
-  arguments.check(1, {"where", "is_size_var"});
+  arguments.check(3, {"where", "is_size_var"});
+  if (arguments.count() == 3) {  // T.let(x, value, body)
+    const Syntax& name = *arguments.positional[0];
+    if (name.kind != ExprKind::name) fail(codes::wrong_arguments, name, "T.let binds a name");
+    const Expr bound = expr(*arguments.positional[1], DType::int32());
+    const Var v = make<VarNode>(name.text, bound->dtype);
+    scope.push();
+    scope.define(v->name, v, name.begin, name.end);
+    const Expr body = expr(*arguments.positional[2], DType::int32());
+    scope.pop();
+    return with_origin<ExprNode>(make<Let>(v, bound, body), origin(arguments.call));
+  }
   const Syntax& where = arguments.need(1, "where");
   if (where.kind != ExprKind::dict || where.items.size() != 2 || !where.items[0] ||
       where.items[0]->kind != ExprKind::name)

@@ -209,12 +209,33 @@ Expr ExprReader::to_expr(const Value& v, const Syntax& at, DType integer) {
 
 Expr ExprReader::expr(const Syntax& e, DType integer) { return to_expr(value(e), e, integer); }
 
+namespace {
+
+// A choice between literals, which have no dtype of their own, as one of `dtype`; null where it is something else.
+Expr choice_as(const Expr& e, DType dtype) {
+  if (const auto* number = e.as<IntImm>(); number && number->dtype == DType::int64()) {
+    const bool fits = dtype.is_floating() || wrap_integer(number->value, dtype) == number->value;
+    return fits && !dtype.is_bool() ? constant(dtype, number->value) : Expr();
+  }
+  const auto* call = e.as<Call>();
+  const auto* select = e.as<Select>();
+  if (!select && !(call && call->op == &intrinsic::if_then_else)) return {};
+  const Expr yes = choice_as(select ? select->true_value : call->args[1], dtype),
+             no = choice_as(select ? select->false_value : call->args[2], dtype);
+  if (!yes || !no) return {};
+  return select ? Expr(make<Select>(select->condition, yes, no)) : ir::call(dtype, *call->op, {call->args[0], yes, no});
+}
+
+}  // namespace
+
 Expr ExprReader::expr_of(const Syntax& e, DType dtype, std::string_view what) {
   const Value v = value(e);
   if (v.get<bool>() && !dtype.is_bool()) return constant(dtype, int64_t{*v.get<bool>()});
   Expr result = to_expr(v, e, dtype);
   if (result->dtype == dtype) return result;
   if (result->dtype == dtype.element() && dtype.is_vector()) return make<Broadcast>(result, int64_t{dtype.lanes});
+  if (!result.is<IntImm>() && dtype.is_scalar())
+    if (const Expr choice = choice_as(result, dtype)) return with_origin(choice, origin(e));
   fail(codes::dtype_mismatch, e, std::string(what) + " is " + result->dtype.str() + ", not " + dtype.str(),
        "convert it with T." + dtype.str() + "(…)");
 }

@@ -42,6 +42,14 @@ except ModuleNotFoundError as error:
     assert "rules" in str(error), error
 else:
     raise AssertionError("found what is left out")
+try:
+    from tvm import meta_schedule
+except ImportError as error:
+    assert "rules" in str(error), error
+else:
+    raise AssertionError("found what is left out")
+from tvm.script.parser import from_source, tir as parsed
+assert parsed is T and from_source is tvm.script.from_source
 assert tvm.target.Target("llvm --num-cores=4").attrs["triple"] == tvm.target.Target("llvm").attrs["triple"]
 lathe.as_tvm.remove()
 print("done", lathe.__spec__.name, T.__spec__.name)

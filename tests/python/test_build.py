@@ -191,3 +191,36 @@ def test_an_address_that_goes_out_of_the_program():
     b = np.zeros(4, "float32")
     lathe.build(main)["main"](b)
     assert b.tolist() == [3] * 4
+
+
+def test_compile_builds_what_has_tensor_functions_alone():
+    a, out = np.arange(8, dtype="float32"), np.zeros(8, "float32")
+    function = lathe.script.from_source(
+        "@T.prim_func\ndef plus(A: T.Buffer((8,), 'float32'), B: T.Buffer((8,), 'float32')):\n"
+        "    for i in range(8):\n        B[i] = A[i] + T.float32(1)\n"
+    )
+    for given in (function, lathe.IRModule({"plus": function}), lathe.tir.Schedule(function)):
+        built = lathe.compile(given, target="llvm")
+        out[:] = 0
+        built[built.entry_name](a, out)
+        np.testing.assert_array_equal(out, a + 1)
+        assert built.mod.time_evaluator(built.entry_name, lathe.cpu(), number=1)(a, out).mean > 0
+    assert "add1" in lathe.build(function, target="llvm", name="add1")
+    with pytest.raises(ValueError, match="name is for one function, and the module has 2"):
+        lathe.build(Kernels, name="add1")
+
+
+def test_a_target_around_is_what_is_built_for():
+    text = "@T.prim_func\ndef main(A: T.Buffer((8,), 'float32')):\n    A[0] = T.float32(1)\n"
+    function = lathe.script.from_source(text)
+    assert lathe.target.Target.current() is None
+    with lathe.target.Target("llvm") as outer, lathe.target.Target("null"):
+        assert lathe.target.Target.current().name == "null"
+        with outer:
+            assert lathe.target.Target.current() is outer
+            lathe.build(function).get_source("ll")
+        with pytest.raises(lathe.Error, match="the null target emits a listing"):
+            lathe.build(function).get_source("ll")
+    assert lathe.target.Target.current() is None
+    with pytest.raises(ValueError, match="no `with target:` is around"):
+        lathe.target.Target.current(allow_none=False)

@@ -119,7 +119,7 @@ def test_modules():
                     with T.serial(4) as i:
                         T.buffer_store(A, T.float32(ord(name)), [i])
     mod = ib.get()
-    assert list(mod.functions) == ["f", "g"]
+    assert [name.name_hint for name in mod.functions] == ["f", "g"]
     a = np.zeros(4, "float32")
     lathe.build(mod)["g"](a)
     np.testing.assert_array_equal(a, np.full(4, ord("g")))

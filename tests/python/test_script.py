@@ -170,7 +170,11 @@ class TwoFunctions:
 
 
 def test_a_module_holds_its_functions_in_order():
-    assert list(TwoFunctions.functions) == ["first", "second"]
+    assert [name.name_hint for name in TwoFunctions.functions] == ["first", "second"]
+    for name, function in TwoFunctions.functions.items():
+        same = TwoFunctions.functions[name], TwoFunctions.functions.get(name), TwoFunctions.functions[name.name_hint]
+        assert all(lathe.ir.structural_equal(function, found) for found in same)
+    assert TwoFunctions.functions.get("third") is None and "third" not in TwoFunctions.functions
     assert [var.name for var in TwoFunctions.get_global_vars()] == ["first", "second"]
     assert TwoFunctions["second"].params[0].dtype == "handle"
     with pytest.raises(KeyError, match="no function 'third', only first, second"):

@@ -104,3 +104,16 @@ def test_an_output_of_something_that_is_not_given_is_refused():
     c = te.compute((4,), lambda i: a[i] + b[i], name="C")
     with pytest.raises(lathe.Error):
         te.create_prim_func([a, c])
+
+
+def test_operators_of_whole_tensors():
+    a, b = te.placeholder((4, 5), name="A"), te.placeholder((5,), name="B")
+    x, y = np.random.rand(4, 5).astype("float32"), np.random.rand(5).astype("float32") + 1
+    for expression, wanted in [
+        (a + b, x + y), (2.0 - a * b, 2 - x * y), (-a / b, -x / y), (1.0 / b + a, 1 / y + x), (3.0 * a - b, 3 * x - y),
+        (a.astype("float64"), x.astype("float64")),
+    ]:  # fmt: skip
+        inputs = [a] if expression.dtype == "float64" else [a, b]
+        arrays = [x, y][: len(inputs)]
+        out = np.zeros(wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(run([*inputs, expression], *arrays, out), wanted, rtol=1e-5)

@@ -32,6 +32,10 @@ class Module:
             A[i] = T.float32(3)
 
 
+def names_in(mod):
+    return [name.name_hint for name in mod.functions]
+
+
 def run(mod, name="main"):
     """What the functions write, by the interpreter."""
     a, b = np.arange(128, dtype="float32").reshape(8, 16), np.zeros(8, "float32")
@@ -280,7 +284,7 @@ def test_vectors_stay_loops_where_that_is_asked():
 
 def test_passes_over_some_functions():
     kept = tir.transform.Filter(lambda f: len(f.params) == 1)(Module)
-    assert list(kept.functions) == ["other"]
+    assert names_in(kept) == ["other"]
     marked = tir.transform.Apply(lambda f: f.with_attr("seen", 1))(Module)
     assert [f.attrs["seen"] for _, f in marked.items()] == [1, 1]
     entry = tir.transform.AnnotateEntryFunc()(Module)
@@ -328,13 +332,13 @@ def test_a_pass_of_functions():
 def test_a_pass_that_is_a_class():
     keep = Keep("other")
     assert keep.info == tvm.transform.PassInfo(2, "Keep", [], False)
-    assert list(keep(Module).functions) == ["other"]
+    assert names_in(keep(Module)) == ["other"]
     assert keep.instance.names == ("other",)
 
 
 def test_the_module_given_to_a_pass_stays():
-    assert set(adds_a_copy(Module).functions) == {"main", "other", "copy"}
-    assert set(Module.functions) == {"main", "other"}
+    assert set(names_in(adds_a_copy(Module))) == {"main", "other", "copy"}
+    assert set(names_in(Module)) == {"main", "other"}
 
 
 def test_sequences_follow_the_context():
@@ -343,7 +347,7 @@ def test_sequences_follow_the_context():
     def names(**options):
         with tvm.transform.PassContext(**options):
             mod = sequence(Module)
-        return sorted(mod.functions), "6.0" in mod["other"].script()
+        return sorted(names_in(mod)), "6.0" in mod["other"].script()
 
     assert names() == (["copy", "other"], True)
     assert names(opt_level=1) == (["copy", "main", "other"], True)

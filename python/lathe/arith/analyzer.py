@@ -1,8 +1,11 @@
 """Bounds, remainders, simplification and proofs under what is known."""
 
 from .. import _lathe
-from ..ir.node import Range, as_expr
+from ..ir.node import NODE_CLASSES, Range, as_expr
 from .int_set import domain_of, interval_of
+
+
+IntImm = NODE_CLASSES["expr", "IntImm"]
 
 
 class ConstIntBound:
@@ -57,6 +60,12 @@ class _Constraint:
         self._held = None
 
 
+def _as(var, bound):
+    """A constant bound as one of the variable's dtype: Range(0, 4) has none of its own."""
+    known = isinstance(bound, IntImm) and bound.dtype != var.dtype
+    return IntImm(var.dtype, bound.value) if known else bound
+
+
 class Analyzer:
     """What is known about integer expressions under bindings and constraints. int64 ones never wrap."""
 
@@ -66,7 +75,7 @@ class Analyzer:
     def bind(self, var, expr):
         """`var` lies in a Range, or equals an expression."""
         if isinstance(expr, Range):
-            self._known.bind(var, expr.min, expr.extent)
+            self._known.bind(var, _as(var, expr.min), _as(var, expr.extent))
         else:
             self._known.bind(var, _number(expr), None)
 

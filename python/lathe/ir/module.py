@@ -10,14 +10,18 @@ class GlobalVarMap(dict):
     """Functions by their GlobalVar; a name finds them too."""
 
     def __init__(self, module):
-        super().__init__((GlobalVar(name), module._find(name)) for name in module.functions)
+        super().__init__((GlobalVar(name), module._find(name)) for name in module._kinds)
         self._module = module
 
     def __getitem__(self, key):
         return self._module[key]
 
+    def get(self, key, default=None):
+        """The function of that name, or `default`."""
+        return self[key] if key in self else default
+
     def __contains__(self, key):
-        return _name(key) in self._module.functions
+        return _name(key) in self._module._kinds
 
 
 def _name(key):
@@ -27,7 +31,7 @@ def _name(key):
 def _get(self, key):
     found = self._find(_name(key))
     if found is None:
-        raise KeyError(f"the module has no function '{_name(key)}', only {', '.join(self.functions) or 'nothing'}")
+        raise KeyError(f"the module has no function '{_name(key)}', only {', '.join(self._kinds) or 'nothing'}")
     return found
 
 
@@ -39,7 +43,7 @@ def _get_global_var(self, name):
 
 def _update(self, other):
     """Takes over another module's functions, or those of a dict."""
-    names = other.functions if isinstance(other, IRModule) else other
+    names = other._kinds if isinstance(other, IRModule) else other
     for key in list(names):
         self._set(_name(key), other[key])
 
@@ -110,12 +114,12 @@ def _delete_item(self, key):
 
 
 def _contains(self, key):
-    return _name(key) in self.functions
+    return _name(key) in self._kinds
 
 
 def _get_global_vars(self):
     """The functions' names as the IR has them, in order."""
-    return [GlobalVar(name) for name in self.functions]
+    return [GlobalVar(name) for name in self._kinds]
 
 
 def _iterate(self):
@@ -124,7 +128,7 @@ def _iterate(self):
 
 def _items(self):
     """Pairs of a GlobalVar and its function, in order."""
-    return [(GlobalVar(name), self._find(name)) for name in self.functions]
+    return [(GlobalVar(name), self._find(name)) for name in self._kinds]
 
 
 IRModule.script = _text

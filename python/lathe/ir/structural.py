@@ -22,13 +22,13 @@ def _difference(lhs, rhs, map_free_vars):
 
 def _difference_of_modules(lhs, rhs):
     """Free variables are each function's own."""
-    for name in lhs.functions:
-        if name in rhs.functions:
+    for name in lhs._kinds:
+        if name in rhs._kinds:
             difference = _lathe.first_difference(lhs._find(name), rhs._find(name), True)
             if difference is not None:
                 return f"{name}.{difference}"
     left, right = lhs._copy(), rhs._copy()
-    for name in set(lhs.functions) & set(rhs.functions):
+    for name in set(lhs._kinds) & set(rhs._kinds):
         left._erase(name)
         right._erase(name)
     return left.first_difference(right)

@@ -153,7 +153,7 @@ class FunctionPass(Pass):
 
     def transform_module(self, mod, ctx):
         """The module with every such function replaced by what the pass makes of it; None removes it."""
-        for name, kind in mod.functions.items():
+        for name, kind in mod._kinds.items():
             if kind != self._kind:
                 continue
             made = self._func(mod[name], mod, ctx)
@@ -244,9 +244,9 @@ def ApplyPassToFunction(transform, func_name_regex, error_if_no_function_matches
     pattern = re.compile(func_name_regex)
 
     def apply(mod, ctx):
-        names = [name for name in mod.functions if pattern.fullmatch(name)]
+        names = [name for name in mod._kinds if pattern.fullmatch(name)]
         if not names and error_if_no_function_matches_regex:
-            raise ValueError(f"no function's name matches '{func_name_regex}': there are {', '.join(mod.functions)}")
+            raise ValueError(f"no function's name matches '{func_name_regex}': there are {', '.join(mod._kinds)}")
         part = transform(IRModule({name: mod[name] for name in names}))
         for name in names:
             if name not in part:

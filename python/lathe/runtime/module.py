@@ -13,23 +13,29 @@ from ..tir.tensor_intrin import default_context
 from .array import NDArray
 
 
-def build(mod, target=None, *, disabled_passes=(), debug_info=False):
+def build(mod, target=None, *, name=None, disabled_passes=(), debug_info=False):
     """Compiles tensor functions: a PrimFunc, an IRModule of them, or a Schedule. The result is called by name.
 
     target: "llvm" for this machine; else as `lathe compile --target` takes it. None: what the functions say in their
-    attribute "target" (T.target, tir.transform.BindTarget), or this machine. ValueError where they disagree.
+    attribute "target" (T.target, tir.transform.BindTarget), the `with target:` around, or this machine.
+    ValueError where the functions disagree.
+    name: what the one function is called in the result, whatever it is called in the module.
     debug_info: as for lathe.compile.
     """
     module = as_module(mod, "what is built")
+    if name is not None:
+        if len(module._kinds) != 1:
+            raise ValueError(f"name is for one function, and the module has {len(module._kinds)}")
+        module = type(module)({name: function for _, function in module.items()})
     if target is None:
-        target = _bound_target(module)
+        target = _bound_target(module) or Target.current()
     return Module(_lathe.build_functions(module, target_name(target), list(disabled_passes), default_context(),
                                          debug_text(debug_info)))  # fmt: skip
 
 
 def _bound_target(module):
     """What the module's functions say that they are compiled for, or None."""
-    said = {name: module[name].attrs.get("target") for name, kind in module.functions.items() if kind == "tir"}
+    said = {name: module[name].attrs.get("target") for name, kind in module._kinds.items() if kind == "tir"}
     texts = {name: str(Target(target)) for name, target in said.items() if target is not None}
     if len(set(texts.values())) > 1:
         raise ValueError("functions are bound to different targets: "

@@ -26,7 +26,7 @@ def from_source(src_or_fn, extra_vars=None, check_well_formed=True, *, filename=
     )
     lines = [line.strip() for line in text.splitlines()]
     has_class = any(line.startswith("class ") for line in lines)
-    return module if has_class or len(module.functions) != 1 else module.items()[0][1]
+    return module if has_class or len(module._kinds) != 1 else module.items()[0][1]
 
 
 parse = from_source

@@ -48,6 +48,37 @@ class Tensor:
     def __call__(self, *indices):
         return self[indices]
 
+    def astype(self, dtype, span=None):
+        """Its elements converted, as another tensor."""
+        return _topi().cast(self, dtype)
+
+    def __add__(self, other):
+        return _topi().add(self, other)
+
+    def __radd__(self, other):
+        return _topi().add(other, self)
+
+    def __sub__(self, other):
+        return _topi().subtract(self, other)
+
+    def __rsub__(self, other):
+        return _topi().subtract(other, self)
+
+    def __mul__(self, other):
+        return _topi().multiply(self, other)
+
+    def __rmul__(self, other):
+        return _topi().multiply(other, self)
+
+    def __truediv__(self, other):
+        return _topi().divide(self, other)
+
+    def __rtruediv__(self, other):
+        return _topi().divide(other, self)
+
+    def __neg__(self):
+        return _topi().negative(self)
+
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
         if len(index) > self.ndim:
@@ -122,6 +153,13 @@ class TensorSlice:
         return f"{self.tensor.name}[{', '.join(map(repr, self.indices))}]"
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _topi():
+    """The functions of whole tensors, which are made of these."""
+    from .. import topi
+
+    return topi
 
 
 def _index(index):

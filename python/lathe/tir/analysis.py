@@ -16,7 +16,7 @@ _stmt = {kind: made for (family, kind), made in NODE_CLASSES.items() if family =
 
 def _functions(thing):
     module = as_module(thing, "what is analysed")
-    return [module[name] for name, kind in module.functions.items() if kind == "tir"]
+    return [module[name] for name, kind in module._kinds.items() if kind == "tir"]
 
 
 def verify_well_formed(obj, assert_mode=True):
@@ -97,7 +97,7 @@ def calculate_allocated_bytes(func_or_mod):
     """
     if isinstance(func_or_mod, IRModule):
         return {name: calculate_allocated_bytes(func_or_mod[name])
-                for name, kind in func_or_mod.functions.items() if kind == "tir"}  # fmt: skip
+                for name, kind in func_or_mod._kinds.items() if kind == "tir"}  # fmt: skip
     sizes = {}
 
     def allocate(scope, dtype, extents):

@@ -214,7 +214,7 @@ class Schedule:
         show_text(self.mod.script() + "\n" + str(self.trace))
 
     def __repr__(self):
-        return f"Schedule({', '.join(self.mod.functions)})"
+        return f"Schedule({', '.join(self.mod._kinds)})"
 
     # ---- running primitives ----
 

@@ -78,7 +78,7 @@ def _serial_vectors(mod):
     def serial(node):
         return node._with(kind=ForKind.SERIAL) if node.kind == ForKind.VECTORIZED else None
 
-    for name, kind in mod.functions.items():
+    for name, kind in mod._kinds.items():
         if kind == "tir":
             mod[name] = mod[name].with_body(ir_transform(mod[name].body, None, serial, ["tir.For"]))
     return mod
@@ -148,7 +148,7 @@ def AnnotateEntryFunc():  # noqa: N802
     """Marks the only tensor function of a module, or the one called main, as its entry."""
 
     def annotate(mod, ctx):
-        names = [name for name, kind in mod.functions.items() if kind == "tir"]
+        names = [name for name, kind in mod._kinds.items() if kind == "tir"]
         entry = names[0] if len(names) == 1 else "main" if "main" in names else None
         if entry:
             mod[entry] = mod[entry].with_attr("tir.is_entry_func", True)

@@ -43,6 +43,7 @@ class LoopReader : public script::ExprReader {
   void refuse_outside(const ir::Buffer& buffer, size_t dimension, const ir::Expr& index, const Syntax& at);
   void refuse_outside_at(size_t number, bool counted, const ir::Buffer& buffer, size_t dimension, const ir::Expr& index,
                          const Syntax& at);
+  [[noreturn]] void fail_outside(const ir::Buffer& buffer, size_t dimension, const ir::Expr& reached, const Syntax& at);
   // Second operands are evaluated only where Python does.
   ir::Value logical(const Syntax& e) override;
   ir::Value conditional(const Syntax& e) override;

@@ -214,7 +214,7 @@ int64_t integer_intrinsic(const Intrinsic& op, DType t, std::span<const Scalar> 
   if (&op == &intrinsic::bitwise_and) return x & args[1].i;
   if (&op == &intrinsic::bitwise_or) return x | args[1].i;
   if (&op == &intrinsic::bitwise_xor) return x ^ args[1].i;
-  if (&op == &intrinsic::bitwise_not) return ~x;
+  if (&op == &intrinsic::bitwise_not) return t.is_bool() ? x == 0 : ~x;
   if (&op == &intrinsic::shift_left || &op == &intrinsic::shift_right) return shifted(op, t, x, args[1].i);
   const uint64_t mask = t.bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << t.bits) - 1;
   if (&op == &intrinsic::popcount) return std::popcount(bits_of(x) & mask);

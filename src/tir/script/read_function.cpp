@@ -47,11 +47,22 @@ Buffer FunctionReader::make_buffer(const Arguments& arguments, size_t first, con
   std::vector<int64_t> separator_list;
   if (separators)
     for (const Expr& e : expr_list(*separators, "axis separators")) separator_list.push_back(as_int(e).value_or(0));
+  std::vector<Expr> stride_list;
+  if (strides && (strides->kind == ExprKind::list || strides->kind == ExprKind::tuple)) {
+    // A text among them is a size that nothing else knows.
+    for (const Syntax* e : strides->items)
+      stride_list.push_back(
+          e->kind == ExprKind::string
+              ? Expr(make<VarNode>(string(*e, "a stride"), shape.empty() ? DType::int64() : shape[0]->dtype))
+              : expr(*e));
+  } else if (strides) {
+    stride_list = expr_list(*strides, "strides");
+  }
   const int64_t alignment = align ? integer(*align, "align") : 0;
-  return make<BufferNode>(
-      name, data, element, std::move(shape), strides ? expr_list(*strides, "strides") : std::vector<Expr>{},
-      offset ? expr(*offset) : Expr(), scope_name ? string(*scope_name, "a scope") : "global",
-      alignment > 0 ? alignment : 64, factor ? integer(*factor, "offset_factor") : 0, std::move(separator_list));
+  return make<BufferNode>(name, data, element, std::move(shape), std::move(stride_list),
+                          offset ? expr(*offset) : Expr(), scope_name ? string(*scope_name, "a scope") : "global",
+                          alignment > 0 ? alignment : 64, factor ? integer(*factor, "offset_factor") : 0,
+                          std::move(separator_list));
 }
 
 // T.Buffer[(m, n), "float32"], the spelling of 2022.

@@ -253,10 +253,14 @@ std::function<Stmt(Stmt)> FunctionReader::opener(const Syntax& call, const std::
   if (path == "tir.allocate") {
     needs_name();
     const Arguments arguments(*this, call);
-    arguments.check(3, {"extents", "dtype", "scope", "annotations"});
+    arguments.check(5, {"extents", "dtype", "scope", "condition", "annotations"});
     std::vector<Expr> extents = expr_list(arguments.need(0, "extents"), "T.allocate");
     const DType t = dtype(arguments.need(1, "dtype"), "T.allocate");
-    const Syntax *where = arguments.find(2, "scope"), *notes = arguments.named("annotations");
+    const Syntax *where = arguments.find(2, "scope"), *notes = arguments.find(4, "annotations");
+    if (const Syntax* when = arguments.find(3, "condition");
+        when && when->text != "None" && !is_int(condition(*when), 1))
+      fail(script::codes::wrong_arguments, *when, "memory is allocated on no condition",
+           "an `if` around the statements that use it does the same");
     const std::string memory = where ? string(*where, "a scope") : "global";
     const Attributes annotations = notes ? attributes(*notes) : Attributes();
     const Var v = make<VarNode>(name, DType::handle());
@@ -278,10 +282,12 @@ std::function<Stmt(Stmt)> FunctionReader::opener(const Syntax& call, const std::
   }
   if (path == "tir.LetStmt" || path == "tir.let") {
     const Arguments arguments(*this, call);
-    arguments.check(2, {"value", "type_annotation", "is_size_var"});
+    arguments.check(2, {"value", "type_annotation", "is_size_var", "var"});
     std::string bound_name = name;
     size_t at = 0;
-    if (path == "tir.let" && arguments.count() == 2 && arguments.positional[0]->kind == ExprKind::name) {
+    if (const Syntax* var = arguments.named("var"); var && var->kind == ExprKind::name) {
+      bound_name = var->text;  // with T.LetStmt(value, var=x):
+    } else if (path == "tir.let" && arguments.count() == 2 && arguments.positional[0]->kind == ExprKind::name) {
       bound_name = arguments.positional[0]->text;  // with T.let(x, value):
       at = 1;
     } else {

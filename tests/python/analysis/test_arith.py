@@ -209,3 +209,16 @@ def test_what_is_computed_twice_is_found():
     by_text = {str(part): times for part, times in found.items()}
     assert by_text[str(shared)] == 2 and by_text.get(str(i + j), 4) == 4
     assert arith.detect_common_subexpr(i + j, 2) == {}
+
+
+def test_ranges_of_variables_of_32_bits():
+    known, x = lathe.arith.Analyzer(), lathe.tir.Var("x", "int32")
+    known.bind(x, lathe.ir.Range(0, 4))
+    assert known.can_prove(x < 4) and known.const_int_bound(x).max_value == 3
+
+
+def test_constants_that_a_substitution_leaves_are_folded():
+    x = lathe.tir.Var("x", "int32")
+    for e, value in [(x + 1, 8), (x * 3 - 1, 20), (lathe.tir.floordiv(x, 2), 3), (lathe.tir.floormod(x, 4), 3)]:
+        found = lathe.arith.Analyzer().simplify(lathe.tir.stmt_functor.substitute(e, {x: lathe.tir.const(7, "int32")}))
+        assert int(found) == value, (e, found)

@@ -220,3 +220,40 @@ def test_a_parameter_of_which_nothing_is_said():
         lathe.script.from_python(sums, x=((8,), "float32"), y=((8,), "float32"))
     with pytest.raises(TypeError, match="'k' is given as"):
         lathe.script.from_python(sums, x=((8,), "float32"), k=((8,),), y=((8,), "float32"))
+
+
+def steps_on(x, y):
+    for i in range(60):
+        for j in range(40):
+            for k in range(50):
+                if i < 57 and k != 49:
+                    y[i * 40 + j] = x[(i * {step} + k) // {divisor} - {back}] + x[j % {wrap}]
+
+
+def test_nests_of_many_iterations_are_looked_at_where_the_index_goes(tmp_path):
+    """Refused exactly where an iteration that runs leaves the array."""
+    import inspect
+    import linecache
+
+    pattern, refused = inspect.getsource(steps_on), 0
+    for case in range(40):
+        chosen = {"step": int(RNG.integers(-3, 9)), "divisor": int(RNG.integers(1, 4)),
+                  "back": int(RNG.integers(0, 60)), "wrap": int(RNG.integers(30, 61))}  # fmt: skip
+        text, name = pattern.format(**chosen), f"{tmp_path}/steps_{case}.py"
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        scope = {}
+        exec(compile(text, name, "exec"), scope)
+        i, k = np.meshgrid(np.arange(57), np.arange(49))
+        reached = (i * chosen["step"] + k) // chosen["divisor"] - chosen["back"]
+        size = int(reached.max()) + 1 if case % 2 else int(RNG.integers(40, 500))
+        leaves = size <= reached.max() or -size > reached.min() or min(39, chosen["wrap"] - 1) >= size
+        specs = {"x": ((max(size, 1),), "float32"), "y": ((2400,), "float32")}
+        try:
+            lathe.script.from_python(scope["steps_on"], **specs)
+            found = False
+        except lathe.Error as error:
+            assert "this index reaches" in str(error)
+            found = True
+        assert found == bool(leaves), (chosen, size, int(reached.min()), int(reached.max()))
+        refused += found
+    assert 5 < refused < 35
