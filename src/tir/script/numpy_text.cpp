@@ -11,7 +11,6 @@ namespace lathe::tir {
 namespace {
 
 using script::Precedence;
-using Interval = NumpyExpressions::Interval;
 
 // Python nests so many loops and `with` statements in one function.
 constexpr int deepest = 20;
@@ -243,7 +242,7 @@ class NumpyPrinter {
     if (guarded) lines_.indent();
     values_.names.push();
     std::vector<std::string> values, variables;
-    std::vector<Interval> intervals;
+    std::vector<NumpyExpressions::Interval> intervals;
     for (const Expr& value : realize->iter_values) {
       auto [text, interval] = values_.whole(value);
       values.push_back(std::move(text));
@@ -251,7 +250,8 @@ class NumpyPrinter {
     }
     for (size_t k = 0; k < b.iter_vars.size(); ++k) {
       const Range& dom = b.iter_vars[k]->dom;
-      const Interval within{values_.whole(dom.min).second.low, values_.whole(dom.min + dom.extent).second.high - 1};
+      const NumpyExpressions::Interval within{values_.whole(dom.min).second.low,
+                                              values_.whole(dom.min + dom.extent).second.high - 1};
       variables.push_back(values_.define_integer(
           b.iter_vars[k]->var, {std::max(intervals[k].low, within.low), std::min(intervals[k].high, within.high)}));
     }

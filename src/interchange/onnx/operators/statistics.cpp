@@ -102,7 +102,18 @@ void lp_normalization(NodeImport& c) {
   c.set(c.cast(c.call(ops::where, {c.call(ops::equal, {norm, zero}), zero, c.call(ops::divide, {x, norm})}), dtype));
 }
 
-// x / (bias + alpha / size * sum of squares)^beta, summed over `size` channels about each.
+// base^exponent of a base that is not negative: of quarters by square roots, which cost a tenth.
+ir::Expr power(const ir::Expr& base, double exponent) {
+  const auto root = [](const ir::Expr& x) { return ir::call(ir::intrinsic::sqrt, x); };
+  if (exponent == 0.25) return root(root(base));
+  if (exponent == 0.5) return root(base);
+  if (exponent == 0.75) return root(base) * root(root(base));
+  if (exponent == 1) return base;
+  return ir::call(base->dtype, ir::intrinsic::pow, {base, ir::constant(base->dtype, exponent)});
+}
+
+// x / (bias + alpha / size * sum of squares)^beta, summed over `size` channels about each. A sum of few is written out:
+// without a reduction all axes of an image are one.
 void local_response_normalization(NodeImport& c) {
   const int64_t size = c.attributes.integer("size");
   const double alpha = c.attributes.number("alpha", 1e-4f), beta = c.attributes.number("beta", 0.75),
@@ -112,27 +123,37 @@ void local_response_normalization(NodeImport& c) {
     c.fail(codes::wrong_attribute, "the attribute 'size' is " + std::to_string(size));
   const Shape shape = c.shape(0);
   const DType dtype = c.dtype(0), wide = relax::accumulation_dtype(dtype);
+  constexpr int64_t few = 16;
+  const auto square = [&](const te::Tensor& x, std::vector<ir::Expr> at, const ir::Expr& k) {
+    at[1] = at[1] + k - (size - 1) / 2;
+    const ir::Expr inside = ir::logical_and(at[1] >= 0, at[1] < shape[1]);
+    const ir::Expr value = ir::cast(wide, x(std::move(at)));
+    return ir::if_then_else(inside, value * value, ir::constant(wide, 0));
+  };
+  const auto normalized = [&](const te::Tensor& x, const std::vector<ir::Expr>& i, const ir::Expr& sum) {
+    const ir::Expr base = ir::constant(wide, bias) + ir::constant(wide, alpha / static_cast<double>(size)) * sum;
+    const ir::Expr divisor = bias >= 0 && alpha >= 0
+                                 ? power(base, beta)
+                                 : ir::call(wide, ir::intrinsic::pow, {base, ir::constant(wide, beta)});
+    return ir::cast(dtype, ir::div(ir::cast(wide, x(i)), divisor));
+  };
   const auto make = [&](const std::vector<te::Tensor>& in) {
+    const te::Tensor& x = in[0];
+    if (size <= few)
+      return std::vector{te::compute(
+          shape,
+          [&](const std::vector<ir::Expr>& i) {
+            ir::Expr sum = square(x, i, ir::int64(0));
+            for (int64_t k = 1; k < size; ++k) sum = sum + square(x, i, ir::int64(k));
+            return normalized(x, i, sum);
+          },
+          in, "response_normalization")};
     const te::IterVar k = te::reduce_axis(ir::int64(0), ir::int64(size), "k");
     const te::Tensor sums = te::compute(
-        shape,
-        [&](const std::vector<ir::Expr>& i) {
-          std::vector<ir::Expr> at = i;
-          at[1] = i[1] + k->var - (size - 1) / 2;
-          const ir::Expr inside = ir::logical_and(at[1] >= 0, at[1] < shape[1]);
-          const ir::Expr x = ir::cast(wide, in[0](std::move(at)));
-          return te::sum(ir::if_then_else(inside, x * x, ir::constant(wide, 0)), {k});
-        },
-        in, "square_sums");
+        shape, [&](const std::vector<ir::Expr>& i) { return te::sum(square(x, i, k->var), {k}); }, in, "square_sums");
     return std::vector{te::compute(
-        shape,
-        [&](const std::vector<ir::Expr>& i) {
-          const ir::Expr base =
-              ir::constant(wide, bias) + ir::constant(wide, alpha / static_cast<double>(size)) * sums(i);
-          const ir::Expr divisor = ir::call(wide, ir::intrinsic::pow, {base, ir::constant(wide, beta)});
-          return ir::cast(dtype, ir::div(ir::cast(wide, in[0](i)), divisor));
-        },
-        {in[0], sums}, "response_normalization")};
+        shape, [&](const std::vector<ir::Expr>& i) { return normalized(x, i, sums(i)); }, {x, sums},
+        "response_normalization")};
   };
   c.set(c.builder().call_te("response_normalization", {c.input(0)}, make).value_or_throw());
 }
