@@ -56,7 +56,7 @@ class ConstantPart {
   ConstantPart(const Function& function, support::function_ref<int64_t()> largest) : largest_(largest) {
     for (const Binding& binding : all_bindings(function)) {
       const auto* bound = binding.as<VarBinding>();
-      if (bound && foldable(bound->value)) take(*bound);
+      if (bound && foldable(*bound)) take(*bound);
     }
     if (!bindings_.empty()) find_needed(function);
   }
@@ -99,29 +99,42 @@ class ConstantPart {
     return e.is<VarNode>() && folded_.count(e.get());
   }
 
-  bool foldable(const Expr& value) const {
+  bool foldable(const VarBinding& binding) {
+    const Expr& value = binding.value;
     if (const auto* item = value.as<TupleGetItem>()) return constant(item->tuple) && item->tuple.is<VarNode>();
     const auto* call = value.as<Call>();
     const Operator* op = call ? callee_operator(*call) : nullptr;
     if (!op || std::holds_alternative<RuntimeKernel>(op->meaning)) return false;
-    int64_t from = 0;
+    int64_t from = 0, beginnings = 0;
     std::unordered_set<const ir::Node*> counted;
     for (const Expr& arg : call->args) {
       if (!constant(arg)) return false;
-      if (arg) from += bytes_once(arg, counted);
+      if (arg) count_once(arg, counted, from, beginnings);
     }
     const auto to = byte_size(value->struct_info);
     if (op->grows_weights) return to.has_value();
-    return to && *to - from <= largest_growth_bytes && *to <= largest_();
+    if (!to || *to > largest_()) return false;
+    beginning_[binding.var.get()] = beginnings;
+    if (*to - std::max(from, beginnings) <= largest_growth_bytes) return true;
+    // Padding that is cut off again is worth going through.
+    if (*to > 2 * beginnings) return false;
+    passing_.insert(binding.var.get());
+    return true;
   }
 
-  // A value that an operator takes many times is one value.
-  static int64_t bytes_once(const Expr& e, std::unordered_set<const ir::Node*>& counted) {
-    const auto* tuple = e.as<Tuple>();
-    if (!tuple) return counted.insert(e.get()).second ? byte_size(e->struct_info).value_or(0) : 0;
-    int64_t total = 0;
-    for (const Expr& item : tuple->items) total += bytes_once(item, counted);
-    return total;
+  // The bytes of `e`, and of what it began as; a value that an operator takes many times is one value.
+  void count_once(const Expr& e, std::unordered_set<const ir::Node*>& counted, int64_t& bytes,
+                  int64_t& beginnings) const {
+    if (const auto* tuple = e.as<Tuple>()) {
+      for (const Expr& item : tuple->items) count_once(item, counted, bytes, beginnings);
+      return;
+    }
+    if (!counted.insert(e.get()).second) return;
+    const int64_t own = byte_size(e->struct_info).value_or(0);
+    const auto beginning = beginning_.find(e.get());
+    const int64_t first = beginning == beginning_.end() ? own : beginning->second;
+    bytes += passing_.count(e.get()) ? first : own;
+    beginnings += first;
   }
 
   // Constants of several elements become parameters, so that equal work on different weights is one function.
@@ -175,13 +188,15 @@ class ConstantPart {
     for (const Binding& binding : bindings_) {
       const Var& var = binding.as<VarBinding>()->var;
       const auto all = uses.find(var.get());
-      if (all == uses.end() || !as_tensor(var)) continue;
+      if (all == uses.end() || !as_tensor(var) || passing_.count(var.get())) continue;
       if (all->second > inside[var.get()]) needed_.push_back(var);
     }
   }
 
   support::function_ref<int64_t()> largest_;
   std::unordered_set<const ir::Node*> folded_, asked_for_;
+  std::unordered_set<const ir::Node*> passing_;             // too large to be a result, not to be gone through
+  std::unordered_map<const ir::Node*, int64_t> beginning_;  // bytes of the constants that a value comes from
   std::vector<Binding> bindings_;
   std::unordered_map<const ir::Node*, Var> parameter_;
   std::vector<Var> params_;

@@ -71,6 +71,23 @@ TEST(fold_constants, does_not_store_a_large_value_that_is_cheap_to_make) {
   EXPECT_FALSE(find_call(after, "subtract")->args[1].is<relax::Constant>());
 }
 
+TEST(fold_constants, goes_through_what_is_padded_and_cut_off_again) {
+  // 3 MiB of zeros beside 4 MiB of numbers: too much to keep, but most of it is cut off.
+  const auto kept = [](int64_t rows) {
+    Graph g;
+    const Expr x = g.input("x", Extents{1});
+    const Expr padded = g.call(ops::pad, {filled({1024, 1024}, 1.0), shape({0, 0}), shape({768, 0})},
+                               ir::make<ops::PadAttributes>(std::string("constant")));
+    const Expr cut =
+        g.call(ops::strided_slice, {padded, shape({256, 0}), shape({256 + rows, 1024})},
+               ir::make<ops::StridedSliceAttributes>(std::vector<int64_t>{0, 1}, std::vector<int64_t>{1, 1}));
+    return calls(fold_constants(g.finish({g.call(ops::add, {x, cut})}), context()).value_or_throw());
+  };
+  EXPECT_EQ(kept(1024), (Names{"nn.pad", "add"}));  // which nobody asks for
+  EXPECT_EQ(kept(1280), (Names{"nn.pad", "add"}));
+  EXPECT_EQ(kept(1281).size(), 3u);
+}
+
 TEST(fold_constants, evaluates_all_of_a_function_in_one_call) {
   Graph g;
   const Expr x = g.input("x", Extents{3});

@@ -28,8 +28,9 @@ Result<IRModule> expand_composites(IRModule module, const PassContext& context);
 Result<IRModule> check_shapes(IRModule module, const PassContext& context);
 
 // Computes what depends on constants only, through the evaluator of the context, all of a function in one call. A value
-// is folded when it is not larger by more than `largest_growth_bytes` than what it is computed from, and when it, and
-// all results together, are not larger by more than `largest_folded_bytes` than the module's constants. What the
+// is folded when it is not larger by more than `largest_growth_bytes` than what it is computed from (or than twice the
+// constants it comes from, where only smaller values are made of it), and when it, and all results together, are not
+// larger by more than `largest_folded_bytes` than the module's constants. What the
 // evaluator declines as too much (ir::codes::evaluation_limit) is found by halves. All this is left for the run, and a
 // remark says so; a function where something was left has the attribute "folding_reached_limit", and the next row that
 // folds adds nothing to it that its weights do not tell.
