@@ -3,7 +3,6 @@
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
-#include "schedule/rules/attention.h"
 #include "support/mutation.h"
 
 namespace lathe::graph {
@@ -168,16 +167,9 @@ class AttentionFuser {
     for (const size_t i : found.bindings)
       if (as_tensor(var_of_binding(bindings_[i]))->dtype != ir::DType::float32())
         return "a value inside is not of float32";
-    const auto rows = ir::as_int(scores[scores.size() - 2]), columns = ir::as_int(scores.back());
-    const auto depth = ir::as_int(known_extents(found.query)->back()),
-               width = ir::as_int(known_extents(found.mixed)->back());
-    if (!rows || !columns || !depth || !width) return "the extent of a matrix is not known";
     const auto is_nothing = [](const ir::Expr& extent) { return ir::is_int(extent, 0); };
-    if (*columns == 0 || *depth == 0 || *width == 0 || std::ranges::any_of(scores, is_nothing))
-      return "there is nothing to compute";
-    if (!schedule::attention_rows(*rows, *columns, target_))
-      return fmt::format("no block of the {} rows divides them and keeps its scores, {} a row, in the second cache",
-                         *rows, *columns);
+    for (const Expr* operand : {&found.query, &found.key, &found.mixed})
+      if (std::ranges::any_of(*known_extents(*operand), is_nothing)) return "there is nothing to compute";
     return "";
   }
 

@@ -164,6 +164,8 @@ std::vector<Legal> legal_steps() {
        {}},
       {"peel", "of a symbolic extent", unknown,
        [](Schedule& s) { return refused_with(s.peel(named_loop(s, "relu", 0), int64_t{4})); }, seven},
+      {"strip_mine", "of a symbolic extent", unknown,
+       [](Schedule& s) { return refused_with(s.strip_mine(named_loop(s, "relu", 0), int64_t{4})); }, seven},
       {"add_unit_loop",
        "",
        whole_product(),

@@ -1,6 +1,8 @@
 // How many rows of scores attention keeps in the cache.
 #pragma once
 
+#include <optional>
+
 #include "target/target.h"
 
 namespace lathe::schedule {
