@@ -166,10 +166,6 @@ TEST(attention, says_why_it_declines) {
     return why;
   };
   EXPECT_EQ(declined(testing::softmax(int64(4), int64(32)), machine(512, 32)), "it does not hold two products");
-  target::Target small = machine(512, 32);
-  small.caches = {{.level = 2, .bytes = 1 << 10}};
-  EXPECT_EQ(declined(attention_of({.rows = 31, .columns = 64}), small),
-            "no number of rows divides them and keeps their scores in the second cache");
 }
 
 TEST(attention, chooses_rows_by_the_second_cache) {
@@ -180,8 +176,14 @@ TEST(attention, chooses_rows_by_the_second_cache) {
   EXPECT_EQ(attention_rows(2048, 2048, target), 8);
   EXPECT_EQ(attention_rows(197, 197, target), 197) << "a prime that fits as it is";
   EXPECT_EQ(attention_rows(1, 100, target), 1);
-  EXPECT_EQ(attention_rows(1499, 1499, target), std::nullopt) << "a prime that does not";
-  EXPECT_EQ(attention_rows(64, 100000, target), std::nullopt);
+  EXPECT_EQ(attention_rows(1499, 1499, target), 28) << "a prime that does not: the last block is shorter";
+  EXPECT_EQ(attention_rows(64, 100000, target), 28) << "more than fits";
+  EXPECT_EQ(attention_rows(11, 100000, target), 11);
+  EXPECT_EQ(attention_rows(std::nullopt, 100, target), 56);
+  EXPECT_EQ(attention_rows(std::nullopt, std::nullopt, target), 28);
+  EXPECT_EQ(attention_rows(1, std::nullopt, target), 1);
+  target.vector_registers = 16;
+  EXPECT_EQ(attention_rows(std::nullopt, std::nullopt, target), 12) << "tiles of six rows";
 }
 
 }  // namespace
