@@ -294,7 +294,8 @@ int64_t attention_rows(std::optional<int64_t> rows, std::optional<int64_t> colum
   if (2 * divisor >= least_rows || divisor == *rows) return divisor;
   for (int64_t block = preferred; block <= std::min(*rows, most); ++block)
     if (*rows % block == 0) return block;
-  return std::min(*rows, std::max(few / height * height, whole_tiles));
+  const int64_t near = largest_divisor(*rows, whole_tiles);
+  return 2 * near >= least_rows || near == *rows ? near : std::min(*rows, std::max(few / height * height, whole_tiles));
 }
 
 Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
