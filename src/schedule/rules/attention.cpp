@@ -285,7 +285,13 @@ int64_t attention_rows(std::optional<int64_t> rows, std::optional<int64_t> colum
   // memory, and what is left of the last block is cut in smaller tiles.
   const int64_t height = tile_height(target), whole_tiles = std::max<int64_t>(2, least_rows / height) * height;
   if (rows == 1) return 1;
-  if (!columns) return rows ? std::min(*rows, whole_tiles) : whole_tiles;
+  // Of blocks of equal length each is the same code.
+  const auto nearly_whole = [&](int64_t known_rows) {
+    if (known_rows <= 2 * whole_tiles) return known_rows;
+    const int64_t divisor = largest_divisor(known_rows, 2 * whole_tiles);
+    return 2 * divisor >= least_rows ? divisor : whole_tiles;
+  };
+  if (!columns) return rows ? nearly_whole(*rows) : whole_tiles;
   const int64_t cache = target.cache_bytes(2, 512 << 10), row = 2 * 4 * std::max<int64_t>(*columns, 1);
   const int64_t few = std::min(cache / 8 / row, on_stack / (4 * (*columns + 32)));
   const int64_t preferred = std::max(few, least_rows), most = cache * 3 / 4 / row;
@@ -294,8 +300,7 @@ int64_t attention_rows(std::optional<int64_t> rows, std::optional<int64_t> colum
   if (2 * divisor >= least_rows || divisor == *rows) return divisor;
   for (int64_t block = preferred; block <= std::min(*rows, most); ++block)
     if (*rows % block == 0) return block;
-  const int64_t near = largest_divisor(*rows, whole_tiles);
-  return 2 * near >= least_rows || near == *rows ? near : std::min(*rows, std::max(few / height * height, whole_tiles));
+  return nearly_whole(*rows);
 }
 
 Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {

@@ -254,7 +254,7 @@ TEST(attention, takes_one_length_that_only_the_run_knows) {
                 "attention")
           << length << " rows of 37\n"
           << last_remarks;
-      for (const char* rows : {"1", "3", "21", "31"})
+      for (const char* rows : {"1", "3", "21", "31", "61"})
         EXPECT_EQ(scheduled(attention_of_lengths(rows, "m", heads_inside), machine(512, 32), 1e-5, {{"m", length}}),
                   "attention")
             << rows << " rows of " << length << "\n"
@@ -310,7 +310,7 @@ TEST(attention, chooses_rows_by_the_second_cache) {
   EXPECT_EQ(attention_rows(197, 197, target), 197) << "a prime that fits as it is";
   EXPECT_EQ(attention_rows(1, 100, target), 1);
   EXPECT_EQ(attention_rows(1499, 1499, target), 28) << "a prime that does not: the last block is shorter";
-  EXPECT_EQ(attention_rows(64, 100000, target), 16) << "more than fits";
+  EXPECT_EQ(attention_rows(64, 100000, target), 32) << "more than fits";
   EXPECT_EQ(attention_rows(11, 100000, target), 11);
   EXPECT_EQ(attention_rows(std::nullopt, 100, target), 56);
   EXPECT_EQ(attention_rows(std::nullopt, std::nullopt, target), 28);
