@@ -216,8 +216,7 @@ Status schedule_copy(Schedule& schedule, const RuleContext& context, BlockRV cop
   if (!position) return support::success();
   const LoopRV column = TRY(schedule.get_loops(copy)).at(*position);
   const auto columns = as_int(work.loops[*position]->extent);
-  if (columns && *columns <= width)
-    return vectorize_copy(schedule, context, copy, column, parallel);
+  if (columns && *columns <= width) return vectorize_copy(schedule, context, copy, column, parallel);
   const std::vector<LoopRV> pieces = TRY(schedule.peel(column, width));
   if (pieces.size() > 1)
     TRY(vectorize_copy(schedule, context, TRY(schedule.get_child_blocks(pieces[1]))[0], pieces[1], parallel));
