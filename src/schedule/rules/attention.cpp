@@ -2,7 +2,7 @@
 // a block go into memory that stays in the cache, softmax runs over them row by row, and their product with the values
 // follows. Each product gets a register tile; the keys are copied, once for all blocks, into panels that its lanes
 // walk. (Rabe and Staats 2021 and Dao 2022 keep scores on the chip so; a row is whole here, and nothing has to be
-// rescaled.)
+// rescaled.) Lengths may be known to the run only: the last block is then a shorter one, and so where none divides.
 #include "schedule/rules/attention.h"
 
 #include "ir/visit.h"
