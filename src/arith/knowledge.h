@@ -115,7 +115,8 @@ ModularSet set_of(Knowledge& known, const Expr& e);
 ModularSet set_of(Knowledge& known, const Sum& sum);
 
 // prove.cpp
-bool prove_nonnegative(Knowledge& known, const Sum& sum, int depth = 3);
+inline constexpr int whole_depth = 3;  // of a search that has just begun
+bool prove_nonnegative(Knowledge& known, const Sum& sum, int depth = whole_depth);
 // Adds what `condition` being `truth` implies; `known.contradiction` is set where it cannot be.
 void assume(Knowledge& known, const Expr& condition, bool truth);
 // Adds `sum` >= 0.

@@ -116,7 +116,24 @@ bool by_common_factor(Knowledge& known, const Sum& sum, int depth) {
   return false;
 }
 
+// Quotients that are added are not negative where what they divide is not: where a tile begins is a sum of several.
+bool by_quotients(Knowledge& known, const Sum& sum) {
+  Sum rest = sum;
+  std::vector<Expr> divided;
+  for (const Term& t : sum.terms) {
+    const auto* div = t.factor.as<FloorDiv>();
+    const auto* c = div ? div->b.as<IntImm>() : nullptr;
+    if (t.coefficient < 0 || !c || c->value <= 0 || bound_of(known, t.factor).min_value >= 0) continue;
+    rest.add(t.factor, -t.coefficient);
+    divided.push_back(div->a);
+  }
+  return !divided.empty() && !rest.overflow && bound_of(known, rest).min_value >= 0 &&
+         std::all_of(divided.begin(), divided.end(),
+                     [&](const Expr& e) { return prove_nonnegative(known, to_sum(known, e)); });
+}
+
 bool nonnegative_by_facts(Knowledge& known, const Sum& sum, int depth) {
+  if (depth >= whole_depth && by_quotients(known, sum)) return true;
   if (by_common_factor(known, sum, depth)) return true;
   for (size_t i = known.facts.size(); i-- > 0;)
     if (by_fact(known, sum, known.facts[i], depth)) return true;

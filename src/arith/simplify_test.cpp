@@ -80,6 +80,18 @@ TEST_F(Simplify, decides_comparisons) {
   expect_false(eq(x * 4 + 1, y * 2));
 }
 
+// Where a tile begins inside a strip of which the last is shorter: by quotients of a length that is not negative.
+TEST_F(Simplify, knows_that_sums_of_quotients_are_not_negative) {
+  const Expr length = min(n - i * 28, int64(28)), tiles = fd(length, 14) * 14, rest = fd(length - tiles, 4) * 4;
+  EXPECT_FALSE(analyzer.can_prove(tiles + j >= 0)) << "nothing says that the length is not negative";
+  analyzer.bind(i, Range{int64(0), fd(n + 27, 28)});
+  analyzer.bind(j, Range{int64(0), length - tiles - rest});
+  expect_true(i * 28 + tiles + rest + j >= 0);
+  expect_true(i * 28 + tiles + rest + j < n);
+  EXPECT_FALSE(analyzer.can_prove(i * 28 + tiles + rest + j >= 1));
+  EXPECT_FALSE(analyzer.can_prove(tiles + fd(x, 4) >= 0));
+}
+
 TEST_F(Simplify, uses_what_a_condition_says) {
   loop(i, 16);
   const Buffer a = buffer("A", {int64(16)}, DType::float32());

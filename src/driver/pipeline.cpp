@@ -77,7 +77,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
        graph::eliminate_dead_code,
        {"fold_packing"},
        {"drop_folded", "convert_layout", "fold_layout", "winograd", "fold_winograd", "pack_weights", "fold_packing"}},
-      {"fuse_attention", with_target(graph::fuse_attention, target), {"eliminate_dead_code"}},
+      {"fuse_attention", graph::fuse_attention, {"eliminate_dead_code"}},
       {"merge_permuted_axes", graph::merge_permuted_axes, {"eliminate_dead_code"}},
       {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},
       // -- from operators to loops --

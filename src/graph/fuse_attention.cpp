@@ -3,7 +3,6 @@
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
-#include "schedule/rules/attention.h"
 #include "support/mutation.h"
 
 namespace lathe::graph {
@@ -40,8 +39,7 @@ bool is_pointwise(const Call& call) {
 // One function's bindings, and who uses what they compute.
 class AttentionFuser {
  public:
-  AttentionFuser(Outliner& outliner, const target::Target& target, const ir::PassContext& context)
-      : outliner_(outliner), target_(target), context_(context) {}
+  AttentionFuser(Outliner& outliner, const ir::PassContext& context) : outliner_(outliner), context_(context) {}
 
   Function run(const std::string& name, const Function& function) {
     bindings_ = all_bindings(function);
@@ -168,16 +166,11 @@ class AttentionFuser {
     for (const size_t i : found.bindings)
       if (as_tensor(var_of_binding(bindings_[i]))->dtype != ir::DType::float32())
         return "a value inside is not of float32";
-    const auto rows = ir::as_int(scores[scores.size() - 2]), columns = ir::as_int(scores.back());
-    const auto depth = ir::as_int(known_extents(found.query)->back()),
-               width = ir::as_int(known_extents(found.mixed)->back());
-    if (!rows || !columns || !depth || !width) return "the extent of a matrix is not known";
+    if (!ir::as_int(known_extents(found.query)->back()) || !ir::as_int(known_extents(found.mixed)->back()))
+      return "the length of a query or of a value is not known";
     const auto is_nothing = [](const ir::Expr& extent) { return ir::is_int(extent, 0); };
-    if (*columns == 0 || *depth == 0 || *width == 0 || std::ranges::any_of(scores, is_nothing))
-      return "there is nothing to compute";
-    if (!schedule::attention_rows(*rows, *columns, target_))
-      return fmt::format("no block of the {} rows divides them and keeps its scores, {} a row, in the second cache",
-                         *rows, *columns);
+    for (const Expr* operand : {&found.query, &found.key, &found.mixed})
+      if (std::ranges::any_of(*known_extents(*operand), is_nothing)) return "there is nothing to compute";
     return "";
   }
 
@@ -207,7 +200,6 @@ class AttentionFuser {
   }
 
   Outliner& outliner_;
-  const target::Target& target_;
   const ir::PassContext& context_;
   std::vector<Binding> bindings_;
   std::unordered_map<const ir::Node*, size_t> binding_of_, reader_;
@@ -216,11 +208,11 @@ class AttentionFuser {
 
 }  // namespace
 
-Result<IRModule> fuse_attention(IRModule module, const target::Target& target, const PassContext& context) {
+Result<IRModule> fuse_attention(IRModule module, const PassContext& context) {
   Outliner outliner(module);
   TRY(change_functions(module, [&](const std::string& name, const Function& function) -> Result<Function> {
     if (function->attrs.get_or("primitive", false)) return function;
-    return AttentionFuser(outliner, target, context).run(name, function);
+    return AttentionFuser(outliner, context).run(name, function);
   }));
   return module;
 }

@@ -83,9 +83,9 @@ Result<IRModule> eliminate_dead_code(IRModule module, const PassContext& context
 // Groups what becomes one kernel of attention, as fuse_ops groups others: a matrix product, elementwise operators of
 // its shape (a scale, a mask), softmax along the last axis, and a second product that alone reads it, with the
 // permutations of their operands and of the result. The scores then never leave the cache. Declined, with a remark,
-// where an intermediate value is used elsewhere, an extent is not known, or the rule "attention" could not keep the
-// scores near.
-Result<IRModule> fuse_attention(IRModule module, const target::Target& target, const PassContext& context);
+// where an intermediate value is used elsewhere, an operand is broadcast, or how long one query or value is is not
+// known.
+Result<IRModule> fuse_attention(IRModule module, const PassContext& context);
 
 // A permutation of axes that no neighbour is fused with is one of fewer axes: those that stay together are one, those
 // of extent 1 none. The loops over what is left are longer, and squares of vectors fill them better. The rest is views.

@@ -240,6 +240,12 @@ const std::vector<InstructionKind> kinds{
        return outputs(TRY(s.peel(TRY(input<LoopRV>(i, 0)), TRY(factor(i, i.inputs[1])))));
      },
      true},
+    {"strip_mine",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       if (i.inputs.size() < 2) return wrong(i, "has no size");
+       return outputs(TRY(s.strip_mine(TRY(input<LoopRV>(i, 0)), TRY(factor(i, i.inputs[1])))));
+     },
+     true},
     {"add_unit_loop",
      [](Schedule& s, const Instruction& i) -> Outputs {
        if (on_loop(i)) return std::vector<Argument>{TRY(s.add_unit_loop(TRY(input<LoopRV>(i, 0))))};

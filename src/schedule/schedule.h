@@ -89,6 +89,9 @@ class Schedule {
                                              bool preserve_unit_iters = true);
   // The largest multiple of `multiple` that fits, and the rest; also for an extent that is not known.
   Result<std::vector<LoopRV>> peel(LoopRV loop, const Factor& multiple);
+  // Strips of so many iterations, the last one as long as what is left; no predicate is needed, also for an extent that
+  // is not known. Gives the loop over the strips and the one inside them.
+  Result<std::vector<LoopRV>> strip_mine(LoopRV loop, const Factor& size);
   // A loop of extent 1 around the block or loop.
   Result<LoopRV> add_unit_loop(BlockRV block);
   Result<LoopRV> add_unit_loop(LoopRV loop);

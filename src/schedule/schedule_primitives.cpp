@@ -107,6 +107,17 @@ Result<std::vector<LoopRV>> Schedule::peel(LoopRV loop, const Factor& multiple) 
   return loops;
 }
 
+Result<std::vector<LoopRV>> Schedule::strip_mine(LoopRV loop, const Factor& size) {
+  const Handle handle = *TRY(find(loop));
+  if (!size) return refuse(codes::bad_argument, "strip_mine needs a size");
+  Edit edit = TRY(primitives::strip_mine(program(handle.function), handle.id, TRY(number_of(size))));
+  const std::vector<Id> created = edit.created;
+  accept(handle.function, std::move(edit));
+  const std::vector<LoopRV> loops{add_loop(handle.function, created.at(0)), add_loop(handle.function, created.at(1))};
+  record("strip_mine", {loop, argument(size)}, {}, {loops.begin(), loops.end()});
+  return loops;
+}
+
 template <class Rv>
 Result<LoopRV> Schedule::within_unit_loop(Rv target) {
   const Handle handle = *TRY(find(target));

@@ -144,6 +144,7 @@ TEST(trace, a_replay_refuses_what_does_not_fit) {
                                "v0 = sch.sample_categorical(candidates=[1], decision=1)",
                                "sch.work_on(\"other\")",
                                "sch.peel(l0)",
+                               "sch.strip_mine(l0)",
                                "sch.annotate(l0)",
                                "sch.cache_read(b0, 1)"};
   for (const char* text : wrong) {

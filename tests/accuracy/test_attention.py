@@ -113,23 +113,81 @@ def test_takes_a_batch_that_only_the_run_knows(heads_inside):
         assert_close(executable(**feeds), exact(feeds, "added", heads_inside))
 
 
-@pytest.mark.parametrize("rows, keys", [(1, 40), (0, 5), (5, 0), (17, 23), (64, 64)])
-def test_takes_lengths_that_only_the_run_knows(rows, keys):
-    model = lengths_of_the_run()
-    rng = np.random.default_rng(7)
-    feeds = {"q": rng.standard_normal((1, 2, rows, 16)), "k": rng.standard_normal((1, 2, keys, 16)),
-             "v": rng.standard_normal((1, 2, keys, 24))}  # fmt: skip
-    feeds = {name: x.astype(np.float32) for name, x in feeds.items()}
-    for dims in (None, {"rows": "0..:17", "keys": "0..:23"}):
-        got = lathe.compile(model, dims=dims)(**feeds)
-        assert got.shape == (1, 2, rows, 24)
-        if rows and keys:
-            assert_close(got, exact(feeds, None, False))
+LENGTHS = [(1, 1), (1, 40), (3, 70), (0, 5), (5, 0), (17, 23), (28, 32), (43, 257), (64, 64), (97, 600), (200, 129)]
 
 
-def lengths_of_the_run():
+def lengths_of_the_run(rows="rows", keys="keys", mask=False, depth=16, width=24):
     m = ModelBuilder("attention", seed=1)
-    q, k, v = m.input("q", [1, 2, "rows", 16]), m.input("k", [1, 2, "keys", 16]), m.input("v", [1, 2, "keys", 24])
-    scores = m.node("Mul", m.node("MatMul", q, m.node("Transpose", k, perm=[0, 1, 3, 2])), m.scalar(0.25))
-    m.output(m.node("MatMul", m.node("Softmax", scores, axis=-1), v), "y", [1, 2, "rows", 24])
+    q, k, v = (m.input(name, [1, 2, length, last])
+               for name, length, last in (("q", rows, depth), ("k", keys, depth), ("v", keys, width)))  # fmt: skip
+    scores = m.node("Mul", m.node("MatMul", q, m.node("Transpose", k, perm=[0, 1, 3, 2])), m.scalar(depth**-0.5))
+    if mask:
+        scores = m.node("Add", scores, m.input("mask", [rows, keys]))
+    m.output(m.node("MatMul", m.node("Softmax", scores, axis=-1), v), "y", [1, 2, rows, width])
     return m.build()
+
+
+def feeds_of_lengths(rows, keys, mask=False, depth=16, width=24, scale=1.0):
+    rng = np.random.default_rng(1000 * rows + keys)
+    feeds = {"q": scale * rng.standard_normal((1, 2, rows, depth)), "k": rng.standard_normal((1, 2, keys, depth)),
+             "v": rng.standard_normal((1, 2, keys, width))}  # fmt: skip
+    if mask:  # a third is not seen, and of the second row nothing
+        feeds["mask"] = np.where(rng.random((rows, keys)) < 0.3, -np.inf, rng.standard_normal((rows, keys)))
+        feeds["mask"][1:2] = -np.inf
+    return {name: x.astype(np.float32) for name, x in feeds.items()}
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["", "masked"])
+def masked_of_any_length(request):
+    return request.param, lathe.compile(lengths_of_the_run(mask=request.param))
+
+
+@pytest.mark.parametrize("rows, keys", LENGTHS)
+def test_takes_lengths_that_only_the_run_knows(rows, keys, masked_of_any_length):
+    mask, executable = masked_of_any_length
+    feeds = feeds_of_lengths(rows, keys, mask)
+    got = executable(**feeds)
+    assert got.shape == (1, 2, rows, 24)
+    if keys:
+        assert_close(got, exact(feeds, "added" if mask else None, False))
+    else:
+        assert not got.any(), "a sum of nothing"
+
+
+@pytest.mark.parametrize("fixed", [{"rows": 1}, {"rows": 3}, {"rows": 61}, {"keys": 37}], ids=str)
+def test_takes_one_length_that_only_the_run_knows(fixed):
+    executable = lathe.compile(lengths_of_the_run(**fixed))
+    for length in (0, 1, 17, 29, 300):
+        sizes = {"rows": length, "keys": length} | fixed
+        feeds = feeds_of_lengths(**sizes)
+        if sizes["keys"]:
+            assert_close(executable(**feeds), exact(feeds, None, False))
+
+
+def test_takes_lengths_of_which_some_have_kernels_of_their_own():
+    executable = lathe.compile(lengths_of_the_run(), dims={"rows": "0..:17", "keys": "0..:23"})
+    for rows, keys in [(1, 40), (0, 5), (5, 0), (17, 23), (64, 64)]:
+        feeds = feeds_of_lengths(rows, keys)
+        if keys:
+            assert_close(executable(**feeds), exact(feeds, None, False))
+
+
+def test_has_the_same_bits_on_one_and_two_threads_where_only_the_run_knows_the_lengths():
+    executables = [lathe.compile(lengths_of_the_run(mask=True), threads=threads) for threads in (1, 2)]
+    for rows, keys in LENGTHS:
+        feeds = feeds_of_lengths(rows, keys, mask=True)
+        one, two = (executable(**feeds) for executable in executables)
+        assert np.array_equal(one, two, equal_nan=True)
+
+
+def test_takes_large_scores():
+    feeds = feeds_of_lengths(33, 70, scale=200.0)
+    got = lathe.compile(lengths_of_the_run())(**feeds)
+    assert np.allclose(got, exact(feeds, None, False), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("heads, rows, keys", [(1, 211, 211), (2, 127, 1499), (1, 5, 8209), (1, 40, 33000)])
+def test_takes_rows_that_no_block_divides_and_keys_that_fit_no_cache(heads, rows, keys):
+    model = attention(heads, rows, keys, 16, 24, mask="added", batch=1)
+    feeds = feeds_of(model, 1, seed=8)
+    assert_close(lathe.compile(model)(**feeds), exact(feeds, "added", False))

@@ -76,6 +76,7 @@ PRIMITIVES = {
     "split": "loop | factors, preserve_unit_iters=True, disable_predication=False",
     "loop_partition": "loop | factors, preserve_unit_iters=True",
     "peel": "loop, multiple",
+    "strip_mine": "loop, size",
     "reorder": "*ordered_loops",
     "reorder_block_iter_var": "block | new_order",
     "add_unit_loop": "block_or_loop",

@@ -81,7 +81,7 @@ class Tester {
 
  private:
   bool decided(const std::vector<const Access*>& list) const {
-    if (proved(list)) return true;
+    if (proved(list) || lie_in_strips(list)) return true;
     for (const Access* access : list)
       if (access->writes && !moves(*access)) return false;
     return !conflict(list);
@@ -95,6 +95,33 @@ class Tester {
                        [&](const Range& range) { return uses(range.min) || uses(range.extent); }) ||
            std::any_of(access.loops.begin(), access.loops.end(),
                        [&](const For* loop) { return uses(loop->min) || uses(loop->extent); });
+  }
+
+  // Whether iteration l touches, along one dimension, only what lies from c * l to c * l + c - 1: a strip of its own,
+  // of which the inner loops touch parts whose lengths depend on l (the last strip is a shorter one).
+  bool lie_in_strips(const std::vector<const Access*>& list) const {
+    const size_t rank = list[0]->region.size();
+    arith::Analyzer known;
+    for (const auto& [v, range] : around_) known.bind(v, range);
+    known.bind(loop_.loop_var, Range{loop_.min, loop_.extent});
+    for (size_t d = 0; d < rank; ++d) {
+      const Linear first = linear(list[0]->region[d].min);
+      const auto own = std::find_if(first.terms.begin(), first.terms.end(),
+                                    [&](const Linear::Term& term) { return term.atom == Expr(loop_.loop_var); });
+      if (own == first.terms.end() || own->coefficient < 2) continue;
+      const Expr start = Expr(loop_.loop_var) * own->coefficient;
+      const Expr end = start + (own->coefficient + (support::flip(dependence_width) ? 1 : 0));
+      if (std::all_of(list.begin(), list.end(), [&](const Access* access) {
+            if (access->opaque || access->region.size() != rank || changes(access->region[d].min)) return false;
+            const Range& range = access->region[d];
+            const Domains inner = domains_of(access->loops);
+            const auto low = interval(range.min, inner);
+            const auto high = interval(Linear(linear(range.min + range.extent)).expr(), inner);
+            return low && high && known.can_prove(low->low >= start) && known.can_prove(high->high <= end);
+          }))
+        return true;
+    }
+    return false;
   }
 
   // Whether it depends on memory that the loop writes: it is not the same twice.

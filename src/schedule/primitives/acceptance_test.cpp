@@ -164,6 +164,8 @@ std::vector<Legal> legal_steps() {
        {}},
       {"peel", "of a symbolic extent", unknown,
        [](Schedule& s) { return refused_with(s.peel(named_loop(s, "relu", 0), int64_t{4})); }, seven},
+      {"strip_mine", "of a symbolic extent", unknown,
+       [](Schedule& s) { return refused_with(s.strip_mine(named_loop(s, "relu", 0), int64_t{4})); }, seven},
       {"add_unit_loop",
        "",
        whole_product(),
@@ -176,6 +178,13 @@ std::vector<Legal> legal_steps() {
        {}},
       {"parallel", "the second half from the first, of any length", second_half(n),
        [](Schedule& s) { return refused_with(s.parallel(named_loop(s, "step", 1))); }, seven},
+      {"parallel", "strips of which the last is shorter, in tiles", unknown,
+       [](Schedule& s) {
+         const std::vector<LoopRV> strips = s.strip_mine(named_loop(s, "relu", 0), int64_t{6}).value_or_throw();
+         s.peel(strips[1], int64_t{2}).value_or_throw();
+         return refused_with(s.parallel(strips[0]));
+       },
+       seven},
       {"vectorize",
        "the diagonal's inner loop",
        along_diagonal(),

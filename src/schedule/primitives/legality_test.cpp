@@ -145,6 +145,8 @@ std::vector<Row> rows() {
       {product, matmul, "l4, l5 = sch.loop_partition(l1, factors=[9, None])", &bad_argument},
       {product, matmul, "l4, l5 = sch.peel(l1, 3)"},
       {product, matmul, "l4, l5 = sch.peel(l1, 0)", &bad_argument},
+      {product, matmul, "l4, l5 = sch.strip_mine(l1, 3)"},
+      {product, matmul, "l4, l5 = sch.strip_mine(l1, 0)", &bad_argument},
       {product, matmul, "l4 = sch.add_unit_loop(b0)"},
       {product, matmul, "l4 = sch.add_unit_loop(l2)"},
       {product, "b0 = sch.get_block(\"root\")\n", "l1 = sch.add_unit_loop(b0)", &bad_argument},

@@ -19,6 +19,8 @@ Result<Edit> reorder(const Program& program, const std::vector<Id>& loops);
 Result<Edit> loop_partition(const Program& program, Id loop, const std::vector<Expr>& factors,
                             bool preserve_unit_iters = true);
 Result<Edit> peel(const Program& program, Id loop, int64_t multiple);
+// Creates the loop over strips and the one inside a strip.
+Result<Edit> strip_mine(const Program& program, Id loop, int64_t size);
 Result<Edit> add_unit_loop(const Program& program, Id block_or_loop);
 Result<Edit> parallel(const Program& program, Id loop);
 Result<Edit> vectorize(const Program& program, Id loop);

@@ -101,6 +101,7 @@ TEST(refusals, of_arguments_no_program_could_make_right) {
   EXPECT_EQ(reason(s.schedule.split(s.loops[0], {int64_t{2}, int64_t{3}})),
             "cannot split loop 's0': the factors' product 6 does not cover the extent 8");
   EXPECT_EQ(reason(s.schedule.peel(s.loops[0], int64_t{-1})), "cannot peel loop 's0': -1 is not positive");
+  EXPECT_EQ(reason(s.schedule.strip_mine(s.loops[0], int64_t{0})), "cannot strip-mine loop 's0': 0 is not positive");
   EXPECT_EQ(reason(s.schedule.loop_partition(s.loops[0], {int64_t{5}, int64_t{5}})),
             "cannot partition loop 's0': the parts do not add up to its extent 8");
   EXPECT_EQ(reason(s.schedule.fuse({})), "fuse needs at least one loop");

@@ -2,7 +2,7 @@
 // a block go into memory that stays in the cache, softmax runs over them row by row, and their product with the values
 // follows. Each product gets a register tile; the keys are copied, once for all blocks, into panels that its lanes
 // walk. (Rabe and Staats 2021 and Dao 2022 keep scores on the chip so; a row is whole here, and nothing has to be
-// rescaled.)
+// rescaled.) Lengths may be known to the run only: the last block is then a shorter one, and so where none divides.
 #include "schedule/rules/attention.h"
 
 #include "ir/visit.h"
@@ -25,7 +25,7 @@ struct Product {
 std::optional<Product> product_of(const Block& block) {
   const auto* store = block.body.as<BufferStore>();
   const auto* sum = store ? store->value.as<Add>() : nullptr;
-  if (!sum || !has_reduce_iters(block) || !block.init || store->indices.size() < 2) return std::nullopt;
+  if (!sum || !has_reduce_iters(block) || store->indices.size() < 2) return std::nullopt;
   const auto* own = sum->a.as<BufferLoad>();
   const auto* product = sum->b.as<Mul>();
   if (!own || own->buffer != store->buffer || !product) return std::nullopt;
@@ -44,9 +44,10 @@ bool indexed_by(const BufferLoad& load, const Expr& e) {
 struct Attention {
   std::string scores, weights, values;  // the first product, what softmax makes of it, the second product
   std::vector<std::string> softmax;     // between the scores and the weights, in program order
+  std::string start;                    // of the second product's sums, where it is a block of its own, or empty
   std::string output;                   // what follows the second product, or this itself
   Buffer score, key, mixed;             // what the products write, and the operand with the columns of the scores
-  int64_t rows = 0, columns = 0, depth = 0;
+  std::optional<int64_t> rows, columns;
 };
 
 std::optional<std::string> find_operands(const Block& block, const Product& scores, Attention& found) {
@@ -57,13 +58,11 @@ std::optional<std::string> find_operands(const Block& block, const Product& scor
       found.key = key->buffer;
   if (!found.key) return fmt::format("block '{}' does not multiply rows with columns", block.name);
   found.score = scores.store->buffer;
-  found.rows = as_int(found.score->shape[rank - 2]).value_or(0);
-  found.columns = as_int(found.score->shape[rank - 1]).value_or(0);
-  found.depth = 1;
+  found.rows = as_int(found.score->shape[rank - 2]);
+  found.columns = as_int(found.score->shape[rank - 1]);
   for (const IterVar& iter : block.iter_vars)
-    if (iter->type == IterType::reduce) found.depth *= as_int(iter->dom.extent).value_or(0);
-  if (found.rows == 0 || found.columns == 0 || found.depth == 0)
-    return fmt::format("block '{}' has extents that are not known, or nothing to compute", block.name);
+    if (is_int(iter->dom.extent, 0)) return fmt::format("block '{}' has nothing to compute", block.name);
+  if (!block.init) return fmt::format("block '{}' sums products whose number is not known", block.name);
   return std::nullopt;
 }
 
@@ -83,16 +82,23 @@ std::optional<std::string> find_parts(const std::vector<Work>& list, Attention& 
   found.output = list.back().block().name;
   found.mixed = values.store->buffer;
   bool reduces = false;
-  for (size_t i = first + 1; i < second; ++i) {
+  std::vector<size_t> between;
+  for (size_t i = first + 1; i < second; ++i)
+    if (buffers_written(list[i].realize) == std::vector<Buffer>{found.mixed})
+      found.start = list[i].block().name;
+    else
+      between.push_back(i);
+  if (between.empty()) return "nothing is between the products";
+  for (const size_t i : between) {
     const Work& work = list[i];
     const std::string& name = work.block().name;
     if (work.is_output) return fmt::format("block '{}', between the products, writes an output", name);
     if (work.reduces() && !is_reduction(work.block())) return fmt::format("block '{}' is not a plain reduction", name);
     reduces = reduces || work.reduces();
-    if (i + 1 < second) found.softmax.push_back(name);
+    if (i != between.back()) found.softmax.push_back(name);
   }
   if (!reduces) return "nothing is reduced between the products";
-  const Work& last = list[second - 1];
+  const Work& last = list[between.back()];
   if (last.reduces() || buffers_written(last.realize) != std::vector<Buffer>{values.a->buffer})
     return "the second product does not read what is computed last before it";
   found.weights = last.block().name;
@@ -159,7 +165,7 @@ Result<BlockRV> copy_keys(Schedule& schedule, const Attention& parts, int64_t wi
     else
       map.to.emplace_back(v);
   }
-  const bool panels = parts.columns > width;
+  const bool panels = !parts.columns || *parts.columns > width;
   if (panels) map.to.push_back(floordiv(column, int64(width)));
   map.to.insert(map.to.end(), sums.begin(), sums.end());
   map.to.push_back(panels ? floormod(column, int64(width)) : column);
@@ -209,8 +215,8 @@ Status schedule_copy(Schedule& schedule, const RuleContext& context, BlockRV cop
   const auto position = innermost_written(work);
   if (!position) return support::success();
   const LoopRV column = TRY(schedule.get_loops(copy)).at(*position);
-  if (as_int(work.loops[*position]->extent).value_or(0) <= width)
-    return vectorize_copy(schedule, context, copy, column, parallel);
+  const auto columns = as_int(work.loops[*position]->extent);
+  if (columns && *columns <= width) return vectorize_copy(schedule, context, copy, column, parallel);
   const std::vector<LoopRV> pieces = TRY(schedule.peel(column, width));
   if (pieces.size() > 1)
     TRY(vectorize_copy(schedule, context, TRY(schedule.get_child_blocks(pieces[1]))[0], pieces[1], parallel));
@@ -242,32 +248,58 @@ Status schedule_scores(Schedule& schedule, const RuleContext& context, const Att
 // where rows 4 KB apart would all meet in one.
 Status keep_rows_apart(Schedule& schedule, const std::string& block, const Attention& parts) {
   const int64_t line = 64 * 8 / parts.score->dtype.storage_bits();
-  if (parts.columns < 2 * line) return support::success();
+  if (parts.columns && *parts.columns < 2 * line) return support::success();
   return schedule.storage_align(TRY(schedule.get_block(block)), 0, -2, 2 * line, line);
 }
 
-constexpr int64_t least_rows = 14;  // of a block, where they divide so: a tile's
+// Rows of a tile beside two vectors a row.
+int64_t tile_height(const target::Target& target) {
+  return std::clamp<int64_t>((target.vector_registers - 3) / 2, 1, 14);
+}
 
 // Whether the batches alone keep the threads busy: then each copies its own keys.
 bool batches_are_enough(int64_t batches, const target::Target& target) {
   return batches >= 4 * target.cores || (batches > 0 && batches % target.cores == 0);
 }
 
+// The loop over blocks of rows: of the block that writes the output, with the start of its sums where that is by
+// itself.
+Result<LoopRV> block_rows(Schedule& schedule, const Attention& parts, LoopRV rows, size_t position, int64_t block) {
+  const LoopRV strips = TRY(schedule.strip_mine(rows, block))[0];
+  if (parts.output != parts.values || parts.start.empty()) return strips;
+  const BlockRV start = TRY(schedule.get_block(parts.start));
+  const LoopRV own = TRY(schedule.get_loops(start)).at(position);
+  return schedule.merge({TRY(schedule.strip_mine(own, block))[0], strips});
+}
+
 }  // namespace
 
-std::optional<int64_t> attention_rows(int64_t rows, int64_t columns, const target::Target& target) {
+int64_t attention_rows(std::optional<int64_t> rows, std::optional<int64_t> columns, const target::Target& target) {
   // Scores and weights, in float32. They should lie on the stack, as what is asked for and given back in each turn of
   // the loop over heads is often new memory to the system; an eighth of the cache leaves room for keys and values,
   // which pass through. A row more or less changes little, but less than a tile's worth would read the keys too often.
   constexpr int64_t on_stack = 32 << 10;
-  const int64_t cache = target.cache_bytes(2, 512 << 10), row = 2 * 4 * std::max<int64_t>(columns, 1);
-  const int64_t few = std::min(cache / 8 / row, on_stack / (4 * (columns + 32)));
+  constexpr int64_t least_rows = 14;
+  // Where the last block is a shorter one, or may be, blocks are of whole tiles; of several, as more costs nothing but
+  // memory, and what is left of the last block is cut in smaller tiles.
+  const int64_t height = tile_height(target), whole_tiles = std::max<int64_t>(2, least_rows / height) * height;
+  if (rows == 1) return 1;
+  // Of blocks of equal length each is the same code.
+  const auto nearly_whole = [&](int64_t known_rows) {
+    if (known_rows <= 2 * whole_tiles) return known_rows;
+    const int64_t divisor = largest_divisor(known_rows, 2 * whole_tiles);
+    return 2 * divisor >= least_rows ? divisor : whole_tiles;
+  };
+  if (!columns) return rows ? nearly_whole(*rows) : whole_tiles;
+  const int64_t cache = target.cache_bytes(2, 512 << 10), row = 2 * 4 * std::max<int64_t>(*columns, 1);
+  const int64_t few = std::min(cache / 8 / row, on_stack / (4 * (*columns + 32)));
   const int64_t preferred = std::max(few, least_rows), most = cache * 3 / 4 / row;
-  const int64_t divisor = largest_divisor(rows, std::min(preferred, most));
-  if (2 * divisor >= least_rows || divisor == rows) return divisor;
-  for (int64_t block = preferred; block <= std::min(rows, most); ++block)
-    if (rows % block == 0) return block;
-  return std::nullopt;
+  if (!rows) return std::max(few / height * height, whole_tiles);
+  const int64_t divisor = largest_divisor(*rows, std::min(preferred, most));
+  if (2 * divisor >= least_rows || divisor == *rows) return divisor;
+  for (int64_t block = preferred; block <= std::min(*rows, most); ++block)
+    if (*rows % block == 0) return block;
+  return nearly_whole(*rows);
 }
 
 Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
@@ -279,17 +311,18 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
   TRY(inline_producers(schedule, [&](const Work& work) {
     return is_costly(work.block()) || is_weights(work, works(schedule.function()));
   }));
+  const std::vector<Work> inlined = works(schedule.function());
   Attention parts;
-  if (auto why = find_parts(works(schedule.function()), parts)) return Outcome(*why);
-  const auto most = attention_rows(parts.rows, parts.columns, context.target);
-  if (!most) return Outcome("no number of rows divides them and keeps their scores in the second cache");
+  if (auto why = find_parts(inlined, parts)) return Outcome(*why);
+  const auto terms = constant_product(find(inlined, parts.scores)->loops);
+  const int64_t most = attention_rows(parts.rows, parts.columns, context.target);
   std::vector<int64_t> blocks;
-  for (int64_t block = 1; block <= parts.rows; ++block)
-    if (parts.rows % block == 0) blocks.push_back(block);
-  const int64_t block = TRY(schedule.get(TRY(decide(schedule, context, "attention", "block", blocks, *most))));
+  for (int64_t block = 1; block <= parts.rows.value_or(4 * most); ++block)
+    if (!parts.rows || *parts.rows % block == 0 || block == most) blocks.push_back(block);
+  const int64_t block = TRY(schedule.get(TRY(decide(schedule, context, "attention", "block", blocks, most))));
 
   // A few rows do not pay for putting the keys in order: they are multiplied as they lie.
-  const bool copies = parts.rows >= 4;
+  const bool copies = !parts.rows || *parts.rows >= 4;
   const int64_t width = 2 * context.target.lanes(static_cast<int>(parts.score->dtype.storage_bits()));
   std::optional<BlockRV> copy;
   if (copies) copy = TRY(copy_keys(schedule, parts, width));
@@ -298,30 +331,37 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
   int64_t batches = 1;
   for (const LoopRV& loop : outer) batches *= as_int(TRY(schedule.get(loop))->extent).value_or(1);
   const bool own_keys = copies && !outer.empty() && batches_are_enough(batches, context.target);
-  const std::vector<LoopRV> rows = TRY(schedule.split(walks[outer.size()], {Factor(), Factor(block)}));
   const size_t count = outer.size() + 1;  // loops around a block of rows
+  const LoopRV rows = TRY(block_rows(schedule, parts, walks[outer.size()], outer.size(), block));
+  outer = TRY(schedule.get_loops(TRY(schedule.get_block(parts.output))));
+  outer.resize(count - 1, rows);
 
   // What one block of rows needs comes into its loop, of softmax what one row needs into the row's.
-  if (parts.output != parts.values) TRY(schedule.compute_at(TRY(schedule.get_block(parts.values)), rows[0]));
+  if (parts.output != parts.values) {
+    TRY(schedule.compute_at(TRY(schedule.get_block(parts.values)), rows));
+    if (!parts.start.empty()) TRY(schedule.compute_at(TRY(schedule.get_block(parts.start)), rows));
+  }
   const BlockRV weights = TRY(schedule.get_block(parts.weights));
-  TRY(schedule.compute_at(weights, rows[0]));
-  const LoopRV row = block > 1 ? TRY(schedule.get_loops(weights)).at(count) : rows[0];
+  TRY(schedule.compute_at(weights, rows));
+  const LoopRV row = block > 1 ? TRY(schedule.get_loops(weights)).at(count) : rows;
   for (size_t i = parts.softmax.size(); i-- > 0;)
     TRY(schedule.compute_at(TRY(schedule.get_block(parts.softmax[i])), row));
-  TRY(schedule.compute_at(TRY(schedule.get_block(parts.scores)), rows[0]));
+  TRY(schedule.compute_at(TRY(schedule.get_block(parts.scores)), rows));
   if (own_keys) TRY(schedule.compute_at(*copy, outer.back()));
   for (const std::string& name : {parts.scores, parts.weights}) TRY(keep_rows_apart(schedule, name, parts));
 
   const size_t around_row = count + (block > 1 ? 1 : 0);
   if (copy) TRY(schedule_copy(schedule, context, *copy, width, !own_keys));
+  // While its name is the only such one: the scores' own start will be called so, too.
+  if (!parts.start.empty()) TRY(schedule_rows(schedule, context, {parts.start}, around_row));
   TRY(schedule_scores(schedule, context, parts, count, copies));
   std::vector<std::string> by_row = parts.softmax;
   by_row.push_back(parts.weights);
   if (parts.output != parts.values) by_row.push_back(parts.output);
   TRY(schedule_rows(schedule, context, by_row, around_row));
   if (!is_int(parts.mixed->shape.back(), 1)) TRY(tile_in_block(schedule, context, "values", parts.values, count));
-  if (!own_keys) outer.push_back(rows[0]);
-  if (batches * parts.rows * parts.columns * parts.depth >= 4 * parallel_work) try_parallel(schedule, outer);
+  if (!own_keys) outer.push_back(rows);
+  if (!terms || *terms >= 4 * parallel_work) try_parallel(schedule, outer);
   return Outcome();
 }
 

@@ -154,6 +154,139 @@ TEST(attention, keeps_no_more_scores_than_a_block_has) {
   EXPECT_LE(largest_allocation(attention_of(shape), target), 12 * (70 + 32));
 }
 
+// Attention as tensor expressions give it where lengths may be symbols: sums of unknown length have their start in a
+// nest of their own. Of two heads of 5, which lie inside a row where that is wanted; values are 19 wide.
+Function attention_of_lengths(const std::string& rows, const std::string& keys, bool heads_inside) {
+  std::string text = R"(
+@T.prim_func
+def main(q: T.handle, k: T.handle, v: T.handle, b: T.handle, y: T.handle, n: T.int64(is_size_var=True), m: T.int64(is_size_var=True)):
+    Q = T.match_buffer(q, (2, n, 5), "float32")
+    K = T.match_buffer(k, (2, m, 5), "float32")
+    V = T.match_buffer(v, (2, m, 19), "float32")
+    B = T.match_buffer(b, (n, m), "float32")
+    Y = T.match_buffer(y, (n, 2, 19), "float32")
+    S = T.alloc_buffer((2, n, m), "float32")
+    X = T.alloc_buffer((2, n), "float32")
+    E = T.alloc_buffer((2, n, m), "float32")
+    T_ = T.alloc_buffer((2, n), "float32")
+    P = T.alloc_buffer((2, n, m), "float32")
+    O = T.alloc_buffer((2, n, 19), "float32")
+    for h, i, j, d in T.grid(2, n, m, 5):
+        with T.block("scores"):
+            vh, vi, vj, vd = T.axis.remap("SSSR", [h, i, j, d])
+            with T.init():
+                S[vh, vi, vj] = T.float32(0)
+            S[vh, vi, vj] = S[vh, vi, vj] + Q[vh, vi, vd] * K[vh, vj, vd]
+    for h, i in T.grid(2, n):
+        with T.block("max_init"):
+            vh, vi = T.axis.remap("SS", [h, i])
+            X[vh, vi] = T.float32("-inf")
+    for h, i, j in T.grid(2, n, m):
+        with T.block("max"):
+            vh, vi, vj = T.axis.remap("SSR", [h, i, j])
+            X[vh, vi] = T.max(X[vh, vi], S[vh, vi, vj] * T.float32(0.01) + B[vi, vj])
+    for h, i, j in T.grid(2, n, m):
+        with T.block("exp"):
+            vh, vi, vj = T.axis.remap("SSS", [h, i, j])
+            E[vh, vi, vj] = T.exp(S[vh, vi, vj] * T.float32(0.01) + B[vi, vj] - X[vh, vi])
+    for h, i in T.grid(2, n):
+        with T.block("sum_init"):
+            vh, vi = T.axis.remap("SS", [h, i])
+            T_[vh, vi] = T.float32(0)
+    for h, i, j in T.grid(2, n, m):
+        with T.block("sum"):
+            vh, vi, vj = T.axis.remap("SSR", [h, i, j])
+            T_[vh, vi] = T_[vh, vi] + E[vh, vi, vj]
+    for h, i, j in T.grid(2, n, m):
+        with T.block("norm"):
+            vh, vi, vj = T.axis.remap("SSS", [h, i, j])
+            P[vh, vi, vj] = E[vh, vi, vj] / T_[vh, vi]
+    for h, i, w in T.grid(2, n, 19):
+        with T.block("values_init"):
+            vh, vi, vw = T.axis.remap("SSS", [h, i, w])
+            O[vh, vi, vw] = T.float32(0)
+    for h, i, w, j in T.grid(2, n, 19, m):
+        with T.block("values"):
+            vh, vi, vw, vj = T.axis.remap("SSSR", [h, i, w, j])
+            O[vh, vi, vw] = O[vh, vi, vw] + P[vh, vi, vj] * V[vh, vj, vw]
+    for i, h, w in T.grid(n, 2, 19):
+        with T.block("permute"):
+            vi, vh, vw = T.axis.remap("SSS", [i, h, w])
+            Y[vi, vh, vw] = O[vh, vi, vw]
+)";
+  const auto swap = [&](const std::string& from, const std::string& to) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  };
+  if (!heads_inside) {
+    text.resize(text.find("    for i, h, w in T.grid(n, 2, 19)"));
+    swap("    O = T.alloc_buffer((2, n, 19), \"float32\")\n", "");
+    swap("y, (n, 2, 19)", "y, (2, n, 19)");
+    swap("O[", "Y[");
+  }
+  const auto fix = [&](const std::string& symbol, const std::string& extent) {
+    if (extent == symbol) return;
+    swap(", " + symbol + ": T.int64(is_size_var=True)", "");
+    for (const char* around : {"({}, ", ", {})", ", {}, "})
+      swap(fmt::format(fmt::runtime(around), symbol), fmt::format(fmt::runtime(around), extent));
+  };
+  fix("n", rows);
+  fix("m", keys);
+  return testing::from_text(text);
+}
+
+TEST(attention, takes_lengths_that_only_the_run_knows) {
+  const std::vector<std::pair<int64_t, int64_t>> lengths{{1, 1}, {3, 40}, {28, 32}, {61, 51}, {12, 7}, {0, 3}, {5, 0}};
+  for (const auto& [bits, registers] : machines)
+    for (const bool heads_inside : {false, true})
+      for (const auto& [rows, keys] : lengths)
+        EXPECT_EQ(scheduled(attention_of_lengths("n", "m", heads_inside), machine(bits, registers), 1e-5,
+                            {{"n", rows}, {"m", keys}}),
+                  "attention")
+            << bits << " bits, " << rows << " rows of " << keys << "\n"
+            << last_remarks;
+}
+
+TEST(attention, takes_one_length_that_only_the_run_knows) {
+  for (const bool heads_inside : {false, true})
+    for (const int64_t length : {0, 1, 17, 29, 45}) {
+      EXPECT_EQ(scheduled(attention_of_lengths("n", "37", heads_inside), machine(512, 32), 1e-5, {{"n", length}}),
+                "attention")
+          << length << " rows of 37\n"
+          << last_remarks;
+      for (const char* rows : {"1", "3", "21", "31", "61"})
+        EXPECT_EQ(scheduled(attention_of_lengths(rows, "m", heads_inside), machine(512, 32), 1e-5, {{"m", length}}),
+                  "attention")
+            << rows << " rows of " << length << "\n"
+            << last_remarks;
+    }
+}
+
+TEST(attention, ends_with_a_shorter_block_where_none_divides_the_rows) {
+  for (const auto& [bits, registers] : machines) {
+    target::Target target = machine(bits, registers);
+    target.caches = {{.level = 1, .bytes = 8 << 10}, {.level = 2, .bytes = 32 << 10}};
+    const Shape shape{.heads = 1, .rows = 61, .columns = 130, .depth = 3, .width = 17};
+    ASSERT_GT(61 % attention_rows(61, 130, target), 0);
+    EXPECT_EQ(scheduled(attention_of(shape), target, 1e-5), "attention") << bits << " bits\n" << last_remarks;
+    EXPECT_LE(largest_allocation(attention_of(shape), target), attention_rows(61, 130, target) * (130 + 32))
+        << bits << " bits";
+  }
+}
+
+// No buffer is as large as the scores: each thread has memory for the scores of one block.
+TEST(attention, keeps_no_scores_of_lengths_that_only_the_run_knows) {
+  AnalyticDecider model;
+  const Schedule done = schedule_function(Schedule::create(attention_of_lengths("n", "m", true)).value_or_throw(),
+                                          machine(512, 32), model, {});
+  const Function kernel = driver::lower_to_kernel(done.mod().find_as<PrimFunc>("main")).value_or_throw();
+  ir::post_order(kernel->body, [&](const NodeRef& n) {
+    const auto* allocate = n.as<Allocate>();
+    for (const Expr& extent : allocate ? allocate->extents : std::vector<Expr>{})
+      for (const Var& v : free_vars(extent)) EXPECT_EQ(v->name, "m") << "the number of rows decides of memory";
+  });
+}
+
 TEST(attention, says_why_it_declines) {
   const auto declined = [](const Function& f, const target::Target& target) {
     std::string why;
@@ -166,10 +299,6 @@ TEST(attention, says_why_it_declines) {
     return why;
   };
   EXPECT_EQ(declined(testing::softmax(int64(4), int64(32)), machine(512, 32)), "it does not hold two products");
-  target::Target small = machine(512, 32);
-  small.caches = {{.level = 2, .bytes = 1 << 10}};
-  EXPECT_EQ(declined(attention_of({.rows = 31, .columns = 64}), small),
-            "no number of rows divides them and keeps their scores in the second cache");
 }
 
 TEST(attention, chooses_rows_by_the_second_cache) {
@@ -180,8 +309,14 @@ TEST(attention, chooses_rows_by_the_second_cache) {
   EXPECT_EQ(attention_rows(2048, 2048, target), 8);
   EXPECT_EQ(attention_rows(197, 197, target), 197) << "a prime that fits as it is";
   EXPECT_EQ(attention_rows(1, 100, target), 1);
-  EXPECT_EQ(attention_rows(1499, 1499, target), std::nullopt) << "a prime that does not";
-  EXPECT_EQ(attention_rows(64, 100000, target), std::nullopt);
+  EXPECT_EQ(attention_rows(1499, 1499, target), 28) << "a prime that does not: the last block is shorter";
+  EXPECT_EQ(attention_rows(64, 100000, target), 32) << "more than fits";
+  EXPECT_EQ(attention_rows(11, 100000, target), 11);
+  EXPECT_EQ(attention_rows(std::nullopt, 100, target), 56);
+  EXPECT_EQ(attention_rows(std::nullopt, std::nullopt, target), 28);
+  EXPECT_EQ(attention_rows(1, std::nullopt, target), 1);
+  target.vector_registers = 16;
+  EXPECT_EQ(attention_rows(std::nullopt, std::nullopt, target), 12) << "tiles of six rows";
 }
 
 }  // namespace

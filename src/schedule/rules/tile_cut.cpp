@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "arith/analyzer.h"
 #include "ir/visit.h"
 #include "schedule/codes.h"
 
@@ -9,13 +10,27 @@ namespace lathe::schedule {
 
 namespace {
 
+// The most iterations of a loop around the block.
+Result<int64_t> most_iterations(Schedule& schedule, BlockRV block, LoopRV loop) {
+  arith::Analyzer known;
+  const Ref<For> node = TRY(schedule.get(loop));
+  for (const LoopRV& each : TRY(schedule.get_loops(block))) {
+    const Ref<For> around = TRY(schedule.get(each));
+    if (around->id == node->id) break;
+    known.bind(around->loop_var, Range{around->min, around->extent});
+  }
+  return known.const_int_bound(known.simplify(node->extent)).max_value;
+}
+
 // A loop of unknown extent in parts of whole pieces: as many of the first size as fit, of what is left as many of the
-// second, and so on to pieces of one.
+// second, and so on to pieces of one. Where that is asked for, sizes are
+// such that two may fit, also of the next: of what fits once at most, proofs lose that it does.
 Result<std::vector<Part>> parts_of_unknown(Schedule& schedule, BlockRV block, LoopRV loop,
-                                           const std::vector<int64_t>& sizes) {
+                                           const std::vector<int64_t>& sizes, bool twice = false) {
   std::vector<Part> parts;
-  for (const int64_t size : sizes) {
-    if (size == 1) break;
+  for (int64_t size : sizes) {
+    if (twice) size = std::min(size, TRY(most_iterations(schedule, block, loop)) / 2);
+    if (size <= (twice ? 2 : 1)) break;
     const std::vector<LoopRV> loops = TRY(schedule.peel(loop, size));
     parts.push_back({block, loops[0], size, 1});
     if (loops.size() == 1) return parts;  // it divides
@@ -63,7 +78,7 @@ Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV lo
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
   std::vector<Part> parts;
   // A row by itself reads all weights for one sum a lane: of the rest, few rows are single.
-  if (!extent) return parts_of_unknown(schedule, block, loop, {rows, rows >= 8 ? 4 : 1});
+  if (!extent) return parts_of_unknown(schedule, block, loop, {rows, rows >= 8 ? 4 : 1}, true);
   if (*extent % rows == 0) return std::vector<Part>{{block, loop, rows, 1}};
   const int64_t tiles = (*extent + rows - 1) / rows;
   const int64_t small = *extent / tiles, large = *extent - tiles * small;  // `large` tiles have a row more

@@ -23,6 +23,7 @@ constexpr const char* names[] = {"split",
                                  "merge",
                                  "loop_partition",
                                  "peel",
+                                 "strip_mine",
                                  "add_unit_loop",
                                  "parallel",
                                  "vectorize",
@@ -261,6 +262,7 @@ class Walk {
       return made([=](Schedule& s) { return s.loop_partition(loop, {factor, Factor()}, units); });
     }
     if (name == "peel") return made([=](Schedule& s) { return s.peel(loop, factor); });
+    if (name == "strip_mine") return made([=](Schedule& s) { return s.strip_mine(loop, factor); });
     if (name == "add_unit_loop" && pick(2)) return made([=](Schedule& s) { return s.add_unit_loop(loop); });
     if (name == "add_unit_loop") return made([=](Schedule& s) { return s.add_unit_loop(block); });
     if (name == "parallel") return at_once([=](Schedule& s) { return s.parallel(loop); });

@@ -67,28 +67,29 @@ class PlacementSearch {
     put(buffer, uses, level == 0 && is_wrong() ? shared_by_all(uses) : level);
   }
 
-  // None, or constants that keep rows apart, as storage_align gives them. How far the first dimension goes may be open.
+  // None, or such as keep rows apart, as storage_align gives them.
   static bool has_plain_strides(const BufferNode& buffer) {
-    int64_t least = 1;
+    Analyzer known;
+    Expr least = int64(1);  // that does not make elements meet
     for (size_t d = buffer.strides.size(); d-- > 0;) {
-      const auto stride = as_int(buffer.strides[d]), extent = as_int(buffer.shape[d]);
-      if (!stride || *stride < least || (!extent && d > 0)) return false;
-      least = *stride * std::max<int64_t>(extent.value_or(1), 1);
+      if (!known.can_prove(ge(buffer.strides[d], least))) return false;
+      least = mul(buffer.strides[d], at_least_one(buffer.shape[d]));
     }
     return true;
   }
+  static Expr at_least_one(const Expr& extent) { return is_int(extent, 0) ? constant(extent->dtype, 1) : extent; }
 
   // Strides of a smaller buffer: where the dimensions inside followed one another without a gap they do again; a gap
   // stays, with the stride that it was there for.
   static std::vector<Expr> strides_for(const BufferNode& buffer, const std::vector<Expr>& shape) {
+    Analyzer known;
     std::vector<Expr> strides(buffer.strides.size());
-    int64_t inside = 1, compact = 1;  // what the dimensions inside span, before and now
+    Expr inside = int64(1), compact = int64(1);  // what the dimensions inside span, before and now
     for (size_t d = strides.size(); d-- > 0;) {
-      const int64_t before = *as_int(buffer.strides[d]), now = before == inside ? compact : before;
-      strides[d] = constant(buffer.strides[d]->dtype, now);
-      if (d == 0) break;
-      inside = before * *as_int(buffer.shape[d]);
-      compact = now * *as_int(shape[d]);
+      const Expr& before = buffer.strides[d];
+      strides[d] = known.can_prove_equal(before, inside) ? compact : before;
+      inside = mul(before, buffer.shape[d]);
+      compact = known.simplify(mul(strides[d], shape[d]));
     }
     return strides;
   }

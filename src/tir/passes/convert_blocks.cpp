@@ -13,10 +13,14 @@ namespace {
 Stmt allocated(const Buffer& buffer, Stmt body) {
   std::vector<Expr> extents = buffer->shape;
   if (!buffer->strides.empty()) {
-    // Memory up to the last element that the layout reaches.
-    Expr last = int64(0);
-    for (size_t d = 0; d < extents.size(); ++d) last = last + (extents[d] - 1) * buffer->strides[d];
-    extents = {last + 1};
+    // Memory up to the last element that the layout reaches, where there is one.
+    Expr count = int64(1);
+    bool may_be_empty = false;
+    for (size_t d = 0; d < extents.size(); ++d) {
+      count = count + (extents[d] - 1) * buffer->strides[d];
+      may_be_empty = may_be_empty || as_int(extents[d]).value_or(0) == 0;
+    }
+    extents = {may_be_empty ? max(count, int64(0)) : count};
   }
   return make<Allocate>(buffer->data, buffer->dtype, std::move(extents), buffer->scope, std::move(body));
 }

@@ -1,3 +1,4 @@
+// split, strip_mine: several loops, one inside the other, instead of one.
 #include "ir/visit.h"
 #include "schedule/primitives/rewrite.h"
 #include "support/mutation.h"
@@ -5,6 +6,7 @@
 namespace lathe::schedule::primitives {
 
 LATHE_FAULT(split_drops_predicate, "schedule_test", "split: the tail of a non-dividing split is not cut off");
+LATHE_FAULT(strip_mine_lengthens_last, "schedule_test", "strip_mine: the last strip is as long as the others");
 
 namespace {
 
@@ -77,6 +79,28 @@ Result<Edit> split(const Program& program, Id id, const std::vector<Expr>& facto
   for (size_t i = 0; i < factors.size(); ++i) created.push_back(next++);
   for (size_t i = factors.size(); i-- > 0;) body = loop_over(vars[i], sizes.factors[i], body, created[i]);
   return edit(program, path.back(), simplified(body, path, preserve_unit_iters), next, std::move(created));
+}
+
+Result<Edit> strip_mine(const Program& program, Id id, int64_t size) {
+  const Path path = TRY(serial_loop(program, id, "strip-mine"));
+  const For& loop = *path.back().as<For>();
+  if (size <= 0)
+    return refuse(codes::bad_argument, fmt::format("cannot strip-mine {}: {} is not positive", name_of(loop), size));
+  arith::Analyzer analyzer;
+  const Expr strips = analyzer.simplify(ceildiv(loop.extent, int64(size)));
+  const Var strip = var(loop.loop_var->name + "_0"), inside = var(loop.loop_var->name + "_1");
+  const bool even = analyzer.can_prove_equal(floormod(loop.extent, int64(size)), int64(0));
+  const bool whole = even || support::flip(strip_mine_lengthens_last);
+  if (!is_int(strips, 1)) analyzer.bind(strip, Range{int64(0), strips});
+  const Expr start = analyzer.simplify(strip * size);
+  const Expr length = whole ? int64(size) : analyzer.simplify(min(int64(size), loop.extent - start));
+  const Expr value = start + inside;
+  Id next = program.next;
+  const std::vector<Id> created{next, next + 1};
+  next += 2;
+  Stmt body = substitute(loop.body, {{loop.loop_var, is_int(loop.min, 0) ? value : loop.min + value}});
+  body = loop_over(strip, strips, loop_over(inside, length, body, created[1]), created[0]);
+  return edit(program, path.back(), simplified(body, path, true), next, created);
 }
 
 }  // namespace lathe::schedule::primitives
