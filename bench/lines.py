@@ -11,6 +11,7 @@ from onnx import TensorProto
 from bench import operators
 from tests.models import MODELS, random_input
 from tests.models.bert import bert
+from tests.models.full_size import full_size
 from tests.models.gpt2 import gpt2
 
 
@@ -22,9 +23,10 @@ class Line:
     group: str
     make: Callable[[], onnx.ModelProto]
     quick: bool = False  # one of those that --quick runs
+    words: int = 1000  # in the vocabulary of its token ids
 
     def feeds(self, model, seed):
-        """Random inputs for `model`: floats by their shape, token ids under 1,000, `rows` anywhere in their
+        """Random inputs for `model`: floats by their shape, token ids under `words`, `rows` anywhere in their
         table, masks that drop the last eighth."""
         rng = np.random.default_rng(seed)
         result = {}
@@ -36,7 +38,7 @@ class Line:
             elif value.name == "rows":
                 result[value.name] = rng.integers(0, model.graph.initializer[0].dims[0], shape)
             elif tensor.elem_type == TensorProto.INT64:
-                result[value.name] = rng.integers(0, 1000, shape)
+                result[value.name] = rng.integers(0, self.words, shape)
             else:
                 result[value.name] = random_input(shape, int(rng.integers(1 << 30)))
         return result
@@ -52,8 +54,17 @@ def _networks():
     yield "gpt2-decode256", partial(gpt2, length=1, past=256), False
 
 
+# Networks that nothing here was tuned for, as large as people have them, in a group of their own.
+OTHER_NETWORKS = (
+    "efficientnet", "unet", "vit", "tcn", "densenet121", "inception_v1", "inception_v2", "shufflenet",
+    "light_squeezenet", "alexnet", "zfnet512", "vgg19", "lstm_language", "gru_tagger",
+)  # fmt: skip
+
+
 def all_lines():
     lines = [Line(name, "network", make, quick) for name, make, quick in _networks()]
+    for name in OTHER_NETWORKS:
+        lines.append(Line(f"{name}-b1", "other", partial(full_size, name, 1), name == "shufflenet", words=51))
     for group, rows in operators.GROUPS.items():
         for number, (name, make) in enumerate(rows()):
             lines.append(Line(name, group, make, quick=number % 8 == 0))
