@@ -242,16 +242,18 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     if (borders.ends) plan.last_alone = found.between_rows.last;
   }
   const TileWork tiles = tile_work(schedule.function(), work, found, plan);
+  const bool threads = !within_thread && enough_for_threads(constant_product(work.loops), plan);
+  if (!within_thread) plan.shared = shared_loop(found, work);
   if (found.row) {
-    const int64_t first = rows_go_first(tiles, context.target) ? 1 : 0;
+    const bool uneven = threads && tiles.lane_shares == tiles.lane_tiles && shares_unevenly(tiles, context.target) &&
+                        row_shares(work, plan, context.target).size() < 2;
+    const int64_t first = rows_go_first(tiles, uneven, context.target) ? 1 : 0;
     plan.rows_first = 1 == TRY(schedule.get(TRY(decide(schedule, context, rule, "rows_first", {0, 1}, first))));
   }
   plan.within_thread = within_thread;
   if (!within_thread) {
-    plan.shared = shared_loop(found, work);
     const std::vector<int64_t> shares = row_shares(work, plan, context.target);
-    const bool enough = enough_for_threads(constant_product(work.loops), plan);
-    const int64_t share = enough ? rows_shared(tiles, shares, context.target) : 1;
+    const int64_t share = threads ? rows_shared(tiles, shares, context.target) : 1;
     plan.share = TRY(schedule.get(TRY(decide(schedule, context, rule, "share", shares, share))));
     // Tiles divide the pieces.
     if (plan.share > 1) plan.first_alone = plan.last_alone = 0;

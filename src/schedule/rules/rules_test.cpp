@@ -274,11 +274,16 @@ TEST(gemm, lets_threads_share_the_rows_or_the_lanes) {
   target::Target target = machine(512, 32);
   target.cores = 2;
   target.caches = {{.level = 1, .bytes = 48 << 10}, {.level = 2, .bytes = 2 << 20}};
-  const auto share = [&](int64_t m, int64_t n, int64_t k) {
+  const auto answer = [&](const std::string& question, int64_t m, int64_t n, int64_t k) {
     const std::string text = decided(target, m, n, k);
-    const size_t at = text.find("share=");
-    return at == std::string::npos ? text : text.substr(at, 7);
+    const size_t at = text.find(question);
+    return at == std::string::npos ? text : text.substr(at, question.size() + 1);
   };
+  const auto share = [&](int64_t m, int64_t n, int64_t k) { return answer("share=", m, n, k); };
+  EXPECT_EQ(answer("rows_first=", 3025, 16, 128), "rows_first=1")
+      << "one cut of the lanes, rows that two do not divide";
+  EXPECT_EQ(answer("rows_first=", 121, 160, 750), "rows_first=1") << "five cuts of the lanes";
+  EXPECT_EQ(answer("rows_first=", 121, 192, 750), "rows_first=0") << "six";
   EXPECT_EQ(share(784, 32, 192), "share=2") << "one cut of the lanes";
   EXPECT_EQ(share(196, 96, 576), "share=2") << "three cuts of the lanes, which two threads cannot share evenly";
   EXPECT_EQ(share(196, 384, 64), "share=2") << "98 KB of weights, 350 KB of rows and output";

@@ -28,8 +28,8 @@ struct Leaf {
 // The nest of a reduction while it is cut into tiles.
 class TileNest {
  public:
-  TileNest(Schedule& schedule, const TilePlan& plan, const std::string& epilogue)
-      : schedule_(schedule), plan_(plan), epilogue_(epilogue) {}
+  TileNest(Schedule& schedule, const TilePlan& plan, const std::string& epilogue, const target::Target& target)
+      : schedule_(schedule), plan_(plan), epilogue_(epilogue), target_(target) {}
 
   Status run() {
     const BlockRV block = TRY(schedule_.get_block(plan_.block));
@@ -248,14 +248,28 @@ class TileNest {
     return schedule_.transform_layout(*parts, {.writes = true}, permutation(axes));
   }
 
+  // Turns of the loops around the outermost axis; 1 where they are not known.
+  Result<int64_t> turns_around() {
+    int64_t turns = 1;
+    const std::vector<LoopRV> loops = TRY(schedule_.get_loops(firsts_.at(0)));
+    for (size_t i = plan_.outer; i < axes_[0].position; ++i)
+      turns *= as_int(TRY(schedule_.get(loops.at(i)))->extent).value_or(1);
+    return turns;
+  }
+
   // Threads share the pieces that the rows were cut into for them, or else the outer loops but the innermost of them:
-  // all where there is one part, those of each part otherwise.
+  // all where there is one part; otherwise those around the parts, where they are enough, or those of each part.
   Status share_among_threads() {
     if (!enough_) return support::success();
     size_t end = axes_.size() == 1 ? first_sum_ : axes_.back().position;
     for (size_t k = axes_.size(); k-- > 1;)
       if (parts_[k] > 1) end = std::min(end, axes_[k].position);
     size_t begin = parts_[0] == 1 ? plan_.outer : axes_[0].position;
+    if (parts_[0] > 1 && TRY(turns_around()) >= 4 * target_.cores) {
+      begin = plan_.outer;
+      end = axes_[0].position;
+      firsts_.resize(1);
+    }
     if (plan_.share > 1) {
       begin = plan_.outer;
       end = begin + plan_.batch.size() + 1;
@@ -272,6 +286,7 @@ class TileNest {
   Schedule& schedule_;
   const TilePlan& plan_;
   const std::string& epilogue_;
+  const target::Target& target_;
   std::vector<TileAxis> axes_;   // outermost first
   size_t first_sum_ = 0;         // position of the outermost loop that sums
   std::vector<size_t> parts_;    // how many the axes fell into, at most
@@ -288,14 +303,14 @@ class TileNest {
 
 Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan,
                      const std::string& epilogue) {
-  if (epilogue.empty()) return TileNest(schedule, plan, epilogue).run();
+  if (epilogue.empty()) return TileNest(schedule, plan, epilogue, context.target).run();
   Schedule attempt = schedule;
-  if (TileNest(attempt, plan, epilogue).run()) {
+  if (TileNest(attempt, plan, epilogue, context.target).run()) {
     schedule = std::move(attempt);
     return support::success();
   }
   const std::string none;
-  TRY(TileNest(schedule, plan, none).run());
+  TRY(TileNest(schedule, plan, none, context.target).run());
   return vectorize_elementwise(schedule, context, TRY(schedule.get_block(epilogue)));
 }
 

@@ -45,6 +45,8 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
     if (plan.tall == 1 || loop != found.between.back()) result.lane_shares *= extent(loop);
   for (const size_t loop : found.between)
     result.row_tiles *= loop == found.between.back() ? tiles_of(loop, plan.tall) : extent(loop);
+  result.products = plan.vectors * result.lane_tiles * plan.rows * plan.tall * result.row_tiles;
+  for (const size_t loop : found.reduce) result.products *= extent(loop);
   const int64_t elements = elements_of(work.block().body.as<BufferStore>()->buffer);
   for (const auto& [param, buffer] : function.buffer_map) {
     if (elements_of(buffer) >= elements && buffer != found.first && buffer != found.weights)
@@ -125,15 +127,30 @@ BorderCode border_code(const Contraction& found, const TilePlan& plan, std::opti
   return code;
 }
 
-bool rows_go_first(const TileWork& tiles, const target::Target& target) {
+bool shares_unevenly(const TileWork& tiles, const target::Target& target) {
+  if (tiles.batches % target.cores == 0) return false;
+  const int64_t shares = tiles.batches * tiles.lane_shares;
+  const int64_t turns = (shares + target.cores - 1) / target.cores;
+  return 6 * shares <= 5 * turns * target.cores;  // a sixth
+}
+
+bool rows_go_first(const TileWork& tiles, bool uneven, const target::Target& target) {
+  constexpr double bytes_a_product = 32;  // that the second cache gives meanwhile
   const auto again = [&](int64_t bytes, int64_t times) {
     return static_cast<double>(bytes) * static_cast<double>(times - 1) * cost_of_a_byte(bytes, target);
   };
-  if (tiles.lane_tiles < 2) return false;
+  double idle = 0;
+  if (uneven) {
+    const int64_t shares = tiles.batches * tiles.lane_shares;
+    const int64_t turns = (shares + target.cores - 1) / target.cores;
+    const auto wanted = static_cast<double>(turns * target.cores), had = static_cast<double>(shares);
+    idle = (wanted / had - 1) * static_cast<double>(tiles.products) * bytes_a_product;
+  }
+  if (tiles.lane_tiles < 2) return idle > 0;
   // Pieces of a row that the second cache does not keep until their neighbours come cost their lines a second time.
   const int64_t passing = tiles.first + tiles.outputs;
   const double pieces = passing > target.cache_bytes(2, 512 << 10) ? 4.0 * static_cast<double>(tiles.outputs) : 0;
-  return again(tiles.weights, tiles.row_tiles) < again(tiles.first, tiles.lane_tiles) + pieces;
+  return again(tiles.weights, tiles.row_tiles) < again(tiles.first, tiles.lane_tiles) + pieces + idle;
 }
 
 std::optional<size_t> shared_loop(const Contraction& found, const Work& work) {
@@ -154,10 +171,7 @@ std::vector<int64_t> row_shares(const Work& work, const TilePlan& plan, const ta
 
 int64_t rows_shared(const TileWork& tiles, const std::vector<int64_t>& choices, const target::Target& target) {
   if (choices.size() < 2 || tiles.batches % target.cores == 0) return 1;
-  const int64_t shares = tiles.batches * tiles.lane_shares;
-  const int64_t turns = (shares + target.cores - 1) / target.cores;
-  const bool uneven = 4 * shares <= 3 * turns * target.cores;
-  return uneven || tiles.weights <= tiles.first + tiles.outputs ? choices[1] : 1;
+  return shares_unevenly(tiles, target) || tiles.weights <= tiles.first + tiles.outputs ? choices[1] : 1;
 }
 
 int64_t weights_ahead(const TilePlan& plan, const TileWork& tiles, const target::Target& target) {

@@ -15,6 +15,7 @@ struct TileWork {
   int64_t row_tiles = 1;    // tiles of rows, over all loops that walk the first tensor alone
   int64_t batches = 1;      // elements of the batch
   int64_t lane_shares = 1;  // of an element: iterations that threads can share without cutting the rows for them
+  int64_t products = 0;     // of vectors
 };
 TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction& found, const TilePlan& plan);
 
@@ -45,8 +46,12 @@ BorderCode border_code(const Contraction& found, const TilePlan& plan, std::opti
 
 // Whether the loops of rows are better outside the lane loop. Inside it, the weights come once and the first tensor
 // again for each cut of the lanes; what is written lies in pieces of a cut's width, which no prefetching of the machine
-// follows. Outside it, the weights come again for each tile of rows.
-bool rows_go_first(const TileWork& tiles, const target::Target& target);
+// follows. Outside it, the weights come again for each tile of rows. `uneven`: threads could share the cuts of the
+// lanes alone, which leaves some of them idle for a part of the time.
+bool rows_go_first(const TileWork& tiles, bool uneven, const target::Target& target);
+
+// Whether threads share the cuts of the lanes so badly that a sixth of their time is lost or more.
+bool shares_unevenly(const TileWork& tiles, const target::Target& target);
 
 // The loop that threads can have in pieces: the outermost that walks the first tensor alone.
 std::optional<size_t> shared_loop(const Contraction& found, const Work& work);
