@@ -171,7 +171,7 @@ class KernelEmitter {
 
   // intrinsics.cpp
   template <class Node>
-  Expr written_out(const Node& n) const;  // by codegen/emit/math; null where the target has it
+  V written_out(const Node& n);  // by codegen/emit/math; null where the target has it
   V call(const Expr& e, const ir::Call& n);
   V select(const ir::Select& n);
   V native_call(const Expr& e, const ir::Call& n);

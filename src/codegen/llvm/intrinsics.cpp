@@ -32,22 +32,27 @@ bool is_cheap(const Expr& e) {
 
 }  // namespace
 
+// Arithmetic inside is on values: an index may hold a call, but what it computes from wraps.
 template <class Node>
-Expr KernelEmitter::written_out(const Node& n) const {
-  return math::expand(n, {.ldexp_lanes = target_.has("avx512f") ? 16 : 0});
+KernelEmitter::V KernelEmitter::written_out(const Node& n) {
+  const Expr expanded = math::expand(n, {.ldexp_lanes = target_.has("avx512f") ? 16 : 0});
+  if (!expanded) return nullptr;
+  const bool in_index = std::exchange(in_index_, false);
+  const V v = value(expanded);
+  in_index_ = in_index;
+  return v;
 }
 
 KernelEmitter::V KernelEmitter::call(const Expr& e, const Call& n) {
-  // Arithmetic inside is on values: an index may hold a call, but what it computes from wraps.
+  if (const V v = written_out(n)) return v;
   const bool in_index = std::exchange(in_index_, false);
-  const Expr expanded = written_out(n);
-  const V v = expanded ? value(expanded) : native_call(e, n);
+  const V v = native_call(e, n);
   in_index_ = in_index;
   return v;
 }
 
 KernelEmitter::V KernelEmitter::select(const Select& n) {
-  if (const Expr expanded = written_out(n)) return value(expanded);
+  if (const V v = written_out(n)) return v;
   const V condition = value(n.condition);
   const V a = value(n.true_value), b = value(n.false_value);
   if (lanes_of(condition) != 1 && lanes_of(condition) != n.dtype.lanes)
