@@ -127,11 +127,22 @@ BorderCode border_code(const Contraction& found, const TilePlan& plan, std::opti
   return code;
 }
 
+namespace {
+
+// Shares of the work where threads take the cuts of the lanes: those that there are, and those that there is time for.
+struct Shares {
+  int64_t taken = 1, possible = 1;
+};
+Shares shares_of(const TileWork& tiles, const target::Target& target) {
+  const int64_t taken = tiles.batches * tiles.lane_shares;
+  return {taken, (taken + target.cores - 1) / target.cores * target.cores};
+}
+
+}  // namespace
+
 bool shares_unevenly(const TileWork& tiles, const target::Target& target) {
-  if (tiles.batches % target.cores == 0) return false;
-  const int64_t shares = tiles.batches * tiles.lane_shares;
-  const int64_t turns = (shares + target.cores - 1) / target.cores;
-  return 6 * shares <= 5 * turns * target.cores;  // a sixth
+  const Shares shares = shares_of(tiles, target);
+  return tiles.batches % target.cores != 0 && 6 * shares.taken <= 5 * shares.possible;
 }
 
 bool rows_go_first(const TileWork& tiles, bool uneven, const target::Target& target) {
@@ -141,10 +152,9 @@ bool rows_go_first(const TileWork& tiles, bool uneven, const target::Target& tar
   };
   double idle = 0;
   if (uneven) {
-    const int64_t shares = tiles.batches * tiles.lane_shares;
-    const int64_t turns = (shares + target.cores - 1) / target.cores;
-    const auto wanted = static_cast<double>(turns * target.cores), had = static_cast<double>(shares);
-    idle = (wanted / had - 1) * static_cast<double>(tiles.products) * bytes_a_product;
+    const Shares shares = shares_of(tiles, target);
+    idle = (static_cast<double>(shares.possible) / static_cast<double>(shares.taken) - 1) *
+           static_cast<double>(tiles.products) * bytes_a_product;
   }
   if (tiles.lane_tiles < 2) return idle > 0;
   // Pieces of a row that the second cache does not keep until their neighbours come cost their lines a second time.
