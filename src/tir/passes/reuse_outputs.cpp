@@ -25,7 +25,7 @@ struct Box {
   std::vector<Interval> sides;
 };
 
-// Whether `later`, every write of the output, may find the values of `buffer` in the output's own memory.
+// Whether the values of `buffer` may lie in the memory of `output`, every write of which takes the place of one.
 class Replacement {
  public:
   Replacement(const std::vector<BufferAccess>& all, const Buffer& buffer, const Buffer& output)
@@ -212,17 +212,19 @@ Function reused(const Function& f) {
   // Where the output may be an operand's memory (lower), that is written earlier than was thought.
   if (!realize || f->attrs.find("inplace")) return f;
   Ref<Block> root = realize->block;
+  std::unordered_set<const BufferNode*> opaque;
+  std::vector<BufferAccess> all;
   for (const auto& [parameter, output] : f->buffer_map)
     for (const Buffer& buffer : root->alloc_buffers) {
       if (!same_type(*buffer, *output)) continue;
-      std::unordered_set<const BufferNode*> opaque;
-      const std::vector<BufferAccess> all = buffer_accesses(root->body, &opaque);
+      if (all.empty()) all = buffer_accesses(root->body, &opaque);
       if (opaque.count(buffer.get()) || opaque.count(output.get())) continue;
       if (!Replacement(all, buffer, output).is_right()) continue;
       root = with(*root, [&](Block& copy) {
         std::erase(copy.alloc_buffers, buffer);
         copy.body = Renaming(buffer, output)(copy.body);
       });
+      all.clear();
       break;
     }
   if (root == realize->block) return f;
