@@ -43,8 +43,8 @@ typedef struct LatheServices {
   uint32_t version;  // LATHE_SERVICES_VERSION
   uint32_t size;     // sizeof(LatheServices)
 
-  // Calls body over disjoint ranges that together are [0, extent), in fixed equal parts of at least `grain`
-  // iterations (grain < 1 means 1), and returns when all are done. Inside a body it runs inline. Returns 0, or the
+  // Calls body over disjoint ranges that together are [0, extent), of at least `grain` iterations each (grain < 1 means
+  // 1), on any thread and in any order, and returns when all are done. Inside a body it runs inline. Returns 0, or the
   // code of the first error raised in this call.
   int32_t (*parallel_for)(void* call_state, LatheParallelBody body, void* closure, int64_t extent, int64_t grain);
 

@@ -21,6 +21,9 @@ namespace lathe::runtime {
 namespace {
 
 constexpr int32_t max_workers = 512;
+// As many pieces a share is taken in at most: a thread that is late, or on a core that others use too, then keeps
+// little from the rest, and a piece is still far longer than taking one.
+constexpr uint32_t max_pieces = 2;
 
 void pause_core() {
 #if defined(__x86_64__)
@@ -75,10 +78,17 @@ void wake(std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleeping) {
 }
 
 struct alignas(128) Worker {
-  std::atomic<uint32_t> ticket;  // raised when there is a part to do
+  std::atomic<uint32_t> ticket;  // raised when there is something to do
   std::atomic<uint32_t> sleeping;
   int32_t index;
   pthread_t thread;
+};
+
+// What is left of a thread's share of a region: the pieces [next, end), next in the low half. Its thread takes the
+// first, others the last. Whoever takes one reads the region only then: a region does not end, and none begins, before
+// every piece that was taken is done.
+struct alignas(128) Share {
+  std::atomic<uint32_t> left;
 };
 
 struct Pool {
@@ -92,9 +102,12 @@ struct Pool {
   // The region in progress.
   Region region;
   int32_t parts;
-  alignas(128) std::atomic<uint32_t> unfinished;  // workers still at it
+  uint32_t pieces;                                // of each share
+  std::atomic<int32_t> sharing;                   // shares that may hold something
+  alignas(128) std::atomic<uint32_t> unfinished;  // pieces
   std::atomic<uint32_t> caller_sleeping;
   Worker* worker[max_workers];
+  Share share[max_workers + 1];
 };
 Pool pool;
 thread_local bool is_in_region = false;
@@ -118,12 +131,40 @@ void pin(pthread_t thread, int32_t index) {
 #endif
 }
 
-void run_part(const Region& region, int32_t parts, int32_t index) {
-  const Part part = part_of(region.extent, parts, index);
+// Takes a piece of the share, its first or its last. False where none is left.
+bool take(Share& share, bool first, uint32_t& piece) {
+  uint32_t left = share.left.load(std::memory_order_relaxed);
+  for (;;) {
+    const uint32_t next = left & 0xffff, end = left >> 16;
+    if (next == end) return false;
+    const uint32_t rest = first ? left + 1 : left - (uint32_t{1} << 16);
+    if (!share.left.compare_exchange_weak(left, rest, std::memory_order_acquire, std::memory_order_relaxed)) continue;
+    piece = first ? next : end - 1;
+    return true;
+  }
+}
+
+void run_piece(int32_t share, uint32_t piece) {
+  const Region& region = pool.region;
+  const Part whole = part_of(region.extent, pool.parts, share);
+  const Part part = part_of(whole.end - whole.begin, static_cast<int32_t>(pool.pieces), static_cast<int32_t>(piece));
   FloatModeScope mode(region.float_control);
   is_in_region = true;
-  abi::call_body(region.body, region.closure, part.begin, part.end);
+  abi::call_body(region.body, region.closure, whole.begin + part.begin, whole.begin + part.end);
   is_in_region = false;
+}
+
+// Runs what is left of one's own share, and then of the others'; gives how many pieces that were.
+uint32_t run_shares(int32_t own) {
+  uint32_t done = 0, piece = 0;
+  for (; take(pool.share[own], true, piece); ++done) run_piece(own, piece);
+  const int32_t shares = pool.sharing.load(std::memory_order_relaxed);
+  if (own >= shares) return done;  // late, and the region that is in progress now wants fewer threads
+  for (int32_t i = 1; i < shares; ++i) {
+    const int32_t other = own + i < shares ? own + i : own + i - shares;
+    for (; take(pool.share[other], false, piece); ++done) run_piece(other, piece);
+  }
+  return done;
 }
 
 void* work(void* argument) {
@@ -132,8 +173,9 @@ void* work(void* argument) {
   for (;;) {
     wait_for_change(self.ticket, seen, self.sleeping, pool.spin);
     seen = self.ticket.load(std::memory_order_acquire);
-    run_part(pool.region, pool.parts, self.index + 1);
-    if (pool.unfinished.fetch_sub(1, std::memory_order_seq_cst) == 1) wake(pool.unfinished, pool.caller_sleeping);
+    const uint32_t done = run_shares(self.index + 1);
+    if (done != 0 && pool.unfinished.fetch_sub(done, std::memory_order_seq_cst) == done)
+      wake(pool.unfinished, pool.caller_sleeping);
   }
   return nullptr;
 }
@@ -222,13 +264,18 @@ void run_region(const Region& region) {
   parts = ensure_workers(parts - 1) + 1;
   pool.region = region;
   pool.parts = parts;
-  pool.unfinished.store(static_cast<uint32_t>(parts - 1), std::memory_order_relaxed);
+  const int64_t each = region.extent / parts / (region.grain < 1 ? 1 : region.grain);
+  pool.pieces = each > max_pieces ? max_pieces : static_cast<uint32_t>(each);
+  pool.unfinished.store(pool.pieces * static_cast<uint32_t>(parts), std::memory_order_relaxed);
+  pool.sharing.store(parts, std::memory_order_relaxed);
+  for (int32_t i = 0; i < parts; ++i) pool.share[i].left.store(pool.pieces << 16, std::memory_order_release);
   for (int32_t i = 0; i < parts - 1; ++i) {
     Worker& worker = *pool.worker[i];
     worker.ticket.fetch_add(1, std::memory_order_seq_cst);
     wake(worker.ticket, worker.sleeping);
   }
-  run_part(region, parts, 0);
+  const uint32_t done = run_shares(0);
+  pool.unfinished.fetch_sub(done, std::memory_order_acq_rel);
   for (uint32_t left = pool.unfinished.load(std::memory_order_acquire); left != 0;
        left = pool.unfinished.load(std::memory_order_acquire))
     wait_for_change(pool.unfinished, left, pool.caller_sleeping, pool.spin);

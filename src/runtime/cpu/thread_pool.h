@@ -13,14 +13,16 @@ struct Region {
   LatheParallelBody body;
   void* closure;
   int64_t extent;  // iterations
-  int64_t grain;   // the fewest a thread gets
+  int64_t grain;   // the fewest a thread takes at a time
   int32_t threads;
   FloatControl float_control;
 };
 
-// Runs the body over [0, extent) in at most `threads` equal parts, part i always the same range, and returns when all
-// are done. Inline, as one part, where the region is nested in another, or while another caller has the workers: with
-// several callers at once the cores are busy anyway.
+// Runs the body over [0, extent) and returns when all is done. At most `threads` threads have equal shares of it,
+// thread i always the same range, so that it finds in its caches what it wrote before; each takes its share in a few
+// pieces of at least `grain`, and who is done takes what the others have not begun. So nobody waits for a thread that
+// sleeps, or whose core is taken away. Inline, as one piece, where the region is nested in another, or while another
+// caller has the workers: with several callers at once the cores are busy anyway.
 void run_region(const Region& region);
 
 // Iterations of part `index` of `parts`.

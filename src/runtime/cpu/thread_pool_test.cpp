@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 #include <thread>
@@ -58,6 +59,32 @@ TEST(thread_pool, gives_parts_to_different_threads) {
     met = true;
   });
   EXPECT_TRUE(met);
+}
+
+TEST(thread_pool, takes_pieces_of_no_less_than_the_grain) {
+  for (const int64_t grain : {1, 3, 10})
+    for (const int64_t extent : {1, 5, 31, 100, 1001}) {
+      std::atomic<int64_t> sum = 0, calls = 0;
+      parallel(extent, grain, 3, [&](int64_t begin, int64_t end) {
+        EXPECT_GE(end - begin, std::min(grain, extent));
+        sum += end - begin;
+        ++calls;
+      });
+      EXPECT_EQ(sum, extent);
+      EXPECT_LE(calls, 6);
+    }
+}
+
+// A thread that is busy elsewhere keeps what it has begun and no more: the others run the rest.
+TEST(thread_pool, does_the_work_of_threads_that_are_late) {
+  std::atomic<int> done = 0;
+  std::atomic<bool> is_held = false;
+  parallel(80, 1, 2, [&](int64_t begin, int64_t end) {
+    if (!is_held.exchange(true))  // the first piece ends only when all others have
+      while (done < 60) std::this_thread::yield();
+    done += static_cast<int>(end - begin);
+  });
+  EXPECT_EQ(done, 80);
 }
 
 TEST(thread_pool, survives_thousands_of_short_regions) {
