@@ -43,6 +43,8 @@ void translate(const std::exception_ptr& thrown, void*) {
     set_internal_error(e.what());
   } catch (const support::InternalError& e) {
     set_internal_error(e.what());
+  } catch (const std::bad_cast&) {  // what nanobind says of an argument that a function casts itself
+    PyErr_SetString(PyExc_TypeError, "an argument is of a kind, or a number of a size, that is not taken here");
   }
 }
 

@@ -22,8 +22,7 @@ void bind_ir(nb::module_& m) {
           "__init__",
           [](ir::IRModule* self, const nb::dict& functions) {
             ir::IRModule module;
-            for (const auto& [name, function] : functions)
-              set_function(module, nb::cast<std::string>(nb::str(name)), function);
+            for (const auto& [name, function] : functions) set_function(module, utf8_of(nb::str(name)), function);
             new (self) ir::IRModule(std::move(module));
           },
           nb::arg("functions") = nb::dict())
@@ -37,7 +36,7 @@ void bind_ir(nb::module_& m) {
              for (const auto& [name, value] : attrs) {
                const std::optional<ir::Value> known = value_of(value);
                if (!known) throw nb::type_error("an attribute is a number, a text, a node, or lists and dicts of them");
-               made.set(nb::cast<std::string>(name), *known);
+               made.set(utf8_of(name), *known);
              }
              module.attrs = std::move(made);
            })
@@ -50,7 +49,7 @@ void bind_ir(nb::module_& m) {
           [](const ir::IRModule& module) {
             nb::dict kinds;
             for (const auto& [name, function] : module)
-              kinds[name.c_str()] = function.is<tir::PrimFunc>() ? "tir" : "relax";
+              kinds[nb::str(name.data(), name.size())] = function.is<tir::PrimFunc>() ? "tir" : "relax";
             return kinds;
           },
           "The functions' names in order, each with the IR it is written in.")

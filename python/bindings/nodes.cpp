@@ -39,7 +39,7 @@ std::optional<Value> map_of(nb::handle object, int nesting) {
     if (!nb::isinstance<nb::str>(key)) return std::nullopt;
     auto value = value_of(item, nesting + 1);
     if (!value) return std::nullopt;
-    map[nb::cast<std::string>(key)] = *std::move(value);
+    map[utf8_of(key)] = *std::move(value);
   }
   return Value(std::move(map));
 }
@@ -58,7 +58,7 @@ std::optional<Value> value_of(nb::handle object, int nesting) {
   if (PyBool_Check(p)) return Value(p == Py_True);
   if (PyLong_Check(p)) return integer_of(object);
   if (PyFloat_Check(p)) return Value(PyFloat_AsDouble(p));
-  if (PyUnicode_Check(p)) return Value(nb::cast<std::string>(object));
+  if (PyUnicode_Check(p)) return Value(utf8_of(object));
   if (NodeRef node = node_of(object)) return Value(std::move(node));
   if (PyTuple_Check(p) || PyList_Check(p)) return list_of(object, nesting);
   if (PyDict_Check(p)) return map_of(object, nesting);
@@ -137,6 +137,14 @@ nb::object value_object(const Value& value) {
     return map;
   }
   return nb::none();
+}
+
+std::string utf8_of(nb::handle text) {
+  Py_ssize_t bytes = 0;
+  if (const char* utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &bytes)) return {utf8, static_cast<size_t>(bytes)};
+  if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) throw nb::python_error();
+  PyErr_Clear();
+  throw nb::value_error("a text with half a surrogate pair is no UTF-8");
 }
 
 std::optional<Value> value_of(nb::handle object) { return value_of(object, 0); }

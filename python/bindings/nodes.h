@@ -20,6 +20,9 @@ ir::Ref<T> node_as(nb::handle object, const char* what) {
   return ir::cast<T>(node);
 }
 
+// A str of Python's as UTF-8; a ValueError where it has half a surrogate pair.
+std::string utf8_of(nb::handle text);
+
 // Values as Python has them: None, numbers, strings, dtypes by their names, lists, dicts, nodes.
 nb::object value_object(const ir::Value& value);
 // The value of an object; nothing where it has no value in programs.

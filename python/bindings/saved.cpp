@@ -23,7 +23,7 @@ Value saved_value(nb::handle object, int nesting) {
     Value::Map map;
     for (const auto& [key, item] : nb::borrow<nb::dict>(object)) {
       if (!nb::isinstance<nb::str>(key)) throw nb::type_error("the keys of a dict that is saved are strings");
-      map[nb::cast<std::string>(key)] = saved_value(item, nesting + 1);
+      map[utf8_of(key)] = saved_value(item, nesting + 1);
     }
     return map;
   }

@@ -42,8 +42,8 @@ nb::object object_of(const Argument& argument) {
 Argument argument_of(nb::handle object) {
   if (object.is_none()) return {};
   if (PyTuple_Check(object.ptr()) && nb::len(object) == 2 && nb::isinstance<nb::str>(object[0])) {
-    const auto kind = nb::cast<std::string>(nb::object(object[0]));
-    if (kind == "index_map") return unwrap(schedule::parse_index_map(nb::cast<std::string>(nb::object(object[1]))));
+    const auto kind = utf8_of(nb::object(object[0]));
+    if (kind == "index_map") return unwrap(schedule::parse_index_map(utf8_of(nb::object(object[1]))));
     if (kind != "loop" && kind != "block" && kind != "expr") return Argument::List{kind, argument_of(object[1])};
     const auto index = nb::cast<uint32_t>(nb::object(object[1]));
     if (kind == "loop") return LoopRV{index};
@@ -95,14 +95,14 @@ Instruction instruction_of(nb::handle object) {
   };
   if (!row.contains("kind") || !nb::isinstance<nb::str>(row["kind"]))
     throw nb::type_error("the kind of an instruction is the name of a primitive");
-  const auto name = nb::cast<std::string>(nb::object(row["kind"]));
+  const auto name = utf8_of(nb::object(row["kind"]));
   Instruction instruction{schedule::find_instruction_kind(name), {}, {}, {}};
   if (!instruction.kind)
     unwrap(support::Status(support::Diagnostic{.code = schedule::codes::trace,
                                                .message = "there is no instruction named '" + name + "'"}));
   for (nb::handle input : part("inputs", false)) instruction.inputs.push_back(argument_of(input));
   for (const auto& [key, value] : nb::cast<nb::dict>(part("attrs", true)))
-    instruction.attributes.emplace_back(nb::cast<std::string>(key), argument_of(value));
+    instruction.attributes.emplace_back(utf8_of(key), argument_of(value));
   for (nb::handle output : part("outputs", false)) instruction.outputs.push_back(argument_of(output));
   return instruction;
 }
@@ -126,8 +126,7 @@ nb::object run_instruction(Schedule& schedule, const std::string& name, const nb
   if (!kind) throw nb::attribute_error(("a schedule has no primitive '" + name + "'").c_str());
   Instruction instruction{.kind = kind, .inputs = {}, .attributes = {}, .outputs = {}};
   for (nb::handle input : inputs) instruction.inputs.push_back(argument_of(input));
-  for (const auto& [key, value] : attributes)
-    instruction.attributes.emplace_back(nb::cast<std::string>(key), argument_of(value));
+  for (const auto& [key, value] : attributes) instruction.attributes.emplace_back(utf8_of(key), argument_of(value));
   support::Result<std::vector<Argument>> made = kind->run(schedule, instruction);
   if (!made && excerpts) {
     support::Diagnostics refusal = made.diagnostics();

@@ -116,14 +116,14 @@ ir::IRModule loops_from_python(const HeldText& held, const nb::list& parameters)
   std::vector<te::ParameterSpec> specs;
   for (nb::handle parameter : parameters) {
     te::ParameterSpec& spec = specs.emplace_back();
-    spec.name = nb::cast<std::string>(nb::object(parameter[0]));
-    spec.dtype = dtype_named(nb::cast<std::string>(nb::object(parameter[2])));
+    spec.name = utf8_of(nb::object(parameter[0]));
+    spec.dtype = dtype_named(utf8_of(nb::object(parameter[2])));
     const nb::object shape = parameter[1];
     if (shape.is_none()) continue;
     auto& dims = spec.shape.emplace();
     for (nb::handle dim : shape) {
       if (nb::isinstance<nb::str>(dim))
-        dims.emplace_back(nb::cast<std::string>(dim));
+        dims.emplace_back(utf8_of(dim));
       else
         dims.emplace_back(nb::cast<int64_t>(dim));
     }
@@ -135,7 +135,7 @@ ir::IRModule loops_from_python(const HeldText& held, const nb::list& parameters)
 
 nb::object evaluate_script(const std::string& text, const nb::dict& names) {
   std::map<std::string, Value> values;
-  for (const auto& [name, object] : names) values[nb::cast<std::string>(name)] = value_or_throw(object);
+  for (const auto& [name, object] : names) values[utf8_of(name)] = value_or_throw(object);
   support::Result<Value> result = script::evaluate({"<T>", text}, values);
   if (result.ok()) return value_object(*result);
   // The text is not the user's: its places would tell nothing.

@@ -115,7 +115,7 @@ std::vector<Tensor> extern_op(nb::list outputs, const std::vector<Tensor>& input
                               const std::string& name) {
   std::vector<std::pair<std::vector<Expr>, ir::DType>> made;
   for (nb::handle output : outputs)
-    made.emplace_back(extents_of(nb::object(output[0])), dtype_named(nb::cast<std::string>(nb::object(output[1]))));
+    made.emplace_back(extents_of(nb::object(output[0])), dtype_named(utf8_of(nb::object(output[1]))));
   return te::extern_op(
       made, inputs,
       [&](const std::vector<ir::Buffer>& in, const std::vector<ir::Buffer>& out) -> tir::Stmt {

@@ -85,6 +85,8 @@ class Tensor:
             raise ValueError(f"tensor '{self.name}' has {self.ndim} dimensions, not {len(index)}")
         return TensorSlice(self, index)
 
+    __iter__ = None  # Python would index without end
+
     def __eq__(self, other):
         return isinstance(other, Tensor) and self.buffer.same_as(other.buffer)
 
@@ -129,6 +131,8 @@ class TensorSlice:
 
     def __getitem__(self, index):
         return self.tensor[self.indices + (index if isinstance(index, tuple) else (index,))]
+
+    __iter__ = None
 
     @property
     def dtype(self):

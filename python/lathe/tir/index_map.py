@@ -19,6 +19,7 @@ class AxisSeparator:
 
 
 AXIS_SEPARATOR = AxisSeparator()
+_MOST_INDICES = 1024  # of no buffer that anybody has; more would only be slow
 
 
 def map_text(function):
@@ -90,6 +91,8 @@ class IndexMap:
         if any_count:
             if ndim is None:
                 raise TypeError("an index map names its indices one by one, or ndim says how many there are")
+            if ndim > _MOST_INDICES:
+                raise ValueError(f"an index map takes at most {_MOST_INDICES} indices, not {ndim}")
             names += [f"i{number}" for number in range(len(names), ndim)]
         if ndim is not None and len(names) != ndim:
             raise ValueError(f"the map takes {len(names)} indices, not {ndim}")
