@@ -8,13 +8,20 @@ namespace {
 
 using support::Diagnostic;
 
-std::string message_of(const Diagnostic& d) { return d.message; }
+// A message may quote bytes of a file or a part of a text: what is no UTF-8 shows as U+FFFD.
+nb::object text_of(const std::string& bytes) {
+  PyObject* text = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
+  if (text == nullptr) throw nb::python_error();
+  return nb::steal(text);
+}
 
-std::vector<std::string> notes_of(const Diagnostic& d) {
-  std::vector<std::string> texts;
+nb::object message_of(const Diagnostic& d) { return text_of(d.message); }
+
+nb::list notes_of(const Diagnostic& d) {
+  nb::list texts;
   for (const support::Note& note : d.notes) {
     const std::string place = support::render(note.place);
-    texts.push_back(place.empty() ? note.message : place + ": " + note.message);
+    texts.append(text_of(place.empty() ? note.message : place + ": " + note.message));
   }
   return texts;
 }
@@ -25,12 +32,12 @@ void set_error(const support::Diagnostics& diagnostics) {
   for (const Diagnostic& d : diagnostics) all.append(nb::cast(d));
   std::string text = support::render(diagnostics);
   while (text.ends_with('\n')) text.pop_back();
-  nb::object error = nb::module_::import_("lathe.errors").attr("error_of")(all, text);
+  nb::object error = nb::module_::import_("lathe.errors").attr("error_of")(all, text_of(text));
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }
 
 void set_internal_error(const char* text) {
-  nb::object error = nb::module_::import_("lathe.errors").attr("InternalError")(text, nb::list());
+  nb::object error = nb::module_::import_("lathe.errors").attr("InternalError")(text_of(text), nb::list());
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }
 
@@ -74,14 +81,15 @@ void bind_errors(nb::module_& m) {
           "code", [](const Diagnostic& d) { return std::string(d.code.name); }, "Its stable name.")
       .def_prop_ro("message", &message_of, "One sentence.")
       .def_prop_ro(
-          "place", [](const Diagnostic& d) { return support::render(d.place); },
+          "place", [](const Diagnostic& d) { return text_of(support::render(d.place)); },
           "\"bert.onnx, node 'Add_12'\", \"file.py:3:7\", or \"\".")
       .def_prop_ro("notes", &notes_of, "Second places that explain the first.")
       .def_prop_ro(
-          "help", [](const Diagnostic& d) { return d.help; }, "A known fix, or \"\".")
-      .def("__str__", [](const Diagnostic& d) { return support::render(d); })
-      .def("__repr__",
-           [](const Diagnostic& d) { return "Diagnostic(" + std::string(d.code.name) + ": " + d.message + ")"; });
+          "help", [](const Diagnostic& d) { return text_of(d.help); }, "A known fix, or \"\".")
+      .def("__str__", [](const Diagnostic& d) { return text_of(support::render(d)); })
+      .def("__repr__", [](const Diagnostic& d) {
+        return text_of("Diagnostic(" + std::string(d.code.name) + ": " + d.message + ")");
+      });
   nb::register_exception_translator(translate);
 }
 

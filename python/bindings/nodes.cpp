@@ -4,6 +4,7 @@
 #include "driver/saved/node_kinds.h"
 #include "ir/structural.h"
 #include "ir/visit.h"
+#include "tir/stmt.h"
 
 namespace lathe::python {
 namespace {
@@ -80,8 +81,22 @@ std::optional<Value> value_of(nb::handle object, int nesting) {
 NodeRef construct(size_t kind, nb::list fields) {
   std::vector<Value> values;
   for (nb::handle field : fields) values.push_back(value_or_throw(field));
-  return node_kinds().at(kind)->construct(values);
+  return checked(node_kinds().at(kind)->construct(values));
 }
+
+}  // namespace
+
+NodeRef checked(NodeRef node) {
+  const auto* realize = node.as<tir::BlockRealize>();
+  if (realize && realize->block && realize->iter_values.size() != realize->block->iter_vars.size())
+    throw nb::value_error(("block '" + realize->block->name + "' has " +
+                           std::to_string(realize->block->iter_vars.size()) + " variables, and is given " +
+                           std::to_string(realize->iter_values.size()) + " values")
+                              .c_str());
+  return node;
+}
+
+namespace {
 
 std::string text_of(const NodeRef& node, const std::string& name) { return driver::print_node(node, name); }
 

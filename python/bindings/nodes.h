@@ -30,6 +30,10 @@ std::optional<ir::Value> value_of(nb::handle object);
 // The same; a TypeError where it has none.
 ir::Value value_or_throw(nb::handle object);
 
+// The node, where printing and passes can walk it: a block is given as many values as it has variables. ValueError
+// otherwise.
+ir::NodeRef checked(ir::NodeRef node);
+
 // An expression of an object: a node, or a number as a constant of `dtype` (numbers alone: int64 and float32).
 ir::Expr expr_of(nb::handle object, std::optional<ir::DType> dtype = std::nullopt);
 std::vector<ir::Expr> exprs_of(nb::handle objects);

@@ -1,3 +1,4 @@
+#include "driver/verify_module.h"
 #include "nodes.h"
 #include "schedule/codes.h"
 #include "schedule/instruction.h"
@@ -152,6 +153,8 @@ void bind_schedule(nb::module_& m) {
       .def_static(
           "create",
           [](const ir::IRModule& module, bool enable_check, const std::shared_ptr<tir::Context>& context) {
+            // Whoever puts nodes together by hand may have left out what every primitive counts on.
+            if (const support::Diagnostics found = driver::verify_module(module, {}); !found.empty()) raise(found);
             return unwrap(Schedule::create(module, {.enable_check = enable_check, .context = context}));
           },
           nb::arg("module"), nb::arg("enable_check"), nb::arg("context"))

@@ -361,7 +361,9 @@ Status BuiltFunctions::save(const std::string& path) const {
 }
 
 Result<BuiltFunctionsRef> BuiltFunctions::open(const std::string& path) {
-  const std::string absolute = std::filesystem::absolute(path).string();
+  std::error_code failure;
+  const std::string absolute = std::filesystem::absolute(path, failure).string();
+  if (failure) return cannot_open(path, failure.message());
   void* library = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return cannot_open(path, dlerror());
   std::shared_ptr<BuiltFunctions> built(new BuiltFunctions);

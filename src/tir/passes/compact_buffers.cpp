@@ -241,16 +241,23 @@ class BufferPlacement : public TirRewriter {
     if (const auto* block = s.as<Block>(); block && !block->alloc_buffers.empty()) {
       Placement found = PlacementSearch(*block, size_, context_, stack_left_).search();
       for (auto& [buffer, compacted] : found.compacted) compacted_[buffer] = compacted;
-      for (auto& [loop, buffers] : found.inside) inside_[loop] = {Ref<For>(loop), buffers};
+      for (const Buffer& buffer : block->alloc_buffers) moved_.insert(buffer.get());
+      for (const Buffer& buffer : found.kept) moved_.erase(buffer.get());
+      for (auto& [loop, buffers] : found.inside) {
+        inside_[loop] = {Ref<For>(loop), buffers};
+        for (const Buffer& buffer : buffers) moved_.insert(buffer.get());
+      }
       s = with(*block, [&](Block& copy) { copy.alloc_buffers = found.kept; });
     }
     std::vector<Buffer> buffers;
     if (const auto it = s.is<For>() ? inside_.find(s.as<For>()) : inside_.end(); it != inside_.end())
       buffers = it->second.second;
+    for (const Buffer& buffer : buffers) moved_.erase(buffer.get());  // here they are
     Stmt rewritten = children(std::move(s));
+    for (const Buffer& buffer : buffers) moved_.insert(buffer.get());
     if (const auto* loop = rewritten.as<For>(); loop && !buffers.empty())
       return with(*loop, [&](For& copy) { copy.body = scope_of(copy.body, buffers); });
-    if (const auto* block = rewritten.as<Block>(); block && !inside_.empty()) return without_inner_regions(*block);
+    if (const auto* block = rewritten.as<Block>(); block && !moved_.empty()) return without_moved(*block);
     if (const auto* store = rewritten.as<BufferStore>()) {
       if (const Compacted* to = find(store->buffer))
         return with(*store, [&](BufferStore& copy) { move(*to, copy.buffer, copy.indices); });
@@ -290,20 +297,16 @@ class BufferPlacement : public TirRewriter {
     }
   }
 
-  // A block does not say what it does with buffers that are now allocated in a loop inside it.
-  static Stmt without_inner_regions(const Block& block) {
-    std::unordered_set<const BufferNode*> inner;
-    post_order(block.body, [&](const NodeRef& n) {
-      if (const auto* nested = n.as<Block>())
-        for (const Buffer& buffer : nested->alloc_buffers) inner.insert(buffer.get());
-    });
-    const auto is_inner = [&](const BufferRegion& region) { return inner.count(region->buffer.get()) != 0; };
-    if (std::none_of(block.reads.begin(), block.reads.end(), is_inner) &&
-        std::none_of(block.writes.begin(), block.writes.end(), is_inner))
+  // A block does not say what it does with buffers that are now allocated in a loop inside it, or beside it where it
+  // declares more than it does.
+  Stmt without_moved(const Block& block) const {
+    const auto is_moved = [&](const BufferRegion& region) { return moved_.count(region->buffer.get()) != 0; };
+    if (std::none_of(block.reads.begin(), block.reads.end(), is_moved) &&
+        std::none_of(block.writes.begin(), block.writes.end(), is_moved))
       return Stmt(&block);
     return with(block, [&](Block& copy) {
-      std::erase_if(copy.reads, is_inner);
-      std::erase_if(copy.writes, is_inner);
+      std::erase_if(copy.reads, is_moved);
+      std::erase_if(copy.writes, is_moved);
     });
   }
 
@@ -324,6 +327,7 @@ class BufferPlacement : public TirRewriter {
   const PassContext& context_;
   int64_t stack_left_ = stack_bytes;
   std::unordered_map<const BufferNode*, Compacted> compacted_;
+  std::unordered_set<const BufferNode*> moved_;  // gone from where they were, and not allocated around here
   std::unordered_map<const For*, std::pair<Ref<For>, std::vector<Buffer>>> inside_;
 };
 
