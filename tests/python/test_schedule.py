@@ -436,3 +436,35 @@ def test_a_layout_may_be_one_to_one_on_the_callers_word():
     assert lathe.ir.structural_equal(again.mod, believed.mod)
     with pytest.raises(lathe.ScheduleError, match="takes different indices to the same: i0 = .* and i0 = "):
         laid_out(lambda i, j: (i + j,), assume_injective_transform=True)
+
+
+def test_blocks_around_loops_as_long_as_others_leave_declare_what_they_touch():
+    # The last strip is shorter: no iteration reaches 14, where the longest strip would from the last one.
+    @T.prim_func
+    def strips(A: T.Buffer((12,), "int32"), B: T.Buffer((12,), "int32")):
+        for i in range(12):
+            with T.block("B"):
+                vi = T.axis.spatial(12, i)
+                B[vi] = A[vi] * 3
+
+    schedule = lathe.tir.Schedule(strips)
+    outer, _ = schedule.strip_mine(schedule.get_loops("B")[0], 5)
+    schedule.blockize(outer)
+    assert lathe.tir.analysis.verify_well_formed(schedule.mod["main"])
+    lathe.tir.Schedule(schedule.mod)  # it takes what it made
+
+
+def test_a_block_that_surely_touches_more_than_it_declares_is_refused():
+    text = """
+@T.prim_func
+def main(A: T.Buffer((12, 12), "int32"), B: T.Buffer((12, 12), "int32")):
+    for i in range(3):
+        with T.block("rows"):
+            vi = T.axis.spatial(3, i)
+            T.reads(A[vi * 4:vi * 4 + 3, 0:12])
+            T.writes(B[vi * 4:vi * 4 + 4, 0:12])
+            for j, k in T.grid(4, 12):
+                B[vi * 4 + j, k] = A[vi * 4 + j, k]
+"""
+    with pytest.raises(lathe.Error, match="block 'rows' reads more of 'A' than it declares"):
+        lathe.script.from_source(text)

@@ -309,19 +309,26 @@ class RegionCollection {
     return found;
   }
 
-  // Whether the index is certainly each of its bounds at some time: a sum in which no variable comes twice.
+  // Whether the index is certainly each of its bounds at some time: a sum in which no variable comes twice, those that
+  // ranges begin at counted too. How long a range is may not depend on another variable: the longest need not be where
+  // the rest is largest.
   bool takes_its_bounds(const Expr& index) const {
-    bool does = true;
     std::unordered_set<const VarNode*> seen;
+    return takes_its_bounds(index, seen) || !mentions(index, domains);
+  }
+  bool takes_its_bounds(const Expr& index, std::unordered_set<const VarNode*>& seen) const {
+    bool does = true;
     pre_order(index, [&](const NodeRef& n) {
       if (const auto* v = n.as<VarNode>()) {
         const auto it = domains.find(v);
-        if (it != domains.end()) does = does && seen.insert(v).second && takes_its_bounds(it->second.min);
+        if (it != domains.end())
+          does = does && seen.insert(v).second && takes_its_bounds(it->second.min, seen) &&
+                 !mentions(it->second.extent, domains);
       }
       does = does && (n.is<VarNode>() || n.is<IntImm>() || n.is<Add>() || n.is<Sub>() || n.is<Mul>());
       return does;
     });
-    return does || !mentions(index, domains);
+    return does;
   }
 
   void add_access(std::vector<Access>& into, const Buffer& buffer, const std::vector<Expr>& indices) {

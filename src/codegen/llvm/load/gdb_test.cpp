@@ -57,7 +57,8 @@ TEST(gdb, lists_line_tables) {
   const auto loaded = test::load(kernels, test::native(), {.text = &text});
   const jit_code_entry* entry = __jit_debug_descriptor.first_entry;
   ASSERT_NE(entry, nullptr);
-  const auto object = test::read_object({entry->symfile_addr, entry->symfile_size});
+  const std::string bytes(entry->symfile_addr, entry->symfile_size);  // the object points into them
+  const auto object = test::read_object(bytes);
   std::set<std::string> sections;
   for (const auto& section : object->sections()) sections.insert(llvm::cantFail(section.getName()).str());
   EXPECT_TRUE(sections.count(".debug_line") && sections.count(".debug_info"));
