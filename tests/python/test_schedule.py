@@ -450,7 +450,7 @@ def test_blocks_around_loops_as_long_as_others_leave_declare_what_they_touch():
     schedule = lathe.tir.Schedule(strips)
     outer, _ = schedule.strip_mine(schedule.get_loops("B")[0], 5)
     schedule.blockize(outer)
-    assert lathe.tir.analysis.verify_well_formed(schedule.mod["main"])
+    assert lathe.tir.analysis.verify_well_formed(schedule.mod["strips"])
     lathe.tir.Schedule(schedule.mod)  # it takes what it made
 
 
