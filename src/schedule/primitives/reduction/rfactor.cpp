@@ -182,6 +182,12 @@ Result<Edit> rfactor(const Program& program, Id loop_id, int64_t factor_axis) {
     if (!used_by(l, IterType::spatial) && uses_var(realized.predicate, l->loop_var))
       return problem(fmt::format("{} has a predicate on its reduce axis", name_of(*block)));
 
+  // The partial results are as many in every iteration, and each loop of the nest goes into other nests than its own.
+  for (const For* l : nest)
+    for (const For* other : l == &loop ? loops_above(path) : nest)
+      if (uses_var(l->min, other->loop_var) || uses_var(l->extent, other->loop_var))
+        return problem(fmt::format("the range of {} depends on {}", name_of(*l), name_of(*other)));
+
   // The partial results: the loop's iteration becomes a spatial axis, the other reduce loops are reduced.
   const Buffer partial = with(*output, [&](BufferNode& copy) {
     copy.name += "_rf";

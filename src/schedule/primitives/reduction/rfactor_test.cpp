@@ -58,5 +58,29 @@ def main(x: T.handle, S: T.Buffer((4,), "int32"), n: T.int64(is_size_var=True)):
     EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3, {{"n", n}}), "");
 }
 
+// Partial results over a range that is another in every iteration have no one buffer.
+TEST(rfactor, refuses_ranges_that_depend_on_other_loops) {
+  Schedule sch = Schedule::create(testing::from_text(R"(
+@T.prim_func
+def main(X: T.Buffer((3, 7), "int32"), S: T.Buffer((3,), "int32")):
+    for i, k0 in T.grid(3, 3):
+        for k1 in range(T.min(7 - k0 * 3, 3)):
+            with T.block("strips"):
+                vi = T.axis.spatial(3, i)
+                vk = T.axis.reduce(7, k0 * 3 + k1)
+                with T.init():
+                    S[vi] = 0
+                S[vi] = S[vi] + X[vi, vk]
+)"))
+                     .value_or_throw();
+  const std::vector<LoopRV> loops = sch.get_loops(sch.get_block("strips").value_or_throw()).value_or_throw();
+  for (const size_t factored : {1u, 2u}) {
+    const auto partial = sch.rfactor(loops[factored], 0);
+    ASSERT_FALSE(partial.ok());
+    EXPECT_EQ(partial.diagnostics()[0].message,
+              fmt::format("cannot rfactor loop 'k{}': the range of loop 'k1' depends on loop 'k0'", factored - 1));
+  }
+}
+
 }  // namespace
 }  // namespace lathe::schedule
