@@ -23,7 +23,7 @@ namespace {
 constexpr int32_t max_workers = 512;
 // As many pieces a share is taken in at most: a thread that is late, or on a core that others use too, then keeps
 // little from the rest, and a piece is still far longer than taking one.
-constexpr uint32_t max_pieces = 2;
+constexpr int32_t max_pieces = 2;
 
 void pause_core() {
 #if defined(__x86_64__)
@@ -264,8 +264,7 @@ void run_region(const Region& region) {
   parts = ensure_workers(parts - 1) + 1;
   pool.region = region;
   pool.parts = parts;
-  const int64_t each = region.extent / parts / (region.grain < 1 ? 1 : region.grain);
-  pool.pieces = each > max_pieces ? max_pieces : static_cast<uint32_t>(each);
+  pool.pieces = static_cast<uint32_t>(part_count(region.extent / parts, region.grain, max_pieces));
   pool.unfinished.store(pool.pieces * static_cast<uint32_t>(parts), std::memory_order_relaxed);
   pool.sharing.store(parts, std::memory_order_relaxed);
   for (int32_t i = 0; i < parts; ++i) pool.share[i].left.store(pool.pieces << 16, std::memory_order_release);
