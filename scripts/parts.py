@@ -29,6 +29,7 @@ SANITIZER_OPTIONS = {
 # Python tests that do not run under the sanitizers, and why.
 NOT_SANITIZED = {
     "tests/cli/test_archive.py": "plain C programs, which the runtime's archive would need the sanitizer for",
+    "bench/tests/test_calls.py::test_rows": "the same",
     "tests/cli/test_run.py::test_verify": "the interpreters take minutes there; the C++ tests run them sanitized",
     "tests/cli/test_codes.py::test_verify_without": "the same",
     "tests/determinism/test_determinism.py::test_same_bytes_from_two": "compiles again what others have compiled",

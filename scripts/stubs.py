@@ -15,7 +15,7 @@ MODULES = {
     "lathe.ir.node": "ir/node.pyi",
     "lathe.tir": "tir/__init__.pyi",
     "lathe.tir.op": "tir/op.pyi",
-    "lathe.tir.schedule": "tir/schedule.pyi",
+    "lathe.tir.schedule.primitives": "tir/schedule/primitives.pyi",
     "lathe.te": "te/__init__.pyi",
     "lathe.tir.functor": "tir/functor.pyi",
     "lathe.tir.transform": "tir/transform.pyi",

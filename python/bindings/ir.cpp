@@ -42,8 +42,11 @@ void bind_ir(nb::module_& m) {
            })
       .def_prop_ro("attrs", [](const ir::IRModule& module) { return value_object(module.attrs.entries()); })
       .def(
-          "script", [](const ir::IRModule& module) { return driver::print(module); },
-          "The program's text: parsed again, it is the same program.")
+          "_text",
+          [](const ir::IRModule& module, const nb::dict& options) {
+            return driver::print(module, print_options_of(options));
+          },
+          nb::arg("options") = nb::dict(), "The program's text: parsed again, it is the same program.")
       .def_prop_ro(
           "_kinds",
           [](const ir::IRModule& module) {

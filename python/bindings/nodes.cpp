@@ -4,6 +4,7 @@
 #include "driver/saved/node_kinds.h"
 #include "ir/structural.h"
 #include "ir/visit.h"
+#include "script/names.h"
 #include "tir/stmt.h"
 
 namespace lathe::python {
@@ -98,7 +99,9 @@ NodeRef checked(NodeRef node) {
 
 namespace {
 
-std::string text_of(const NodeRef& node, const std::string& name) { return driver::print_node(node, name); }
+std::string text_of(const NodeRef& node, const std::string& name, const nb::dict& options) {
+  return driver::print_node(node, name, print_options_of(options));
+}
 
 ir::DType dtype_of(const NodeRef& node) {
   if (node->node_class().family == ir::ExprNode::family) return static_cast<const ir::ExprNode*>(node.get())->dtype;
@@ -118,6 +121,25 @@ nb::list kind_rows() {
 }
 
 }  // namespace
+
+script::PrintOptions print_options_of(const nb::dict& given) {
+  script::PrintOptions options;
+  const auto prefix = [&](const char* name, std::string& written) {
+    if (!given.contains(name)) return;
+    written = utf8_of(given[name]);
+    if (!script::is_identifier(written))
+      throw nb::value_error(fmt::format("{} is a name of Python's, not '{}'", name, written).c_str());
+  };
+  prefix("ir_prefix", options.ir_prefix);
+  prefix("tir_prefix", options.tir_prefix);
+  prefix("relax_prefix", options.relax_prefix);
+  if (given.contains("indent_spaces")) options.indent_spaces = nb::cast<int>(given["indent_spaces"]);
+  if (options.indent_spaces < 1 || options.indent_spaces > 16)
+    throw nb::value_error(fmt::format("indent_spaces is 1 to 16, not {}", options.indent_spaces).c_str());
+  if (given.contains("syntax_sugar")) options.syntax_sugar = nb::cast<bool>(given["syntax_sugar"]);
+  if (given.contains("show_struct_info")) options.show_struct_info = nb::cast<bool>(given["show_struct_info"]);
+  return options;
+}
 
 nb::object node_object(const NodeRef& node) {
   if (!node) return nb::none();
@@ -206,7 +228,7 @@ void bind_nodes(nb::module_& m) {
           "same_as", [](const NodeRef& a, nb::handle b) { return a.get() == node_of(b).get(); }, nb::arg("other"),
           "Whether both are one node, not merely equal ones.")
       .def("__hash__", [](const NodeRef& node) { return std::hash<NodeRef>()(node); })
-      .def("_text", text_of, nb::arg("name"))
+      .def("_text", text_of, nb::arg("name"), nb::arg("options") = nb::dict())
       .def_prop_ro("span", place_of, "Where in a text or model the node came from, or \"\".");
   m.def("node_kinds", kind_rows, "Each kind of node: its name, its family, and its fields' names.");
   m.def(

@@ -4,6 +4,7 @@
 #include "bindings.h"
 #include "ir/build.h"
 #include "ir/function.h"
+#include "script/options.h"
 
 namespace lathe::python {
 
@@ -37,6 +38,10 @@ ir::NodeRef checked(ir::NodeRef node);
 // An expression of an object: a node, or a number as a constant of `dtype` (numbers alone: int64 and float32).
 ir::Expr expr_of(nb::handle object, std::optional<ir::DType> dtype = std::nullopt);
 std::vector<ir::Expr> exprs_of(nb::handle objects);
+
+// How text is written: any of "ir_prefix", "tir_prefix", "relax_prefix", "indent_spaces", "syntax_sugar" and
+// "show_struct_info". ValueError where a prefix is no identifier, or an indentation none of 1 to 16 spaces.
+script::PrintOptions print_options_of(const nb::dict& given);
 
 ir::DType dtype_named(const std::string& name);
 

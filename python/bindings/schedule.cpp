@@ -14,7 +14,7 @@ using schedule::LoopRV;
 using schedule::Schedule;
 
 // Handles cross as pairs of a kind and a number, ("loop", 3), and index maps as ("index_map", "lambda i: (i // 4, i %
-// 4)"). lathe/tir/schedule.py makes objects of them.
+// 4)"). lathe/tir/schedule/primitives.py makes objects of them.
 nb::object object_of(const Argument& argument) {
   const auto handle = [](const char* kind, uint32_t index) { return nb::object(nb::make_tuple(kind, index)); };
   return std::visit(

@@ -2,6 +2,10 @@
 
 
 _REASONS = {
+    "Device": {
+        "a processor has no streams":
+            "create_raw_stream free_raw_stream set_raw_stream",
+    },
     "I": {
         "functions of Python are not part of a module here":
             "pyfunc",
@@ -11,6 +15,12 @@ _REASONS = {
     "IRModule": {
         "names of functions are changed in the text":
             "replace_global_vars",
+    },
+    "Module": {
+        "a module is for one device":
+            "import_module",
+        "get_source gives a module's code as text, export_library writes it":
+            "save",
     },
     "R": {
         "a helper of programs that make functions, which the text has by Python's own assignments and returns":
@@ -50,6 +60,14 @@ _REASONS = {
         "vectors have constant lengths here":
             "vscale",
     },
+    "VirtualMachine": {
+        "functions are known when a module is compiled":
+            "invoke_closure",
+        "kernels run without a step between; `lathe bench --profile` times each":
+            "set_instrument",
+        "`lathe bench --profile` times each kernel, beside what it could do":
+            "profile",
+    },
     "arith": {
         "sets of integer points are conditions here, which the analyzer and the schedule's proofs take as they are":
             "PresburgerSet",
@@ -74,11 +92,34 @@ _REASONS = {
         "code of other libraries is called as it is (T.call_extern, R.ExternFunc)":
             "contrib",
         "programs run in the process that loads them":
-            "rpc micro",
+            "rpc micro exec",
+        "no code is generated for such a device yet":
+            "cuda opencl vulkan metal rocm webgpu vpi ext_dev hexagon",
+        "lathe.build lowers what it is given; lathe.tir.transform has each pass":
+            "lower",
+    },
+    "relax": {
+        "what runs is compiled code, and no machine of instructions":
+            "ExecBuilder VMExecutable",
+        "graph functions are written as text (R.function) or imported, not built from Python's nodes yet":
+            "Var Call Function Expr Constant Tuple TupleGetItem PrimValue ShapeExpr const op BlockBuilder "
+            "TensorStructInfo DynTensorType expr_functor PyExprMutator PyExprVisitor analysis testing dpl",
+        "lathe.import_onnx, lathe.compile and the command `lathe` read models":
+            "frontend",
+        "no library of others is called on its own":
+            "backend",
+        "lathe.transform.Sequential makes one, and build takes it":
+            "pipeline get_pipeline register_pipeline",
     },
     "runtime": {
         "libraries are linked by the user's linker":
             "load_static_library system_lib",
+        "what lathe.build gives is a Module, with `mod` and `jit`, what lathe.compile gives a lathe.Executable":
+            "Executable",
+        "`lathe bench --profile` times each kernel, beside what it could do":
+            "profiling",
+        "programs run in the process that loads them":
+            "disco",
     },
     "te": {
         "threads are bound by the schedule":
@@ -94,12 +135,51 @@ _REASONS = {
         "lathe.script.ir_builder is the builder":
             "ir_builder",
     },
+    "tir.schedule": {
+        "a loop or a block is its own place":
+            "StmtSRef",
+        "dependences are asked for by get_producers and get_consumers, and proved by the primitives":
+            "BlockScope DepKind Dependency",
+    },
+    "tir.schedule.analysis": {
+        "tensorize itself matches a description up to layout and the order of operands":
+            "get_auto_tensorize_mapping_info",
+    },
     "tir.transform": {
         "compiled code has no calling convention of that kind":
-            "MakePackedAPI",
+            "MakePackedAPI LowerTVMBuiltin MakeUnpackedAPI CombineContextCall ExtractPrimFuncConstants "
+            "PointerValueTypeRewrite UnifiedStaticMemoryPlanner",
         "no device of that kind is generated for yet":
             "SplitHostDevice InjectVirtualThread InjectDoubleBuffer InjectSoftwarePipeline ThreadSync "
-            "LowerThreadAllreduce DefaultGPUSchedule",
+            "LowerThreadAllreduce DefaultGPUSchedule UnifyThreadBinding LiftThreadBinding "
+            "LowerCrossThreadReduction LowerDeviceKernelLaunch LowerDeviceStorageAccessInfo LowerWarpMemory "
+            "LowerAutoCopy ManifestSharedMemoryLocalStage MergeSharedMemoryAllocations AnnotateDeviceRegions "
+            "DecorateDeviceScope RemapThreadAxis",
+        "calls of a module's functions are inlined by InlineCalls":
+            "InlinePrivateFunctions",
+        "NarrowDataType narrows what is shown to fit, and nothing else":
+            "ForceNarrowIndexToInt32",
+        "branches are hoisted by HoistIfThenElse, expressions by CommonSubexprElimTIR":
+            "HoistExpression",
+        "dtypes are the language's own":
+            "LowerCustomDatatypes",
+        "one vendor's hardware":
+            "LowerVtcmAlloc LowerAsyncDMA InjectPermutedLayout InjectPTXAsyncCopy InjectPTXLDG32 InferFragment "
+            "TransformMmaBufferLayout TextureFlatten VerifyVTCMLimit",
+        "the schedule's primitive makes the whole program":
+            "InjectRollingBuffer RemoveWeightLayoutRewriteBlock",
+        "loops that are left early are LowerLoopExits'":
+            "AnnotateIrregularLoop",
+        "narrow floats are stored as they are, and computed by BF16ComputeLegalize":
+            "BF16StorageLegalize FP8ComputeLegalize FP8StorageLegalize",
+        "the interpreter checks every access, and tir.analysis.oob_checker before it runs":
+            "InstrumentBoundCheckers",
+        "kernels are timed by `lathe bench --profile`":
+            "InstrumentProfileIntrinsics",
+        "Simplify and LoopPartition take the branches out":
+            "ReduceBranchingThroughOvercompute UseAssumeToReduceBranches RenormalizeSplitPattern",
+        "FlattenBuffer is its name since 2022":
+            "StorageFlatten",
     },
 }
 

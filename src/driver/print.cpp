@@ -7,18 +7,18 @@
 
 namespace lathe::driver {
 
-std::string print(const ir::IRModule& module) {
+std::string print(const ir::IRModule& module, const script::PrintOptions& options) {
   const auto graph = relax::script_dialect(onnx::operators_with_nodes());
   const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
-  return script::print(module, {}, dialects);
+  return script::print(module, options, dialects);
 }
 
-std::string print_node(const ir::NodeRef& node, const std::string& name) {
+std::string print_node(const ir::NodeRef& node, const std::string& name, const script::PrintOptions& options) {
   const auto graph = relax::script_dialect(onnx::operators_with_nodes());
   const script::Dialect* dialects[] = {&tir::script_dialect(), graph.get()};
   if (node && node->node_class().family == ir::FunctionNode::family)
-    return script::print_function(name, ir::detail::narrow<ir::FunctionNode>(node), {}, dialects);
-  return script::print(node, {}, dialects);
+    return script::print_function(name, ir::detail::narrow<ir::FunctionNode>(node), options, dialects);
+  return script::print(node, options, dialects);
 }
 
 }  // namespace lathe::driver

@@ -70,3 +70,52 @@ def test_html_in_a_notebook(monkeypatch):
 def test_no_text_is_lost(text):
     assert "".join(part for part, _ in highlight.pieces(text)) == text
     assert re.sub(r"\033\[[\d;]*m", "", highlight.for_terminal(text)) == text
+
+
+def test_prefixes_and_indentation():
+    text = main.script(tir_prefix="Q", ir_prefix="J", relax_prefix="S", indent_spaces=2, name="renamed")
+    assert "import ir as J, relax as S, tir as Q" in text and "def renamed(A: Q.Buffer" in text
+    assert "\n  for i in range(8):\n    A[i]" in text and "T." not in text
+    lathe.ir.assert_structural_equal(lathe.script.from_source(text), main)
+    text = MODULE.script(tir_prefix="Q", indent_spaces=3)
+    assert "\n   @Q.prim_func\n   def main(" in text
+    lathe.ir.assert_structural_equal(lathe.script.from_source(text), MODULE)
+
+
+def test_line_numbers():
+    lines = main.script(print_line_numbers=True).split("\n")
+    plain = main.script().split("\n")
+    assert [line[3:] if len(line) > 2 else "" for line in lines] == plain
+    assert [int(line[:2]) for line in lines] == list(range(1, len(plain) + 1))
+
+
+def test_text_without_sugar():
+    nested = lathe.script.from_source(
+        "@T.prim_func\ndef main(A: T.Buffer((4, 4), 'float32')):\n    for i, j in T.grid(4, 4):\n"
+        "        A[i, j] = A[i, j] + T.float32(1)\n"
+    )
+    assert "T.grid" in nested.script()
+    plain = nested.script(syntax_sugar=False)
+    assert "T.grid" not in plain
+    lathe.ir.assert_structural_equal(lathe.script.from_source(plain), nested)
+
+
+@pytest.mark.parametrize(
+    "option", [{"show_meta": True}, {"verbose_expr": True}, {"obj_to_underline": [main]}, {"int_dtype": "int64"},
+               {"num_context_lines": 3}, {"indent_spaces": 0}, {"indent_spaces": 99}, {"tir_prefix": "1 T"}]
+)  # fmt: skip
+def test_options_without_a_meaning_here(option):
+    (name,) = option
+    with pytest.raises(ValueError, match=name):
+        main.script(**option)
+    with pytest.raises(ValueError, match=name):
+        MODULE.script(**option)
+
+
+def test_styles(capsys):
+    main.show("ansi", tir_prefix="Q")
+    assert "Q.Buffer" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="style"):
+        main.show("loud")
+    with pytest.raises(ValueError, match="a name is for one function"):
+        MODULE.script(name="main")

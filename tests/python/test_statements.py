@@ -128,3 +128,30 @@ def test_rows_that_lie_apart_in_an_argument(target, strides):
 def test_the_opposite_of_a_bool_is_the_other():
     body = "    for i in range(2):\n        A[i] = ~A[i]\n"
     assert ran(body, 'A: T.Buffer((2,), "bool")', np.array([True, False])).tolist() == [False, True]
+
+
+def test_bools_add_up_to_true():
+    @T.prim_func
+    def sums(A: T.Buffer((4,), "bool"), B: T.Buffer((4,), "bool"), C: T.Buffer((3, 4), "bool")):
+        for i in range(4):
+            C[0, i] = A[i] + B[i]
+            C[1, i] = A[i] * B[i]
+            C[2, i] = A[i] - B[i]
+
+    a, b = np.array([0, 0, 1, 1], bool), np.array([0, 1, 0, 1], bool)
+    for target in ("interp", "llvm"):
+        c = np.zeros((3, 4), bool)
+        lathe.build(sums, target=target)(a, b, c)
+        np.testing.assert_array_equal(c, [a + b, a * b, a ^ b], err_msg=target)
+
+
+def test_the_largest_by_its_name_in_python():
+    @T.prim_func
+    def largest(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(max(2, 4)):
+            B[i] = max(A[i], 1.0, min(A[3 - i], A[0])) + T.float32(min([3, 2]))
+
+    assert "T.max(" in largest.script() and "T.min(" in largest.script()
+    a, b = np.array([3, 0, 2, 5], "float32"), np.zeros(4, "float32")
+    lathe.build(largest)(a, b)
+    np.testing.assert_array_equal(b, np.maximum(np.maximum(a, 1), np.minimum(a[::-1], a[0])) + 2)

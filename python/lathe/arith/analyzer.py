@@ -110,17 +110,21 @@ class Analyzer:
         """What every value is modulo something."""
         return ModularSet(*self._known.modular_set(_number(expr)))
 
-    def can_prove(self, cond, strength=0):
+    def const_int_bound_is_bound(self, var):
+        """Whether `bind`, `update` or a constraint said anything of a variable's values."""
+        return self.const_int_bound(var) != Analyzer().const_int_bound(var)
+
+    def can_prove(self, expr, strength=0):
         """Whether a condition always holds; False: could not be shown."""
-        return self._known.can_prove(_condition(cond))
+        return self._known.can_prove(_condition(expr))
 
     def can_prove_equal(self, lhs, rhs):
         """Whether two expressions are always equal; False: could not be shown."""
         return self._known.can_prove_equal(_number(lhs), _number(rhs))
 
-    def int_set(self, expr, dom_map):
+    def int_set(self, expr, dom_map=None):
         """An IntervalSet of all values of `expr` while the variables of `dom_map` (each a Range or an IntervalSet) run.
 
         Tight for sums of terms of different variables; a variable that occurs twice may widen it.
         """
-        return interval_of(self._known, _number(expr), domain_of(dom_map))
+        return interval_of(self._known, _number(expr), domain_of(dom_map or {}))

@@ -9,9 +9,9 @@ And, IntImm, Max, Min, Var = (NODE_CLASSES["expr", name] for name in ("And", "In
 _ORDERS = {"LT": (1, 1), "LE": (1, 0), "GT": (-1, 1), "GE": (-1, 0)}  # sign and margin of: sign * (a - b) + margin <= 0
 
 
-def detect_linear_equation(expr, vars):
+def detect_linear_equation(expr, var_list):
     """`expr` as coefficients, one for each variable, and the rest: their list; empty where it is not linear in them."""
-    return _lathe.Analyzer().linear_coefficients(as_expr(expr), list(vars)) or []
+    return _lathe.Analyzer().linear_coefficients(as_expr(expr), list(var_list)) or []
 
 
 def _bounds(var, condition):
@@ -62,7 +62,7 @@ def deduce_bound(var, cond, hint_map, relax_map):
     return IntervalSet(low, high)
 
 
-def detect_clip_bound(expr, vars):
+def detect_clip_bound(expr, var_list):
     """The smallest and the largest value that a condition leaves each variable: [low, high, low, high, …], None where
     it says nothing; empty where a part of it is no bound of one of the variables."""
     parts, left = [], [as_expr(expr)]
@@ -72,13 +72,13 @@ def detect_clip_bound(expr, vars):
             left += [part.b, part.a]
         else:
             parts.append(part)
-    ends = [[None, None] for _ in vars]
+    ends = [[None, None] for _ in var_list]
     known = _lathe.Analyzer()
     for part in parts:
-        named = [at for at, var in enumerate(vars) if any(var.same_as(free) for free in _lathe.free_vars(part))]
+        named = [at for at, var in enumerate(var_list) if any(var.same_as(free) for free in _lathe.free_vars(part))]
         if len(named) != 1:
             return []
-        bounds = _bounds(vars[named[0]], part)
+        bounds = _bounds(var_list[named[0]], part)
         if bounds is None:
             return []
         pair = ends[named[0]]

@@ -1,7 +1,7 @@
 """What Python adds to IRModule: functions by name, changes, text."""
 
-from .highlight import for_notebook
-from .node import NODE_CLASSES, BaseFunc, IRModule, show_text
+from .node import NODE_CLASSES, BaseFunc, IRModule
+from .printing import for_notebook, script, show
 
 GlobalVar = NODE_CLASSES["expr", "GlobalVar"]
 
@@ -28,17 +28,23 @@ def _name(key):
     return key if isinstance(key, str) else key.name
 
 
+def _known_name(self, key):
+    """The name in the module: a module of one function has it as main, too."""
+    name = _name(key)
+    if name in self._kinds:
+        return name
+    if name == "main" and len(self._kinds) == 1:
+        return next(iter(self._kinds))
+    raise KeyError(f"the module has no function '{_name(key)}', only {', '.join(self._kinds) or 'nothing'}")
+
+
 def _get(self, key):
-    found = self._find(_name(key))
-    if found is None:
-        raise KeyError(f"the module has no function '{_name(key)}', only {', '.join(self._kinds) or 'nothing'}")
-    return found
+    return self._find(_known_name(self, key))
 
 
 def _get_global_var(self, name):
     """The name of a function as the IR has it."""
-    _get(self, name)
-    return GlobalVar(name)
+    return GlobalVar(_known_name(self, name))
 
 
 def _update(self, other):
@@ -48,14 +54,9 @@ def _update(self, other):
         self._set(_name(key), other[key])
 
 
-def _from_expr(function, name=None):
+def _from_expr(expr, name=None):
     """A module of one function, called `name` or as its attribute global_symbol says, or main."""
-    return IRModule({name or function.attrs.get("global_symbol") or "main": function})
-
-
-def _show(self, *args, **options):
-    """Prints the program's text, in colours where the output is a terminal or a notebook."""
-    show_text(self.script())
+    return IRModule({name or expr.attrs.get("global_symbol") or "main": expr})
 
 
 def _with_attrs(self, attrs):
@@ -93,20 +94,23 @@ def as_module(thing, what="a module"):
     raise TypeError(f"{what} is an IRModule or a function, not {type(thing).__name__}")
 
 
-_script = IRModule.script
+def _written(self, name, options):
+    if name is not None:
+        raise ValueError("a name is for one function; a module's have theirs")
+    return self._text(options)
 
 
-def _text(self, **options):
-    """The program's text: parsed again, it is the same program."""
-    return _script(self)
+def _whole_text(self):
+    return self._text()
 
 
 def _html(self):
-    return for_notebook(_script(self))
+    return for_notebook(self._text())
 
 
-def _set_item(self, key, function):
-    self._set(_name(key), function)
+def _set_item(self, var, func):
+    """Sets the function of that name."""
+    self._set(_name(var), func)
 
 
 def _delete_item(self, key):
@@ -131,8 +135,8 @@ def _items(self):
     return [(GlobalVar(name), self._find(name)) for name in self._kinds]
 
 
-IRModule.script = _text
-IRModule.__str__ = _script
+IRModule.script, IRModule.show, IRModule._written = script, show, _written
+IRModule.__str__ = _whole_text
 IRModule.__getitem__ = _get
 IRModule.__setitem__ = _set_item
 IRModule.__delitem__ = _delete_item
@@ -145,7 +149,6 @@ IRModule.update_func = _set_item
 IRModule.update = _update
 IRModule.clone = IRModule._copy
 IRModule.from_expr = staticmethod(_from_expr)
-IRModule.show = _show
 IRModule.with_attr, IRModule.with_attrs = _with_attr, _with_attrs
 IRModule.without_attr, IRModule.get_attr = _without_attr, _get_attr
 IRModule._repr_html_ = _html

@@ -1,11 +1,12 @@
 """The classes of nodes: one a kind, made from what the C++ declarations say of each kind's fields."""
 
 import enum
+import inspect
 
 from .. import _lathe
 from .._lathe import IRModule, Node
 from ..target import Target
-from .highlight import for_notebook, show_text
+from .printing import for_notebook, script, show, show_text
 
 
 class ForKind(enum.IntEnum):
@@ -44,13 +45,10 @@ class Range:
 class _Printed(Node):
     """What all nodes share: text, and the course's ways to show it."""
 
-    def script(self, *, name=None, **options):
-        """The node as text. `name` is a function's; other options of other printers are accepted."""
-        return self._text(name or _name_of(self))
+    script, show = script, show
 
-    def show(self, *args, **options):
-        """Prints the text, in colours where the output is a terminal or a notebook."""
-        show_text(self.script(**{key: value for key, value in options.items() if key == "name"}))
+    def _written(self, name, options):
+        return self._text(name or _name_of(self), options)
 
     def __str__(self):
         return self._text(_name_of(self))
@@ -223,9 +221,10 @@ class Stmt(_Printed):
 class BaseFunc(_Printed):
     """A function of a module."""
 
-    def with_attr(self, key_or_dict, value=None):
+    def with_attr(self, attr_key_or_dict, attr_value=None):
         """The function with an attribute set, or several given as a dict; a Target becomes its text."""
-        changes = dict(key_or_dict) if isinstance(key_or_dict, dict) else {key_or_dict: value}
+        several = isinstance(attr_key_or_dict, dict)
+        changes = dict(attr_key_or_dict) if several else {attr_key_or_dict: attr_value}
         changes = {key: str(given) if isinstance(given, Target) else given for key, given in changes.items()}
         return self._with(attrs={**self.attrs, **changes})
 
@@ -250,9 +249,9 @@ class BaseFunc(_Printed):
             raise ValueError(f"'{unknown[0]}' is no parameter of this function")
         return _lathe.substitute(self._with(params=kept), changes)
 
-    def without_attr(self, key):
+    def without_attr(self, attr_key):
         """The function without an attribute."""
-        return self._with(attrs={name: value for name, value in self.attrs.items() if name != key})
+        return self._with(attrs={name: value for name, value in self.attrs.items() if name != attr_key})
 
 
 def _sizes(buffer):
@@ -312,6 +311,8 @@ _ALIASES = {
     "IterVar": {"iter_type": "type"},
     "Reduce": {"source": "sources"},
 }
+# How many of the last arguments may be left out.
+_OPTIONAL = {"Block": 4, "PrimFunc": 3, "For": 2, "IfThenElse": 1}
 _BUILT = ("expr", "stmt", "buffer", "iter_var", "comm_reducer", "buffer_region", "match_buffer", "function")
 _RANGES = {("IterVar", "dom"), ("BufferRegion", "region")}
 
@@ -356,6 +357,14 @@ def _constructor(number, kind, fields):
             prepare(given)
         Node.__init__(self, number, [given.get(field) for field in fields])
 
+    shown = {own: name for name, own in aliases.items() if kind == "Block"}  # as its users know it
+    optional = order[len(order) - _OPTIONAL.get(kind, 0) :]
+    kinds = inspect.Parameter
+    __init__.__signature__ = inspect.Signature([
+        kinds("self", kinds.POSITIONAL_OR_KEYWORD),
+        *(kinds(shown.get(one, one), kinds.POSITIONAL_OR_KEYWORD, default=None if one in optional else kinds.empty)
+          for one in order),
+    ])  # fmt: skip
     return __init__
 
 

@@ -169,8 +169,8 @@ class FunctionPass(Pass):
 class Sequential(Pass):
     """Passes one after the other: those that the context allows."""
 
-    def __init__(self, passes=(), opt_level=0, name="sequential", required=None, traceable=False):
-        self.passes = list(passes)
+    def __init__(self, passes=None, opt_level=0, name="sequential", required=None, traceable=False):
+        self.passes = list(passes or [])
         for one in self.passes:
             if not isinstance(one, Pass):
                 raise TypeError(f"a sequence is made of passes, not of a {type(one).__name__}")

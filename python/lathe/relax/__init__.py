@@ -7,9 +7,12 @@
 from .. import _lathe
 from ..compiler import import_onnx
 from ..names import refuser
-from . import transform
+from . import transform, vm
+from .vm import VirtualMachine, build
 
-__all__ = ["gradient", "transform"]
+vm_build = vm  # its home of 2022
+
+__all__ = ["VirtualMachine", "build", "gradient", "transform", "vm", "vm_build"]
 
 
 def gradient(model, parameters=None, target=0, *, function="main", dims=None):
@@ -22,4 +25,4 @@ def gradient(model, parameters=None, target=0, *, function="main", dims=None):
     return _lathe.gradient(module, function, transform.names_of(parameters), int(target), True)
 
 
-__getattr__ = refuser("lathe.relax", globals())
+__getattr__ = refuser("lathe.relax", {name: None for name in __all__})

@@ -1,6 +1,24 @@
 """Devices, and arrays that live on them: thin over NumPy's, because the device is the CPU."""
 
+import os
+
 import numpy as np
+
+from ..names import why_not
+
+# What a processor has no number for: None.
+_OF_OTHER_DEVICES = {
+    "max_threads_per_block", "warp_size", "max_shared_memory_per_block", "compute_version", "max_clock_rate",
+    "max_thread_dimensions", "api_version", "driver_version",
+}  # fmt: skip
+
+
+def _system(name):
+    """A number that the system knows of the machine, or None."""
+    try:
+        return max(os.sysconf(name), 0) or None
+    except (ValueError, OSError):
+        return None
 
 
 class Device:
@@ -20,6 +38,34 @@ class Device:
         """What the device is called."""
         return self.type
 
+    @property
+    def multi_processor_count(self):
+        """How many cores this process may run on."""
+        return len(os.sched_getaffinity(0))
+
+    @property
+    def l2_cache_size_bytes(self):
+        """The size of a core's second cache in bytes, or None where the system does not say."""
+        return _system("SC_LEVEL2_CACHE_SIZE")
+
+    @property
+    def total_global_memory(self):
+        """The machine's memory in bytes."""
+        pages, size = _system("SC_PHYS_PAGES"), _system("SC_PAGE_SIZE")
+        return pages * size if pages and size else None
+
+    @property
+    def available_global_memory(self):
+        """The machine's memory that nobody uses, in bytes."""
+        pages, size = _system("SC_AVPHYS_PAGES"), _system("SC_PAGE_SIZE")
+        return pages * size if pages and size else None
+
+    def __getattr__(self, name):
+        if name in _OF_OTHER_DEVICES:
+            return None
+        why = None if name.startswith("_") else why_not("Device", name)
+        raise AttributeError(f"a device has no '{name}'" + (f": {why}" if why else ""))
+
     def sync(self, stream=None):
         """Waits for what was started; on the CPU everything is done when it returns."""
 
@@ -38,11 +84,11 @@ def cpu(index=0):
     return Device("cpu", index)
 
 
-def device(name, index=0):
+def device(dev, index=0):
     """The device of that name: "cpu", or "llvm" for it as a target."""
-    if isinstance(name, Device):
-        return name
-    name, _, number = str(name).partition(":")
+    if isinstance(dev, Device):
+        return dev
+    name, _, number = str(dev).partition(":")
     if name not in ("cpu", "llvm", "c"):
         raise ValueError(f"there is no device '{name}' here, only cpu")
     return Device("cpu", int(number or index))
@@ -124,8 +170,9 @@ def _dtype(name):
         return np.dtype(getattr(ml_dtypes, str(name)))
 
 
-def array(data, device=None, mem_scope=None):
+def array(arr, device=None, mem_scope=None):
     """A copy of a NumPy array, of anything like one, or of what has DLPack."""
+    data = arr
     if isinstance(data, NDArray):
         return NDArray(data._data.copy(), device)
     if not isinstance(data, np.ndarray) and hasattr(data, "__dlpack__"):
@@ -138,6 +185,6 @@ def empty(shape, dtype="float32", device=None, mem_scope=None):
     return NDArray(np.empty(shape, _dtype(dtype)), device)
 
 
-def from_dlpack(tensor):
+def from_dlpack(ext_tensor):
     """An array over the memory of a tensor."""
-    return NDArray(np.from_dlpack(tensor))
+    return NDArray(np.from_dlpack(ext_tensor))

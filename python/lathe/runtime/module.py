@@ -8,21 +8,33 @@ from .. import _lathe  # type: ignore[no-redef]
 from ..compiler import debug_text
 from ..errors import CompileError
 from ..ir.module import as_module
+from ..names import why_not
 from ..target import Target, target_name
 from ..tir.tensor_intrin import default_context
 from .array import NDArray
 
 
-def build(mod, target=None, *, name=None, disabled_passes=(), debug_info=False):
+def build(mod, target=None, pipeline="default", *, name=None, disabled_passes=(), debug_info=False):
     """Compiles tensor functions: a PrimFunc, an IRModule of them, or a Schedule. The result is called by name.
+
+    mod: also a dict of one target and its module, as {"llvm": mod}.
 
     target: "llvm" for this machine; else as `lathe compile --target` takes it. None: what the functions say in their
     attribute "target" (T.target, tir.transform.BindTarget), the `with target:` around, or this machine.
     ValueError where the functions disagree.
+    pipeline: "default", or a pass (a Sequential, for instance) that is applied before the compiler's own.
     name: what the one function is called in the result, whatever it is called in the module.
     debug_info: as for lathe.compile.
     """
+    if isinstance(mod, dict):
+        if len(mod) != 1:
+            raise ValueError(f"a library here is for one target, and {len(mod)} are given")
+        ((target, mod),) = mod.items()
     module = as_module(mod, "what is built")
+    if callable(pipeline):
+        module = pipeline(module)
+    elif pipeline not in ("default", None):
+        raise ValueError(f'a pipeline is "default" or a pass, not {pipeline!r}')
     if name is not None:
         if len(module._kinds) != 1:
             raise ValueError(f"name is for one function, and the module has {len(module._kinds)}")
@@ -43,8 +55,10 @@ def _bound_target(module):
     return next(iter(texts.values()), None)
 
 
-def load_module(path):
-    """What export_library wrote."""
+def load_module(path, fmt=""):
+    """What export_library wrote. fmt: "so", which it is also where nothing is said."""
+    if fmt not in ("", "so"):
+        raise ValueError(f"a module is loaded from a .so file, not from one of format '{fmt}'")
     return Module(_lathe.open_functions(os.fspath(path)))
 
 
@@ -67,6 +81,8 @@ class Module:
 
     def get_function(self, name, query_imports=False):
         """The function of that name."""
+        if name == "main" and len(self._names) == 1:
+            name = self._names[0]  # the only function is the main one, too
         if name not in self._names:
             raise AttributeError(f"the module has no function '{name}', only {', '.join(self._names)}")
         return Function(self._functions, name)
@@ -97,15 +113,19 @@ class Module:
 
     imports = imported_modules
 
-    def get_source(self, fmt="ll"):
-        """The code as text: "ll" (LLVM IR), "s" or "asm" (assembly), "tir" (what it is generated from)."""
+    def get_source(self, fmt=""):
+        """The code as text: "ll" or "" (LLVM IR), "s" or "asm" (assembly), "tir" (what it is generated from)."""
         return self._functions.source(fmt or "ll")
 
     inspect_source = get_source
 
-    def export_library(self, path, **options):
-        """Writes a shared library that load_module opens, here or in another process."""
-        path = os.fspath(path)
+    def export_library(self, file_name, *, fcompile=None, fpack_imports=None, addons=None, workspace_dir=None):
+        """Writes a shared library that load_module opens, here or in another process. ValueError: fcompile,
+        fpack_imports or addons, since no other compiler or linker takes part; link the library to what it needs."""
+        for option, given in (("fcompile", fcompile), ("fpack_imports", fpack_imports), ("addons", addons)):
+            if given is not None:
+                raise ValueError(f"{option} has no effect here: the library is linked as it is written")
+        path = os.fspath(file_name)
         if not path.endswith(".so"):
             raise CompileError(f"a library is written as a .so file, not as '{os.path.basename(path)}'")
         self._functions.save(path)
@@ -125,6 +145,10 @@ class Module:
             return BenchmarkResult(seconds)
 
         return evaluate
+
+    def __getattr__(self, name):
+        why = None if name.startswith("_") else why_not("Module", name)
+        raise AttributeError(f"a module has no '{name}'" + (f": {why}" if why else ""))
 
     def __repr__(self):
         return f"Module({', '.join(self._names)})"

@@ -8,6 +8,7 @@ size in bytes (u64) and the elements in row-major order; at last the CRC-32 of e
 import math
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 
@@ -95,6 +96,16 @@ def _dtype(text, name):
         if hasattr(ml_dtypes, text):
             return np.dtype(getattr(ml_dtypes, text))
     raise ModelError(f"parameter '{name}' has elements of '{text}', which is no dtype here")
+
+
+def save_param_dict_to_file(params, path):
+    """Writes what save_param_dict gives into a file."""
+    Path(path).write_bytes(save_param_dict(params))
+
+
+def load_param_dict_from_file(path):
+    """The arrays in a file of save_param_dict_to_file, by name."""
+    return load_param_dict(Path(path).read_bytes())
 
 
 class _Reader:

@@ -36,6 +36,13 @@ def convert(value):
     return value
 
 
+def const(value, dtype=None):
+    """A number as a constant of programs: int32 and float32 unless a dtype is given."""
+    if dtype is None:
+        dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
+    return _lathe.expr(value, str(dtype))
+
+
 def enabled(target):
     """Whether code can be generated for the target: "llvm", or what `lathe compile --target` takes."""
     from ..target import target_name

@@ -2,12 +2,15 @@
 
 import builtins
 import collections
+import functools
 import inspect
 import linecache
 import sys
 
 from .. import _lathe
 from ..errors import ScriptError
+from ..ir.node import Comparison, PrimExpr
+from ..tir.op import FUNCTIONS
 
 # What stands for a dialect of scripts when a name is bound to it: filled by lathe/script/__init__.py.
 NAMESPACES: dict = {}
@@ -49,12 +52,27 @@ def _place(text):
     return "(" + text + "\n)" if "\n" in text or text.lstrip().startswith("#") else text.strip()
 
 
+def _extreme(name):
+    """Python's max or min, which is T's where it is of expressions: Python's own would have to know which is larger."""
+    of_numbers = getattr(builtins, name)
+
+    def extreme(*args, **named):
+        if len(args) > 1 and not named and any(isinstance(one, (PrimExpr, Comparison)) for one in args):
+            return functools.reduce(FUNCTIONS[name], args)
+        return of_numbers(*args, **named)
+
+    return extreme
+
+
+_largest, _smallest = _extreme("max"), _extreme("min")
+
+
 def held(text, file, names, indented):
     """A text with Python's names around it, as the parsers take it."""
 
     def evaluate(expression, values):
         code = compile(_place(expression), file, "eval")
-        return eval(code, {"__builtins__": builtins, **names, **values})
+        return eval(code, {"__builtins__": builtins, "max": _largest, "min": _smallest, **names, **values})
 
     return _lathe.HeldText(text, file, names, evaluate, _aliases(names), indented)
 

@@ -88,11 +88,10 @@ prod = _reducer("prod", "The product over axes.")
 def _scalar_or_reduce(kind, scalar):
     reduce = _reducer(kind, "")
 
-    def made(*args, axis=None, where=None, init=None, span=None):
-        if axis is None and len(args) == 2 and not isinstance(args[1], (IterVar, list, tuple)):
-            return scalar(*map(_element, args))
-        axis = axis if axis is not None else args[1]
-        return reduce(args[0], axis, where, init)
+    def made(expr, axis, where=None, init=None, span=None):
+        if not isinstance(axis, (IterVar, list, tuple)) and where is None and init is None:
+            return scalar(_element(expr), _element(axis))
+        return reduce(expr, axis, where, init)
 
     made.__name__ = made.__qualname__ = kind
     made.__doc__ = f"{kind}(a, b) of two numbers, or {kind}(expr, axis=…) over axes."

@@ -23,6 +23,13 @@ def SizeVar(name, dtype="int32"):  # noqa: N802 - the vocabulary's name
     return Var(name, dtype, True)  # noqa: F821
 
 
+def build(mod, target=None, pipeline="default"):
+    """The same as lathe.build."""
+    from ..runtime.module import build
+
+    return build(mod, target, pipeline)
+
+
 from .schedule import BlockRV, LoopRV, Schedule, ScheduleError, Trace  # noqa: E402
 from .tensor_intrin import TensorIntrin  # noqa: E402
 
@@ -31,8 +38,8 @@ schedule = __import__("sys").modules[__name__ + ".schedule"]
 __all__ = [
     "BaseFunc", "BijectiveLayout", "BlockRV", "ForKind", "IndexMap", "Layout", "LoopRV", "PrimExpr",
     "PyStmtExprMutator", "PyStmtExprVisitor", "Range", "Schedule", "ScheduleError", "SizeVar", "Stmt", "TensorIntrin",
-    "Trace", "all", "analysis", "any", "bijective_layout", "const", "convert", "decl_buffer", "functor", "indexdiv",
-    "indexmod", "layout", "op", "power", "stmt_functor", "tensor_intrin", "transform",
+    "Trace", "all", "analysis", "any", "bijective_layout", "build", "const", "convert", "decl_buffer", "functor",
+    "indexdiv", "indexmod", "layout", "op", "power", "stmt_functor", "tensor_intrin", "transform",
 ]  # fmt: skip
 
 __getattr__ = _refuser("tir", globals())

@@ -3,6 +3,9 @@
 from .. import _lathe
 from ..ir.transform import Pass, PassContext, PassInfo, Sequential, function_pass_of
 from ..names import refuser
+from .statement_passes import PASSES as _STATEMENT_PASSES
+
+globals().update(_STATEMENT_PASSES)
 
 prim_func_pass = function_pass_of("tir")
 
@@ -175,7 +178,7 @@ def default_tir_pipeline():
     return Sequential(map(made, _lathe.tir_passes()), name="tir.default_tir_pipeline")
 
 
-__all__ = sorted([*_PASSES, "AnnotateEntryFunc", "Apply", "BF16Legalize", "BindTarget", "Filter", "PassContext",
-                  "default_tir_pipeline", "prim_func_pass"])  # fmt: skip
+__all__ = sorted([*_PASSES, *_STATEMENT_PASSES, "AnnotateEntryFunc", "Apply", "BF16Legalize", "BindTarget", "Filter",
+                  "PassContext", "default_tir_pipeline", "prim_func_pass"])  # fmt: skip
 
 __getattr__ = refuser("tir.transform", globals())

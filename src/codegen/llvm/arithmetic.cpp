@@ -1,7 +1,8 @@
 // Arithmetic on values, lane by lane.
 //
 // Integers wrap; in index positions they are exact (no-wrap flags). Nothing traps: x / 0 is 0 and x % 0 is x, and the
-// smallest integer divided by -1 is itself, with remainder 0. Floats may contract to FMA and nothing else.
+// smallest integer divided by -1 is itself, with remainder 0. Floats may contract to FMA and nothing else. Bools are 0
+// and 1, and a result that is not 0 is 1.
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/narrow_float.h"
 #include "ir/build.h"
@@ -15,6 +16,7 @@ KernelEmitter::V KernelEmitter::add(DType t, V a, V b) {
   if (is_narrow(t)) return in_single(t, [&](auto x) { return add(computed_as(t), x[0], x[1]); }, {a, b});
   if (t.is_floating()) return builder_.CreateFAdd(a, b);
   if (t.is_handle()) return builder_.CreateGEP(builder_.getInt8Ty(), a, b);
+  if (t.is_bool()) return builder_.CreateOr(a, b);  // what is not zero is true, as in NumPy
   return builder_.CreateAdd(a, b, "", false, in_index_ && t.bits == 64);
 }
 

@@ -222,3 +222,13 @@ def test_constants_that_a_substitution_leaves_are_folded():
     for e, value in [(x + 1, 8), (x * 3 - 1, 20), (lathe.tir.floordiv(x, 2), 3), (lathe.tir.floormod(x, 4), 3)]:
         found = lathe.arith.Analyzer().simplify(lathe.tir.stmt_functor.substitute(e, {x: lathe.tir.const(7, "int32")}))
         assert int(found) == value, (e, found)
+
+
+def test_whether_bounds_are_known():
+    known, n, m = arith.Analyzer(), tir.Var("n", "int64"), tir.Var("m", "int64")
+    assert not known.const_int_bound_is_bound(n)
+    known.bind(n, lathe.ir.Range(0, 8))
+    assert known.const_int_bound_is_bound(n) and not known.const_int_bound_is_bound(m)
+    with known.constraint_scope(m < 4):
+        assert known.const_int_bound_is_bound(m)
+    assert not known.const_int_bound_is_bound(m)

@@ -5,17 +5,18 @@ has and this table lacks can be called too, with its arguments as they stand in 
 """
 
 import difflib
+import enum
 import inspect
 import json
 import math
 
-from .. import _lathe
-from ..errors import ScheduleError
-from ..ir.module import as_module
-from ..ir.node import BaseFunc, show_text
-from ..names import why_not
-from .index_map import map_and_separators, map_text, ranges_text
-from .tensor_intrin import default_context
+from ... import _lathe
+from ...errors import ScheduleError
+from ...ir.module import as_module
+from ...ir.node import BaseFunc, show_text
+from ...names import why_not
+from ..index_map import map_and_separators, map_text, ranges_text
+from ..tensor_intrin import default_context
 from .trace import Trace
 
 
@@ -418,6 +419,13 @@ def _whole(value, what):
 def _divisors(number):
     small = [d for d in range(1, math.isqrt(max(number, 0)) + 1) if number % d == 0]
     return sorted({*small, *(number // d for d in small)})
+
+
+class ScheduleDebugMask(enum.IntFlag):
+    """What debug_mask may say. Every step is verified here whatever it says."""
+
+    VERIFY_SREF_TREE = 1
+    VERIFY_CACHED_FLAGS = 2
 
 
 class ScheduleState:

@@ -1,11 +1,12 @@
 """Trace: what was done to a schedule, as instructions that can be looked at, changed and done again."""
 
+import difflib
 import json
 
-from .. import _lathe
-from ..errors import ScheduleError
-from ..ir.node import show_text
-from .index_map import IndexMap
+from ... import _lathe
+from ...errors import ScheduleError
+from ...ir.node import show_text
+from ..index_map import IndexMap
 
 # Instructions that change nothing: without a use of their outputs they may be left out.
 _LOOKING = ("get_", "sample_")
@@ -29,6 +30,15 @@ class InstructionKind(str):
     def name(self):
         """The same."""
         return str(self)
+
+    @classmethod
+    def get(cls, name):
+        """The kind of that name. ScheduleError: there is none."""
+        known = _lathe.instruction_kinds()
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, 1)
+            raise ScheduleError(f"there is no instruction '{name}'" + (f", but '{near[0]}'" if near else ""))
+        return cls(name)
 
 
 class Instruction(dict):
@@ -210,8 +220,8 @@ class Trace:
         """The trace that as_python printed: its lines, or their text."""
         return cls.of_rows(_lathe.read_trace(lines if isinstance(lines, str) else "\n".join(lines)))
 
-    def show(self, *args, **options):
-        """Prints the trace."""
+    def show(self, style=None, black_format=None):
+        """Prints the trace, in colours where the output is a terminal or a notebook."""
         show_text(str(self))
 
     def __len__(self):

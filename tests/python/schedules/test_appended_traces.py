@@ -7,7 +7,7 @@ import pytest
 import lathe
 from lathe import tir
 from lathe.script import tir as T
-from lathe.tir.trace import Instruction
+from lathe.tir.schedule.trace import Instruction
 
 N = 32
 
