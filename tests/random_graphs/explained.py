@@ -1,8 +1,10 @@
 """Differences that are not Lathe's: each row says of a party that is no part of Lathe, and a node, why its answer is
 none to go by. A difference under no row fails the run, and so does one of Lathe's own."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -56,6 +58,19 @@ def outside(attributes, arrays):
     return bool(((arrays[0] < -depth) | (arrays[0] >= depth)).any())
 
 
+def saturated(attributes, arrays):
+    """Bytes of either sign, on a processor that multiplies and adds them in pairs of 16 bits."""
+    kinds = {array.dtype.name for array in arrays[:4] if array is not None}
+    return {"uint8", "int8"} <= kinds and not _has_vnni()
+
+
+@functools.cache
+def _has_vnni():
+    listing = Path("/proc/cpuinfo")
+    words = set(listing.read_text().split()) if listing.exists() else set()
+    return bool({"avx512_vnni", "avx_vnni"} & words)
+
+
 RECURRENT = ("RNN", "GRU", "LSTM")
 SUITE = "tests/operators/test_operators.py"
 ROWS = [
@@ -99,6 +114,11 @@ ROWS = [
         "onnxruntime", ("MatMul", "Gemm", "QLinearMatMul", "MatMulInteger", "ConvInteger"), empty,
         "leaves products of nothing unwritten, or without beta",
         "QLinearMatMul, summary: as numpy.matmul", SUITE,
+    ),
+    Explanation(
+        "onnxruntime", ("MatMulInteger", "ConvInteger", "QLinearMatMul", "QLinearConv"), saturated,
+        "adds products of bytes up in 16 bits, and cuts the sum off, on processors without VNNI",
+        "MatMulInteger, summary: the production must never overflow", SUITE,
     ),
     Explanation(
         "onnxruntime", ("Slice",), backwards, "keeps an element where a step backwards starts before the first",

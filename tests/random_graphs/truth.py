@@ -25,12 +25,13 @@ EXACT = reference.EXACT | {
     "IsInf", "ArgMax", "ArgMin", "OneHot", "GatherND", "ReverseSequence", "EyeLike", "Range", "NonZero", "Compress",
     "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift", "CenterCropPad", "Col2Im",
 }  # fmt: skip
-# Near a zero of the function the error is that of an intermediate value of the order of one.
-CANCELLING = reference.CANCELLING | {"ReduceLogSum", "ReduceLogSumExp", "LogSoftmax", "InstanceNormalization", "Atanh"}
+# Near a zero of the function the error is that of an intermediate value of the order of one. In recurrent cells it is
+# the state: what gates that are open keep of it and what they add may cancel, all but a product's last places.
+CANCELLING = reference.CANCELLING | {
+    "ReduceLogSum", "ReduceLogSumExp", "LogSoftmax", "InstanceNormalization", "Atanh", "LSTM", "GRU",
+}  # fmt: skip
 # They subtract a mean, whose error is common to all that it is subtracted from.
 CENTRING = {"LayerNormalization", "InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization"}
-# They add up products and put the sum through a sigmoid or tanh: near its ends the sum's rounding is what is left.
-GATED = {"RNN", "GRU", "LSTM"}
 # Their integers come of divisions that are rounded on the way.
 ROUNDED_INTEGERS = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv"}
 
@@ -89,31 +90,6 @@ def disturbed(rng, array, unit):
     return array * (1 + unit * rng.uniform(-1, 1, array.shape))
 
 
-def with_bias(inputs):
-    """The inputs of a recurrent operator, its bias among them: zeros where it has none."""
-    _, w, *_ = inputs
-    rest = [*inputs[3:], None][: max(len(inputs) - 3, 1)]
-    if rest[0] is None:
-        directions, rows, _ = w[0].shape
-        rest[0] = [np.zeros((directions, 2 * rows), w[0].dtype)]
-    return [*inputs[:3], *rest]
-
-
-def gate_rounding(rng, inputs, unit):
-    """What the sums before a recurrent operator's gates may be off by, as a change of its bias [directions, 2 * rows].
-
-    A sum is rounded in units of what it has added up so far, which is as large as the sum of the magnitudes.
-    """
-    x, w, r, bias = inputs[:4]
-    largest = np.abs(x).reshape(-1, x.shape[-1])
-    rows = (largest @ np.abs(w).reshape(-1, w.shape[-1]).T).max(axis=0, initial=0.0).reshape(bias.shape[0], -1)
-    initial = inputs[5] if len(inputs) > 5 and inputs[5] is not None else np.zeros(1)
-    rows = rows + np.abs(r).sum(axis=-1) * max(1.0, np.abs(initial).max(initial=0.0))
-    reach = np.concatenate([rows, rows], axis=1) + np.abs(bias)
-    terms = w.shape[-1] + r.shape[-1]
-    return reach * unit / 2 * max(1, terms**0.5 / 4) * rng.uniform(-1, 1, bias.shape)
-
-
 def summed(op, attributes, x, result):
     """How many terms an operator adds up for an element, where they may be many."""
     if op.startswith(("Reduce", "Global")):
@@ -130,8 +106,6 @@ def summed(op, attributes, x, result):
 def evaluate(rng, op, opset, attributes, inputs, dtypes, output_dtypes):
     """Lists of arrays for each output. `inputs`: lists of arrays as this gives them, or None; dtypes: names."""
     outputs = len(output_dtypes)
-    if op in GATED:
-        inputs = with_bias(inputs)
     first = [None if x is None else x[0] for x in inputs]
     function = function_of(op, opset, attributes, first, dtypes, outputs)
     floats = [epsilon(d) for d in [*dtypes, *output_dtypes] if d and is_float(d)]
@@ -143,11 +117,7 @@ def evaluate(rng, op, opset, attributes, inputs, dtypes, output_dtypes):
             given = [None if x is None else x[min(k, len(x) - 1)] for x in inputs]
             if k > 1 and op in CENTRING and given[0].size:
                 given[0] = given[0] + unit * np.abs(given[0]).max() * rng.uniform(-1, 1)
-            if k > 1:
-                given = [disturbed(rng, x, unit) for x in given]
-            if k > 1 and op in GATED:
-                given[3] = given[3] + gate_rounding(rng, given, unit)
-            results = function(given)
+            results = function([disturbed(rng, x, unit) for x in given] if k > 1 else given)
             for i, (result, dtype) in enumerate(zip(results, output_dtypes, strict=True)):
                 result = np.asarray(result)
                 if is_float(dtype):
