@@ -138,16 +138,22 @@ class ModuleReader {
     if (!found.dialect)
       fail(codes::misplaced, context_.tree.source, s.begin, s.head_end,
            "function '" + s.name + "' has no decorator of a dialect", "write @T.prim_func or @R.function above it");
-    for (const Found& other : found_)
-      if (other.name == found.name || other.def->name == s.name)
-        throw support::DiagnosticError(support::Diagnostic{
-            .code = codes::defined_twice,
-            .place = support::TextRange{context_.tree.source, s.begin, s.head_end},
-            .message = "function '" + found.name + "' is defined twice",
-            .notes = {
-                {support::TextRange{context_.tree.source, other.def->begin, other.def->head_end}, "first here"}}});
+    expect_new(found, names_, found.name);
+    expect_new(found, written_names_, s.name);
     context_.function_names[s.name] = found.name;
     found_.push_back(std::move(found));
+  }
+
+  // That no other function has a name, in the module or in the text.
+  void expect_new(const Found& found, std::unordered_map<std::string, const Stmt*>& known, const std::string& name) {
+    const auto [first, is_new] = known.emplace(name, found.def);
+    if (is_new) return;
+    const Stmt &s = *found.def, &other = *first->second;
+    throw support::DiagnosticError(support::Diagnostic{
+        .code = codes::defined_twice,
+        .place = support::TextRange{context_.tree.source, s.begin, s.head_end},
+        .message = "function '" + found.name + "' is defined twice",
+        .notes = {{support::TextRange{context_.tree.source, other.begin, other.head_end}, "first here"}}});
   }
 
   Dialects dialects_;
@@ -156,6 +162,7 @@ class ModuleReader {
   ExprReader reader_;
   ir::IRModule module_;
   std::vector<Found> found_;
+  std::unordered_map<std::string, const Stmt*> names_, written_names_;  // of functions, with their definitions
   bool has_class_ = false;
 };
 

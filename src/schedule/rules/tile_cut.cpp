@@ -142,7 +142,8 @@ size_t dimension_of(const PrimFunc& function, const std::string& block, const Fo
 
 namespace {
 
-// The position among the loops of `consumer` of the one that walks that dimension of `buffer`.
+// The position among the loops of `consumer` of the one that walks that dimension of `buffer`, from its beginning: the
+// index may be reckoned from where the consumer writes, as in what lies inside a padding.
 std::optional<size_t> loop_along(const PrimFunc& function, const std::string& consumer, const Buffer& buffer,
                                  size_t dimension) {
   const std::vector<Work> list = works(function);
@@ -152,11 +153,14 @@ std::optional<size_t> loop_along(const PrimFunc& function, const std::string& co
     const auto* load = n.as<BufferLoad>();
     if (load && load->buffer == buffer && dimension < load->indices.size()) index = load->indices[dimension];
   });
-  for (size_t i = 0; index && i < work.block().iter_vars.size(); ++i)
-    for (size_t l = 0; l < work.loops.size(); ++l)
-      if (index == Expr(work.block().iter_vars[i]->var) &&
-          work.realize->iter_values[i] == Expr(work.loops[l]->loop_var))
-        return l;
+  if (!index) return std::nullopt;
+  VarMap values;
+  for (size_t i = 0; i < work.block().iter_vars.size(); ++i)
+    values[work.block().iter_vars[i]->var] = work.realize->iter_values[i];
+  arith::Analyzer analyzer;
+  index = analyzer.simplify(substitute(index, values));
+  for (size_t l = 0; l < work.loops.size(); ++l)
+    if (index == Expr(work.loops[l]->loop_var)) return l;
   return std::nullopt;
 }
 

@@ -62,11 +62,12 @@ Result<std::vector<const Block*>> readers_of_part(const PrimFunc& function, cons
       others.push_back(read.block);
       continue;
     }
-    // In one iteration of the loops around both: the block wrote all of it before, and nobody else any of it.
+    // In one iteration of the loops around both: the block wrote all of it before, and nobody else any of it. A loop of
+    // one iteration is that iteration, by its variable or by its number.
     std::vector<const For*> shared;
     for (size_t i = 0; i < std::min(store->loops.size(), read.loops.size()); ++i) {
       if (store->loops[i] != read.loops[i]) break;
-      shared.push_back(store->loops[i]);
+      if (!is_int(store->loops[i]->extent, 1)) shared.push_back(store->loops[i]);
     }
     const auto written = region_of_access(*store, shared), wanted = region_of_access(read, shared);
     if (!read.block || read.order < store->order || !written || !wanted || !written->exact || !holds(*written, *wanted))

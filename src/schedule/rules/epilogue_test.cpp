@@ -1,0 +1,87 @@
+// What follows a product is put on its tiles, also where these do not divide the rows, and where a batch of one or a
+// padding is around them: nothing between lies in memory.
+#include <gtest/gtest.h>
+
+#include "schedule/analysis/access.h"
+#include "schedule/rules/rules.h"
+#include "schedule/testing/random_program.h"
+#include "schedule/testing/rule_check.h"
+
+namespace lathe::schedule {
+namespace {
+
+using testing::Builder;
+using testing::last_remarks;
+using testing::machine;
+using testing::machines;
+using testing::scheduled;
+
+struct Image {
+  int64_t batch, height, width, channels;
+  int64_t padding;  // around height and width of what follows
+};
+
+// A 1x1 convolution with channels last, a relu, and zeros around it where there is a padding.
+Function convolved(const Image& s) {
+  constexpr int64_t terms = 5;
+  Builder b;
+  const Buffer x = b.input("X", {int64(s.batch), int64(s.height), int64(s.width), int64(terms)});
+  const Buffer w = b.input("W", {int64(terms), int64(s.channels)});
+  const std::vector<Expr> shape{int64(s.batch), int64(s.height), int64(s.width), int64(s.channels)};
+  const Buffer c = b.inner("C", shape), r = s.padding ? b.inner("R", shape) : b.output("R", shape);
+  b.sum("conv", c, {{"k", int64(terms)}},
+        [&](const std::vector<Expr>& i) { return load(x, {i[0], i[1], i[2], i[4]}) * load(w, {i[4], i[3]}); });
+  // As broadcasting has it: where there is one, it is number 0.
+  b.compute("relu", r, [&](const std::vector<Expr>& i) {
+    return max(load(c, {s.batch == 1 ? int64(0) : i[0], i[1], i[2], i[3]}), testing::f32(0));
+  });
+  if (!s.padding) return b.build();
+  const Buffer p = b.output("P", {shape[0], int64(s.height + 2 * s.padding), int64(s.width + 2 * s.padding), shape[3]});
+  b.compute("pad", p, [&](const std::vector<Expr>& i) {
+    const Expr row = i[1] - s.padding, column = i[2] - s.padding;
+    const Expr inside = logical_and(logical_and(row >= 0, row < s.height), logical_and(column >= 0, column < s.width));
+    return if_then_else(inside, load(r, {i[0], row, column, i[3]}), testing::f32(0));
+  });
+  return b.build();
+}
+
+// Buffers of the program, read by a block, that are neither parameters nor a tile's own.
+std::set<std::string> between(const PrimFunc& f) {
+  std::set<std::string> names;
+  for (const Access& access : accesses(f.body)) {
+    const Buffer& buffer = access.buffer;
+    const bool own = buffer->scope == "register" || buffer->scope == "local";
+    const bool given = std::any_of(f.buffer_map.begin(), f.buffer_map.end(),
+                                   [&](const auto& entry) { return entry.second.same_as(buffer); });
+    if (!own && !given && !access.writes) names.insert(buffer->name);
+  }
+  return names;
+}
+
+void expect_on_the_tile(const Image& s) {
+  for (const auto& [bits, registers] : machines) {
+    const Function f = convolved(s);
+    EXPECT_NE(scheduled(f, machine(bits, registers)), "fallback") << last_remarks;
+    AnalyticDecider decider;
+    const Schedule done =
+        schedule_function(Schedule::create(f).value_or_throw(), machine(bits, registers), decider, {});
+    EXPECT_EQ(between(done.function()), std::set<std::string>{})
+        << bits << " bits, " << s.batch << "x" << s.height << "x" << s.width << "x" << s.channels << ", padding "
+        << s.padding;
+  }
+}
+
+TEST(epilogue, is_on_tiles_that_do_not_divide_the_rows) {
+  for (const int64_t batch : {1, 2})
+    for (const int64_t width : {7, 17, 30})
+      for (const int64_t channels : {16, 24, 33}) expect_on_the_tile({batch, 3, width, channels, 0});
+}
+
+TEST(epilogue, is_on_tiles_inside_a_padding) {
+  for (const int64_t batch : {1, 2})
+    for (const int64_t width : {7, 17, 30})
+      for (const int64_t channels : {16, 24}) expect_on_the_tile({batch, 3, width, channels, 1});
+}
+
+}  // namespace
+}  // namespace lathe::schedule
