@@ -72,6 +72,13 @@ Expr scaled(Terms& t, const Expr& y, const Reduced& r, const Expr& vanishes) {
   return call(y->dtype, intrinsic::ldexp, {y, cast(DType::int_(32, y->dtype.lanes), r.whole)});
 }
 
+// y * 2^k for k <= 0, where one factor is a constant: 2^(k + 64) is normal for all k whose 2^k is not zero.
+Expr scaled_down(Terms& t, const Expr& y, const Reduced& r, const Expr& vanishes) {
+  if (t.native().has_ldexp(y->dtype)) return scaled(t, y, r, vanishes);
+  const Expr up = y * power_of_two(r.k + 64, constants_of(y));
+  return up * select(vanishes, number(y, 0.0), number(y, 0x1p-64));
+}
+
 }  // namespace
 
 Expr exp_single_inside(Terms& t, const Expr& x) {
@@ -142,7 +149,7 @@ Expr sigmoid_single(Terms& t, const Expr& x) {
   const Expr p = t(expm1_reduced(r.rest));
   const Expr h = t(p + one);
   const Expr low = t(p - t(h - one));
-  const Expr e = t(scaled(t, h, r, below < low_end));
+  const Expr e = t(scaled_down(t, h, r, below < low_end));
   const Expr is_negative = t(x < number(x, 0.0));
   return div(select(is_negative, e, one), one + select(is_negative, e - low * (one - p), e));
 }
