@@ -70,9 +70,13 @@ TEST(find_out_of_bounds, keeps_quiet_where_nothing_is_shown) {
            "\n    for i in range(10):\n        if i < 8:\n            A[i] = B[i]\n",
            "\n    for i in range(10):\n        A[T.min(i, 7)] = B[i]\n",
            "\n    for i in range(10):\n        B[i] = T.if_then_else(i < 8, A[i], T.float32(0))\n",
-           "\n    for i in range(10):\n        with T.block(\"b\"):\n            vi = T.axis.spatial(10, i)\n          "
-           "  "
-           "T.where(i < 8)\n            A[vi] = B[vi]\n",
+           R"(
+    for i in range(10):
+        with T.block("b"):
+            vi = T.axis.spatial(10, i)
+            T.where(i < 8)
+            A[vi] = B[vi]
+)",
            "\n    for i in range(10):\n        C[i] = B[i]\n",          // not for every n
            "\n    A[m] = B[0]\n",                                       // not for every m
            "\n    for i in range(8):\n        A[I[i] + 100] = B[i]\n",  // what I holds decides

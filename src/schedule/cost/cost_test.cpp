@@ -51,10 +51,10 @@ Tiled tiled(int64_t m, int64_t n, int64_t k, int64_t rows, int64_t vectors) {
 TEST(predict, counts_a_tile_by_hand) {
   const Cost cost = cost_of(tiled(16, 64, 100, 8, 2).schedule);
   // 2 x 2 tiles, 100 terms each: 8 x 2 multiply-adds, two a cycle of a nanosecond.
-  EXPECT_DOUBLE_EQ(cost.arithmetic, 4 * 100 * 16 / 2 * 1e-9);
+  EXPECT_DOUBLE_EQ(cost.arithmetic, 4 * 100 * 8 * 1e-9);
   // 8 elements of A and 2 vectors of B, two a cycle; C is read and written, 16 vectors each, a write counts two;
   // before that it is set to zero.
-  EXPECT_DOUBLE_EQ(cost.access, 4 * (100 * (8 + 2 + 16 + 32) + 32) / 2 * 1e-9);
+  EXPECT_DOUBLE_EQ(cost.access, 4 * (100 * (8 + 2 + 16 + 32) / 2.0 + 16) * 1e-9);
   EXPECT_DOUBLE_EQ(cost.latency, cost.arithmetic) << "16 sums at once are enough";
   EXPECT_EQ(cost.movement, 0) << "all of it fits the nearest cache";
 }

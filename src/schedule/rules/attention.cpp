@@ -313,7 +313,7 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
   }));
   const std::vector<Work> inlined = works(schedule.function());
   Attention parts;
-  if (auto why = find_parts(inlined, parts)) return Outcome(*why);
+  if (Outcome why = find_parts(inlined, parts)) return why;
   const auto terms = constant_product(find(inlined, parts.scores)->loops);
   const int64_t most = attention_rows(parts.rows, parts.columns, context.target);
   std::vector<int64_t> blocks;

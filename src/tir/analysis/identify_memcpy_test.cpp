@@ -46,8 +46,12 @@ TEST(identify_memcpy, finds_nests_however_they_are_written) {
            "    for i, jo, ji in T.grid(8, 2, 4):\n        B[i, jo * 4 + ji] = A[i, jo * 4 + ji]\n",
            "    for i, j in T.grid(8, 2):\n        B[i, T.Ramp(j * 4, 1, 4)] = A[i, T.Ramp(j * 4, 1, 4)]\n",
            "    for i in range(8):\n        for j in T.vectorized(1, 9):\n            B[i, j - 1] = A[i, j - 1]\n",
-           "    for i, j in T.grid(8, 8):\n        with T.block(\"b\"):\n            vi, vj = T.axis.remap(\"SS\", [i, "
-           "j])\n            T.where(i * 8 + j < 64)\n            B[vi, vj] = A[vi, vj]\n",
+           R"(    for i, j in T.grid(8, 8):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.where(i * 8 + j < 64)
+            B[vi, vj] = A[vi, vj]
+)",
        })
     EXPECT_EQ(copies_in(body), "A[0:8, 0:8] -> B[0:8, 0:8]") << body;
 }

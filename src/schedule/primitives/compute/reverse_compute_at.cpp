@@ -64,8 +64,8 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
   // What regions do not tell is asked of the elements, once it is known where the instances go.
   std::optional<Diagnostic> doubt = instances_meet(program, move);
   bool meets_itself = doubt.has_value();
-  const auto doubted = [&](const support::Code& code, std::string why) {
-    if (!doubt) doubt = problem(code, std::move(why));
+  const auto doubted = [&](const support::Code& code, const std::string& why) {
+    if (!doubt) doubt = problem(code, why);
   };
   const auto of_block = [&](const Access& access) { return instance_of(access, *block) != nullptr; };
   size_t own_order = 0, nest_order = all.size();
