@@ -47,10 +47,10 @@ Expr expm1_reduced(const Expr& r) {
          r;
 }
 
-// exp(r) for |r| <= ln 2 / 2 in float32, 2^-28.3 before rounding.
-Expr exp_reduced(const Expr& r) {
-  return polynomial(r, {1.0, 1.0, 0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.00836874544620514,
-                        0.0013814539415761828});
+// `by` times exp(r) for |r| <= ln 2 / 2 in float32, 2^-28.3 before rounding; `by` is a power of two.
+Expr exp_reduced(const Expr& r, double by = 1.0) {
+  return polynomial(r, {by, by, by * 0.4999999403953552, by * 0.1666652113199234, by * 0.04166838899254799,
+                        by * 0.00836874544620514, by * 0.0013814539415761828});
 }
 
 // 2^k for k in the range of normal exponents.
@@ -94,8 +94,15 @@ Expr exp_single(Terms& t, const Expr& x) {
 
 Expr exp_single_above(Terms& t, const Expr& x, double low) {
   const bool any = t.native().has_ldexp(x->dtype);  // whatever comes of too low an x, it takes no longer
+  const auto chosen = [&](const Expr& y) { return select(x < number(x, low), number(x, 0.0), y); };
+  if (!any && low >= -86.0) {
+    // All 2^(k - 1) from `low` on are normal, and so is 2^127, twice which times y overflows as it should. The powers
+    // that come of too low an x have the sign bit for an exponent's, and give no numbers below the normal ones.
+    const Reduced r = reduce(t, t(at_most(x, 89.0)));
+    return chosen(t(exp_reduced(r.rest, 2.0)) * power_of_two(r.k - 1, single_constants));
+  }
   const Reduced r = reduce(t, t(at_most(any ? x : t(at_least(x, low)), 89.0)));
-  return select(x < number(x, low), number(x, 0.0), scaled(t, t(exp_reduced(r.rest)), r, {}));
+  return chosen(scaled(t, t(exp_reduced(r.rest)), r, {}));
 }
 
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low) {
