@@ -23,11 +23,11 @@ class PythonHost final : public script::HostLanguage {
 
   std::optional<script::HostMacro> macro(std::string_view callee) override;
 
-  std::optional<Value> captured(const std::string& name) override {
-    nb::object key = nb::cast(name);
+  std::optional<Value> captured(std::string_view name) override {
+    nb::object key = nb::cast(std::string(name));
     if (!names_.contains(key)) {
       nb::module_ builtins = nb::module_::import_("builtins");
-      if (!nb::hasattr(builtins, name.c_str())) return std::nullopt;
+      if (!nb::hasattr(builtins, key)) return std::nullopt;
       return Value();
     }
     // What is no value of programs can still be called, indexed or asked for an attribute, by Python.

@@ -105,11 +105,11 @@ Value ExprReader::attribute(const Syntax& e) {
     if (e.text == "dtype") return b->dtype;
     if (e.text == "elem_offset") return b->elem_offset ? b->elem_offset : ir::int64(0);
     if (e.text == "name") return b->name;
-    fail(codes::unknown_function, e, "a buffer has no '" + e.text + "'");
+    fail(codes::unknown_function, e, fmt::format("a buffer has no '{}'", e.text));
   }
   if (const Expr x = expr_in(object)) {
     if (e.text == "dtype") return x->dtype;
-    fail(codes::unknown_function, e, "a scalar expression has no '" + e.text + "'");
+    fail(codes::unknown_function, e, fmt::format("a scalar expression has no '{}'", e.text));
   }
   return host(e);
 }
@@ -268,7 +268,7 @@ Value ExprReader::call(const Syntax& e) {
   }
   if (callee.kind == ExprKind::name && !scope.find(callee.text)) {
     const bool captured = context.options.host && context.options.host->captured(callee.text).has_value();
-    if (!captured) fail(codes::unknown_name, callee, "'" + callee.text + "' is not defined");
+    if (!captured) fail(codes::unknown_name, callee, fmt::format("'{}' is not defined", callee.text));
   }
   return host(e);
 }
@@ -288,11 +288,11 @@ Value ExprReader::address_or_value(const Syntax& e) {
   return value(e);
 }
 
-Value ExprReader::buffer_method(const Buffer& b, const std::string& name, const Arguments& arguments) {
+Value ExprReader::buffer_method(const Buffer& b, std::string_view name, const Arguments& arguments) {
   if (name == "access_ptr") return access_pointer(b, arguments);
   if (name != "vload") {
     if (name == "scope") return b->scope;
-    fail(codes::unknown_function, *arguments.call.items[0], "a buffer has no '" + name + "' in an expression");
+    fail(codes::unknown_function, *arguments.call.items[0], fmt::format("a buffer has no '{}' in an expression", name));
   }
   arguments.check(2, {"indices", "dtype", "predicate"});
   const Syntax& at = arguments.need(0, "indices");
@@ -429,9 +429,9 @@ Value ExprReader::typed_literal(DType t, const Arguments& arguments) {
   }
   if (t.element() == DType::uint(64) && argument->kind == ExprKind::integer && argument->text.size() >= 19) {
     uint64_t wide = 0;
-    const std::string& text = argument->text;
+    const std::string_view text = argument->text;
     if (std::from_chars(text.data(), text.data() + text.size(), wide).ec != std::errc())
-      fail(codes::number_too_large, *argument, text + " does not fit in 64 bits");
+      fail(codes::number_too_large, *argument, fmt::format("{} does not fit in 64 bits", text));
     return constant(t, static_cast<int64_t>(wide));
   }
   const Value v = value(*argument);

@@ -24,7 +24,8 @@ std::string ExprReader::source_text(const Syntax& e) const {
 }
 
 Origin ExprReader::origin(uint32_t begin, uint32_t end) const {
-  return std::make_shared<const support::Place>(support::TextRange{context.tree.source, begin, end});
+  return std::allocate_shared<const support::Place>(support::SlabAllocator<support::Place>(),
+                                                    support::TextRange{context.tree.source, begin, end});
 }
 
 std::string ExprReader::path_of(const Syntax& e) const {
@@ -41,21 +42,22 @@ std::string ExprReader::path_of(const Syntax& e) const {
 
 std::optional<std::string> ExprReader::module_function(const Syntax& e) const {
   if (e.kind != ExprKind::attribute || e.items[0]->kind != ExprKind::name) return std::nullopt;
-  const std::string& object = e.items[0]->text;
+  const std::string_view object = e.items[0]->text;
   if (scope.find(object) || (object != "cls" && object != context.module_name)) return std::nullopt;
   const auto it = context.function_names.find(e.text);
-  if (it == context.function_names.end()) fail(codes::unknown_name, e, "the module has no function '" + e.text + "'");
+  if (it == context.function_names.end())
+    fail(codes::unknown_name, e, fmt::format("the module has no function '{}'", e.text));
   return it->second;
 }
 
 // ---- literals ----
 
 Value ExprReader::number(const Syntax& e) {
-  const std::string& text = e.text;
+  const std::string_view text = e.text;
   if (e.kind == ExprKind::floating) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc::result_out_of_range) value = std::strtod(text.c_str(), nullptr);
+    if (error == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);
     return value;
   }
   int base = 10;
@@ -67,24 +69,20 @@ Value ExprReader::number(const Syntax& e) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data() + skip, text.data() + text.size(), value, base);
   if (end != text.data() + text.size() || error == std::errc::invalid_argument)
-    fail(codes::syntax, e, "'" + text + "' is no number");
-  if (error == std::errc() && value <= uint64_t{1} << 63) {
-    // 2 ** 63 is kept for the literal of the smallest integer, -2 ** 63.
-    if (value == uint64_t{1} << 63) fail(codes::number_too_large, e, text + " does not fit in 64 bits with a sign");
-    return static_cast<int64_t>(value);
-  }
-  fail(codes::number_too_large, e, text + " does not fit in 64 bits with a sign");
+    fail(codes::syntax, e, fmt::format("'{}' is no number", text));
+  if (error == std::errc() && value < uint64_t{1} << 63) return static_cast<int64_t>(value);
+  fail(codes::number_too_large, e, fmt::format("{} does not fit in 64 bits with a sign", text));
 }
 
 Value ExprReader::name(const Syntax& e) {
   if (const Scope::Entry* entry = scope.find(e.text)) return entry->value;
   if (const std::string path = path_of(e); !path.empty()) {
     if (auto known = other_path(path, e)) return *std::move(known);
-    fail(codes::wrong_type, e, "'" + e.text + "' is a module, not a value");
+    fail(codes::wrong_type, e, fmt::format("'{}' is a module, not a value", e.text));
   }
   if (context.options.host)
     if (auto value = context.options.host->captured(e.text)) return *std::move(value);
-  fail(codes::unknown_name, e, "'" + e.text + "' is not defined");
+  fail(codes::unknown_name, e, fmt::format("'{}' is not defined", e.text));
 }
 
 // ---- dispatch ----
@@ -97,7 +95,7 @@ Value ExprReader::value(const Syntax& e) {
     case ExprKind::floating:
       return number(e);
     case ExprKind::string:
-      return e.text;
+      return std::string(e.text);
     case ExprKind::constant:
       if (e.text == "None") return {};
       if (e.text != "...") return e.text == "True";
@@ -144,7 +142,7 @@ Value ExprReader::value(const Syntax& e) {
 namespace {
 
 // The names that occur in an expression.
-void collect_names(const syntax::Expr& e, std::vector<std::string>& names) {
+void collect_names(const syntax::Expr& e, std::vector<std::string_view>& names) {
   if (e.kind == ExprKind::name) names.push_back(e.text);
   for (const syntax::Expr* item : e.items)
     if (item) collect_names(*item, names);
@@ -159,10 +157,10 @@ Value ExprReader::host(const Syntax& e) {
          "`" + source_text(e) + "` must be evaluated by Python, and this text has none around it");
   HostRequest request{.range = range(e),
                       .text = std::string_view(context.tree.source->text).substr(e.begin, e.end - e.begin)};
-  std::vector<std::string> names;
+  std::vector<std::string_view> names;
   collect_names(e, names);
-  for (const std::string& known : names)
-    if (const Scope::Entry* entry = scope.find(known)) request.names[known] = entry->value;
+  for (const std::string_view known : names)
+    if (const Scope::Entry* entry = scope.find(known)) request.names[std::string(known)] = entry->value;
   support::Result<Value> result = context.options.host->evaluate(request);
   if (result.ok()) return *std::move(result);
   support::Diagnostics diagnostics = result.diagnostics();
@@ -380,7 +378,7 @@ Value ExprReader::unary(const Syntax& e) {
 namespace {
 
 // Python's arithmetic of two integers; nothing where it does not fit in 64 bits or is no integer.
-std::optional<int64_t> fold(const std::string& op, int64_t a, int64_t b) {
+std::optional<int64_t> fold(std::string_view op, int64_t a, int64_t b) {
   int64_t r = 0;
   if (op == "+") return __builtin_add_overflow(a, b, &r) ? std::nullopt : std::optional(r);
   if (op == "-") return __builtin_sub_overflow(a, b, &r) ? std::nullopt : std::optional(r);
@@ -404,7 +402,7 @@ std::optional<int64_t> fold(const std::string& op, int64_t a, int64_t b) {
   return std::nullopt;
 }
 
-std::optional<double> fold(const std::string& op, double a, double b) {
+std::optional<double> fold(std::string_view op, double a, double b) {
   if (op == "+") return a + b;
   if (op == "-") return a - b;
   if (op == "*") return a * b;
@@ -432,7 +430,7 @@ Value ExprReader::binary(const Syntax& e) {
   return left;
 }
 
-Value ExprReader::combine(const Syntax& e, const std::string& op, const Value& a, const Syntax& at_a, const Value& b,
+Value ExprReader::combine(const Syntax& e, std::string_view op, const Value& a, const Syntax& at_a, const Value& b,
                           const Syntax& at_b) {
   const auto as_double = [](const Value& v) -> std::optional<double> {
     if (const auto* x = v.get<double>()) return *x;
@@ -451,7 +449,8 @@ Value ExprReader::combine(const Syntax& e, const std::string& op, const Value& a
   if (op == "@") return host(e);
   auto [left, right] = unify(a, at_a, b, at_b);
   const DType t = left->dtype;
-  if (t.is_handle() || t.is_void()) fail(codes::dtype_mismatch, e, "'" + op + "' takes numbers, not " + t.str());
+  if (t.is_handle() || t.is_void())
+    fail(codes::dtype_mismatch, e, fmt::format("'{}' takes numbers, not {}", op, t.str()));
   const auto made = [&](Expr result) { return Value(with_origin(std::move(result), origin(e))); };
   if (op == "+") return made(make<Add>(left, right));
   if (op == "-") return made(make<Sub>(left, right));
@@ -477,7 +476,8 @@ Value ExprReader::logical(const Syntax& e) {
       continue;
     }
     auto [a, b] = unify(left, *e.items[i - 1], right, *e.items[i]);
-    if (!a->dtype.is_bool()) fail(codes::dtype_mismatch, e, "'" + e.text + "' takes bool, not " + a->dtype.str());
+    if (!a->dtype.is_bool())
+      fail(codes::dtype_mismatch, e, fmt::format("'{}' takes bool, not {}", e.text, a->dtype.str()));
     const Expr made = e.text == "and" ? Expr(make<And>(a, b)) : Expr(make<Or>(a, b));
     left = with_origin(made, origin(e));
   }

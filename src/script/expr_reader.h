@@ -42,7 +42,7 @@ class ExprReader {
   std::pair<ir::Expr, ir::Expr> unify(const Syntax& a, const Syntax& b);
 
   // `a op b`, for the operator of expression or statement `e`.
-  ir::Value combine(const Syntax& e, const std::string& op, const ir::Value& a, const Syntax& at_a, const ir::Value& b,
+  ir::Value combine(const Syntax& e, std::string_view op, const ir::Value& a, const Syntax& at_a, const ir::Value& b,
                     const Syntax& at_b);
 
   // "tir.axis.spatial" for T.axis.spatial, where T is an alias that no variable hides; empty for anything else.
@@ -91,7 +91,7 @@ class ExprReader {
   ir::Value address_or_value(const Syntax& e);
   ir::Value intrinsic_call(const ir::Intrinsic& op, const Arguments& arguments);
   ir::Value typed_literal(ir::DType dtype, const Arguments& arguments);
-  ir::Value buffer_method(const ir::Buffer& buffer, const std::string& name, const Arguments& arguments);
+  ir::Value buffer_method(const ir::Buffer& buffer, std::string_view name, const Arguments& arguments);
   ir::Value access_pointer(const ir::Buffer& buffer, const Arguments& arguments);
   ir::Value access_pointer_of_memory(const Arguments& arguments);
   void check_access_mask(const Syntax& e);

@@ -31,7 +31,7 @@ class HostLanguage {
   virtual ~HostLanguage() = default;
   // The value of a name in the frames around the script, or nothing. A callable is an empty Value: a call of it comes
   // as an expression to `evaluate`.
-  virtual std::optional<ir::Value> captured(const std::string& name) = 0;
+  virtual std::optional<ir::Value> captured(std::string_view name) = 0;
   virtual support::Result<ir::Value> evaluate(const HostRequest& request) = 0;
   // The macro that a callee's text ("m", "self.m") names, or nothing.
   virtual std::optional<HostMacro> macro(std::string_view) { return std::nullopt; }

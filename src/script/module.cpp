@@ -65,7 +65,7 @@ class ModuleReader {
   }
 
   // The last part of a decorator's name, as "prim_func".
-  std::string decorator_name(const syntax::Expr& e) const {
+  std::string_view decorator_name(const syntax::Expr& e) const {
     const syntax::Expr& callee = e.kind == syntax::ExprKind::call ? *e.items[0] : e;
     return callee.kind == syntax::ExprKind::attribute || callee.kind == syntax::ExprKind::name ? callee.text : "";
   }

@@ -40,8 +40,9 @@ constexpr std::array<uint64_t, keyword_slots> keyword_table = [] {
   return table;
 }();
 
-bool is_keyword(std::string_view name) {
-  const uint64_t word = packed_word(name);
+bool is_keyword(std::string_view name) { return is_keyword(packed_word(name)); }
+
+bool is_keyword(uint64_t word) {
   if (word == 0) return false;
   for (size_t slot = keyword_slot(word); keyword_table[slot] != 0; slot = (slot + 1) % keyword_slots)
     if (keyword_table[slot] == word) return true;

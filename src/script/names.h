@@ -45,6 +45,7 @@ class Names {
 };
 
 bool is_keyword(std::string_view name);
+bool is_keyword(uint64_t packed_word);
 bool is_identifier(std::string_view name);
 
 }  // namespace lathe::script

@@ -8,7 +8,7 @@ Parser::Nest::Nest(Parser& p) : parser(p) {
          "the text is nested more than " + std::to_string(max_nesting) + " levels deep");
 }
 
-std::string Parser::describe(const Token& token) {
+std::string Parser::describe(const Token& token) const {
   switch (token.kind) {
     case TokenKind::newline:
       return "the end of the line";
@@ -23,7 +23,7 @@ std::string Parser::describe(const Token& token) {
     case TokenKind::formatted:
       return "a string";
     default:
-      return "'" + std::string(token.text) + "'";
+      return "'" + std::string(text(token)) + "'";
   }
 }
 
@@ -43,7 +43,7 @@ const Token& Parser::expect(Word word, std::string_view where) {
 
 std::string Parser::expect_name(std::string_view what) {
   if (!is_plain(now())) unexpected(what);
-  return std::string(advance().text);
+  return std::string(text(advance()));
 }
 
 Expr& Parser::make(ExprKind kind, uint32_t begin, std::span<const Expr* const> items, std::string_view text) {
@@ -86,8 +86,8 @@ const Expr* Parser::lone_atom() {
   const Token &t = now(), &next = ahead();
   if (t.kind != TokenKind::name && t.kind != TokenKind::number) return nullptr;
   const bool ends = next.kind == TokenKind::newline || next.kind == TokenKind::end ||
-                    (next.kind == TokenKind::symbol && next.text.size() == 1 &&
-                     std::string_view(",)]:=").find(next.text[0]) != std::string_view::npos);
+                    (next.kind == TokenKind::symbol && next.word < 0x80 &&
+                     std::string_view(",)]:=").find(static_cast<char>(next.word)) != std::string_view::npos);
   if (!ends || t.is_keyword) return nullptr;
   return atom();
 }
@@ -108,7 +108,7 @@ const Expr* Parser::expression() {
 const Expr* Parser::named_expression() {
   const uint32_t begin = now().begin;
   if (is(ahead(), ":=") && is_plain(now())) {
-    const std::string_view target = advance().text;
+    const std::string_view target = text(advance());
     advance();
     const Expr* value = expression();
     return &finish(make(ExprKind::named, begin, {value}, target));
@@ -146,26 +146,25 @@ constexpr int level_or = 0, level_and = 1, level_not = 2, level_comparison = 3, 
 
 int level_of(const Token& t) {
   if (t.kind != TokenKind::symbol) return -1;
-  const std::string_view s = t.text;
-  switch (s[0]) {
-    case '|':
-      return s.size() == 1 ? 4 : -1;
-    case '^':
-      return s.size() == 1 ? 5 : -1;
-    case '&':
-      return s.size() == 1 ? 6 : -1;
-    case '<':
-    case '>':
-      return s == "<<" || s == ">>" ? 7 : -1;
-    case '+':
-    case '-':
-      return s.size() == 1 ? 8 : -1;
-    case '*':
-    case '%':
-    case '@':
-      return s.size() == 1 ? level_last : -1;
-    case '/':
-      return s.size() == 1 || s == "//" ? level_last : -1;
+  switch (t.word) {
+    case packed_word("|"):
+      return 4;
+    case packed_word("^"):
+      return 5;
+    case packed_word("&"):
+      return 6;
+    case packed_word("<<"):
+    case packed_word(">>"):
+      return 7;
+    case packed_word("+"):
+    case packed_word("-"):
+      return 8;
+    case packed_word("*"):
+    case packed_word("%"):
+    case packed_word("@"):
+    case packed_word("/"):
+    case packed_word("//"):
+      return level_last;
     default:
       return -1;
   }
@@ -196,7 +195,7 @@ const Expr* Parser::operators(int level) {
   while (true) {
     const int at = level_of(now());
     if (at < level) return left;
-    const std::string_view symbol = advance().text;
+    const std::string_view symbol = text(advance());
     const Expr* right = at == level_last ? unary() : operators(at + 1);
     left = &finish(make(ExprKind::binary, begin, {left, right}, symbol));
   }
@@ -205,9 +204,10 @@ const Expr* Parser::operators(int level) {
 const Expr* Parser::comparison(const Expr* first, uint32_t from) {
   const auto may_compare = [&] {
     const Token& t = now();
+    const auto first_letter = static_cast<char>(t.word & 0xff);
     if (t.kind == TokenKind::symbol)
-      return t.text[0] == '<' || t.text[0] == '>' || t.text[0] == '=' || t.text[0] == '!';
-    return t.kind == TokenKind::name && (t.text[0] == 'i' || t.text[0] == 'n');
+      return first_letter == '<' || first_letter == '>' || first_letter == '=' || first_letter == '!';
+    return t.is_keyword && (first_letter == 'i' || first_letter == 'n');
   };
   if (!may_compare()) return first;
   Items items(items_);
@@ -238,7 +238,7 @@ const Expr* Parser::unary() {
   const uint32_t begin = now().begin;
   if (!is("-") && !is("+") && !is("~")) return power();
   const Nest nest(*this);
-  const std::string_view symbol = advance().text;
+  const std::string_view symbol = text(advance());
   const Expr* operand = unary();
   return &finish(make(ExprKind::unary, begin, {operand}, symbol));
 }
@@ -259,7 +259,7 @@ const Expr* Parser::postfix() {
   while (true) {
     if (accept(".")) {
       if (!is_plain(now())) unexpected("a name after '.'");
-      const std::string_view name = advance().text;
+      const std::string_view name = text(advance());
       e = &finish(make(ExprKind::attribute, begin, {e}, name));
     } else if (is("(")) {
       e = call(e, begin);
@@ -284,7 +284,7 @@ const Expr* Parser::call(const Expr* callee, uint32_t from) {
       items.push_back(expression());
     } else if (now().kind == TokenKind::name && is(ahead(), "=")) {
       if (!is_plain(now())) unexpected("an argument's name");
-      label = advance().text;
+      label = text(advance());
       advance();
       items.push_back(expression());
     } else {
@@ -326,7 +326,7 @@ const Expr* Parser::lambda() {
   Labels parameters(labels_);
   items.push_back(nullptr);
   while (!is(":")) {
-    std::string star(is("*") || is("**") ? advance().text : "");
+    std::string star(is("*") || is("**") ? text(advance()) : "");
     parameters.push_back(tree_.texts.emplace_back(star + expect_name("a parameter")));
     items.push_back(accept("=") ? expression() : nullptr);
     if (!accept(",")) break;
@@ -344,24 +344,25 @@ const Expr* Parser::atom() {
   switch (t.kind) {
     case TokenKind::number: {
       advance();
-      const bool hexadecimal = t.text.size() > 1 && t.text[0] == '0' && !(t.text[1] >= '0' && t.text[1] <= '9') &&
-                               t.text[1] != '.' && (t.text[1] | 32) != 'e';
-      const bool floating = !hexadecimal && t.text.find_first_of(".eE") != std::string_view::npos;
-      return &make(floating ? ExprKind::floating : ExprKind::integer, t.begin, {}, t.text);
+      const std::string_view s = text(t);
+      const bool hexadecimal =
+          s.size() > 1 && s[0] == '0' && !(s[1] >= '0' && s[1] <= '9') && s[1] != '.' && (s[1] | 32) != 'e';
+      const bool floating = !hexadecimal && s.find_first_of(".eE") != std::string_view::npos;
+      return &make(floating ? ExprKind::floating : ExprKind::integer, t.begin, {}, s);
     }
     case TokenKind::string:
     case TokenKind::bytes:
     case TokenKind::formatted:
       return strings();
     case TokenKind::name:
-      if (t.text == "True" || t.text == "False" || t.text == "None") {
+      if (is(t, "True") || is(t, "False") || is(t, "None")) {
         advance();
-        return &make(ExprKind::constant, t.begin, {}, t.text);
+        return &make(ExprKind::constant, t.begin, {}, text(t));
       }
-      if (t.text == "yield") refuse(t.begin, t.end, "scripts have no 'yield'");
+      if (is(t, "yield")) refuse(t.begin, t.end, "scripts have no 'yield'");
       if (t.is_keyword) unexpected("an expression");
       advance();
-      return &make(ExprKind::name, t.begin, {}, t.text);
+      return &make(ExprKind::name, t.begin, {}, text(t));
     default:
       break;
   }
@@ -379,17 +380,20 @@ const Expr* Parser::atom() {
 const Expr* Parser::strings() {
   const Token& first = now();
   TokenKind kind = first.kind;
-  std::string text;
-  while (now().kind == TokenKind::string || now().kind == TokenKind::bytes || now().kind == TokenKind::formatted) {
+  std::string_view whole;
+  size_t count = 0;
+  for (; now().kind == TokenKind::string || now().kind == TokenKind::bytes || now().kind == TokenKind::formatted;
+       ++count) {
     if ((now().kind == TokenKind::bytes) != (kind == TokenKind::bytes))
       fail(codes::syntax, tree_.source, now().begin, now().end, "bytes and text do not join");
     if (now().kind == TokenKind::formatted) kind = TokenKind::formatted;
-    text += advance().text;
+    const std::string_view part = text(advance());
+    whole = count == 0 ? part : tree_.texts.emplace_back(std::string(whole).append(part));
   }
   const ExprKind result = kind == TokenKind::bytes       ? ExprKind::bytes
                           : kind == TokenKind::formatted ? ExprKind::formatted
                                                          : ExprKind::string;
-  return &make(result, first.begin, {}, text);
+  return &make(result, first.begin, {}, whole);
 }
 
 const Expr* Parser::parenthesized() {

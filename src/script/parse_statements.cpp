@@ -9,12 +9,12 @@ Tree parse(const Source& source, bool indented) {
          "the text has " + std::to_string(source->text.size()) + " bytes, more than 1 GiB");
   Tree tree;
   tree.source = source;
-  Parser(tree, tokenize(source, 0, static_cast<uint32_t>(source->text.size()), false, indented)).file();
+  Parser(tree, tokenize(source, tree.texts, 0, static_cast<uint32_t>(source->text.size()), false, indented)).file();
   return tree;
 }
 
 const Expr& parse_expression(Tree& tree, uint32_t begin, uint32_t end) {
-  return Parser(tree, tokenize(tree.source, begin, end, true)).whole_expression();
+  return Parser(tree, tokenize(tree.source, tree.texts, begin, end, true)).whole_expression();
 }
 
 Stmt& Parser::make_stmt(StmtKind kind, uint32_t begin) {
@@ -75,7 +75,7 @@ void Parser::statement(std::vector<const Stmt*>& into) {
     if (is("def")) return into.push_back(function({}, t.begin));
     if (is("class")) return into.push_back(class_statement({}, t.begin));
     for (const std::string_view other : {"try", "async", "raise", "del", "global", "nonlocal"})
-      if (t.text == other) refuse(t.begin, t.end, "scripts have no '" + std::string(t.text) + "' statement");
+      if (text(t) == other) refuse(t.begin, t.end, "scripts have no '" + std::string(other) + "' statement");
   }
   if (is("@")) return into.push_back(decorated());
   simple_line(into);
@@ -144,8 +144,8 @@ const Stmt* Parser::assignment() {
     return close(s);
   }
   // Of the symbols that end in "=", comparisons have been taken.
-  if (now().kind == TokenKind::symbol && now().text.size() > 1 && now().text.back() == '=' && !is(":=")) {
-    const std::string_view symbol = advance().text;
+  if (now().kind == TokenKind::symbol && now().end - now().begin > 1 && source_[now().end - 1] == '=' && !is(":=")) {
+    const std::string_view symbol = text(advance());
     check_target(*first);
     const Expr* value = expression_list();
     Stmt& s = make_stmt(StmtKind::augmented, begin);

@@ -7,7 +7,7 @@ namespace lathe::script::syntax {
 
 class Parser {
  public:
-  Parser(Tree& tree, Tokens tokens) : tree_(tree), texts_(std::move(tokens.decoded)), tokens_(std::move(tokens.list)) {}
+  Parser(Tree& tree, std::vector<Token> tokens) : tree_(tree), source_(tree.source->text), tokens_(std::move(tokens)) {}
 
   void file();
   const Expr& whole_expression();
@@ -15,8 +15,13 @@ class Parser {
  private:
   // ---- tokens ----
   const Token& now() const { return tokens_[at_]; }
-  const Token& ahead(size_t n = 1) const { return tokens_[std::min(at_ + n, tokens_.size() - 1)]; }
-  bool is(Word word) const { return now().word == word.packed; }
+  const Token& ahead() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
+  // Names, numbers and symbols as they are written, strings decoded.
+  std::string_view text(const Token& token) const {
+    const bool as_written = token.word == 0 || (token.word & 0xff) != 0;
+    return as_written ? source_.substr(token.begin, token.end - token.begin) : tree_.texts[(token.word >> 8) - 1];
+  }
+  bool is(Word word) const { return is(now(), word); }
   static bool is(const Token& token, Word word) { return token.word == word.packed; }
   // A name that is no keyword.
   static bool is_plain(const Token& token) { return token.kind == TokenKind::name && !token.is_keyword; }
@@ -31,7 +36,7 @@ class Parser {
   uint32_t last_end() const { return at_ ? tokens_[at_ - 1].end : 0; }
   [[noreturn]] void unexpected(std::string_view wanted);
   [[noreturn]] void refuse(uint32_t begin, uint32_t end, std::string message, std::string help = "");
-  static std::string describe(const Token& token);
+  std::string describe(const Token& token) const;
 
   // ---- expressions ----
   // What is gathered for one node, above what the nodes around it have gathered so far.
@@ -109,8 +114,8 @@ class Parser {
   };
 
   Tree& tree_;
-  std::deque<std::string> texts_;  // that tokens point into
-  std::vector<Token> tokens_;
+  const std::string_view source_;
+  const std::vector<Token> tokens_;
   std::vector<const Expr*> items_;
   std::vector<std::string_view> labels_;
   size_t at_ = 0;

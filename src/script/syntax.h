@@ -38,9 +38,9 @@ enum class ExprKind : uint8_t {
 struct Expr {
   ExprKind kind = ExprKind::constant;
   uint32_t begin = 0, end = 0;
-  uint32_t depth = 1;  // of nesting; the left operands of a chain of binary operators do not nest
-  std::string text;
-  std::span<const Expr* const> items;  // in the tree, as the labels
+  uint32_t depth = 1;     // of nesting; the left operands of a chain of binary operators do not nest
+  std::string_view text;  // in the source or the tree, as the items and labels
+  std::span<const Expr* const> items;
   std::span<const std::string_view> labels;
 };
 
@@ -141,7 +141,7 @@ struct Tree {
   std::vector<const Stmt*> body;
   Lists<const Expr*> items;
   Lists<std::string_view> labels;
-  std::deque<std::string> texts;  // of labels that do not stand in the source
+  std::deque<std::string> texts;  // that do not stand in the source
 };
 
 // Brackets, operators and suites nest no deeper than this.

@@ -16,11 +16,12 @@ using Source = std::shared_ptr<const support::SourceText>;
 
 enum class TokenKind : uint8_t { name, number, string, bytes, formatted, symbol, newline, indent, dedent, end };
 
-// A symbol or a name of at most eight characters as one number, so that comparing with one is cheap; 0: longer.
+// A symbol or a name of at most eight characters as one number, so that comparing with one is cheap, the first
+// character lowest; 0: longer.
 constexpr uint64_t packed_word(std::string_view text) {
   if (text.size() > 8) return 0;
   uint64_t word = 0;
-  for (const char c : text) word = word << 8 | static_cast<uint8_t>(c);
+  for (size_t i = 0; i < text.size(); ++i) word |= uint64_t{static_cast<uint8_t>(text[i])} << (8 * i);
   return word;
 }
 
@@ -35,19 +36,15 @@ struct Token {
   TokenKind kind = TokenKind::end;
   bool is_keyword = false;
   uint32_t begin = 0, end = 0;
-  uint64_t word = 0;      // of symbols and names
-  std::string_view text;  // names, numbers and symbols as written; strings decoded
+  uint64_t word = 0;  // of symbols and names: packed; of what is decoded: its place, above a byte that begins no word
 };
 
-struct Tokens {
-  std::vector<Token> list;
-  std::deque<std::string> decoded;  // texts that are not the source's
-};
-
-// The tokens of bytes [begin, end) of the source, whose text they point into. With `expression`, the text is one
+// The tokens of bytes [begin, end) of the source. Strings are decoded, and numbers freed of underscores, into
+// `decoded`: such a token's word is 256 times the place there, counted from 1. With `expression`, the text is one
 // expression: line breaks and indentation mean nothing; with `indented`, lines stand as deep as the first one. A
 // DiagnosticError says what is no token.
-Tokens tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression = false, bool indented = false);
+std::vector<Token> tokenize(const Source& source, std::deque<std::string>& decoded, uint32_t begin, uint32_t end,
+                            bool expression = false, bool indented = false);
 
 [[noreturn]] void fail(support::Code code, const Source& source, uint32_t begin, uint32_t end, std::string message,
                        std::string help = "");

@@ -1,3 +1,6 @@
+#include <bit>
+#include <cstring>
+
 #include "script/names.h"
 #include "script/token.h"
 #include "support/utf8.h"
@@ -48,8 +51,10 @@ uint32_t symbol_length(char a, char b, char c) {
 
 class Tokenizer {
  public:
-  Tokenizer(const Source& source, uint32_t begin, uint32_t end, bool expression, bool indented)
+  Tokenizer(const Source& source, std::deque<std::string>& decoded, uint32_t begin, uint32_t end, bool expression,
+            bool indented)
       : source_(source),
+        decoded_(decoded),
         text_(source->text),
         at_(begin),
         begin_(begin),
@@ -57,7 +62,7 @@ class Tokenizer {
         expression_(expression),
         takes_first_depth_(indented) {}
 
-  Tokens run() {
+  std::vector<Token> run() {
     tokens_.reserve((end_ - begin_) / 3 + 8);
     if (begin_ == 0 && text_.substr(0, 3) == "\xef\xbb\xbf") at_ = 3;
     bool line_start = !expression_;
@@ -83,17 +88,30 @@ class Tokenizer {
       push(TokenKind::newline, end_, end_);
     for (; indents_.size() > 1; indents_.pop_back()) push(TokenKind::dedent, end_, end_);
     push(TokenKind::end, end_, end_);
-    return {std::move(tokens_), std::move(decoded_)};
+    return std::move(tokens_);
   }
 
  private:
-  void push(TokenKind kind, uint32_t begin, uint32_t end, std::string_view text = {}) {
-    tokens_.push_back({kind, false, begin, end, 0, text});
+  void push(TokenKind kind, uint32_t begin, uint32_t end, uint64_t word = 0) {
+    tokens_.push_back({kind, false, begin, end, word});
   }
-  void push_word(TokenKind kind, uint32_t begin, uint32_t end) {
-    const std::string_view text = text_.substr(begin, end - begin);
-    const bool keyword = kind == TokenKind::name && text.size() <= 8 && is_keyword(text);
-    tokens_.push_back({kind, keyword, begin, end, packed_word(text), text});
+  // One whose text is not as written.
+  void push_decoded(TokenKind kind, uint32_t begin, uint32_t end, std::string text) {
+    decoded_.push_back(std::move(text));
+    push(kind, begin, end, decoded_.size() << 8);
+  }
+  void push_name(uint32_t begin, uint32_t end) {
+    const uint64_t word = word_at(begin, end - begin);
+    tokens_.push_back({TokenKind::name, is_keyword(word), begin, end, word});
+  }
+  // packed_word of the text's part, from one load where there is as much.
+  uint64_t word_at(uint32_t begin, uint32_t size) const {
+    if (size > 8) return 0;
+    if (begin + 8 > text_.size() || std::endian::native != std::endian::little)
+      return packed_word(text_.substr(begin, size));
+    uint64_t word = 0;
+    std::memcpy(&word, text_.data() + begin, 8);
+    return word & (~uint64_t{0} >> (64 - 8 * size));
   }
 
   char peek(uint32_t ahead = 0) const { return at_ + ahead < end_ ? text_[at_ + ahead] : '\0'; }
@@ -149,7 +167,7 @@ class Tokenizer {
       while (at_ < end_ && (token_letter(text_[at_]) || token_digit(text_[at_]))) ++at_;
       const std::string_view name = text_.substr(start, at_ - start);
       if ((peek() == '"' || peek() == '\'') && is_prefix(name)) return string(start, name);
-      return push_word(TokenKind::name, start, at_);
+      return push_name(start, at_);
     }
     if (!match_symbol()) {
       const bool printable = c > ' ' && c < 0x7f;
@@ -165,7 +183,7 @@ class Tokenizer {
     const char c = text_[at_];
     if (c == '(' || c == '[' || c == '{') brackets_.push_back(at_);
     if (c == ')' || c == ']' || c == '}') close(c);
-    push_word(TokenKind::symbol, at_, at_ + length);
+    push(TokenKind::symbol, at_, at_ + length, word_at(at_, length));
     at_ += length;
     return true;
   }
@@ -205,13 +223,11 @@ class Tokenizer {
       if ((peek() | 32) == 'j') fail(codes::not_in_scripts, source_, start, at_ + 1, "scripts have no complex numbers");
     }
     if (token_letter(peek())) fail(codes::syntax, source_, start, at_ + 1, "a number runs into a name");
-    std::string_view text = text_.substr(start, at_ - start);
-    if (text.find('_') != std::string_view::npos) {
-      std::string& plain = decoded_.emplace_back(text);
-      std::erase(plain, '_');
-      text = plain;
-    }
-    push(TokenKind::number, start, at_, text);
+    const std::string_view text = text_.substr(start, at_ - start);
+    if (text.find('_') == std::string_view::npos) return push(TokenKind::number, start, at_);
+    std::string plain(text);
+    std::erase(plain, '_');
+    push_decoded(TokenKind::number, start, at_, std::move(plain));
   }
 
   static bool is_prefix(std::string_view name) {
@@ -249,7 +265,7 @@ class Tokenizer {
     }
     at_ += triple ? 3 : 1;
     const TokenKind kind = formatted ? TokenKind::formatted : bytes ? TokenKind::bytes : TokenKind::string;
-    push(kind, start, at_, decoded_.emplace_back(std::move(decoded)));
+    push_decoded(kind, start, at_, std::move(decoded));
   }
 
   // One escape sequence at '\\'.
@@ -328,19 +344,20 @@ class Tokenizer {
   }
 
   Source source_;
+  std::deque<std::string>& decoded_;
   std::string_view text_;
   uint32_t at_, begin_, end_;
   bool expression_, takes_first_depth_;
   std::vector<uint32_t> brackets_;
   std::vector<uint32_t> indents_{0};
   std::vector<Token> tokens_;
-  std::deque<std::string> decoded_;
 };
 
 }  // namespace
 
-Tokens tokenize(const Source& source, uint32_t begin, uint32_t end, bool expression, bool indented) {
-  return Tokenizer(source, begin, end, expression, indented).run();
+std::vector<Token> tokenize(const Source& source, std::deque<std::string>& decoded, uint32_t begin, uint32_t end,
+                            bool expression, bool indented) {
+  return Tokenizer(source, decoded, begin, end, expression, indented).run();
 }
 
 }  // namespace lathe::script

@@ -18,4 +18,16 @@ void* slab_allocate(size_t bytes);
 // Gives back what `slab_allocate` gave for that many bytes.
 void slab_free(void* at, size_t bytes) noexcept;
 
+// The same for what takes an allocator: shared pointers, containers.
+template <class T>
+struct SlabAllocator {
+  using value_type = T;
+  SlabAllocator() = default;
+  template <class U>
+  SlabAllocator(const SlabAllocator<U>&) noexcept {}
+  [[nodiscard]] T* allocate(size_t n) { return static_cast<T*>(slab_allocate(n * sizeof(T))); }
+  void deallocate(T* at, size_t n) noexcept { slab_free(at, n * sizeof(T)); }
+  friend bool operator==(const SlabAllocator&, const SlabAllocator&) { return true; }
+};
+
 }  // namespace lathe::support

@@ -291,6 +291,7 @@ class Verification {
                              region->region.size(), region->buffer->name, region->buffer->shape.size()));
       }
     if (around_.block.empty()) around_.block = block.name;
+    const size_t blocks_before = ++blocks_;
     ++block_depth_;
     may_be_left(Leaving::nothing, [&] {
       if (block.init) statement(block.init);
@@ -299,17 +300,43 @@ class Verification {
     --block_depth_;
     const bool believed = tensor_intrin_of(block) || block.annotations.contains(hidden_access_key);
     const bool never_runs = is_int(n.predicate, 0);
-    if (block.name != "root" && !believed && !never_runs && found_.empty()) declared_regions(block);
+    if (block.name != "root" && !believed && !never_runs && found_.empty())
+      declared_regions(block, blocks_ != blocks_before);
     for (const IterVar& iter : block.iter_vars) end(iter->var);
     for (const Buffer& buffer : block.alloc_buffers) end(buffer->data);
     for (const MatchBufferRegion& match : block.match_buffers) end(match->buffer->data);
   }
 
+  // Whether each of the regions is declared word for word, and nothing is of a buffer that none is of.
+  static bool declares_exactly(const std::vector<BufferRegion>& declared, const std::vector<BufferRegion>& regions) {
+    const auto same_range = [](const Range& a, const Range& b) {
+      return structural_equal(a.min, b.min) && structural_equal(a.extent, b.extent);
+    };
+    const auto equal = [&](const BufferRegion& a, const BufferRegion& b) {
+      return a->buffer == b->buffer &&
+             std::equal(a->region.begin(), a->region.end(), b->region.begin(), b->region.end(), same_range);
+    };
+    const auto has = [](const std::vector<BufferRegion>& list, const auto& holds) {
+      return std::any_of(list.begin(), list.end(), holds);
+    };
+    return std::all_of(regions.begin(), regions.end(),
+                       [&](const auto& use) { return has(declared, [&](const auto& r) { return equal(r, use); }); }) &&
+           std::all_of(declared.begin(), declared.end(), [&](const auto& r) {
+             return has(regions, [&](const auto& use) { return use->buffer == r->buffer; });
+           });
+  }
+
   // What the body touches must be declared. Only a certain violation is an error: what cannot be decided is the
   // business of whoever relies on it.
-  void declared_regions(const Block& block) {
+  void declared_regions(const Block& block, bool has_inner_blocks) {
     if (!has_instances(block)) return;  // anything could be proved of its variables
-    const Regions touched = infer_regions(block, false), certain = certain_regions(block);
+    const Regions touched = infer_regions(block, false);
+    // What is certain is part of what is touched, but where inner blocks declare less than they do, and for what a
+    // reduction reads of its own result.
+    if (!has_inner_blocks && declares_exactly(block.reads, touched.reads) &&
+        declares_exactly(block.writes, touched.writes))
+      return;
+    const Regions certain = certain_regions(block);
     std::optional<arith::Analyzer> analyzer;  // made where what is declared is not what is found
     const auto proves = [&](const Expr& condition) {
       if (!analyzer) {
@@ -409,6 +436,7 @@ class Verification {
   };
   std::unordered_map<const VarNode*, KnownVar> vars_;
   int parallel_depth_ = 0, block_depth_ = 0;
+  size_t blocks_ = 0;  // met so far
   struct Around {
     Leaving leaving = Leaving::nothing;
     bool left = false;

@@ -1,6 +1,7 @@
 """Programs as Python text: the namespaces T, I and R, and the parser."""
 
 import inspect
+import re
 import sys
 
 from ..ir.node import IRModule, Node
@@ -24,9 +25,9 @@ def from_source(src_or_fn, extra_vars=None, check_well_formed=True, *, filename=
     module = source.parse(
         text, filename, {**names, **(extra_vars or {})}, indented=True, check_well_formed=check_well_formed
     )
-    lines = [line.strip() for line in text.splitlines()]
-    has_class = any(line.startswith("class ") for line in lines)
-    return module if has_class or len(module._kinds) != 1 else module.items()[0][1]
+    if len(module._kinds) != 1 or re.search(r"^[ \t]*class ", text, re.MULTILINE):
+        return module
+    return module.items()[0][1]
 
 
 parse = from_source

@@ -242,7 +242,7 @@ Expr FunctionReader::call_tir(const Arguments& arguments) {
   if (at_callee.kind == ExprKind::string) {
     const auto it = context.function_names.find(at_callee.text);
     if (it == context.function_names.end())
-      fail(errors::unknown_name, at_callee, "the module has no function '" + at_callee.text + "'");
+      fail(errors::unknown_name, at_callee, fmt::format("the module has no function '{}'", at_callee.text));
     callee = global(it->second);
   } else {
     callee = graph(at_callee);

@@ -120,17 +120,16 @@ void FunctionReader::line(const Line& s, Sequence& into) {
   }
 }
 
-Var FunctionReader::add_binding(const std::string& name, const Syntax& at, Expr bound, StructInfo known,
-                                Sequence& into) {
+Var FunctionReader::add_binding(std::string_view name, const Syntax& at, Expr bound, StructInfo known, Sequence& into) {
   const bool dataflow = into.dataflow && !outputs_.count(&at);
-  const Var v = ir::with_origin(relax_var(name, std::move(known), dataflow), origin(at));
+  const Var v = ir::with_origin(relax_var(std::string(name), std::move(known), dataflow), origin(at));
   const ir::Origin from = bound->origin() ? bound->origin() : origin(at);
   into.open.push_back(ir::with_origin<BindingNode>(make<VarBinding>(std::move(bound), v), from));
   scope.define(name, v, at.begin, at.end);
   return v;
 }
 
-void FunctionReader::bind(const std::string& name, const Syntax& at, const Syntax& given, const Syntax* annotation,
+void FunctionReader::bind(std::string_view name, const Syntax& at, const Syntax& given, const Syntax* annotation,
                           Sequence& into) {
   if (name == "cls" && given.kind == ExprKind::name && given.text == context.module_name) return;
   const Syntax* e = &given;
@@ -162,14 +161,15 @@ void FunctionReader::bind_tuple(const Syntax& targets, const Syntax& given, Sequ
   }
 }
 
-void FunctionReader::match_cast(const std::string& name, const Syntax& at, const Syntax& call, const Syntax* annotation,
+void FunctionReader::match_cast(std::string_view name, const Syntax& at, const Syntax& call, const Syntax* annotation,
                                 Sequence& into) {
   const Arguments arguments(*this, call);
   arguments.check(2, {"value", "struct_info"});
   const Expr cast_value = leaf(arguments.need(0, "value"));
   const StructInfo target = info(arguments.need(1, "struct_info"));
   const Var v = ir::with_origin(
-      relax_var(name, annotation ? info(*annotation) : target, into.dataflow && !outputs_.count(&at)), origin(at));
+      relax_var(std::string(name), annotation ? info(*annotation) : target, into.dataflow && !outputs_.count(&at)),
+      origin(at));
   into.open.push_back(ir::with_origin<BindingNode>(make<MatchCast>(cast_value, target, v), origin(call)));
   scope.define(name, v, at.begin, at.end);
 }

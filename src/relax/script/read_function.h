@@ -47,11 +47,11 @@ class FunctionReader : public script::ExprReader {
 
   // ---- lines ----
   void line(const Line& s, Sequence& into);
-  void bind(const std::string& name, const Syntax& at, const Syntax& value, const Syntax* annotation, Sequence& into);
+  void bind(std::string_view name, const Syntax& at, const Syntax& value, const Syntax* annotation, Sequence& into);
   void bind_tuple(const Syntax& targets, const Syntax& value, Sequence& into);
-  void match_cast(const std::string& name, const Syntax& at, const Syntax& call, const Syntax* annotation,
+  void match_cast(std::string_view name, const Syntax& at, const Syntax& call, const Syntax* annotation,
                   Sequence& into);
-  Var add_binding(const std::string& name, const Syntax& at, Expr value, StructInfo info, Sequence& into);
+  Var add_binding(std::string_view name, const Syntax& at, Expr value, StructInfo info, Sequence& into);
   void expression(const Line& s, Sequence& into);
   void with(const Line& s, Sequence& into);
   Var branch(const Line& s, Sequence& into);

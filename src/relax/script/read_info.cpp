@@ -46,7 +46,7 @@ ir::Expr FunctionReader::dimension(const Syntax& e) {
       const Syntax* at = open.back();
       open.pop_back();
       if (at->kind == ExprKind::name && !scope.find(at->text) && path_of(*at).empty())
-        scope.define(at->text, ir::size_var(at->text), at->begin, at->end);
+        scope.define(at->text, ir::size_var(std::string(at->text)), at->begin, at->end);
       for (const Syntax* item : at->items)
         if (item && (at->kind != ExprKind::call || item != at->items[0])) open.push_back(item);
     }

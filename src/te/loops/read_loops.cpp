@@ -36,8 +36,8 @@ bool reads_arrays(const Expr& e) {
   return found;
 }
 
-std::unordered_map<std::string, std::string> LoopReader::builtins() {
-  std::unordered_map<std::string, std::string> aliases{{"np", "python.numpy"}};
+script::ByName<std::string> LoopReader::builtins() {
+  script::ByName<std::string> aliases{{"np", "python.numpy"}};
   for (const char* name : {"max", "min", "abs", "len", "float", "int", "math", "numpy"})
     aliases[name] = std::string("python.") + name;
   return aliases;
@@ -151,9 +151,10 @@ tir::Function LoopReader::function(const Line& def, const std::vector<ParameterS
       Syntax at;
       at.begin = known->begin;
       at.end = known->end;
-      fail(codes::not_loops, at, "the parameter or dimension '" + name + "' is assigned to", "use another name for it");
+      fail(codes::not_loops, at, fmt::format("the parameter or dimension '{}' is assigned to", name),
+           "use another name for it");
     }
-    context.aliases[name] = "local." + name;
+    context.aliases[std::string(name)] = fmt::format("local.{}", name);
   }
   const Stmt body = infer_blocks(suite(def.body));
   std::vector<std::pair<Var, Buffer>> map;
@@ -192,7 +193,7 @@ Value LoopReader::logical(const Syntax& e) {
     const auto condition = [&](const Value& v, const Syntax& where_it_is) {
       const Expr found = to_expr(v, where_it_is, DType::int64());
       if (!found->dtype.is_bool())
-        fail(codes::not_loops, where_it_is, "'" + e.text + "' takes bool, not " + found->dtype.str());
+        fail(codes::not_loops, where_it_is, fmt::format("'{}' takes bool, not {}", e.text, found->dtype.str()));
       return found;
     };
     const Expr a = condition(left, *e.items[0]);
@@ -275,7 +276,8 @@ Stmt LoopReader::for_loop(const Line& s) {
   if (s.target->kind != ExprKind::name) fail(codes::not_loops, *s.target, "a loop has one variable");
   if (!s.other.empty()) refuse(s, "loops have no 'else' here");
   if (locals_.count(s.target->text))
-    fail(codes::not_loops, *s.target, "'" + s.target->text + "' is a loop's variable and assigned to elsewhere");
+    fail(codes::not_loops, *s.target,
+         fmt::format("'{}' is a loop's variable and assigned to elsewhere", s.target->text));
   const Arguments arguments(*this, iterable);
   arguments.check(3, {});
   if (arguments.count() == 0) fail(codes::not_loops, iterable, "range takes one to three arguments");
@@ -291,8 +293,8 @@ Stmt LoopReader::for_loop(const Line& s) {
   const Expr count = ir::ceildiv(ir::max(span, ir::int64(0)), ir::int64(std::abs(step)));
   const Expr extent = analyzer_.simplify(count), min = step == 1 ? analyzer_.simplify(start) : ir::int64(0);
 
-  const Var v = ir::var(s.target->text);
-  const std::set<std::string> before = assigned_;
+  const Var v = ir::var(std::string(s.target->text));
+  const std::set<std::string_view> before = assigned_;
   const bool surely_runs = analyzer_.can_prove_greater_equal(extent, 1);  // asked before its variable is known
   arith::Analyzer::Scope known(analyzer_);
   analyzer_.bind(v, ir::Range{min, extent});
@@ -312,11 +314,11 @@ Stmt LoopReader::branch(const Line& s) {
   if (const auto* known = given.get<bool>()) return suite(*known ? s.body : s.other);  // decided by Python
   const Expr holds = to_expr(given, *s.value, DType::int64());
   if (!holds->dtype.is_bool()) fail(codes::not_loops, *s.value, "a condition is bool, not " + holds->dtype.str());
-  const std::set<std::string> before = assigned_;
+  const std::set<std::string_view> before = assigned_;
   Stmt then_case = where(holds, true, [&] { return suite(s.body); });
-  const std::set<std::string> after_then = std::exchange(assigned_, before);
+  const std::set<std::string_view> after_then = std::exchange(assigned_, before);
   Stmt else_case = s.other.empty() ? Stmt() : where(holds, false, [&] { return suite(s.other); });
-  std::erase_if(assigned_, [&](const std::string& name) { return !after_then.count(name); });
+  std::erase_if(assigned_, [&](std::string_view name) { return !after_then.count(name); });
   return placed(Stmt(ir::make<tir::IfThenElse>(holds, std::move(then_case), std::move(else_case))), s);
 }
 
@@ -375,7 +377,7 @@ Stmt LoopReader::assign_local(const Line& s, const Syntax& target, const Value& 
   return store(s, local.buffer, local.indices, given);
 }
 
-void LoopReader::make_buffer(Local& local, const std::string& name, DType dtype) {
+void LoopReader::make_buffer(Local& local, std::string_view name, DType dtype) {
   const size_t around = local.suites.empty() ? 0 : depth_.at(local.suites.back());
   std::vector<Expr> shape;
   for (size_t l = 0; l < around; ++l) {
@@ -387,7 +389,7 @@ void LoopReader::make_buffer(Local& local, const std::string& name, DType dtype)
     shape.push_back(ir::int64(1));
     local.indices.push_back(ir::int64(0));
   }
-  local.buffer = ir::buffer(name, std::move(shape), dtype);
+  local.buffer = ir::buffer(std::string(name), std::move(shape), dtype);
   arrays_.push_back(local.buffer);
 }
 
@@ -427,7 +429,7 @@ std::optional<Stmt> LoopReader::new_array(const Line& s, const Syntax& target) {
   const bool full = path == "python.numpy.full";
   if (row == std::end(new_arrays) && !full) return std::nullopt;
   if (!loops_.empty()) refuse(s, "an array is made before the loops, not in them");
-  if (locals_.at(target.text).assignments > 1) refuse(s, "'" + target.text + "' is assigned more than once");
+  if (locals_.at(target.text).assignments > 1) refuse(s, fmt::format("'{}' is assigned more than once", target.text));
   const Arguments arguments(*this, *s.value);
   arguments.check(full ? 3 : 2, {"dtype", "shape", "fill_value"});
   const bool like = !full && row->like;
@@ -441,9 +443,9 @@ std::optional<Stmt> LoopReader::new_array(const Line& s, const Syntax& target) {
     for (const Expr& extent : expr_list(arguments.need(0, "shape"), "a shape")) shape.push_back(extent);
   }
   if (const Syntax* given = arguments.find(full ? 2 : 1, "dtype")) element = dtype(*given, "an array");
-  const Buffer b = ir::buffer(target.text, std::move(shape), element);
+  const Buffer b = ir::buffer(std::string(target.text), std::move(shape), element);
   arrays_.push_back(b);
-  context.aliases.erase(target.text);
+  context.aliases.erase(std::string(target.text));
   scope.define(target.text, b, target.begin, target.end);
   if (full) return fill(s, b, value(arguments.need(1, "fill_value")));
   return row->value ? fill(s, b, *row->value) : tir::nop();

@@ -15,7 +15,7 @@ class LoopReader : public script::ExprReader {
  public:
   LoopReader(script::Context& context, script::Scope& scope) : ExprReader(context, scope) {}
   // The names that Python code takes for granted: max, min, abs, len, range, float, int, math, numpy, np.
-  static std::unordered_map<std::string, std::string> builtins();
+  static script::ByName<std::string> builtins();
 
   tir::Function function(const script::syntax::Stmt& def, const std::vector<ParameterSpec>& parameters);
 
@@ -75,22 +75,22 @@ class LoopReader : public script::ExprReader {
   // `name = np.zeros(shape, dtype)` and its like; nothing when the value is no new array.
   std::optional<tir::Stmt> new_array(const Line& s, const Syntax& target);
   tir::Stmt fill(const Line& s, const ir::Buffer& array, const ir::Value& value);
-  void make_buffer(Local& local, const std::string& name, ir::DType dtype);
+  void make_buffer(Local& local, std::string_view name, ir::DType dtype);
   [[noreturn]] void refuse(const Line& s, std::string message, std::string help = "") const;
   template <class T>
   ir::Ref<T> placed(ir::Ref<T> node, const Line& s) const {
     return ir::with_origin(std::move(node), origin(s.begin, s.head_end));
   }
 
-  std::unordered_map<std::string, Local> locals_;
-  std::set<std::string> assigned_;                  // the locals that surely have a value here
-  std::vector<ir::Buffer> arrays_;                  // allocated by the function
-  arith::Domain loops_;                             // around what is read now
-  std::vector<ir::Expr> conditions_;                // that hold there
-  std::vector<ir::Expr> typed_;                     // what np.int32(…) and its like made
-  std::unordered_map<const Lines*, size_t> depth_;  // how many loops are around a suite
-  ir::DType float_ = ir::DType::float32();          // of literals that nothing else types
-  std::vector<ir::Buffer> buffers_;                 // of parameters
+  std::unordered_map<std::string_view, Local> locals_;  // by their names in the text
+  std::set<std::string_view> assigned_;                 // the locals that surely have a value here
+  std::vector<ir::Buffer> arrays_;                      // allocated by the function
+  arith::Domain loops_;                                 // around what is read now
+  std::vector<ir::Expr> conditions_;                    // that hold there
+  std::vector<ir::Expr> typed_;                         // what np.int32(…) and its like made
+  std::unordered_map<const Lines*, size_t> depth_;      // how many loops are around a suite
+  ir::DType float_ = ir::DType::float32();              // of literals that nothing else types
+  std::vector<ir::Buffer> buffers_;                     // of parameters
   std::vector<ir::Var> scalars_;
   std::vector<ir::Var> params_;
   arith::Analyzer analyzer_;

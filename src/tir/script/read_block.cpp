@@ -62,7 +62,7 @@ Stmt FunctionReader::for_loop(const Line& s) {
     fail(script::codes::not_in_scripts, at, "loops of scripts have no 'else'");
   }
   const Syntax& iterable = *s.value;
-  std::vector<std::string> names;
+  std::vector<std::string_view> names;
   const Syntax* const alone[] = {s.target};
   for (const Syntax* target : s.target->kind == ExprKind::name ? std::span(alone) : s.target->items) {
     if (target->kind != ExprKind::name) fail(script::codes::misplaced, *target, "a loop's variable is a name");
@@ -124,7 +124,7 @@ Stmt FunctionReader::for_loop(const Line& s) {
   scope.push();
   for (size_t i = 0; i < names.size(); ++i) {
     const DType t = path == "tir.grid" ? domains[i].extent->dtype : form.variable;
-    variables.push_back(make<VarNode>(names[i], t));
+    variables.push_back(make<VarNode>(std::string(names[i]), t));
     define(names[i], variables.back(), *s.target);
     domains_[variables.back().get()] = domains[i];
   }
@@ -181,7 +181,7 @@ Stmt FunctionReader::block(const Syntax& call, const Line& s) {
 void FunctionReader::add_axis(const Syntax& target, Range dom, Expr bound, IterType type, DType t, std::string tag) {
   if (target.kind != ExprKind::name) fail(script::codes::misplaced, target, "an axis is assigned to a name");
   OpenBlock& open = *blocks_.back();
-  const Var v = make<VarNode>(target.text, t);
+  const Var v = make<VarNode>(std::string(target.text), t);
   open.iter_vars.push_back(make<IterVarNode>(std::move(dom), v, type, std::move(tag)));
   if (open.realized) open.values.push_back(std::move(bound));
   define(target.text, v, target);

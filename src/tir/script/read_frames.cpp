@@ -15,7 +15,7 @@ bool FunctionReader::env_thread(const Syntax& target, const Syntax& call) {
   const Arguments arguments(*this, call);
   arguments.check(2, {"thread_tag", "dtype"});
   const Syntax* t = arguments.find(1, "dtype");
-  const Var v = make<VarNode>(target.text, t ? dtype(*t, "T.env_thread") : DType::int64());
+  const Var v = make<VarNode>(std::string(target.text), t ? dtype(*t, "T.env_thread") : DType::int64());
   env_threads_[v.get()] = string(arguments.need(0, "thread_tag"), "a thread axis");
   define(target.text, v, target);
   return true;

@@ -8,7 +8,7 @@ namespace lathe::tir {
 using script::Arguments;
 using script::syntax::ExprKind;
 
-void FunctionReader::define(const std::string& name, Value value, const Syntax& at) {
+void FunctionReader::define(std::string_view name, Value value, const Syntax& at) {
   scope.define(name, std::move(value), at.begin, at.end);
 }
 

@@ -49,7 +49,7 @@ class FunctionReader : public script::ExprReader {
   void parameter(const script::syntax::Parameter& p);
   Buffer make_buffer(const script::Arguments& arguments, size_t first, const std::string& name);
   Buffer buffer_from_index(const Syntax& index, const std::string& name);
-  void define(const std::string& name, Value value, const Syntax& at);
+  void define(std::string_view name, Value value, const Syntax& at);
 
   // ---- statements ----
   Stmt suite(const Lines& lines);
@@ -57,7 +57,7 @@ class FunctionReader : public script::ExprReader {
   void line(const Line& s, Suite& into);
   void assign(const Line& s, const Syntax& target, Suite& into);
   bool assign_call(const Syntax& target, const Syntax& call, Suite& into);
-  void bind_let(const std::string& name, const Syntax& at, Expr value, Suite& into);
+  void bind_let(std::string_view name, const Syntax& at, Expr value, Suite& into);
   void annotated(const Line& s, Suite& into);
   void augmented(const Line& s, Suite& into);
   void store(const Syntax& target, const Syntax& value, Suite& into, const Line& s);

@@ -121,8 +121,8 @@ Stmt FunctionReader::branch(const Line& s) {
 
 // ---- assignments ----
 
-void FunctionReader::bind_let(const std::string& name, const Syntax& at, Expr bound, Suite& into) {
-  const Var v = make<VarNode>(name, bound->dtype);
+void FunctionReader::bind_let(std::string_view name, const Syntax& at, Expr bound, Suite& into) {
+  const Var v = make<VarNode>(std::string(name), bound->dtype);
   define(name, v, at);
   into.define([v, bound](Stmt body) { return Stmt(make<LetStmt>(v, bound, std::move(body))); });
 }
@@ -173,7 +173,7 @@ void FunctionReader::assign(const Line& s, const Syntax& target, Suite& into) {
 void FunctionReader::annotated(const Line& s, Suite& into) {
   if (s.target->kind != ExprKind::name) fail(script::codes::misplaced, *s.target, "a name is declared here");
   const DType t = dtype(*s.annotation, "a declaration");
-  if (!s.value) return define(s.target->text, make<VarNode>(s.target->text, t), *s.target);
+  if (!s.value) return define(s.target->text, make<VarNode>(std::string(s.target->text), t), *s.target);
   bind_let(s.target->text, *s.target, expr_of(*s.value, t, "the value"), into);
 }
 
@@ -208,7 +208,7 @@ bool FunctionReader::assign_call(const Syntax& target, const Syntax& call, Suite
   if (path == "tir.env_thread") return env_thread(target, call);
   if (path.starts_with("tir.axis.")) return axis(target, call, path.substr(9)), true;
   if (target.kind != ExprKind::name) return false;
-  const std::string& name = target.text;
+  const std::string name(target.text);
   if (path == "tir.Buffer" || path == "tir.buffer_decl")
     return define(name, make_buffer(Arguments(*this, call), 0, name), target), true;
   if (path == "tir.alloc_buffer") {
@@ -223,9 +223,11 @@ bool FunctionReader::assign_call(const Syntax& target, const Syntax& call, Suite
       const Value v = value(source);
       if (const Var param = script::node_in<VarNode>(v)) {
         if (std::find(params_.begin(), params_.end(), param) == params_.end())
-          fail(script::codes::wrong_arguments, source, "'" + source.text + "' is no parameter of this function");
+          fail(script::codes::wrong_arguments, source,
+               fmt::format("'{}' is no parameter of this function", source.text));
         for (const auto& [bound, buffer] : buffer_map_)
-          if (bound == param) fail(script::codes::defined_twice, source, "'" + source.text + "' is matched twice");
+          if (bound == param)
+            fail(script::codes::defined_twice, source, fmt::format("'{}' is matched twice", source.text));
         const Buffer b = make_buffer(arguments, 1, name);
         buffer_map_.emplace_back(param, b);
         return define(name, b, target), true;
@@ -411,7 +413,7 @@ void FunctionReader::with(const Line& s, size_t at, Suite& into) {
     return;
   }
   if (path == "tir.If") return into.statements.push_back(branch_frames(*context_expr, s));
-  const std::string name = target ? target->text : "";
+  const std::string name(target ? target->text : "");
   scope.push();
   Suite inner;
   if (path == "tir.Assert") {
