@@ -7,10 +7,9 @@
 
 #include "ir/visit.h"
 #include "schedule/codes.h"
-#include "schedule/rules/contraction.h"
+#include "schedule/rules/panels.h"
 #include "schedule/rules/rows.h"
 #include "schedule/rules/tile_model.h"
-#include "schedule/rules/transposed.h"
 
 namespace lathe::schedule {
 
@@ -151,77 +150,18 @@ Result<BlockRV> copy_keys(Schedule& schedule, const Attention& parts, int64_t wi
   const Work& work = *find(list, parts.scores);
   const Product product = *product_of(work.block());
   const BufferLoad& key = product.a->buffer == parts.key ? *product.a : *product.b;
-  IndexMap map;
-  std::vector<Expr> sums;
-  Expr column;
+  PanelAxes axes;
   for (const IterVar& iter : work.block().iter_vars) {
-    const Var v = var(iter->var->name);
-    map.from.push_back(v);
     if (!indexed_by(key, iter->var)) continue;
     if (iter->type == IterType::reduce)
-      sums.emplace_back(v);
+      axes.terms.emplace_back(iter->var);
     else if (product.store->indices.back() == Expr(iter->var))
-      column = v;
+      axes.column = iter->var;
     else
-      map.to.emplace_back(v);
+      axes.around.emplace_back(iter->var);
   }
   const bool panels = !parts.columns || *parts.columns > width;
-  if (panels) map.to.push_back(floordiv(column, int64(width)));
-  map.to.insert(map.to.end(), sums.begin(), sums.end());
-  map.to.push_back(panels ? floormod(column, int64(width)) : column);
-  std::vector<Buffer> read = buffers_read(work.block().body);
-  std::erase(read, parts.score);
-  const auto number = std::find(read.begin(), read.end(), parts.key) - read.begin();
-  return schedule.reindex_cache_read(TRY(handle(schedule, work)), number, "global", map);
-}
-
-// Position, among the block's loops, of the one that walks the last dimension of what it writes.
-std::optional<size_t> innermost_written(const Work& work) {
-  const auto* store = work.block().body.as<BufferStore>();
-  for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
-    for (size_t l = 0; l < work.loops.size(); ++l)
-      if (uses_var(store->indices.back(), work.block().iter_vars[v]->var) &&
-          uses_var(work.realize->iter_values[v], work.loops[l]->loop_var))
-        return l;
-  return std::nullopt;
-}
-
-// Columns innermost, in vectors, or in squares where the keys lie the other way.
-Status vectorize_copy(Schedule& schedule, const RuleContext& context, BlockRV copy, LoopRV column, bool parallel) {
-  const Id column_id = TRY(schedule.get(column))->id;
-  std::vector<LoopRV> order;
-  bool behind = false;
-  for (const LoopRV& loop : TRY(schedule.get_loops(copy))) {
-    if (behind) order.push_back(loop);
-    behind = behind || TRY(schedule.get(loop))->id == column_id;
-  }
-  order.push_back(column);
-  if (order.size() > 1) TRY(schedule.reorder(order));
-  const Ref<Block> node = TRY(schedule.get(copy));
-  const std::vector<Work> list = works(schedule.function());
-  const Work& work = *find(list, node->name);
-  const int64_t lanes = context.target.lanes(widest_bits(*node));
-  if (walks_rows(schedule.function(), work)) return vectorize_innermost(schedule, context, work);
-  if (const auto crossing = crossing_loop(schedule.function(), work, lanes))
-    return tile_crossing(schedule, context, copy, *crossing, lanes, parallel);
-  return support::success();
-}
-
-// The copy of the keys, in whole panels and what is left over.
-Status schedule_copy(Schedule& schedule, const RuleContext& context, BlockRV copy, int64_t width, bool parallel) {
-  const std::string name = TRY(schedule.get(copy))->name;
-  const std::vector<Work> list = works(schedule.function());
-  const Work& work = *find(list, name);
-  const auto position = innermost_written(work);
-  if (!position) return support::success();
-  const LoopRV column = TRY(schedule.get_loops(copy)).at(*position);
-  const auto columns = as_int(work.loops[*position]->extent);
-  if (columns && *columns <= width) return vectorize_copy(schedule, context, copy, column, parallel);
-  const std::vector<LoopRV> pieces = TRY(schedule.peel(column, width));
-  if (pieces.size() > 1)
-    TRY(vectorize_copy(schedule, context, TRY(schedule.get_child_blocks(pieces[1]))[0], pieces[1], parallel));
-  const LoopRV inside = TRY(schedule.split(pieces[0], {Factor(), width}))[1];
-  return vectorize_copy(schedule, context, copy, inside, parallel);
+  return copy_into_panels(schedule, work, parts.key, axes, panels ? width : 0);
 }
 
 Status tile_in_block(Schedule& schedule, const RuleContext& context, std::string_view rule, const std::string& block,
@@ -351,7 +291,7 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
   for (const std::string& name : {parts.scores, parts.weights}) TRY(keep_rows_apart(schedule, name, parts));
 
   const size_t around_row = count + (block > 1 ? 1 : 0);
-  if (copy) TRY(schedule_copy(schedule, context, *copy, width, !own_keys));
+  if (copy) TRY(schedule_panels(schedule, context, *copy, width, !own_keys));
   // While its name is the only such one: the scores' own start will be called so, too.
   if (!parts.start.empty()) TRY(schedule_rows(schedule, context, {parts.start}, around_row));
   TRY(schedule_scores(schedule, context, parts, count, copies));

@@ -1,7 +1,9 @@
+// gemm, conv: one sum of products of two tensors, without and with windows.
 #include "schedule/rules/contraction.h"
 
 #include "ir/visit.h"
 #include "schedule/codes.h"
+#include "schedule/rules/panels.h"
 #include "schedule/rules/tile_model.h"
 #include "tir/analysis/zero_border.h"
 #include "tir/rewrite.h"
@@ -312,8 +314,8 @@ Status set_groups_apart(Schedule& schedule, const std::string& name) {
   return schedule.transform_block_layout(block, map);
 }
 
-}  // namespace
-
+// Schedules a function around its one contraction; declines one that reads windows when they are not wanted, and one
+// that does not when they are.
 Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& context, std::string_view rule,
                                      bool windows) {
   std::string why;
@@ -334,11 +336,31 @@ Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& cont
   // Sums of no terms still have their start, which lies in memory, and what follows reads it there.
   if (found->updates && !around.epilogue.empty()) around.behind.push_back(std::exchange(around.epilogue, ""));
   const TilePlan plan = TRY(plan_tile(schedule, context, rule, *found));
-  TRY(register_tile(schedule, context, plan, around.epilogue));
+  // Where a primitive refuses the copies, weights are read as they lie.
+  Schedule attempt = schedule;
+  const Result<TilePlan> with_panels = ask_for_panels(attempt, context, rule, *found, plan);
+  if (with_panels && register_tile(attempt, context, *with_panels, around.epilogue))
+    schedule = std::move(attempt);
+  else
+    TRY(register_tile(schedule, context, plan, around.epilogue));
   for (const std::vector<std::string>* list : {&around.before, &around.behind})
     for (const std::string& other : *list)
       TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
   return Outcome();
+}
+
+}  // namespace
+
+// Sums of products without windows. A tile of rows by vectors stays in registers over the whole reduction; the weights
+// (packed or plain) are read in vectors, the other tensor element by element.
+Result<Outcome> gemm(Schedule& schedule, const RuleContext& context) {
+  return schedule_contraction(schedule, context, "gemm", false);
+}
+
+// Direct convolution as a product of matrices over the taps of the window. Vectors run along output channels (weights
+// packed "OHWI{n}o"), rows along the output's last axis; padding is a block of its own before it.
+Result<Outcome> conv(Schedule& schedule, const RuleContext& context) {
+  return schedule_contraction(schedule, context, "conv", true);
 }
 
 }  // namespace lathe::schedule

@@ -37,9 +37,4 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
                            const Contraction& found, bool within_thread = false);
 
-// Schedules a function around its one contraction; declines one that reads windows when they are not wanted, and one
-// that does not when they are.
-Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& context, std::string_view rule,
-                                     bool windows);
-
 }  // namespace lathe::schedule

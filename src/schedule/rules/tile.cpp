@@ -2,6 +2,7 @@
 
 #include "schedule/analysis/access.h"
 #include "schedule/codes.h"
+#include "schedule/rules/panels.h"
 #include "schedule/rules/tile_cut.h"
 #include "schedule/rules/tile_registers.h"
 
@@ -28,8 +29,8 @@ struct Leaf {
 // The nest of a reduction while it is cut into tiles.
 class TileNest {
  public:
-  TileNest(Schedule& schedule, const TilePlan& plan, const std::string& epilogue, const target::Target& target)
-      : schedule_(schedule), plan_(plan), epilogue_(epilogue), target_(target) {}
+  TileNest(Schedule& schedule, const TilePlan& plan, const std::string& epilogue, const RuleContext& context)
+      : schedule_(schedule), plan_(plan), epilogue_(epilogue), context_(context) {}
 
   Status run() {
     const BlockRV block = TRY(schedule_.get_block(plan_.block));
@@ -39,6 +40,8 @@ class TileNest {
     if (!epilogue_.empty() && !exact_) behind_ = TRY(cut_epilogue(schedule_, plan_, epilogue_, written_, axes_));
     parts_.resize(axes_.size(), 1);
     TRY(cut(block, 0));
+    if (!plan_.panels.empty())
+      TRY(place_panels(schedule_, context_, plan_, TRY(schedule_.get_loops(firsts_.at(0))).at(axes_[0].position)));
     return share_among_threads();
   }
 
@@ -262,10 +265,12 @@ class TileNest {
   Status share_among_threads() {
     if (!enough_) return support::success();
     size_t end = axes_.size() == 1 ? first_sum_ : axes_.back().position;
+    // A panel is copied once for all that is inside the lanes.
+    if (!plan_.panels.empty()) end = axes_[0].position + 1;
     for (size_t k = axes_.size(); k-- > 1;)
       if (parts_[k] > 1) end = std::min(end, axes_[k].position);
     size_t begin = parts_[0] == 1 ? plan_.outer : axes_[0].position;
-    if (parts_[0] > 1 && TRY(turns_around()) >= 4 * target_.cores) {
+    if (parts_[0] > 1 && TRY(turns_around()) >= 4 * context_.target.cores) {
       begin = plan_.outer;
       end = axes_[0].position;
       firsts_.resize(1);
@@ -286,7 +291,7 @@ class TileNest {
   Schedule& schedule_;
   const TilePlan& plan_;
   const std::string& epilogue_;
-  const target::Target& target_;
+  const RuleContext& context_;
   std::vector<TileAxis> axes_;   // outermost first
   size_t first_sum_ = 0;         // position of the outermost loop that sums
   std::vector<size_t> parts_;    // how many the axes fell into, at most
@@ -303,14 +308,14 @@ class TileNest {
 
 Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan,
                      const std::string& epilogue) {
-  if (epilogue.empty()) return TileNest(schedule, plan, epilogue, context.target).run();
+  if (epilogue.empty()) return TileNest(schedule, plan, epilogue, context).run();
   Schedule attempt = schedule;
-  if (TileNest(attempt, plan, epilogue, context.target).run()) {
+  if (TileNest(attempt, plan, epilogue, context).run()) {
     schedule = std::move(attempt);
     return support::success();
   }
   const std::string none;
-  TRY(TileNest(schedule, plan, none, context.target).run());
+  TRY(TileNest(schedule, plan, none, context).run());
   return vectorize_elementwise(schedule, context, TRY(schedule.get_block(epilogue)));
 }
 
