@@ -28,7 +28,7 @@ TEST(Evaluate, refuses_what_has_no_meaning) {
 // A host that knows one number and doubles what it is given.
 class Doubling : public HostLanguage {
  public:
-  std::optional<Value> captured(const std::string& name) override {
+  std::optional<Value> captured(std::string_view name) override {
     if (name == "size") return Value(6);
     if (name == "twice") return Value();
     return std::nullopt;
