@@ -15,6 +15,7 @@ namespace {
 // 0: packing would mostly store zeros.
 int64_t panel_width(int64_t columns, ir::DType dtype, const target::Target& target) {
   const int64_t lanes = target.lanes(dtype.bits);
+  if (columns == 3 * lanes) return columns;
   if (columns > lanes) return 2 * lanes;
   return 2 * columns > lanes ? lanes : 0;
 }

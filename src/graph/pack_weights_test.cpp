@@ -95,6 +95,14 @@ TEST(pack_weights, takes_one_vector_a_panel_where_columns_are_few) {
   EXPECT_EQ(difference(before, after, 1e-5), "");
 }
 
+TEST(pack_weights, takes_three_vectors_a_panel_where_these_are_all_columns) {
+  const auto before = product(7, 12);
+  const auto after = packed(before);
+  EXPECT_EQ(weight_of(after, "matmul").shape, (Extents{1, 7, 12}));
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+  EXPECT_EQ(weight_of(packed(product(7, 20)), "matmul").shape, (Extents{3, 7, 8}));
+}
+
 TEST(pack_weights, does_not_pack_what_would_mostly_be_zeros) {
   EXPECT_EQ(weight_of(packed(product(7, 2)), "matmul").shape, (Extents{7, 2}));
   EXPECT_EQ(weight_of(packed(convolution(1)), "nn.conv").shape, (Extents{1, 3, 2, 3}));

@@ -7,9 +7,9 @@
 
 #include "ir/visit.h"
 #include "schedule/codes.h"
-#include "schedule/rules/panels.h"
-#include "schedule/rules/rows.h"
-#include "schedule/rules/tile_model.h"
+#include "schedule/rules/nest/rows.h"
+#include "schedule/rules/tile/panels.h"
+#include "schedule/rules/tile/tile_model.h"
 
 namespace lathe::schedule {
 

@@ -1,8 +1,8 @@
 #include "schedule/rules/cut_reduction.h"
 
 #include "ir/visit.h"
-#include "schedule/rules/rows.h"
-#include "schedule/rules/tile.h"
+#include "schedule/rules/nest/rows.h"
+#include "schedule/rules/tile/tile.h"
 
 namespace lathe::schedule {
 

@@ -1,7 +1,7 @@
 // Reductions over several axes, or over very many elements, in two steps.
 #pragma once
 
-#include "schedule/rules/work.h"
+#include "schedule/rules/nest/work.h"
 
 namespace lathe::schedule {
 

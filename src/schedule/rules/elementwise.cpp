@@ -1,6 +1,6 @@
 // elementwise: a function without reductions. Chains become one block each output; its contiguous loops become one, cut
 // into vectors; the outermost runs in parallel where there is enough to do.
-#include "schedule/rules/work.h"
+#include "schedule/rules/nest/work.h"
 #include "support/mutation.h"
 
 namespace lathe::schedule {

@@ -1,7 +1,7 @@
 // fallback: any function. What is elementwise is inlined; of each block the outermost independent loops run in
 // parallel, and the innermost loop is vectorised where it is spatial, contiguous and independent. Nothing here can
 // fail: what is refused is left as it is.
-#include "schedule/rules/work.h"
+#include "schedule/rules/nest/work.h"
 
 namespace lathe::schedule {
 

@@ -3,7 +3,7 @@
 // registers.
 #include "ir/visit.h"
 #include "schedule/analysis/linear.h"
-#include "schedule/rules/tile_model.h"
+#include "schedule/rules/tile/tile_model.h"
 
 namespace lathe::schedule {
 

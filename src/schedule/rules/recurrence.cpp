@@ -1,7 +1,7 @@
 // recurrence: blocks inside a loop over steps that follow each other (a scan axis). The steps stay in order; inside a
 // step each product gets a register tile, and what is computed element by element runs in vectors.
 #include "schedule/codes.h"
-#include "schedule/rules/contraction.h"
+#include "schedule/rules/tile/contraction.h"
 
 namespace lathe::schedule {
 

@@ -2,8 +2,8 @@
 // All blocks run row by row, rows in parallel; a reduction keeps vectors of partial results in registers and combines
 // their lanes at the end of the row.
 #include "schedule/rules/cut_reduction.h"
-#include "schedule/rules/rows.h"
-#include "schedule/rules/tile.h"
+#include "schedule/rules/nest/rows.h"
+#include "schedule/rules/tile/tile.h"
 
 namespace lathe::schedule {
 

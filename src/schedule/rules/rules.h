@@ -3,18 +3,9 @@
 #pragma once
 
 #include "ir/pass.h"
-#include "schedule/schedule.h"
-#include "target/target.h"
+#include "schedule/rules/nest/context.h"
 
 namespace lathe::schedule {
-
-struct RuleContext {
-  const target::Target& target;
-  Decider& decider;
-};
-
-// Nothing: the rule scheduled the function. Text: why it declined.
-using Outcome = std::optional<std::string>;
 
 struct Rule {
   std::string_view name;

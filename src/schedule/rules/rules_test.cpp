@@ -6,7 +6,7 @@
 #include "ops/build/recurrent.h"
 #include "schedule/analysis/access.h"
 #include "schedule/analysis/tree.h"
-#include "schedule/rules/tile_registers.h"
+#include "schedule/rules/tile/tile_registers.h"
 #include "schedule/testing/random_program.h"
 #include "schedule/testing/rule_check.h"
 #include "tir/testing/differential.h"

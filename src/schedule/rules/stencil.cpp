@@ -6,7 +6,7 @@
 
 #include "arith/analyzer.h"
 #include "ir/visit.h"
-#include "schedule/rules/work.h"
+#include "schedule/rules/nest/work.h"
 
 namespace lathe::schedule {
 

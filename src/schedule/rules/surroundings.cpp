@@ -1,5 +1,5 @@
 #include "ir/visit.h"
-#include "schedule/rules/tile.h"
+#include "schedule/rules/tile/tile.h"
 
 namespace lathe::schedule {
 

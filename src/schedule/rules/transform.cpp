@@ -3,7 +3,7 @@
 // sums share what they have in common. Two such blocks, one behind the other: the first runs inside the loops of the
 // second, for one tile and one vector of the last axis, and its values stay in registers or in the nearest cache.
 #include "ir/visit.h"
-#include "schedule/rules/tile.h"
+#include "schedule/rules/tile/tile.h"
 
 namespace lathe::schedule {
 

@@ -1,5 +1,5 @@
 // Rows: what reductions over the last axis, and what is computed beside them, do with one row in vectors.
-#include "schedule/rules/rows.h"
+#include "schedule/rules/nest/rows.h"
 
 #include "ir/visit.h"
 

@@ -1,4 +1,4 @@
-#include "schedule/rules/tile_model.h"
+#include "schedule/rules/tile/tile_model.h"
 
 namespace lathe::schedule {
 
@@ -83,7 +83,7 @@ std::optional<Meeting> meeting_rows(const Contraction& found, const target::Targ
 TileShape tile_shape(int64_t vectors, int64_t most_vectors, const Contraction& found, std::optional<int64_t> height,
                      const target::Target& target) {
   const auto held = [&](int64_t wide) {
-    return std::min<int64_t>(std::max<int64_t>(1, (target.vector_registers - 1 - wide) / wide), 14);
+    return std::min<int64_t>(std::max<int64_t>(1, (target.vector_registers - 2 - wide) / wide), 14);
   };
   const TileShape tall{vectors, held(vectors)};
   const auto meeting = meeting_rows(found, target);

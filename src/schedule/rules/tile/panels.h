@@ -2,7 +2,7 @@
 // that a tile walks memory side by side.
 #pragma once
 
-#include "schedule/rules/contraction.h"
+#include "schedule/rules/tile/contraction.h"
 
 namespace lathe::schedule {
 

@@ -2,7 +2,7 @@
 // run.
 #pragma once
 
-#include "schedule/rules/work.h"
+#include "schedule/rules/nest/work.h"
 
 namespace lathe::schedule {
 
@@ -32,6 +32,12 @@ struct TilePlan {
   // last rows have windows that touch zeros, and stand alone.
   std::optional<size_t> own_bodies = {};
   int64_t first_alone = 0, last_alone = 0;
+  // A copy of the first tensor, by the block that writes it, whose planes along the axis are set apart.
+  struct Apart {
+    std::string block;
+    size_t axis = 0;
+  };
+  std::optional<Apart> apart = {};
   int64_t chain = 256;         // the most terms summed one after the other; longer sums are summed in parts
   size_t outer = 0;            // so many loops around all of these stay as they are
   bool within_thread = false;  // none of these loops is shared among threads

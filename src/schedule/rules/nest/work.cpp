@@ -1,8 +1,8 @@
-#include "schedule/rules/work.h"
+#include "schedule/rules/nest/work.h"
 
 #include "arith/analyzer.h"
 #include "ir/visit.h"
-#include "schedule/rules/transposed.h"
+#include "schedule/rules/nest/transposed.h"
 
 namespace lathe::schedule {
 

@@ -1,7 +1,7 @@
 // What happens inside one tile: its sums stay in registers, a block takes them out.
 #pragma once
 
-#include "schedule/rules/tile.h"
+#include "schedule/rules/tile/tile.h"
 
 namespace lathe::schedule {
 

@@ -1,7 +1,7 @@
 // The parts that a tiled nest falls into where its tile does not divide it.
 #pragma once
 
-#include "schedule/rules/tile.h"
+#include "schedule/rules/tile/tile.h"
 
 namespace lathe::schedule {
 

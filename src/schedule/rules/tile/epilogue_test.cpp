@@ -58,17 +58,35 @@ std::set<std::string> between(const PrimFunc& f) {
   return names;
 }
 
+void expect_on_the_tile(const Function& f, int bits, int registers, const std::string& what) {
+  EXPECT_NE(scheduled(f, machine(bits, registers)), "fallback") << last_remarks;
+  AnalyticDecider decider;
+  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(bits, registers), decider, {});
+  EXPECT_EQ(between(done.function()), std::set<std::string>{}) << bits << " bits, " << what;
+}
+
 void expect_on_the_tile(const Image& s) {
-  for (const auto& [bits, registers] : machines) {
-    const Function f = convolved(s);
-    EXPECT_NE(scheduled(f, machine(bits, registers)), "fallback") << last_remarks;
-    AnalyticDecider decider;
-    const Schedule done =
-        schedule_function(Schedule::create(f).value_or_throw(), machine(bits, registers), decider, {});
-    EXPECT_EQ(between(done.function()), std::set<std::string>{})
-        << bits << " bits, " << s.batch << "x" << s.height << "x" << s.width << "x" << s.channels << ", padding "
-        << s.padding;
-  }
+  for (const auto& [bits, registers] : machines)
+    expect_on_the_tile(convolved(s), bits, registers,
+                       fmt::format("{}x{}x{}x{}, padding {}", s.batch, s.height, s.width, s.channels, s.padding));
+}
+
+// A convolution of two groups along one axis, and its bias.
+Function grouped(int64_t batch, int64_t width, int64_t outputs) {
+  constexpr int64_t groups = 2, inputs = 3, kernel = 3;
+  Builder b;
+  const Buffer x = b.input("X", {int64(batch), int64(width + kernel - 1), int64(groups * inputs)}),
+               w = b.input("W", {int64(groups), int64(kernel), int64(inputs), int64(outputs)}),
+               bias = b.input("bias", {int64(groups * outputs)});
+  const std::vector<Expr> shape{int64(batch), int64(width), int64(groups * outputs)};
+  const Buffer c = b.inner("C", shape), y = b.output("Y", shape);
+  b.sum("conv", c, {{"rc", int64(inputs)}, {"k", int64(kernel)}}, [&](const std::vector<Expr>& i) {
+    const Expr group = floordiv(i[2], int64(outputs));
+    return load(x, {i[0], i[1] + i[4], group * inputs + i[3]}) *
+           load(w, {group, i[4], i[3], floormod(i[2], int64(outputs))});
+  });
+  b.compute("add", y, [&](const std::vector<Expr>& i) { return load(c, i) + load(bias, {i[2]}); });
+  return b.build();
 }
 
 TEST(epilogue, is_on_tiles_that_do_not_divide_the_rows) {
@@ -81,6 +99,17 @@ TEST(epilogue, is_on_tiles_inside_a_padding) {
   for (const int64_t batch : {1, 2})
     for (const int64_t width : {7, 17, 30})
       for (const int64_t channels : {16, 24}) expect_on_the_tile({batch, 3, width, channels, 1});
+}
+
+TEST(epilogue, is_on_tiles_of_groups) {
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t batch : {1, 2})
+      for (const int64_t width : {7, 31})
+        for (const int64_t vectors : {1, 3}) {
+          const int64_t outputs = vectors * bits / 32;
+          expect_on_the_tile(grouped(batch, width, outputs), bits, registers,
+                             fmt::format("{}x{}, groups of {}", batch, width, outputs));
+        }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "schedule/rules/tile_registers.h"
+#include "schedule/rules/tile/tile_registers.h"
 
 #include "ir/visit.h"
 #include "schedule/codes.h"

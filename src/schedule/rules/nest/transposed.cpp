@@ -1,4 +1,4 @@
-#include "schedule/rules/transposed.h"
+#include "schedule/rules/nest/transposed.h"
 
 #include "schedule/codes.h"
 
@@ -82,6 +82,16 @@ Status through_registers(Schedule& schedule, BlockRV block, LoopRV square, LoopR
   return support::success();
 }
 
+// So many squares beside one another write whole cache lines, where they divide the columns. Lines that are written in
+// parts, with all the rows between, may be gone from the near caches when the second part comes.
+int64_t squares_a_line(const Block& block, std::optional<int64_t> columns, int64_t lanes) {
+  constexpr int64_t line = 64 * 8;
+  const auto* store = block.body.as<BufferStore>();
+  const int64_t bits = store ? lanes * store->buffer->dtype.storage_bits() : line;
+  const int64_t squares = std::max<int64_t>(line / bits, 1);
+  return columns && *columns / lanes % squares == 0 ? squares : 1;
+}
+
 // Cuts the block's two innermost loops, `across` and in it `down`, into squares of `lanes`, and what is left over into
 // smaller ones, as far as its extents are known. Gives the loop over squares across.
 Result<LoopRV> cut_into_squares(Schedule& schedule, BlockRV block, LoopRV across, LoopRV down, int64_t lanes) {
@@ -94,21 +104,31 @@ Result<LoopRV> cut_into_squares(Schedule& schedule, BlockRV block, LoopRV across
     const BlockRV rest = TRY(block_in(schedule, columns[1]));
     TRY(cut_into_squares(schedule, rest, columns[1], TRY(schedule.get_loops(rest)).back(), lanes / 2));
   }
-  const std::vector<LoopRV> cut = TRY(schedule.split(columns[0], {Factor(), Factor(lanes)}));
+  std::vector<Factor> factors{Factor(), Factor(lanes)};
+  const int64_t beside = squares_a_line(*TRY(schedule.get(block)), TRY(extent_of(schedule, columns[0])), lanes);
+  if (beside > 1) factors.insert(factors.begin() + 1, Factor(beside));
+  const std::vector<LoopRV> cut = TRY(schedule.split(columns[0], factors));
   const LoopRV rows = TRY(schedule.get_loops(block)).back();
-  TRY(schedule.reorder({rows, cut[1]}));
+  std::vector<LoopRV> inside(cut.begin() + 1, cut.end());
+  inside.insert(inside.begin(), rows);
+  TRY(schedule.reorder(inside));
   const std::vector<LoopRV> parts = TRY(schedule.peel(rows, lanes));
   if (parts.size() > 1 && height) {
     const BlockRV rest = TRY(block_in(schedule, parts[1]));
-    const LoopRV lane = TRY(schedule.get_loops(rest)).back();
-    TRY(schedule.reorder({lane, parts[1]}));
+    std::vector<LoopRV> order = TRY(schedule.get_loops(rest));
+    order.erase(order.begin(), order.end() - static_cast<ptrdiff_t>(cut.size()) + 1);
+    const LoopRV lane = order.back();
+    order.push_back(parts[1]);
+    TRY(schedule.reorder(order));
     TRY(cut_into_squares(schedule, rest, lane, parts[1], lanes / 2));
   }
   const std::vector<LoopRV> squares = TRY(schedule.split(parts[0], {Factor(), Factor(lanes)}));
+  if (beside > 1) TRY(schedule.reorder({squares[0], cut[1], squares[1]}));
+  const LoopRV square = beside > 1 ? cut[1] : squares[0];
   Schedule attempt = schedule;
-  if (!is_conditional(*TRY(schedule.get(block))) && through_registers(attempt, block, squares[0], cut[1], lanes))
+  if (!is_conditional(*TRY(schedule.get(block))) && through_registers(attempt, block, square, cut.back(), lanes))
     schedule = std::move(attempt);
-  TRY(schedule.vectorize(cut[1]));
+  TRY(schedule.vectorize(cut.back()));
   TRY(schedule.unroll(squares[1]));
   return cut[0];
 }

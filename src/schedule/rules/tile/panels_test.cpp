@@ -1,4 +1,4 @@
-#include "schedule/rules/panels.h"
+#include "schedule/rules/tile/panels.h"
 
 #include <gtest/gtest.h>
 

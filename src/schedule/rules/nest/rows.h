@@ -1,7 +1,7 @@
 // Blocks that work on rows: reductions of a row in vectors of partial results, and what is computed element by element.
 #pragma once
 
-#include "schedule/rules/work.h"
+#include "schedule/rules/nest/work.h"
 
 namespace lathe::schedule {
 

@@ -1,10 +1,11 @@
-#include "schedule/rules/tile.h"
+#include "schedule/rules/tile/tile.h"
 
 #include "schedule/analysis/access.h"
 #include "schedule/codes.h"
-#include "schedule/rules/panels.h"
-#include "schedule/rules/tile_cut.h"
-#include "schedule/rules/tile_registers.h"
+#include "schedule/rules/tile/apart.h"
+#include "schedule/rules/tile/panels.h"
+#include "schedule/rules/tile/tile_cut.h"
+#include "schedule/rules/tile/tile_registers.h"
 
 namespace lathe::schedule {
 
@@ -308,6 +309,7 @@ class TileNest {
 
 Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan,
                      const std::string& epilogue) {
+  if (plan.apart) TRY(set_planes_apart(schedule, *plan.apart));
   if (epilogue.empty()) return TileNest(schedule, plan, epilogue, context).run();
   Schedule attempt = schedule;
   if (TileNest(attempt, plan, epilogue, context).run()) {

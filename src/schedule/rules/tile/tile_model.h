@@ -1,7 +1,7 @@
 // The model of cost behind a register tile: which bytes its loops move, from which level of the memory, in each order.
 #pragma once
 
-#include "schedule/rules/contraction.h"
+#include "schedule/rules/tile/contraction.h"
 
 namespace lathe::schedule {
 

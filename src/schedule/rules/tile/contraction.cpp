@@ -1,10 +1,11 @@
 // gemm, conv: one sum of products of two tensors, without and with windows.
-#include "schedule/rules/contraction.h"
+#include "schedule/rules/tile/contraction.h"
 
 #include "ir/visit.h"
 #include "schedule/codes.h"
-#include "schedule/rules/panels.h"
-#include "schedule/rules/tile_model.h"
+#include "schedule/rules/tile/apart.h"
+#include "schedule/rules/tile/panels.h"
+#include "schedule/rules/tile/tile_model.h"
 #include "tir/analysis/zero_border.h"
 #include "tir/rewrite.h"
 
@@ -214,8 +215,8 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   int64_t vectors = width ? 1 : 2;
   if (width) {
     const int64_t most = std::max<int64_t>(1, *width / plan.lanes);
-    // Rows of three vectors, one group's channels, are one cut; panels are of two.
-    vectors = found.packed == 0 && *width == 3 * plan.lanes ? 3 : std::min<int64_t>(2, most);
+    // Rows of three vectors are one cut: low tiles of three keep more sums going than two and one, or one at a time.
+    vectors = *width == 3 * plan.lanes ? 3 : std::min<int64_t>(2, most);
     // Few rows: more vectors keep the additions busy.
     while (height && *height * vectors < 8 && vectors * 2 <= most && vectors < 8) vectors *= 2;
     while (vectors > 1 && *width % (vectors * plan.lanes) != 0 && *width < 2 * vectors * plan.lanes) --vectors;
@@ -265,6 +266,8 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   plan.prefetch = TRY(schedule.get(
       TRY(decide(schedule, context, rule, "prefetch", {0, 1, 2}, weights_ahead(plan, tiles, context.target)))));
   plan.weights = found.weights;
+  const auto apart = planes_to_set_apart(schedule, found, context.target);
+  if (apart && TRY(schedule.get(TRY(decide(schedule, context, rule, "apart", {0, 1}, 1)))) == 1) plan.apart = apart;
   return plan;
 }
 

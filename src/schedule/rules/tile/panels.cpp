@@ -1,10 +1,10 @@
-#include "schedule/rules/panels.h"
+#include "schedule/rules/tile/panels.h"
 
 #include <numeric>
 
 #include "ir/visit.h"
 #include "schedule/codes.h"
-#include "schedule/rules/transposed.h"
+#include "schedule/rules/nest/transposed.h"
 
 namespace lathe::schedule {
 

@@ -1,7 +1,7 @@
 // Elementwise blocks that read across the order in which they write: transposes.
 #pragma once
 
-#include "schedule/rules/work.h"
+#include "schedule/rules/nest/work.h"
 
 namespace lathe::schedule {
 
@@ -11,8 +11,9 @@ namespace lathe::schedule {
 std::optional<size_t> crossing_loop(const PrimFunc& function, const Work& work, int64_t lanes);
 
 // Squares of `lanes` by `lanes` elements along the innermost loop and loop number `crossing`: a square is read by rows
-// into registers, and written by columns from there. What is left over is cut into smaller squares, and the last of it
-// runs one by one.
+// into registers, and written by columns from there. Squares narrower than a cache line come as many beside one another
+// as fill it, where they divide the columns. What is left over is cut into smaller squares, and the last of it runs one
+// by one.
 Status tile_crossing(Schedule& schedule, const RuleContext& context, BlockRV block, size_t crossing, int64_t lanes,
                      bool parallel);
 

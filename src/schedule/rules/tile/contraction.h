@@ -1,7 +1,7 @@
 // Contractions: sums of products of two tensors, as gemm and conv schedule them.
 #pragma once
 
-#include "schedule/rules/tile.h"
+#include "schedule/rules/tile/tile.h"
 
 namespace lathe::schedule {
 

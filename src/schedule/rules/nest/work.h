@@ -4,7 +4,7 @@
 #include "schedule/analysis/access.h"
 #include "schedule/analysis/dependence.h"
 #include "schedule/analysis/tree.h"
-#include "schedule/rules/rules.h"
+#include "schedule/rules/nest/context.h"
 
 namespace lathe::schedule {
 

@@ -1,4 +1,4 @@
-#include "schedule/rules/tile_cut.h"
+#include "schedule/rules/tile/tile_cut.h"
 
 #include <array>
 
@@ -119,12 +119,11 @@ Result<std::vector<Part>> axis_parts(Schedule& schedule, BlockRV block, LoopRV l
 
 namespace {
 
-// Whether the value grows by one with the loop's variable.
-bool walks(const Expr& value, const For& loop) {
+// Whether the value grows by one with the variable.
+bool walks(const Expr& value, const Var& variable) {
   const Linear sum = linear(value);
-  return std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Linear::Term& term) {
-    return term.atom == Expr(loop.loop_var) && term.coefficient == 1;
-  });
+  return std::any_of(sum.terms.begin(), sum.terms.end(),
+                     [&](const Linear::Term& term) { return term.atom == Expr(variable) && term.coefficient == 1; });
 }
 
 }  // namespace
@@ -134,9 +133,9 @@ size_t dimension_of(const PrimFunc& function, const std::string& block, const Fo
   const Work& work = *find(list, block);
   const auto& indices = work.block().body.as<BufferStore>()->indices;
   for (size_t i = 0; i < work.realize->iter_values.size(); ++i)
-    if (walks(work.realize->iter_values[i], loop))
+    if (walks(work.realize->iter_values[i], loop.loop_var))
       for (size_t d = 0; d < indices.size(); ++d)
-        if (indices[d] == Expr(work.block().iter_vars[i]->var)) return d;
+        if (walks(indices[d], work.block().iter_vars[i]->var)) return d;
   return indices.size();
 }
 
@@ -182,16 +181,26 @@ Result<std::vector<BlockRV>> cut_along(Schedule& schedule, const TilePlan& plan,
 Result<std::vector<BlockRV>> cut_epilogue(Schedule& schedule, const TilePlan& plan, const std::string& epilogue,
                                           const Buffer& buffer, const std::vector<TileAxis>& axes) {
   const BlockRV block = TRY(schedule.get_block(epilogue));
-  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block)),
+                            nest = TRY(schedule.get_loops(TRY(schedule.get_block(plan.block))));
   std::vector<bool> taken(loops.size(), false);
-  std::vector<LoopRV> order;
+  std::vector<LoopRV> order, around;
   for (const TileAxis& axis : axes) {
     const auto position = loop_along(schedule.function(), epilogue, buffer, axis.dimension);
     if (!position || taken[*position])
       return refuse(codes::not_inlinable, fmt::format("block '{}' does not walk what it reads by loops", epilogue));
     taken[*position] = true;
     order.push_back(loops[*position]);
+    // Of a dimension that several loops of the nest make up (groups, and the channels of one) the axis is the
+    // innermost.
+    const auto all = as_int(TRY(schedule.get(order.back()))->extent),
+               own = as_int(TRY(schedule.get(nest.at(axis.position)))->extent);
+    if (!all || !own || *all == *own || *own == 0 || *all % *own != 0) continue;
+    const std::vector<LoopRV> cut = TRY(schedule.split(order.back(), {Factor(), Factor(*own)}));
+    around.push_back(cut[0]);
+    order.back() = cut[1];
   }
+  order.insert(order.end(), around.begin(), around.end());
   for (size_t l = 0; l < loops.size(); ++l)
     if (!taken[l]) order.push_back(loops[l]);
   if (order.size() > 1) TRY(schedule.reorder(order));
