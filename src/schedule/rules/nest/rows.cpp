@@ -81,7 +81,7 @@ Result<std::optional<LoopRV>> vectorize_row(Schedule& schedule, const RuleContex
   const int64_t width = lanes * (extent ? chains_for(*extent, lanes) : 1);
   const std::vector<LoopRV> parts = TRY(schedule.peel(loops.back(), width));
   const std::vector<LoopRV> groups = TRY(schedule.split(parts[0], {Factor(), width}));
-  TRY(vectors_of(schedule, groups[1], width, lanes));
+  TRY(vectors_of(schedule, groups[1], width, std::min(width, lanes * vectors_together(*node))));
   if (extent && parts.size() > 1) TRY(vectorize_rest(schedule, parts[1], lanes));
   return std::optional(groups[0]);
 }

@@ -103,17 +103,29 @@ int widest_bits(const Block& block) {
   return bits;
 }
 
-bool is_costly(const Block& block) {
+namespace {
+
+bool calls_one_of(const Block& block, std::initializer_list<const Intrinsic*> ops) {
   bool found = false;
   post_order(block.body, [&](const NodeRef& n) {
     const auto* call = n.as<Call>();
-    if (!call) return;
-    for (const Intrinsic* op :
-         {&intrinsic::exp, &intrinsic::exp2, &intrinsic::erf, &intrinsic::tanh, &intrinsic::log, &intrinsic::pow,
-          &intrinsic::sigmoid, &intrinsic::sin, &intrinsic::cos, &intrinsic::tan, &intrinsic::expm1, &intrinsic::log1p})
-      found = found || call->op == op;
+    found = found || (call && std::find(ops.begin(), ops.end(), call->op) != ops.end());
   });
   return found;
+}
+
+}  // namespace
+
+bool is_costly(const Block& block) {
+  return vectors_together(block) > 1 ||
+         calls_one_of(block, {&intrinsic::pow, &intrinsic::sin, &intrinsic::cos, &intrinsic::tan});
+}
+
+int64_t vectors_together(const Block& block) {
+  if (calls_one_of(block, {&intrinsic::log1p})) return 2;
+  const bool chain = calls_one_of(block, {&intrinsic::exp, &intrinsic::exp2, &intrinsic::erf, &intrinsic::tanh,
+                                          &intrinsic::log, &intrinsic::sigmoid, &intrinsic::expm1});
+  return chain ? 4 : 1;
 }
 
 bool is_conditional(const Block& block) {
@@ -253,6 +265,20 @@ size_t contiguous_suffix(const PrimFunc& function, const Work& work) {
 
 }  // namespace
 
+namespace {
+
+// The loop in vectors of `together` lanes, and what these leave in vectors of `lanes`.
+Status vectorize_by(Schedule& schedule, LoopRV loop, int64_t together, int64_t lanes) {
+  const std::vector<LoopRV> parts = TRY(schedule.peel(loop, together));
+  TRY(schedule.vectorize(TRY(schedule.split(parts[0], {Factor(), together}))[1]));
+  if (together == lanes || parts.size() == 1) return support::success();
+  const auto rest = as_int(TRY(schedule.get(parts[1]))->extent);
+  if (rest && *rest < lanes) return support::success();
+  return vectorize_by(schedule, parts[1], lanes, lanes);
+}
+
+}  // namespace
+
 bool try_parallel(Schedule& schedule, const std::vector<LoopRV>& loops) {
   if (loops.empty()) return false;
   Schedule attempt = schedule;
@@ -279,7 +305,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   }
   const bool costly = is_costly(*node);
   const int bits = widest_bits(*node);
-  const int64_t lanes = context.target.lanes(bits);
+  const int64_t lanes = context.target.lanes(bits), together = lanes * vectors_together(*node);
   const auto crossing = strided ? crossing_loop(schedule.function(), *work, lanes) : std::nullopt;
   if (crossing) {
     Schedule attempt = schedule;
@@ -306,10 +332,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
     if (!length || *length >= TRY(schedule.get(chunk))) {
       const std::vector<LoopRV> chunks = TRY(schedule.split(parts[0], {Factor(), chunk}));
       TRY(schedule.parallel(chunks[0]));
-      if (vectors) {
-        const std::vector<LoopRV> vector = TRY(schedule.split(chunks[1], {Factor(), lanes}));
-        TRY(schedule.vectorize(vector[1]));
-      }
+      if (vectors) TRY(vectorize_by(schedule, chunks[1], together, lanes));
       if (parts.size() == 1) return support::success();
       row = parts[1];
     }
@@ -319,9 +342,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   }
   const auto rest = as_int(TRY(schedule.get(row))->extent);
   if (!vectors || (rest && *rest < lanes)) return support::success();
-  const std::vector<LoopRV> parts = TRY(schedule.peel(row, lanes));
-  const std::vector<LoopRV> vector = TRY(schedule.split(parts[0], {Factor(), lanes}));
-  return schedule.vectorize(vector[1]);
+  return vectorize_by(schedule, row, rest && *rest < together ? lanes : together, lanes);
 }
 
 bool walks_rows(const PrimFunc& function, const Work& work) {
@@ -340,9 +361,8 @@ Status vectorize_innermost(Schedule& schedule, const RuleContext& context, const
   const int64_t lanes = context.target.lanes(widest_bits(work.block()));
   const auto extent = as_int(TRY(schedule.get(loops.back()))->extent);
   if (lanes < 2 || (extent && *extent < lanes)) return support::success();
-  const std::vector<LoopRV> parts = TRY(schedule.peel(loops.back(), lanes));
-  const std::vector<LoopRV> vector = TRY(schedule.split(parts[0], {Factor(), lanes}));
-  return schedule.vectorize(vector[1]);
+  const int64_t together = lanes * vectors_together(work.block());
+  return vectorize_by(schedule, loops.back(), extent && *extent < together ? lanes : together, lanes);
 }
 
 Status parallelize_outer(Schedule& schedule, BlockRV block, int64_t work_an_instance) {

@@ -36,6 +36,10 @@ std::optional<int64_t> stride_of(const Access& access, const For& loop);
 int widest_bits(const Block& block);
 // Whether the block calls a function that takes tens of cycles.
 bool is_costly(const Block& block);
+// How many vectors of the block go through its functions side by side, as one. Most functions are one chain of
+// operations that wait for each other, longer than a processor looks ahead; sines, cosines and powers hold too many
+// registers.
+int64_t vectors_together(const Block& block);
 // Whether what the block computes depends on conditions, as padding's does.
 bool is_conditional(const Block& block);
 // Whether the block holds calls whose effects are not pure.

@@ -1,0 +1,70 @@
+#include "schedule/rules/nest/work.h"
+
+#include <gtest/gtest.h>
+
+#include "schedule/rules/rules.h"
+#include "schedule/testing/programs.h"
+#include "schedule/testing/random_program.h"
+#include "schedule/testing/rule_check.h"
+
+namespace lathe::schedule {
+namespace {
+
+using testing::Builder;
+using testing::machine;
+
+Function mapped(const std::vector<int64_t>& shape, const std::function<Expr(Expr)>& value) {
+  std::vector<Expr> extents;
+  for (const int64_t extent : shape) extents.push_back(int64(extent));
+  Builder b;
+  const Buffer x = b.input("X", extents), y = b.output("Y", extents);
+  b.compute("map", y, [&](const std::vector<Expr>& i) { return value(load(x, i)); });
+  return b.build();
+}
+
+Expr hyperbolic_tangent(const Expr& x) { return ir::call(ir::intrinsic::tanh, x); }
+
+// Lanes of the vectors of each part, in their order.
+std::vector<int64_t> vectors_of(const Function& function, const std::string& block, int bits) {
+  AnalyticDecider decider;
+  const Schedule start = Schedule::create(function).value_or_throw();
+  const Schedule done = schedule_function(start, machine(bits, 16), decider, {});
+  std::vector<int64_t> lanes;
+  for (const Work& work : works(done.function()))
+    if (work.block().name.starts_with(block))
+      lanes.push_back(work.loops.back()->kind == ForKind::vectorized ? *as_int(work.loops.back()->extent) : 1);
+  return lanes;
+}
+
+TEST(vectors_together, are_four_of_what_is_one_chain) {
+  const auto doubled = [](const Expr& x) { return x + x; };
+  const auto sine = [](const Expr& x) { return ir::call(ir::intrinsic::sin, x); };
+  EXPECT_EQ(vectors_of(mapped({3, 32}, hyperbolic_tangent), "map", 256), std::vector<int64_t>{32});
+  EXPECT_EQ(vectors_of(mapped({3, 32}, hyperbolic_tangent), "map", 128), std::vector<int64_t>{16});
+  EXPECT_EQ(vectors_of(mapped({3, 32}, doubled), "map", 256), std::vector<int64_t>{8});
+  EXPECT_EQ(vectors_of(mapped({3, 32}, sine), "map", 256), std::vector<int64_t>{8});
+}
+
+TEST(vectors_together, leave_single_vectors_and_elements) {
+  EXPECT_EQ(vectors_of(mapped({45}, hyperbolic_tangent), "map", 256), (std::vector<int64_t>{32, 8, 1}));
+  EXPECT_EQ(vectors_of(mapped({35}, hyperbolic_tangent), "map", 256), (std::vector<int64_t>{32, 1}));
+  EXPECT_EQ(vectors_of(mapped({31}, hyperbolic_tangent), "map", 256), (std::vector<int64_t>{8, 1}));
+  EXPECT_EQ(vectors_of(mapped({7}, hyperbolic_tangent), "map", 256), std::vector<int64_t>{1});
+}
+
+TEST(vectors_together, are_as_many_as_a_sum_over_the_row_takes) {
+  EXPECT_EQ(vectors_of(testing::softmax(int64(5), int64(256)), "exp", 256), std::vector<int64_t>{32});
+  EXPECT_EQ(vectors_of(testing::softmax(int64(5), int64(64)), "exp", 256), std::vector<int64_t>{8});
+}
+
+TEST(vectors_together, compute_what_single_elements_do) {
+  for (const auto& [bits, registers] : testing::machines)
+    for (const int64_t columns : {0, 1, 15, 16, 63, 64, 65, 100, 257, 5003})
+      for (const int64_t rows : {1, 3})
+        EXPECT_EQ(testing::scheduled(mapped({rows, columns}, hyperbolic_tangent), machine(bits, registers)),
+                  "elementwise")
+            << rows << "x" << columns << testing::last_remarks;
+}
+
+}  // namespace
+}  // namespace lathe::schedule
