@@ -21,7 +21,7 @@ constexpr size_t slab_bytes = size_t{1} << 16;
 constexpr size_t region_bytes = size_t{1} << 22;
 constexpr size_t slabs_per_region = region_bytes / slab_bytes;
 constexpr size_t words_per_slab = slab_bytes / smallest / 64;
-constexpr size_t kept_empty = 64;  // beyond these, the pages of an empty slab go back to the system
+constexpr size_t kept_empty = 256;  // beyond these, the pages of an empty slab go back to the system
 
 size_t class_of(size_t bytes) { return (std::max(bytes, smallest) + granule - 1) / granule; }
 constexpr size_t classes = largest / granule + 1;
