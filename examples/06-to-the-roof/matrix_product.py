@@ -24,9 +24,11 @@ from lathe.script import tir as T
 TARGET = lathe.target.Target("native")
 LANES = TARGET.lanes(32)
 REGISTERS = TARGET.attrs["vector_registers"]
+L2_BYTES = next((cache["bytes"] for cache in TARGET.attrs["caches"] if cache["level"] == 2), 1 << 18)
 # Rows by vectors of the tile of C that stays in registers: with a row of B beside it, and one register for an element
 # of A, it fills them. Wide rather than tall: the rows of A lie apart by a power of two and fall on one another in L1.
 ROWS, VECTORS = (6, 4) if REGISTERS >= 32 else (6, 2)
+WIDTH = VECTORS * LANES
 
 
 def multiply_adds(steps, chains):
@@ -92,20 +94,22 @@ def along_rows(n):
     return sch
 
 
-def tiled(n, *, packed=False, unrolled=1):
+def tiled(n, *, beside=0, unrolled=1):
     """A tile of C is summed up in registers and written once.
 
-    packed: the columns of B that a column of tiles reads are copied next to one another first, into what L2 holds.
+    beside: the columns of B that so many tiles beside one another read are copied first, those of each tile next to one
+        another; the rows of A that a tile reads are still near when the tile beside it reads them.
     unrolled: so many steps of the sum are written out.
     """
     sch = tir.Schedule(product(n))
     block = sch.get_block("product")
     i, j, k = sch.get_loops(block)
-    columns, vectors, lanes = sch.split(j, [None, VECTORS, LANES])
-    sch.reorder(columns, i, k, vectors, lanes)
-    if packed:
+    columns, tiles, vectors, lanes = sch.split(j, [None, max(beside, 1), VECTORS, LANES])
+    sch.reorder(columns, i, tiles, k, vectors, lanes)
+    if beside:
         panel = sch.cache_read(block, 1, "local")
         sch.compute_at(panel, columns)
+        sch.transform_layout(panel, ("write", 0), lambda k, j: (j // WIDTH, k, j % WIDTH))
         in_vectors(sch, panel)
     # As equal as they can be: a full tile and a small rest would leave registers idle.
     tiles = -(-n // ROWS)
@@ -119,10 +123,16 @@ def tiled(n, *, packed=False, unrolled=1):
     return sch
 
 
+def tiles_beside(n):
+    """As many tiles as a quarter of L2 holds the columns of, where that divides all."""
+    most = L2_BYTES // 4 // (n * WIDTH * 4)
+    return max(count for count in range(1, max(most, 1) + 1) if n // WIDTH % count == 0)
+
+
 def in_registers(sch, block, rows, unrolled):
     """Tiles of `rows` by VECTORS below the block's loop over rows."""
-    *_, i, k, vectors, lanes = sch.get_loops(block)
-    tile, row = sch.split(i, [None, rows])
+    *_, i, tile, k, vectors, lanes = sch.get_loops(block)
+    _, row = sch.split(i, [None, rows])
     sch.reorder(tile, k, row, vectors, lanes)
     if unrolled > 1:
         k, steps = sch.split(k, [None, unrolled])
@@ -148,8 +158,9 @@ STEPS = [
     ("as it is written", lambda n: tir.Schedule(product(n))),
     (f"rows walked along, {LANES} columns at once", along_rows),
     (f"tiles of {ROWS} x {VECTORS * LANES} in registers", tiled),
-    ("columns of B packed for L2", lambda n: tiled(n, packed=True)),
-    ("four steps of the sum written out", lambda n: tiled(n, packed=True, unrolled=4)),
+    ("columns of a tile of B packed", lambda n: tiled(n, beside=1)),
+    ("columns of several tiles packed for L2", lambda n: tiled(n, beside=tiles_beside(n))),
+    ("four steps of the sum written out", lambda n: tiled(n, beside=tiles_beside(n), unrolled=4)),
 ]
 
 
