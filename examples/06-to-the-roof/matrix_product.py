@@ -4,7 +4,7 @@
 
 The tile's shape comes from the target: how many vector registers it has, and how many floats fit in one. The peak is
 measured, by a program that does nothing but multiply and add in registers. SIZE is 1024 unless it is given, and a
-multiple of four vectors.
+multiple of 64.
 """
 
 # Calls in annotations are how tensor programs are written, and no types to a type checker.
@@ -24,11 +24,12 @@ from lathe.script import tir as T
 TARGET = lathe.target.Target("native")
 LANES = TARGET.lanes(32)
 REGISTERS = TARGET.attrs["vector_registers"]
-L2_BYTES = next((cache["bytes"] for cache in TARGET.attrs["caches"] if cache["level"] == 2), 1 << 18)
 # Rows by vectors of the tile of C that stays in registers: with a row of B beside it, and one register for an element
 # of A, it fills them. Wide rather than tall: the rows of A lie apart by a power of two and fall on one another in L1.
 ROWS, VECTORS = (6, 4) if REGISTERS >= 32 else (6, 2)
 WIDTH = VECTORS * LANES
+# Tiles beside one another whose columns of B are packed at once: an element of A that came from afar is used 64 times.
+BESIDE = max(64 // WIDTH, 1)
 
 
 def multiply_adds(steps, chains):
@@ -123,12 +124,6 @@ def tiled(n, *, beside=0, unrolled=1):
     return sch
 
 
-def tiles_beside(n):
-    """As many tiles as a quarter of L2 holds the columns of, where that divides all."""
-    most = L2_BYTES // 4 // (n * WIDTH * 4)
-    return max(count for count in range(1, max(most, 1) + 1) if n // WIDTH % count == 0)
-
-
 def in_registers(sch, block, rows, unrolled):
     """Tiles of `rows` by VECTORS below the block's loop over rows."""
     *_, i, tile, k, vectors, lanes = sch.get_loops(block)
@@ -157,10 +152,10 @@ def in_vectors(sch, block):
 STEPS = [
     ("as it is written", lambda n: tir.Schedule(product(n))),
     (f"rows walked along, {LANES} columns at once", along_rows),
-    (f"tiles of {ROWS} x {VECTORS * LANES} in registers", tiled),
+    (f"tiles of {ROWS} x {WIDTH} in registers", tiled),
     ("columns of a tile of B packed", lambda n: tiled(n, beside=1)),
-    ("columns of several tiles packed for L2", lambda n: tiled(n, beside=tiles_beside(n))),
-    ("four steps of the sum written out", lambda n: tiled(n, beside=tiles_beside(n), unrolled=4)),
+    (f"{BESIDE * WIDTH} columns packed for L2", lambda n: tiled(n, beside=BESIDE)),
+    ("four steps of the sum written out", lambda n: tiled(n, beside=BESIDE, unrolled=4)),
 ]
 
 
@@ -172,8 +167,8 @@ def matrix(n):
 
 
 def main(n):
-    if n % (VECTORS * LANES):
-        sys.exit(f"the size is a multiple of {VECTORS * LANES} here, not {n}")
+    if n < 1 or n % (BESIDE * WIDTH):
+        sys.exit(f"the size is a multiple of {BESIDE * WIDTH} here, not {n}")
     rng, peak = np.random.default_rng(0), Peak()
     a, b, c = matrix(n), matrix(n), matrix(n)
     a[...], b[...] = rng.standard_normal((2, n, n))
