@@ -109,14 +109,14 @@ Result<LoopRV> cut_into_squares(Schedule& schedule, BlockRV block, LoopRV across
   if (beside > 1) factors.insert(factors.begin() + 1, Factor(beside));
   const std::vector<LoopRV> cut = TRY(schedule.split(columns[0], factors));
   const LoopRV rows = TRY(schedule.get_loops(block)).back();
-  std::vector<LoopRV> inside(cut.begin() + 1, cut.end());
-  inside.insert(inside.begin(), rows);
+  std::vector<LoopRV> inside{rows};
+  inside.insert(inside.end(), cut.begin() + 1, cut.end());
   TRY(schedule.reorder(inside));
   const std::vector<LoopRV> parts = TRY(schedule.peel(rows, lanes));
   if (parts.size() > 1 && height) {
     const BlockRV rest = TRY(block_in(schedule, parts[1]));
-    std::vector<LoopRV> order = TRY(schedule.get_loops(rest));
-    order.erase(order.begin(), order.end() - static_cast<ptrdiff_t>(cut.size()) + 1);
+    const std::vector<LoopRV> all = TRY(schedule.get_loops(rest));
+    std::vector<LoopRV> order(all.end() - static_cast<ptrdiff_t>(cut.size() - 1), all.end());
     const LoopRV lane = order.back();
     order.push_back(parts[1]);
     TRY(schedule.reorder(order));

@@ -267,13 +267,15 @@ size_t contiguous_suffix(const PrimFunc& function, const Work& work) {
 
 namespace {
 
-// The loop in vectors of `together` lanes, and what these leave in vectors of `lanes`.
+// The loop in vectors of `together` lanes where it is long enough, and what these leave in vectors of `lanes`; single
+// elements where it is not as long as one.
 Status vectorize_by(Schedule& schedule, LoopRV loop, int64_t together, int64_t lanes) {
+  const auto extent = as_int(TRY(schedule.get(loop))->extent);
+  if (extent && *extent < lanes) return support::success();
+  if (extent && *extent < together) together = lanes;
   const std::vector<LoopRV> parts = TRY(schedule.peel(loop, together));
   TRY(schedule.vectorize(TRY(schedule.split(parts[0], {Factor(), together}))[1]));
   if (together == lanes || parts.size() == 1) return support::success();
-  const auto rest = as_int(TRY(schedule.get(parts[1]))->extent);
-  if (rest && *rest < lanes) return support::success();
   return vectorize_by(schedule, parts[1], lanes, lanes);
 }
 
@@ -340,9 +342,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
     // All the outer loops as one, or the outermost where the iterations of that cannot be told apart.
     if (!try_parallel(schedule, outer)) try_parallel(schedule, {outer[0]});
   }
-  const auto rest = as_int(TRY(schedule.get(row))->extent);
-  if (!vectors || (rest && *rest < lanes)) return support::success();
-  return vectorize_by(schedule, row, rest && *rest < together ? lanes : together, lanes);
+  return vectors ? vectorize_by(schedule, row, together, lanes) : support::success();
 }
 
 bool walks_rows(const PrimFunc& function, const Work& work) {
@@ -359,10 +359,8 @@ Status vectorize_innermost(Schedule& schedule, const RuleContext& context, const
   const BlockRV block = TRY(handle(schedule, work));
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   const int64_t lanes = context.target.lanes(widest_bits(work.block()));
-  const auto extent = as_int(TRY(schedule.get(loops.back()))->extent);
-  if (lanes < 2 || (extent && *extent < lanes)) return support::success();
-  const int64_t together = lanes * vectors_together(work.block());
-  return vectorize_by(schedule, loops.back(), extent && *extent < together ? lanes : together, lanes);
+  if (lanes < 2) return support::success();
+  return vectorize_by(schedule, loops.back(), lanes * vectors_together(work.block()), lanes);
 }
 
 Status parallelize_outer(Schedule& schedule, BlockRV block, int64_t work_an_instance) {

@@ -1,10 +1,12 @@
 #include "schedule/rules/tile/apart.h"
 
+#include "schedule/rules/tile/tile_model.h"
+
 namespace lathe::schedule {
 
 namespace {
 
-constexpr int64_t line = 64, way = 4096;  // bytes; a way of what is indexed by the page's offset, whatever its size
+constexpr int64_t line = 64;  // bytes
 
 // The most lines of `buffer` in one set of the nearest cache that the sums of one element walk; 0 where that is not
 // known, or takes long to count.
@@ -29,7 +31,7 @@ int64_t meeting_lines(const PrimFunc& function, const Contraction& found, const 
   for (const int64_t offset : offsets) lines.insert(offset * read->buffer->dtype.storage_bits() / 8 / line);
   std::map<int64_t, int64_t> sets;
   int64_t most = 0;
-  for (const int64_t each : lines) most = std::max(most, ++sets[each % (way / line)]);
+  for (const int64_t each : lines) most = std::max(most, ++sets[each % (way_bytes / line)]);
   return most;
 }
 
@@ -44,21 +46,21 @@ Status set_planes_apart(Schedule& schedule, const TilePlan::Apart& apart) {
 
 std::optional<TilePlan::Apart> planes_to_set_apart(const Schedule& schedule, const Contraction& found,
                                                    const target::Target& target) {
-  const int64_t ways = target.cache_bytes(1, 32 << 10) / way;
-  const int64_t now = meeting_lines(schedule.function(), found, found.first->name);
-  if (now <= ways) return std::nullopt;
-  for (const Work& work : works(schedule.function())) {
+  const std::vector<Work> list = works(schedule.function());
+  const auto copy = std::find_if(list.begin(), list.end(), [&](const Work& work) {
     const std::vector<Buffer> written = buffers_written(work.block().body);
-    if (work.is_output || work.block().name == found.block || written.size() != 1 || written[0] != found.first)
-      continue;
-    for (size_t axis = 0; axis + 1 < found.first->shape.size(); ++axis) {
-      Schedule attempt = schedule;
-      const TilePlan::Apart apart{work.block().name, axis};
-      if (!set_planes_apart(attempt, apart)) continue;
-      // The outermost axis adds least. Half as many lines at least, or it is for nothing.
-      const int64_t lines = meeting_lines(attempt.function(), found, found.first->name);
-      if (lines > 0 && 2 * lines <= now) return apart;
-    }
+    return !work.is_output && work.block().name != found.block && written.size() == 1 && written[0] == found.first;
+  });
+  if (copy == list.end()) return std::nullopt;
+  const int64_t now = meeting_lines(schedule.function(), found, found.first->name);
+  if (now <= nearest_ways(target)) return std::nullopt;
+  for (size_t axis = 0; axis + 1 < found.first->shape.size(); ++axis) {
+    Schedule attempt = schedule;
+    const TilePlan::Apart apart{copy->block().name, axis};
+    if (!set_planes_apart(attempt, apart)) continue;
+    // The outermost axis adds least. Half as many lines at least, or it is for nothing.
+    const int64_t lines = meeting_lines(attempt.function(), found, found.first->name);
+    if (lines > 0 && 2 * lines <= now) return apart;
   }
   return std::nullopt;
 }

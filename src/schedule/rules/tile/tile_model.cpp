@@ -2,6 +2,8 @@
 
 namespace lathe::schedule {
 
+int64_t nearest_ways(const target::Target& target) { return target.cache_bytes(1, 32 << 10) / way_bytes; }
+
 namespace {
 
 int64_t elements_of(const Buffer& buffer) {
@@ -72,9 +74,8 @@ struct Meeting {
   int64_t sets = 1, ways = 1;
 };
 std::optional<Meeting> meeting_rows(const Contraction& found, const target::Target& target) {
-  constexpr int64_t way = 4096;  // what a nearest cache that is indexed by the page's offset has, whatever its size
   const int64_t apart = found.row_stride * found.first->dtype.storage_bits() / 8;
-  const Meeting meeting{apart > 0 ? way / std::gcd(apart, way) : 1, target.cache_bytes(1, 32 << 10) / way};
+  const Meeting meeting{apart > 0 ? way_bytes / std::gcd(apart, way_bytes) : 1, nearest_ways(target)};
   return apart > 0 && meeting.ways > 1 ? std::optional(meeting) : std::nullopt;
 }
 

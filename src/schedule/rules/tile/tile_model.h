@@ -5,6 +5,10 @@
 
 namespace lathe::schedule {
 
+// Bytes of a way of a nearest cache that is indexed by the page's offset, whatever its size; how many ways it has.
+constexpr int64_t way_bytes = 4096;
+int64_t nearest_ways(const target::Target& target);
+
 // What the loops around a tile move for one element of the batch, in bytes; extents that are not known count as one.
 struct TileWork {
   int64_t first = 0;        // the tensor that the rows walk
