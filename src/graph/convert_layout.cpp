@@ -223,7 +223,10 @@ class LayoutConverter {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape* kernel = shape_of(call.args[1]);
     if (!twin_of(call.args[0]) && !wanted_last_.count(var.get()) && fills_rows(call, var)) return Expr();
-    if (attrs.groups == 1 && is_pixel(*kernel) && moves_by_one(attrs) && !images_.count(var.get())) {
+    const bool is_product = attrs.groups == 1 && is_pixel(*kernel) && moves_by_one(attrs);
+    if (is_product && !twin_of(call.args[0]) && !wanted_last_.count(var.get()) && fills_planes(*shape_of(var), *kernel))
+      return product_of_planes(emitter, var, call);
+    if (is_product && !images_.count(var.get())) {
       const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
       const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
       return converted(emitter, var, TRY(make_call(ops::matmul, {TRY(rows(emitter, call.args[0])), turned})), true);
@@ -241,6 +244,56 @@ class LayoutConverter {
       moved = ir::with(*moved, [](ops::ConvAttributes& copy) { copy.padding.assign(copy.padding.size(), 0); });
     }
     return converted(emitter, var, TRY(make_call(ops::conv, {data, call.args[1]}, moved)), false);
+  }
+
+  // ---- convolutions of single pixels by themselves ----
+
+  // Whether there are as many pixels as channels on either side: vectors run along the pixels then, and to copy these
+  // into panels takes less than two transpositions. With fewer the weights are what is read most.
+  static bool fills_planes(const Shape& out, const Shape& kernel) {
+    const auto pixels = ir::as_int(planes_of(out)[2]), outputs = ir::as_int(kernel[0]), inputs = ir::as_int(kernel[1]);
+    return pixels && outputs && inputs && *pixels >= std::max(*outputs, *inputs);
+  }
+
+  static Shape planes_of(const Shape& shape) {
+    return {shape[0], shape[1], ir::product(Shape(shape.begin() + 2, shape.end()))};
+  }
+
+  // The weights times the image's planes.
+  Result<Expr> product_of_planes(Emitter& emitter, const Var& var, const Call& call) {
+    const Shape &kernel = *shape_of(call.args[1]), &image = *shape_of(call.args[0]);
+    const Expr matrix = TRY(reshaped(emitter, call.args[1], {kernel[0], kernel[1]}));
+    const Expr planes = TRY(reshaped(emitter, call.args[0], planes_of(image)));
+    return held_as_planes(emitter, var, TRY(make_call(ops::matmul, {matrix, planes})));
+  }
+
+  // `value` is what `var` is, as [batch, channels, pixels].
+  Result<Expr> held_as_planes(Emitter& emitter, const Var& var, const Expr& value) {
+    const Expr held = emitter.emit(value, var->name + "_planes");
+    planes_[var.get()] = held;
+    return make_call(ops::reshape, {held, make<ShapeExpr>(*shape_of(var))});
+  }
+
+  // What follows such a product stays on its planes, where its operands are one for a plane or one for a pixel.
+  Result<Expr> on_planes(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {
+    const Shape& out = *shape_of(var);
+    const auto has_no_extents = [](const Expr& arg) {
+      return !arg || !as_tensor(arg) || (shape_of(arg) && shape_of(arg)->empty());
+    };
+    for (const Expr& arg : call.args) {
+      if (has_no_extents(arg)) continue;
+      const Shape* shape = shape_of(arg);
+      if (!shape || shape->size() > out.size() || !spans_pixels(*shape, out)) return Expr();
+    }
+    std::vector<Expr> args = call.args;
+    for (Expr& arg : args) {
+      if (has_no_extents(arg)) continue;
+      const auto planes = planes_.find(arg.get());
+      Shape widened(out.size() - shape_of(arg)->size(), ir::int64(1));
+      widened.insert(widened.end(), shape_of(arg)->begin(), shape_of(arg)->end());
+      arg = planes != planes_.end() ? planes->second : TRY(reshaped(emitter, arg, planes_of(widened)));
+    }
+    return held_as_planes(emitter, var, TRY(make_call(op, args, call.attributes)));
   }
 
   // An image with zeros around it: begins of the spatial dimensions, and then their ends.
@@ -368,12 +421,17 @@ class LayoutConverter {
       if (const Twin* twin = twin_of(arg); twin && (!latest || twin->position > latest->position)) latest = twin;
       has_rows = has_rows && spans_pixels(*shape, *out);
     }
-    if (!latest) return Expr();
+    if (!latest) return has_planes(call) ? on_planes(emitter, var, op, call) : Expr();
     const bool as_rows = latest->is_rows && has_rows;
     std::vector<Expr> args;
     for (const Expr& arg : call.args)
       args.push_back(arg && as_tensor(arg) ? TRY(operand(emitter, arg, out->size(), as_rows)) : arg);
     return converted(emitter, var, TRY(make_call(op, args, call.attributes)), as_rows);
+  }
+
+  bool has_planes(const Call& call) const {
+    return std::any_of(call.args.begin(), call.args.end(),
+                       [&](const Expr& arg) { return arg && planes_.count(arg.get()) > 0; });
   }
 
   // Whether broadcasting repeats the tensor over all pixels or over none.
@@ -409,6 +467,7 @@ class LayoutConverter {
   std::unordered_set<const ir::Node*> wanted_last_;  // what is read with the channels last
   std::unordered_set<const ir::Node*> images_;       // convolutions whose value is written into such an image
   std::unordered_map<const ir::Node*, Twin> twins_;
+  std::unordered_map<const ir::Node*, Expr> planes_;   // the same as [batch, channels, pixels]
   std::unordered_map<const ir::Node*, Expr> widened_;  // operands of a lower rank with leading ones
   std::vector<Expr> kept_;                             // keeps the keys alive
 };

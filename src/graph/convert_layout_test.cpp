@@ -83,6 +83,29 @@ TEST(convert_layout, makes_a_pointwise_convolution_a_product) {
   EXPECT_EQ(difference(before, after, 1e-5), "");
 }
 
+TEST(convert_layout, multiplies_the_planes_of_an_image_where_a_pointwise_convolution_stands_alone) {
+  for (const int64_t channels : {3, 20}) {
+    Graph g;
+    Expr y = conv(g, image(g, channels), {7, channels, 1, 1});
+    y = g.call(ops::relu, {g.call(ops::add, {y, weights({7, 1, 1}, 2)})});
+    const auto before = g.finish(g.call(ops::multiply, {g.call(ops::add, {y, y}), weights({5, 4}, 3)}));
+    Names all = calls(converted(before));
+    std::erase(all, "reshape");
+    EXPECT_EQ(all, names("matmul add nn.relu add multiply")) << channels;
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "") << channels;
+  }
+  const auto transposes = [](const ir::IRModule& before) {
+    const Names all = calls(converted(before));
+    return std::count(all.begin(), all.end(), "permute_dims");
+  };
+  Graph many, followed, unknown;
+  EXPECT_EQ(transposes(many.finish(conv(many, image(many, 21), {7, 21, 1, 1}))), 3) << "more channels than pixels";
+  EXPECT_EQ(transposes(followed.finish(conv(followed, conv(followed, image(followed), {7, 3, 1, 1}), {5, 7, 2, 2}))),
+            3);
+  const Expr x = unknown.input("x", {ir::int64(1), ir::int64(3), ir::size_var("h"), ir::int64(4)});
+  EXPECT_EQ(transposes(unknown.finish(conv(unknown, x, {7, 3, 1, 1}))), 3) << "pixels that only the run counts";
+}
+
 TEST(convert_layout, converts_nothing_between_convolutions) {
   Graph g;
   Expr y = conv(g, image(g), {8, 3, 3, 3}, {1, 1, 1, 1});
