@@ -92,6 +92,35 @@ class Opaque {
   std::vector<std::pair<Expr, Var>> known_;
 };
 
+// Rewrites what is computed of sizes alone, and is no plain sum, to variables: extents that shapes derive from one
+// another are nested quotients and maxima, and which values they take seldom matters. Of equal ones equal variables
+// are known, and constants that they do not fall short of. So no point is lost, and there may be more.
+class Coarse : public Rewriter {
+ public:
+  Expr bounds = boolean(true);  // of those variables
+  bool changes = false;
+
+ private:
+  NodeRef visit(NodeRef node) override {
+    if (!node.is<Max>() && !node.is<Min>() && !node.is<FloorDiv>() && !node.is<FloorMod>()) return descend(node);
+    const Expr e = Expr(static_cast<const ExprNode*>(node.get()));
+    const std::vector<Var> variables = free_vars(e);
+    if (variables.empty() || std::any_of(variables.begin(), variables.end(), [](const Var& v) { return !v->is_size; }))
+      return descend(node);
+    for (const auto& [known, stand_in] : known_)
+      if (structural_equal(known, e)) return stand_in;
+    const Var stand_in = var("of_sizes");
+    known_.emplace_back(e, stand_in);
+    changes = true;
+    if (const auto* most = e.as<Max>())
+      for (const Expr& least : {most->a, most->b})
+        if (as_int(least)) bounds = logical_and(bounds, make<GE>(stand_in, least));
+    return stand_in;
+  }
+
+  std::vector<std::pair<Expr, Var>> known_;
+};
+
 struct FreeContext {
   void operator()(isl_ctx* context) const { isl_ctx_free(context); }
 };
@@ -226,12 +255,14 @@ std::vector<Expr> apart(const Expr& condition) {
 
 }  // namespace
 
-PointSearch find_point(const Expr& condition, PointBudget budget) {
-  Opaque opaque;
+namespace {
+
+// A point of each part of the condition, together one of the whole.
+PointSearch point_by_parts(const Expr& condition, PointBudget budget) {
   const Context context = limited_context(budget);
   PointSearch whole;
   whole.outcome = PointSearch::found;
-  for (const Expr& part : apart(with_sizes(opaque.condition(condition)))) {
+  for (const Expr& part : apart(condition)) {
     const std::vector<Var> variables = free_vars(part);
     const Sets sets(context.get(), variables);
     const PointSearch search = sample(sets.where(part), variables, {});
@@ -239,6 +270,22 @@ PointSearch find_point(const Expr& condition, PointBudget budget) {
     if (search.outcome == PointSearch::spent) whole.outcome = PointSearch::spent;
     whole.values.insert(search.values.begin(), search.values.end());
   }
+  return whole;
+}
+
+}  // namespace
+
+PointSearch find_point(const Expr& condition, PointBudget budget) {
+  Opaque opaque;
+  const Expr prepared = with_sizes(opaque.condition(condition));
+  Coarse coarse;
+  const Expr simpler = coarse(prepared);
+  if (coarse.changes)
+    if (PointSearch search = point_by_parts(logical_and(simpler, coarse.bounds), budget);
+        search.outcome == PointSearch::none)
+      return search;
+  const PointSearch whole = point_by_parts(prepared, budget);
+  if (whole.outcome == PointSearch::none) return whole;
   if (whole.outcome == PointSearch::found && !opaque.obstacle) return whole;
   PointSearch unsure;
   unsure.outcome = whole.outcome == PointSearch::spent ? PointSearch::spent : PointSearch::undecided;

@@ -214,6 +214,35 @@ TEST(points, of_conditions_that_share_nothing_are_found_apart) {
   EXPECT_EQ(find_point(boolean(false)).outcome, PointSearch::none);
 }
 
+// An extent as a network derives it from an image's: each layer halves what is left.
+Expr after_layers(Expr extent, int layers) {
+  for (int layer = 0; layer < layers; ++layer) extent = max(floordiv(extent + 1, int64(2)) - 2, int64(0));
+  return extent;
+}
+
+TEST(points, of_extents_that_are_derived_from_others_are_soon_shown_to_be_none) {
+  const Var height = size_var("height"), width = size_var("width");
+  const Expr rows = after_layers(height, 4), columns = after_layers(width, 4);
+  Expr condition = boolean(true);
+  std::vector<Expr> positions;
+  for (int side = 0; side < 2; ++side) {
+    const Var y = var("y"), x = var("x"), within = var("within");
+    condition = logical_and(condition, logical_and(logical_and(y >= 0, y < floordiv(rows + 5, int64(6))),
+                                                   logical_and(within >= 0, within < 6)));
+    condition = logical_and(condition, logical_and(y * 6 + within < rows, logical_and(x >= 0, x < columns)));
+    positions.insert(positions.end(), {y * 6 + within, x, y});
+  }
+  condition = logical_and(condition, logical_and(eq(positions[0], positions[3]), eq(positions[1], positions[4])));
+  const PointBudget small{.operations = 20'000};
+  EXPECT_EQ(find_point(logical_and(condition, positions[2] < positions[5]), small).outcome, PointSearch::none);
+  // What the extents are decides here: 61 rows are the fewest of which one is left.
+  const Expr last = after_layers(height, 4) > 0;
+  EXPECT_EQ(find_point(logical_and(last, height < 61)).outcome, PointSearch::none);
+  const PointSearch search = find_point(logical_and(last, height < 62));
+  ASSERT_EQ(search.outcome, PointSearch::found);
+  EXPECT_TRUE(evaluate(logical_and(last, height < 62), search.values));
+}
+
 TEST(points, are_not_looked_for_beyond_the_budget) {
   const Var i = var("i"), j = var("j");
   const Expr condition = logical_and(logical_and(within(i, 0, 1000), within(j, 0, 1000)),
