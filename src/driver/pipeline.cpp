@@ -10,25 +10,14 @@
 namespace lathe::driver {
 namespace {
 
-// Schedules by rules whose questions the user answers, else the analytic model. Where a schedule that was tried does
-// not lower, the remark says why.
+// Schedules by rules whose questions the user answers, else the analytic model.
 ir::Pass default_schedule(const target::Target& target, const Decisions& decisions, Schedules schedules) {
   return [=](ir::IRModule module, const ir::PassContext& context) -> support::Result<ir::IRModule> {
     schedule::AnalyticDecider model;
     schedule::TableDecider decider(decisions, model);
     const ir::IRModule before = module;
     module = TRY(schedule::schedule_functions(std::move(module), target, decider, context));
-    if (schedules == Schedules::believed) return std::move(module);
-    return tir::on_each_function(
-        std::move(module), context,
-        [&](const std::string& name, const tir::Function& scheduled, const ir::PassContext& own) {
-          const auto original = before.find_as<tir::PrimFunc>(name);
-          if (scheduled.same_as(original)) return scheduled;
-          const support::Result<tir::Function> kernel = lower_to_kernel(scheduled, own.disabled);
-          if (kernel.ok()) return scheduled;
-          own.remark("schedule_functions", name, "the schedule does not lower: " + kernel.diagnostics()[0].message);
-          return original;
-        });
+    return schedules == Schedules::believed ? std::move(module) : keep_what_lowers(before, std::move(module), context);
   };
 }
 
@@ -50,6 +39,19 @@ std::vector<ir::PassRow> failing_on_request(std::vector<ir::PassRow> rows) {
 }
 
 }  // namespace
+
+support::Result<ir::IRModule> keep_what_lowers(const ir::IRModule& before, ir::IRModule scheduled,
+                                               const ir::PassContext& context) {
+  return tir::on_each_function(
+      std::move(scheduled), context, [&](const std::string& name, const tir::Function& f, const ir::PassContext& own) {
+        const auto original = before.find_as<tir::PrimFunc>(name);
+        if (f.same_as(original)) return f;
+        const support::Result<tir::Function> kernel = lower_to_kernel(f, own.disabled);
+        if (kernel.ok()) return f;
+        own.remark("schedule_functions", name, "the schedule does not lower: " + kernel.diagnostics()[0].message);
+        return original;
+      });
+}
 
 std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions, Schedules schedules) {
   std::vector<ir::PassRow> rows = {

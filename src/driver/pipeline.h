@@ -18,6 +18,10 @@ using Decisions = std::map<std::string, int64_t>;
 // lower.
 enum class Schedules : uint8_t { tried, believed };
 
+// `scheduled`, with those functions as they were `before` that do not lower; a remark says why.
+support::Result<ir::IRModule> keep_what_lowers(const ir::IRModule& before, ir::IRModule scheduled,
+                                               const ir::PassContext& context);
+
 // What passes read of the options by name (ir::PassContext::config).
 ir::Attributes pass_config(const Decisions& decisions, bool winograd);
 
