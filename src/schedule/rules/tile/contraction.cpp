@@ -160,8 +160,9 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
     }
     if (found.between.size() == 1 && found.between[0] == i) found.shares_weights = in_first.uses && !in_second.uses;
   }
-  // An outermost axis of the first tensor alone (a batch of images) stays outermost: weights are read again for each.
-  if (!found.between.empty() && found.between.front() == 0 && found.between.size() > 1) {
+  // An outermost axis of one tensor alone stays outermost: of a batch of images, weights are read again for each; of
+  // weights, the images are.
+  if (!found.between.empty() && found.between.front() == 0 && (found.between.size() > 1 || !found.shares_weights)) {
     found.batch.insert(found.batch.begin(), 0);
     found.between.erase(found.between.begin());
   }
@@ -341,8 +342,9 @@ Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& cont
   const TilePlan plan = TRY(plan_tile(schedule, context, rule, *found));
   // Where a primitive refuses the copies, weights are read as they lie.
   Schedule attempt = schedule;
-  const Result<TilePlan> with_panels = ask_for_panels(attempt, context, rule, *found, plan);
-  if (with_panels && register_tile(attempt, context, *with_panels, around.epilogue))
+  const auto with_panels = ask_for_panels(attempt, context, rule, *found, plan);
+  if (with_panels && !*with_panels) schedule = attempt;
+  if (with_panels && *with_panels && register_tile(attempt, context, **with_panels, around.epilogue))
     schedule = std::move(attempt);
   else
     TRY(register_tile(schedule, context, plan, around.epilogue));

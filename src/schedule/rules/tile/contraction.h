@@ -17,7 +17,7 @@ struct Contraction {
   std::string block;
   size_t lane = 0;              // spatial: walks the second tensor (weights) with stride 1, not in the first
   std::optional<size_t> row;    // spatial: in the first tensor only
-  std::vector<size_t> batch;    // spatial, in both
+  std::vector<size_t> batch;    // spatial, in both, or the outermost of all
   std::vector<size_t> between;  // spatial, the others of the first tensor, and of the second
   bool shares_weights = false;  // the innermost of `between` walks the first tensor alone
   std::vector<size_t> reduce;   // in the order of the second tensor's memory

@@ -129,6 +129,7 @@ std::optional<PlainRows> plain_rows(const PrimFunc& function, const Work& work, 
   PlainRows result;
   std::vector<const For*> readers{work.loops[*found.row]};
   for (const size_t loop : found.batch) {
+    if (is_int(work.loops[loop]->extent, 1)) continue;
     const auto variable = variable_of(work, loop);
     if (!variable) return std::nullopt;
     if (moves(loop)) {
@@ -179,20 +180,20 @@ bool pays(const PlainRows& weights, bool one_by_one, const target::Target& targe
 
 }  // namespace
 
-Result<TilePlan> ask_for_panels(Schedule& schedule, const RuleContext& context, std::string_view rule,
-                                const Contraction& found, TilePlan plan) {
+Result<std::optional<TilePlan>> ask_for_panels(Schedule& schedule, const RuleContext& context, std::string_view rule,
+                                               const Contraction& found, TilePlan plan) {
   const std::vector<Work> list = works(schedule.function());
   const Work& work = *find(list, found.block);
   const auto weights = plain_rows(schedule.function(), work, found);
   const int64_t width = plan.lanes * plan.vectors;
-  if (!weights || weights->columns <= width) return plan;
+  if (!weights || weights->columns <= width) return std::optional<TilePlan>();
   // One after the other they stay near, if nothing is outside that reads all of them again.
   const bool one_by_one = !plan.rows_first && plan.share == 1 && !weights->is_repeated && weights->columns % width == 0;
   std::vector<int64_t> choices{0, 1};
   if (one_by_one) choices.push_back(2);
   const int64_t preferred = pays(*weights, one_by_one, context.target) ? choices.back() : 0;
   const int64_t answer = TRY(schedule.get(TRY(decide(schedule, context, rule, "panels", choices, preferred))));
-  if (answer == 0) return plan;
+  if (answer == 0) return std::optional<TilePlan>();
 
   const BlockRV copy = TRY(copy_into_panels(schedule, work, found.weights, weights->axes, width));
   const Ref<Block> block = TRY(schedule.get(copy));
@@ -200,7 +201,7 @@ Result<TilePlan> ask_for_panels(Schedule& schedule, const RuleContext& context, 
   if (answer == 1) {
     plan.weights = store->buffer;
     TRY(schedule_panels(schedule, context, copy, width, enough_for_threads(constant_product(work.loops), plan)));
-    return plan;
+    return std::optional(std::move(plan));
   }
   // Its instances are numbered like the elements of the panels: those of one panel can then be told from the others.
   IndexMap elements{{}, store->indices};
@@ -208,7 +209,7 @@ Result<TilePlan> ask_for_panels(Schedule& schedule, const RuleContext& context, 
   TRY(schedule.transform_block_layout(copy, elements));
   plan.panels = block->name;
   plan.prefetch = 0;
-  return plan;
+  return std::optional(std::move(plan));
 }
 
 Status place_panels(Schedule& schedule, const RuleContext& context, const TilePlan& plan, LoopRV panels) {

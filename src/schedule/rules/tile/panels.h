@@ -23,10 +23,11 @@ Result<BlockRV> copy_into_panels(Schedule& schedule, const Work& work, const Buf
 Status schedule_panels(Schedule& schedule, const RuleContext& context, BlockRV copy, int64_t width, bool parallel);
 
 // Has weights that lie in plain rows copied into panels as wide as a tile, as the answer to `panels` says: 0, not; 1,
-// all of them before the tiles; 2, each before those that read it, and the plan that is given back names the copy,
-// which register_tile puts there. Nothing is asked where extents are not known, or the weights are one panel.
-Result<TilePlan> ask_for_panels(Schedule& schedule, const RuleContext& context, std::string_view rule,
-                                const Contraction& found, TilePlan plan);
+// all of them before the tiles; 2, each before those that read it, and the plan names the copy, which register_tile
+// puts there. Gives the plan that goes with the copies, nothing where there are none. Nothing is asked where extents
+// are not known, or the weights are one panel.
+Result<std::optional<TilePlan>> ask_for_panels(Schedule& schedule, const RuleContext& context, std::string_view rule,
+                                               const Contraction& found, TilePlan plan);
 
 // Puts the copy that the plan names into the loop over panels.
 Status place_panels(Schedule& schedule, const RuleContext& context, const TilePlan& plan, LoopRV panel);

@@ -91,6 +91,26 @@ TEST(panels, are_copied_before_the_tiles_where_one_is_left_over) {
     }
 }
 
+// One matrix times a batch of others: each of these is cut into panels of its own, one after the other.
+TEST(panels, of_a_batch_are_copied_where_the_first_matrix_is_one) {
+  for (const auto& [bits, registers] : machines) {
+    const target::Target target = with_small_caches(bits, registers);
+    const int64_t width = 2 * target.lanes(32);
+    for (const int64_t batch : {1, 3}) {
+      Builder b;
+      const Buffer x = b.input("A", {int64(48), int64(33)}),
+                   w = b.input("B", {int64(batch), int64(33), int64(4 * width)});
+      const Buffer c = b.output("C", {int64(batch), int64(48), int64(4 * width)});
+      b.sum("product", c, {{"k", int64(33)}},
+            [&](const std::vector<Expr>& i) { return load(x, {i[1], i[3]}) * load(w, {i[0], i[3], i[2]}); });
+      const Function f = b.build();
+      EXPECT_EQ(scheduled(f, target), "gemm") << last_remarks;
+      EXPECT_EQ(copies(f, target, {{"gemm.rows_first", 0}, {"gemm.share", 1}}), Copies::one_by_one) << batch;
+      EXPECT_EQ(copies(f, target, {{"gemm.panels", 0}}), Copies::none) << batch;
+    }
+  }
+}
+
 // Four panels are copied together where threads get even numbers of these and half of the second cache holds them.
 TEST(panels, are_copied_side_by_side) {
   const auto loops_outside = [](int64_t panels, int64_t terms) {
