@@ -22,7 +22,7 @@ from tests.python.misuse.strangers import parameters_of, plausible, strangers
 
 REFUSALS = (
     lathe.Error, TypeError, ValueError, AttributeError, KeyError, IndexError, NotImplementedError, OverflowError,
-    RecursionError, StopIteration, SyntaxError, OSError, ZeroDivisionError,
+    RecursionError, StopIteration, SyntaxError, OSError, ZeroDivisionError, BufferError,
 )  # fmt: skip
 SECONDS = 10  # a call that takes longer hangs
 MEMORY = 4 << 30  # more than the process has at the beginning, and a call asks for too much
