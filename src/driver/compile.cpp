@@ -45,6 +45,7 @@ int thread_count(int asked) {
 
 // The register program's functions to machine code; switched off like a pass.
 const std::string compile_program_stage = "compile_program";
+constexpr double little_work = 1e8;  // operations that take less time than to make better code for them
 
 class Compilation {
  public:
@@ -75,7 +76,7 @@ class Compilation {
     context_.evaluate = native_evaluator(options);
     context_.config = pass_config(options.decisions, options.winograd);
     rows_ = pipeline(options.target, options.decisions, Schedules::believed);
-    if (options.most_operations > 0 || options.most_bytes > 0) bound_run();
+    if (options.most_operations > 0 || options.most_bytes > 0 || options.runs_once) bound_run();
   }
 
   Result<CompiledModelRef> run(ir::IRModule module) {
@@ -126,7 +127,8 @@ class Compilation {
   support::Status generate_code() {
     const int threads = thread_count(options_.compile_threads);
     std::future<Result<codegen::CompiledProgram>> functions;
-    if (!options_.disabled_passes.count(compile_program_stage))
+    const bool quickly = options_.runs_once && operations_ <= little_work;
+    if (!quickly && !options_.disabled_passes.count(compile_program_stage))
       functions = std::async(threads > 1 ? std::launch::async : std::launch::deferred, [this] {
         return codegen::compile_program(model_->program->view(), options_.target,
                                         {.cache = options_.cache, .debug_frames = !options_.debug_text.empty()});
@@ -138,6 +140,7 @@ class Compilation {
       const codegen::CompileOptions codegen{.threads = threads,
                                             .cache = options_.cache,
                                             .cancelled = options_.cancelled,
+                                            .most_full = quickly ? 0 : codegen::CompileOptions().most_full,
                                             .text = text ? &*text : nullptr};
       model_->kernels = TRY(codegen::compile_kernels(kernels, options_.target, codegen));
       return support::success();
@@ -168,20 +171,25 @@ class Compilation {
     const auto row = std::find_if(rows_.begin(), rows_.end(), [](const auto& r) { return r.name == "legalize"; });
     row->run = [this, run = row->run](ir::IRModule module, const ir::PassContext& context) -> Result<ir::IRModule> {
       module = TRY(run(std::move(module), context));
-      if (options_.most_operations > 0) TRY(few_operations(module));
+      operations_ = operations_of(module);
+      if (options_.most_operations > 0) TRY(few_operations());
       if (options_.most_bytes > 0) TRY(little_memory(module));
       return module;
     };
   }
 
-  support::Status few_operations(const ir::IRModule& module) const {
+  static double operations_of(const ir::IRModule& module) {
     double operations = 0;
     for (const auto& [name, base] : module)
       if (const auto* function = base.as<tir::PrimFunc>()) operations += tir::estimate_flops(function->body);
-    if (operations <= options_.most_operations) return support::success();
+    return operations;
+  }
+
+  support::Status few_operations() const {
+    if (operations_ <= options_.most_operations) return support::success();
     return support::Diagnostic{
         .code = ir::codes::evaluation_limit,
-        .message = fmt::format("it takes {:.2g} operations, more than {:.2g}", operations, options_.most_operations)};
+        .message = fmt::format("it takes {:.2g} operations, more than {:.2g}", operations_, options_.most_operations)};
   }
 
   support::Status little_memory(const ir::IRModule& module) const {
@@ -211,6 +219,7 @@ class Compilation {
   DebugOutput debug_;
   ir::PassContext context_;
   std::vector<ir::PassRow> rows_;
+  double operations_ = 0;  // of all tensor programs, where a bound or the effort depends on it
 };
 
 }  // namespace

@@ -26,6 +26,7 @@ struct CompileOptions {
   std::map<std::string, int64_t> decisions;  // answers to the schedule rules' questions: "gemm.rows"
   bool winograd = false;                     // convolutions may become Winograd's: faster, and less exact
   std::string stop_after;                    // the last row to run
+  bool runs_once = false;                    // what computes little gets code that is made quickly
   double most_operations = 0;                // of all tensor programs; 0: as many as there are
   uint64_t most_bytes = 0;                   // of the memory that `main` plans for; 0: as many as there are
   bool verify = development_build;           // check the program before and after each row

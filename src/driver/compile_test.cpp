@@ -132,6 +132,20 @@ TEST(compile, keeps_a_program_whose_schedule_does_not_lower) {
   }));
 }
 
+TEST(compile, makes_code_quickly_for_what_runs_once_and_computes_little) {
+  const Dense layer(40, 48);
+  const auto compiled = [&](int64_t rows, bool runs_once) {
+    CompileOptions options = native();
+    options.runs_once = runs_once;
+    return compile(layer.module({ir::int64(rows), ir::int64(40)}), options).value_or_throw();
+  };
+  const CompiledModelRef quick = compiled(9, true), full = compiled(9, false), much = compiled(30'000, true);
+  layer.check(*load(quick).value_or_throw(), 9);
+  EXPECT_TRUE(quick->functions.object == nullptr);
+  EXPECT_TRUE(full->functions.object && much->functions.object);
+  EXPECT_NE(quick->kernels.kernels.at(0).symbol, full->kernels.kernels.at(0).symbol);
+}
+
 TEST(compile, does_the_same_on_any_number_of_threads) {
   const auto compiled = [](int threads) {
     CompileOptions options = native();

@@ -44,6 +44,8 @@ Outputs evaluate(const ir::IRModule& module, const std::vector<ir::TensorData>& 
   uint64_t given = 0;
   for (const ir::TensorData& input : inputs) given += input->view().size();
   options.most_bytes = limits.bytes + 2 * given;
+  constexpr uint64_t much = 128 << 20;  // bytes that take longer to pass through slow code than to make fast code
+  options.runs_once = given < much;
   const CompiledModelRef compiled = TRY(compile(module, options));
   const ExecutableRef executable = TRY(load(compiled));
   const Limits of_run{.max_memory = options.most_bytes, .timeout = limits.seconds};
