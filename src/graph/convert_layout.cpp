@@ -36,7 +36,9 @@ Shape channels_last(const Shape& shape) {
   return result;
 }
 
-Shape rows_of(const Shape& shape) { return {shape[0], ir::product(Shape(shape.begin() + 2, shape.end())), shape[1]}; }
+ir::Expr pixels_of(const Shape& shape) { return ir::product(Shape(shape.begin() + 2, shape.end())); }
+Shape rows_of(const Shape& shape) { return {shape[0], pixels_of(shape), shape[1]}; }
+Shape planes_of(const Shape& shape) { return {shape[0], shape[1], pixels_of(shape)}; }
 
 bool is_pixel(const Shape& shape) {
   return std::all_of(shape.begin() + 2, shape.end(), [](const ir::Expr& extent) { return ir::is_int(extent, 1); });
@@ -251,12 +253,8 @@ class LayoutConverter {
   // Whether there are as many pixels as channels on either side: vectors run along the pixels then, and to copy these
   // into panels takes less than two transpositions. With fewer the weights are what is read most.
   static bool fills_planes(const Shape& out, const Shape& kernel) {
-    const auto pixels = ir::as_int(planes_of(out)[2]), outputs = ir::as_int(kernel[0]), inputs = ir::as_int(kernel[1]);
+    const auto pixels = ir::as_int(pixels_of(out)), outputs = ir::as_int(kernel[0]), inputs = ir::as_int(kernel[1]);
     return pixels && outputs && inputs && *pixels >= std::max(*outputs, *inputs);
-  }
-
-  static Shape planes_of(const Shape& shape) {
-    return {shape[0], shape[1], ir::product(Shape(shape.begin() + 2, shape.end()))};
   }
 
   // The weights times the image's planes.

@@ -253,10 +253,6 @@ std::vector<Expr> apart(const Expr& condition) {
   return parts;
 }
 
-}  // namespace
-
-namespace {
-
 // A point of each part of the condition, together one of the whole.
 PointSearch point_by_parts(const Expr& condition, PointBudget budget) {
   const Context context = limited_context(budget);
