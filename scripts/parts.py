@@ -37,7 +37,7 @@ NOT_SANITIZED = {
     "tests/hostile/test_corpus.py::test_the_measure": "measures memory, which the sanitizer takes, too",
 }
 FUZZ_SECONDS_IN_TEST = 5
-FUZZ_SECONDS_IN_CHECK = 300
+FUZZ_SECONDS_IN_CHECK = 120
 RANDOM_GRAPHS = 5000
 
 
@@ -145,8 +145,8 @@ def sanitizer_runtime():
 def sanitized_python():
     """What the sanitizers find goes to files beside each other: pytest would swallow it, and so would a test that
     expects its command to fail."""
-    build.build("asan-python", ["product"])
-    folder = build.folder("asan-python")
+    build.build("asan", ["product"])
+    folder = build.folder("asan")
     with tempfile.TemporaryDirectory() as reports:
         log = f":log_path={reports}/found"
         variables = {

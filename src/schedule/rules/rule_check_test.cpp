@@ -47,6 +47,12 @@ std::string compare(const Function& before, const Function& after, uint64_t seed
 
 std::string scheduled(const Function& f, const target::Target& target, double tolerance,
                       const std::map<std::string, int64_t>& symbols, const std::map<std::string, int64_t>& decisions) {
+  return scheduled_once(f, target, tolerance, {symbols}, decisions);
+}
+
+std::string scheduled_once(const Function& f, const target::Target& target, double tolerance,
+                           const std::vector<std::map<std::string, int64_t>>& symbols,
+                           const std::map<std::string, int64_t>& decisions) {
   AnalyticDecider model;
   TableDecider decider(decisions, model);
   std::vector<std::string> declined;
@@ -68,9 +74,16 @@ std::string scheduled(const Function& f, const target::Target& target, double to
     for (const std::string& line : declined) text += "  declined " + line + "\n";
     return text + done.trace().as_python();
   };
-  const std::string problem = compare(f, after, 7, tolerance, symbols);
-  if (problem.rfind("invalid", 0) == 0) return taken;
-  if (!problem.empty()) return show(problem);
+  const auto at = [](const std::map<std::string, int64_t>& values) {
+    std::string text;
+    for (const auto& [name, value] : values) text += fmt::format("{} = {}: ", name, value);
+    return text;
+  };
+  for (const std::map<std::string, int64_t>& values : symbols) {
+    const std::string problem = compare(f, after, 7, tolerance, values);
+    if (problem.rfind("invalid", 0) == 0) return taken;
+    if (!problem.empty()) return show(at(values) + problem);
+  }
   Schedule again = Schedule::create(f).value_or_throw();
   const auto trace = parse_trace(done.trace().as_python());
   if (!trace) return show(support::render(trace.diagnostics()));
@@ -79,8 +92,9 @@ std::string scheduled(const Function& f, const target::Target& target, double to
   if (const auto different = ir::first_difference(again.mod(), done.mod())) return show("replay: " + *different);
   const auto kernel = driver::lower_to_kernel(after);
   if (!kernel) return show("lowering: " + support::render(kernel.diagnostics()));
-  if (symbols.empty()) {
-    const std::string lowered = compare(f, *kernel, 9, tolerance, symbols);
+  for (const std::map<std::string, int64_t>& values : symbols) {
+    if (!values.empty()) continue;
+    const std::string lowered = compare(f, *kernel, 9, tolerance, values);
     if (!lowered.empty()) return show("lowered: " + lowered);
   }
   return taken;

@@ -24,4 +24,9 @@ std::string scheduled(const Function& f, const target::Target& target, double to
                       const std::map<std::string, int64_t>& symbols = {},
                       const std::map<std::string, int64_t>& decisions = {});
 
+// The same, held against the interpreter for each of several values of the symbols.
+std::string scheduled_once(const Function& f, const target::Target& target, double tolerance,
+                           const std::vector<std::map<std::string, int64_t>>& symbols,
+                           const std::map<std::string, int64_t>& decisions = {});
+
 }  // namespace lathe::schedule::testing

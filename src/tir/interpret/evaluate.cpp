@@ -22,6 +22,19 @@ void Machine::step() {
     fail(codes::step_budget, fmt::format("the program takes more than {} steps", options_.max_steps));
 }
 
+// Extents, strides and indices: most are a number or a variable, asked for at every access.
+int64_t Machine::evaluate_int(const Expr& e) {
+  if (const auto* number = e.as<IntImm>()) return number->value;
+  if (const auto* var = e.as<VarNode>()) return variable(*var).first.i;
+  return evaluate(e).first.i;
+}
+
+const Value& Machine::variable(const VarNode& var) const {
+  const auto it = values_.find(&var);
+  if (it == values_.end()) fail(codes::undefined_variable, fmt::format("variable '{}' has no value here", var.name));
+  return it->second;
+}
+
 const Value* Machine::value_of(const Var& var) const {
   const auto it = values_.find(var.get());
   return it == values_.end() ? nullptr : &it->second;
@@ -188,14 +201,7 @@ Value Machine::call(const Call& call) {
 
 Value Machine::evaluate(const Expr& e) {
   return match_all(
-      e,
-      [&](const VarNode& n) {
-        const auto it = values_.find(&n);
-        if (it == values_.end())
-          fail(codes::undefined_variable, fmt::format("variable '{}' has no value here", n.name));
-        return it->second;
-      },
-      [&](const IntImm& n) { return Value(n.dtype, {n.value, 0}); },
+      e, [&](const VarNode& n) { return variable(n); }, [&](const IntImm& n) { return Value(n.dtype, {n.value, 0}); },
       [&](const FloatImm& n) { return Value(n.dtype, {0, n.value}); },
       [&](const StringImm&) -> Value { fail(codes::not_interpretable, "a text is not a value"); },
       [&](const GlobalVar& n) -> Value {

@@ -11,8 +11,8 @@ class Machine {
   explicit Machine(const InterpretOptions& options) : options_(options), random_(options.seed) {}
 
   Value evaluate(const Expr& e);
-  int64_t evaluate_int(const Expr& e) { return evaluate(e).first.i; }
-  bool holds(const Expr& condition) { return evaluate(condition).first.i != 0; }
+  int64_t evaluate_int(const Expr& e);
+  bool holds(const Expr& condition) { return evaluate_int(condition) != 0; }
   void execute(const Stmt& s);
 
   void bind(const Var& var, Value value) { values_[var.get()] = std::move(value); }
@@ -22,6 +22,7 @@ class Machine {
 
  private:
   [[noreturn]] void fail(support::Code code, std::string message) const;
+  const Value& variable(const VarNode& var) const;
   void step();
   // Where an address points: a bit of a memory.
   struct Pointer {
