@@ -62,15 +62,18 @@ class LayoutConverter {
   }
 
   Result<Expr> operator()(Emitter& emitter, const Var& var, const Expr& value) {
+    if (const auto* item = value.as<TupleGetItem>()) return part(emitter, var, *item);
     const auto* call = value.as<Call>();
     const Operator* op = call ? callee_operator(*call) : nullptr;
+    if (op && op->name == "split") return split(emitter, var, *call);
     if (!op || !as_tensor(value)) return Expr();
     if (op->name == "nn.conv") return convolution(emitter, var, *call);
     if (op->name == "nn.max_pool" || op->name == "nn.avg_pool") return pool(emitter, var, *op, *call);
     if (op->name == "concat") return concat(emitter, var, *call);
+    if (op->name == "strided_slice") return slice(emitter, var, *call);
     if (op->name == "nn.batch_norm_inference") return batch_norm(emitter, var, *call);
     if (op->name == "permute_dims") return permutation(var, *call);
-    if (op->is_view) return view(emitter, value, *call);
+    if (op->is_view) return view(emitter, var, value, *call);
     if (op->attributes == relax::attributes_of<ops::ReduceAttributes>()) return reduction(emitter, var, *op, *call);
     if (op->fusion <= FusionKind::broadcast && std::holds_alternative<TeExpression>(op->meaning))
       return elementwise(emitter, var, *op, *call, value);
@@ -112,26 +115,30 @@ class LayoutConverter {
     return *least >= 0 && *most > 0;
   }
 
-  // The variable of the convolution that computes `e`, through elementwise operators of which nothing else is wanted;
-  // null where there is none.
+  // The variable of the convolution that computes `e`, through elementwise operators of whose values nothing else is
+  // wanted (one may be wanted by several of them, as x is in x * sigmoid(x)); null where there is none.
   const ir::Node* computed_by_convolution(const Expr& e, const std::unordered_map<const ir::Node*, int>& uses,
                                           const std::unordered_map<const ir::Node*, const Call*>& calls) const {
-    Expr value = e;
-    while (value) {
+    const Shape* shape = shape_of(e);
+    if (!shape || !std::all_of(shape->begin(), shape->end(), [](const ir::Expr& extent) { return ir::as_int(extent); }))
+      return nullptr;
+    std::unordered_map<const ir::Node*, int> used{
+        {e.get(), 1}};  // by what is passed through, and the convolution behind
+    std::vector<Expr> values{e};
+    while (!values.empty()) {
+      const Expr value = values.back();
+      values.pop_back();
       const auto call = calls.find(value.get());
-      const auto used = uses.find(value.get());
-      const Shape* shape = shape_of(value);
-      if (call == calls.end() || used == uses.end() || used->second != 1 || !shape) return nullptr;
-      for (const ir::Expr& extent : *shape)
-        if (!ir::as_int(extent)) return nullptr;
+      if (call == calls.end() || uses.at(value.get()) != used[value.get()]) continue;
       const Operator* op = callee_operator(*call->second);
-      if (op->name == "nn.conv") return turns(*call->second) ? value.get() : nullptr;
-      if (op->fusion > FusionKind::broadcast || !std::holds_alternative<TeExpression>(op->meaning)) return nullptr;
-      Expr next;
-      for (const Expr& arg : call->second->args)
-        if (!next && arg && calls.count(arg.get()) && shape_of(arg) && relax::same_shape(*shape_of(arg), *shape))
-          next = arg;
-      value = next;
+      if (op->name == "nn.conv" && turns(*call->second)) return value.get();
+      if (op->fusion > FusionKind::broadcast || !std::holds_alternative<TeExpression>(op->meaning)) continue;
+      for (auto arg = call->second->args.rbegin(); arg != call->second->args.rend(); ++arg) {
+        if (!*arg || !calls.count(arg->get()) || !shape_of(*arg) || !relax::same_shape(*shape_of(*arg), *shape))
+          continue;
+        ++used[arg->get()];
+        values.push_back(*arg);
+      }
     }
     return nullptr;
   }
@@ -348,6 +355,38 @@ class LayoutConverter {
                      false);
   }
 
+  Result<Expr> slice(Emitter& emitter, const Var& var, const Call& call) {
+    const auto& attrs = *static_cast<const ops::StridedSliceAttributes*>(call.attributes.get());
+    if (!twin_of(call.args[0]) || !shape_of(var) || attrs.axes.empty()) return Expr();
+    const auto rank = static_cast<int64_t>(shape_of(var)->size());
+    const auto moved = ir::with(attrs, [&](ops::StridedSliceAttributes& copy) {
+      for (int64_t& axis : copy.axes) axis = moved_axis(axis, rank);
+    });
+    std::vector<Expr> args = call.args;
+    args[0] = TRY(image(emitter, args[0]));
+    return converted(emitter, var, TRY(make_call(ops::strided_slice, args, moved)), false);
+  }
+
+  // What `var` itself is bound to stays: nothing needs it once its parts are taken from the other order.
+  Result<Expr> split(Emitter& emitter, const Var& var, const Call& call) {
+    if (!twin_of(call.args[0])) return Expr();
+    const auto rank = static_cast<int64_t>(shape_of(call.args[0])->size());
+    const auto& attrs = *static_cast<const ops::SplitAttributes*>(call.attributes.get());
+    const auto moved = ir::with(attrs, [&](ops::SplitAttributes& copy) { copy.axis = moved_axis(attrs.axis, rank); });
+    std::vector<Expr> args = call.args;
+    args[0] = TRY(image(emitter, args[0]));
+    split_[var.get()] = emitter.emit(TRY(make_call(ops::split, args, moved)), var->name + "_last");
+    return Expr();
+  }
+
+  Result<Expr> part(Emitter& emitter, const Var& var, const TupleGetItem& item) {
+    const auto parts = split_.find(item.tuple.get());
+    if (parts == split_.end() || !shape_of(var)) return Expr();
+    const auto* tuple = parts->second->struct_info.as<TupleStructInfo>();
+    const StructInfo& info = tuple->items.at(static_cast<size_t>(item.index));
+    return converted(emitter, var, with_struct_info(make<TupleGetItem>(parts->second, item.index), info), false);
+  }
+
   // Its parameters are one number a channel, wherever the channels are.
   Result<Expr> batch_norm(Emitter& emitter, const Var& var, const Call& call) {
     if (!twin_of(call.args[0]) || !shape_of(var)) return Expr();
@@ -378,10 +417,53 @@ class LayoutConverter {
   }
 
   // Of one pixel all orders are the same.
-  Result<Expr> view(Emitter& emitter, const Expr& value, const Call& call) {
+  Result<Expr> view(Emitter& emitter, const Var& var, const Expr& value, const Call& call) {
+    if (!shape_of(value)) return Expr();
+    if (const auto shuffle = shuffle_of(emitter, call, *shape_of(value))) return shuffled(emitter, var, *shuffle);
     const Twin* twin = twin_of(call.args[0]);
-    if (!twin || !shape_of(value) || !is_pixel(*shape_of(call.args[0]))) return Expr();
+    if (!twin || !is_pixel(*shape_of(call.args[0]))) return Expr();
     return make_call(ops::reshape, {TRY(image_or_rows(emitter, call.args[0])), make<ShapeExpr>(*shape_of(value))});
+  }
+
+  // Channels that were taken for several axes, these exchanged, and taken for one axis again.
+  struct Shuffle {
+    Expr source;
+    Shape parts;
+    std::vector<int64_t> order;  // of the parts
+  };
+  std::optional<Shuffle> shuffle_of(const Emitter& emitter, const Call& merging, const Shape& result) const {
+    const Expr inner = emitter.value_of(merging.args[0]);
+    const Call* exchanging = inner ? as_call_of(inner, "permute_dims") : nullptr;
+    const Expr innermost = exchanging ? emitter.value_of(exchanging->args[0]) : Expr();
+    const Call* parting = innermost ? as_call_of(innermost, "reshape") : nullptr;
+    if (!parting || !twin_of(parting->args[0])) return std::nullopt;
+    const Shape &source = *shape_of(parting->args[0]), &parted = *shape_of(exchanging->args[0]);
+    const size_t pixels = source.size() - 2, rank = parted.size();
+    if (!relax::same_shape(source, result) || rank < pixels + 3 || !ir::structural_equal(source[0], parted[0]))
+      return {};
+    const std::vector<int64_t> axes = permuted_axes(*exchanging);
+    const size_t parts = rank - pixels - 1;
+    for (size_t d = 0; d < rank; ++d) {
+      const bool is_part = d > 0 && d <= parts;
+      if (!is_part && axes[d] != static_cast<int64_t>(d)) return std::nullopt;
+      if (d > parts && !ir::structural_equal(parted[d], source[d - parts + 1])) return std::nullopt;
+    }
+    Shuffle shuffle{
+        parting->args[0], Shape(parted.begin() + 1, parted.begin() + 1 + static_cast<ptrdiff_t>(parts)), {}};
+    for (size_t d = 1; d <= parts; ++d) shuffle.order.push_back(axes[d] - 1);
+    return shuffle;
+  }
+
+  Result<Expr> shuffled(Emitter& emitter, const Var& var, const Shuffle& shuffle) {
+    const Shape last = channels_last(*shape_of(var));
+    Shape parted(last.begin(), last.end() - 1);
+    std::vector<int64_t> axes(parted.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    for (const int64_t part : shuffle.order) axes.push_back(static_cast<int64_t>(parted.size()) + part);
+    parted.insert(parted.end(), shuffle.parts.begin(), shuffle.parts.end());
+    const Expr parts = TRY(reshaped(emitter, TRY(image(emitter, shuffle.source)), std::move(parted)));
+    const Expr exchanged = TRY(emitter.call(ops::permute_dims, {parts}, make<ops::PermuteDimsAttributes>(axes)));
+    return converted(emitter, var, TRY(make_call(ops::reshape, {exchanged, make<ShapeExpr>(last)})), false);
   }
 
   Result<Expr> reduction(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {
@@ -465,6 +547,7 @@ class LayoutConverter {
   std::unordered_set<const ir::Node*> wanted_last_;  // what is read with the channels last
   std::unordered_set<const ir::Node*> images_;       // convolutions whose value is written into such an image
   std::unordered_map<const ir::Node*, Twin> twins_;
+  std::unordered_map<const ir::Node*, Expr> split_;    // tuples, their parts with the channels last
   std::unordered_map<const ir::Node*, Expr> planes_;   // the same as [batch, channels, pixels]
   std::unordered_map<const ir::Node*, Expr> widened_;  // operands of a lower rank with leading ones
   std::vector<Expr> kept_;                             // keeps the keys alive

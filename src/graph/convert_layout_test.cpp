@@ -130,6 +130,74 @@ TEST(convert_layout, takes_pools_and_joins_along) {
   EXPECT_EQ(difference(before, converted(before), 1e-5), "");
 }
 
+TEST(convert_layout, takes_slices_and_parts_along) {
+  for (const int64_t axis : {0, 1, 2, 3, -1, -3}) {
+    Graph g;
+    const Expr x = g.input("x", {ir::int64(3), ir::int64(3), ir::int64(5), ir::int64(4)});
+    const Expr y = g.call(ops::relu, {conv(g, x, {6, 3, 3, 3}, {1, 1, 1, 1})});
+    const auto ends = [](int64_t at) { return ir::make<relax::ShapeExpr>(std::vector<ir::Expr>{ir::int64(at)}); };
+    const auto axes = ir::with(ops::StridedSliceAttributes{}, [&](auto& copy) { copy.axes = {axis}; });
+    const Expr sliced = g.call(ops::strided_slice, {y, ends(1), ends(3)}, axes);
+    const auto before = g.finish(g.call(ops::relu, {sliced}));
+    EXPECT_EQ(calls(converted(before)), names("nn.conv nn.relu strided_slice nn.relu permute_dims")) << axis;
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "") << axis;
+  }
+  Graph g;
+  const Expr y = g.call(ops::relu, {conv(g, image(g), {6, 3, 3, 3}, {1, 1, 1, 1})});
+  const Expr parts = g.call(ops::split, {y}, ir::make<ops::SplitAttributes>(1, Extents{2, 4}));
+  const auto part = [&](int64_t index) {
+    return g.emit(relax::with_struct_info(relax::make<relax::TupleGetItem>(parts, index),
+                                          parts->struct_info.as<relax::TupleStructInfo>()->items[index]));
+  };
+  const Expr first = part(0), second = part(1);
+  const auto before = g.finish(g.call(ops::concat, {second, first}, ir::make<ops::AxisAttributes>(1)));
+  EXPECT_EQ(calls(converted(before)), names("nn.conv nn.relu split item item concat permute_dims"));
+  EXPECT_EQ(difference(before, converted(before), 1e-5), "");
+}
+
+// Channels as axes of their own, these exchanged, and one axis again.
+TEST(convert_layout, shuffles_channels_where_they_are) {
+  const auto shuffled = [](const Extents& parts, const Extents& order, const Extents& result) {
+    Graph g;
+    const Expr x = g.input("x", {ir::int64(2), ir::int64(3), ir::int64(5), ir::int64(4)});
+    const Expr y = g.call(ops::relu, {conv(g, x, {12, 3, 3, 3}, {1, 1, 1, 1})});
+    const auto shape = [](const Extents& extents) {
+      std::vector<ir::Expr> dims;
+      for (const int64_t extent : extents) dims.push_back(ir::int64(extent));
+      return ir::make<relax::ShapeExpr>(std::move(dims));
+    };
+    const Expr parted = g.call(ops::reshape, {y, shape(parts)});
+    const Expr exchanged = g.call(ops::permute_dims, {parted}, ir::make<ops::PermuteDimsAttributes>(order));
+    const auto before = g.finish(g.call(ops::relu, {g.call(ops::reshape, {exchanged, shape(result)})}));
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "");
+    return calls(converted(before));
+  };
+  const Names stays = names("nn.conv nn.relu reshape permute_dims reshape nn.relu permute_dims");
+  EXPECT_EQ(shuffled({2, 3, 4, 5, 4}, {0, 2, 1, 3, 4}, {2, 12, 5, 4}), stays);
+  EXPECT_EQ(shuffled({2, 2, 3, 2, 5, 4}, {0, 3, 1, 2, 4, 5}, {2, 12, 5, 4}), stays);
+  const Names returns = names("nn.conv nn.relu permute_dims reshape permute_dims reshape nn.relu");
+  EXPECT_EQ(shuffled({2, 3, 4, 5, 4}, {0, 2, 1, 4, 3}, {2, 12, 4, 5}), returns) << "pixels move, too";
+  EXPECT_EQ(shuffled({2, 3, 4, 4, 5}, {0, 2, 1, 3, 4}, {2, 12, 5, 4}), returns) << "other rows";
+  EXPECT_EQ(shuffled({2, 3, 4, 5, 4}, {1, 2, 0, 3, 4}, {2, 12, 5, 4}), returns) << "images move, too";
+}
+
+// What is wanted twice by what lies between two convolutions keeps none from writing into the second one's padding.
+TEST(convert_layout, writes_a_product_with_its_own_sigmoid_into_padding) {
+  const auto pads = [](bool kept) {
+    Graph g;
+    const Expr x = g.input("x", {ir::int64(1), ir::int64(3), ir::int64(5), ir::int64(4)});
+    const Expr y = conv(g, x, {6, 3, 3, 3}, {1, 1, 1, 1});
+    const Expr s = g.call(ops::sigmoid, {y});
+    const Expr last = conv(g, g.call(ops::multiply, {y, s}), {6, 6, 3, 3}, {1, 1, 1, 1});
+    const auto before = g.finish(kept ? g.call(ops::add, {last, s}) : last);
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "");
+    const Names all = calls(converted(before));
+    return std::count(all.begin(), all.end(), "nn.pad");
+  };
+  EXPECT_EQ(pads(false), 1);
+  EXPECT_EQ(pads(true), 0) << "the sigmoid is wanted elsewhere";
+}
+
 TEST(convert_layout, reads_the_single_pixel_of_a_mean_without_a_transposition) {
   Graph g;
   const Expr y = g.call(ops::relu, {conv(g, image(g), {6, 3, 2, 2})});

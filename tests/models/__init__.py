@@ -4,7 +4,11 @@ python -m tests.models resnet50 --height 224 --width 192 --batch 1 -o resnet50.o
 """
 
 from tests.models.builder import random_input
+from tests.models.convnext import convnext
+from tests.models.detector import detector
 from tests.models.efficientnet import efficientnet
+from tests.models.grouped import regnet, resnext
+from tests.models.mobile import mobilenet_v3, shufflenet_v2
 from tests.models.mobilenet_v2 import mobilenet_v2
 from tests.models.resnet50 import resnet50
 from tests.models.small import digits, mlp
@@ -25,6 +29,12 @@ MODELS = {
     "unet": unet,
     "vit": vit,
     "tcn": tcn,
+    "resnext": resnext,
+    "regnet": regnet,
+    "mobilenet_v3": mobilenet_v3,
+    "shufflenet_v2": shufflenet_v2,
+    "convnext": convnext,
+    "detector": detector,
 }
 
 IMAGE_MODELS = ("resnet50", "mobilenet_v2", "squeezenet")

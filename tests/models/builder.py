@@ -60,6 +60,14 @@ class ModelBuilder:
         self.nodes.append(helper.make_node(kind, list(inputs), [output], name=f"{kind}_{self.count}", **attributes))
         return output
 
+    def split(self, x, sizes, axis):
+        """The parts of `x`, `sizes` long along the axis."""
+        self.count += 1
+        outputs = [f"split_{self.count}_{part}" for part in range(len(sizes))]
+        inputs = [x, self.integers(*sizes)]
+        self.nodes.append(helper.make_node("Split", inputs, outputs, name=f"Split_{self.count}", axis=axis))
+        return outputs
+
     def conv(self, x, inputs, outputs, kernel, *, stride=1, pads=None, group=1, bias=True, gain=2.0):
         """Convolution with pads [top, left, bottom, right], 'same' size unless given. `gain` is 2 before a Relu."""
         kernel = (kernel, kernel) if isinstance(kernel, int) else kernel

@@ -20,6 +20,16 @@ IMAGES = {
     "unet": dict(height=160, width=128, multiplier=1.0, levels=4),
     "vit": dict(height=224, width=192, features=384, heads=6, layers=12, inner=1536, classes=1000),
     "tcn": dict(length=1021, channels=(150, 150, 150, 150, 150), window=5),
+    "resnext": dict(height=224, width=192, blocks=(3, 4, 6, 3), cardinality=32, classes=1000),
+    "regnet": dict(
+        height=224, width=192, widths=(64, 144, 320, 784), depths=(1, 3, 8, 2), group_width=16, classes=1000
+    ),
+    "mobilenet_v3": dict(height=224, width=192, multiplier=1.0, classes=1000),
+    "shufflenet_v2": dict(
+        height=224, width=192, widths=(24, 116, 232, 464), depths=(4, 8, 4), head=1024, classes=1000
+    ),
+    "convnext": dict(height=224, width=192, widths=(96, 192, 384, 768), depths=(3, 3, 9, 3), classes=1000),
+    "detector": dict(height=320, width=256, classes=80),
 }
 WORDS = 5003  # fewer than BERT and GPT-2 have: a table of all takes longer to draw than the rest to compute
 

@@ -1,5 +1,6 @@
 // Loops: serial ones, the questions that long ones ask (whether the call is to end: codegen/emit/polls.h), and parallel
 // ones, whose body becomes `void body(void* closure, int64 begin, int64 end)`, run by services->parallel_for.
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include "abi/services.h"
@@ -26,6 +27,22 @@ void KernelEmitter::ask(llvm::BasicBlock* go_on) {
   leave(service(offsetof(LatheServices, stop), type, {frame_.call_state}));
 }
 
+namespace {
+
+bool has_loops(const Stmt& body) {
+  bool found = false;
+  post_order(body, [&](const NodeRef& n) { found = found || n.is<For>() || n.is<While>(); });
+  return found;
+}
+
+// `v` as something of which LLVM does not know how it was computed.
+llvm::Value* opaque(llvm::IRBuilder<>& builder, llvm::Value* v) {
+  auto* type = llvm::FunctionType::get(v->getType(), {v->getType()}, false);
+  return builder.CreateCall(type, llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), {v});
+}
+
+}  // namespace
+
 // The iterations from begin, which is below end, bottom-tested: invariants can be hoisted without a further rotation.
 // Gives the first block; the insertion point is lost.
 llvm::BasicBlock* KernelEmitter::run_of(const For& n, V begin, V end, bool asks, llvm::BasicBlock* after) {
@@ -33,7 +50,10 @@ llvm::BasicBlock* KernelEmitter::run_of(const For& n, V begin, V end, bool asks,
   builder_.SetInsertPoint(body);
   llvm::PHINode* counter = builder_.CreatePHI(begin->getType(), 2, n.loop_var->name);
   counter->addIncoming(begin, before);
-  frame_.values[n.loop_var.get()] = counter;
+  // In what a thread's iterations do, addresses are sums of the loops inside. LLVM would have pointers of its own for
+  // them that go on from iteration to iteration, one for each constant distance, more than there are registers.
+  frame_.values[n.loop_var.get()] =
+      n.kind == ForKind::parallel && has_loops(n.body) ? opaque(builder_, counter) : counter;
   statement(n.body);
   if (terminated()) return body;
   const V next = builder_.CreateAdd(counter, llvm::ConstantInt::get(begin->getType(), 1), "", false, true);

@@ -109,5 +109,18 @@ TEST(long_loops, short_ones_ask_nothing) {
   EXPECT_NE(long_text.find("load volatile i32"), std::string::npos) << long_text;
 }
 
+// The addresses of what a thread's iteration does are sums of the loops inside it: LLVM is not told how it is counted.
+TEST(parallel_loops, hide_how_iterations_are_counted_where_there_are_loops_inside) {
+  const auto hidden = [](const Stmt& body) {
+    const Stmt parallel = make<For>(j, int64(0), m, ForKind::parallel, body);
+    CompileOptions options;
+    const std::string text =
+        emit_llvm({kernel_of(parallel, {n, m})}, test::native(), {.kind = EmitKind::llvm_ir}).value_or_throw();
+    return text.find(" asm ") != std::string::npos;
+  };
+  EXPECT_TRUE(hidden(by_runs()));
+  EXPECT_FALSE(hidden(mix(j)));
+}
+
 }  // namespace
 }  // namespace lathe::codegen

@@ -70,7 +70,12 @@ class TileNest {
     if (plan_.row) TRY(add_axis(TileAxis::rows, *plan_.row));
     if (plan_.rows_first) TRY(add_axis(TileAxis::lanes, plan_.lane));
     first_sum_ = plan_.outer + ordered.size();
-    for (const size_t loop : plan_.reduce) add(loop);
+    cut_bytes_ = plan_.lanes * plan_.vectors;
+    if (plan_.weights) cut_bytes_ *= plan_.weights->dtype.storage_bits() / 8;
+    for (const size_t loop : plan_.reduce) {
+      cut_bytes_ *= as_int(TRY(schedule_.get(loops.at(loop)))->extent).value_or(1);
+      add(loop);
+    }
     if (plan_.share > 1) TRY(set_pieces_apart(ordered, pieces, loops.at(*plan_.shared)));
     if (ordered.size() > 1) TRY(schedule_.reorder(ordered));
     return support::success();
@@ -141,8 +146,38 @@ class TileNest {
     return all;
   }
 
-  // While one cut of the lanes is computed, the next one's weights come nearer: a share with each step of the innermost
-  // sums, the parts of the rows in proportion to their tiles. Where the rows are outermost the weights are near
+  // The loops of a tile's sums, outermost first; those that are written out are none.
+  Result<std::vector<LoopRV>> serial_sums(Schedule& schedule, BlockRV block) const {
+    std::vector<LoopRV> serial;
+    const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+    for (size_t i = first_sum_; i < loops.size(); ++i)
+      if (TRY(schedule.get(loops[i]))->kind == ForKind::serial) serial.push_back(loops[i]);
+    return serial;
+  }
+
+  // The innermost of a tile's sums of which an iteration has a line of the next cut to ask for, `bytes` of which are
+  // asked for inside `lane`; more often would be to ask for the same line again.
+  Result<LoopRV> asking_step(Schedule& schedule, BlockRV block, LoopRV lane, const std::vector<LoopRV>& sums,
+                             int64_t bytes) const {
+    constexpr int64_t line = 64;
+    const auto turns = [&](const LoopRV& loop) -> Result<int64_t> {
+      return std::max<int64_t>(as_int(TRY(schedule.get(loop))->extent).value_or(1), 1);
+    };
+    const Id lane_id = TRY(schedule.get(lane))->id, last = TRY(schedule.get(sums.back()))->id;
+    int64_t iterations = 1;
+    bool inside = false;
+    for (const LoopRV& loop : TRY(schedule.get_loops(block))) {
+      const Id id = TRY(schedule.get(loop))->id;
+      if (inside) iterations *= TRY(turns(loop));
+      inside = (inside || id == lane_id) && id != last;
+    }
+    size_t at = sums.size() - 1;
+    for (; at > 0 && bytes < line * iterations; --at) iterations /= TRY(turns(sums[at]));
+    return sums[at];
+  }
+
+  // While one cut of the lanes is computed, the next one's weights come nearer: a share with each step of the sums, the
+  // parts of the rows in proportion to their tiles. Where the rows are outermost the weights are near
   // already, and only the next step's are asked for. Weights that are no one piece of memory are left alone.
   Status ask_ahead(LoopRV lane, const std::vector<Leaf>& leaves) {
     if (!plan_.weights || plan_.prefetch == 0) return support::success();
@@ -155,16 +190,17 @@ class TileNest {
       std::vector<Buffer> read = buffers_read(block->body);
       for (const Buffer& own : buffers_written(block->body)) std::erase(read, own);
       const auto weights = std::find(read.begin(), read.end(), plan_.weights);
-      std::optional<LoopRV> step;
-      for (const LoopRV& loop : TRY(attempt.get_loops(leaf.block)))
-        if (TRY(attempt.get(loop))->kind == ForKind::serial) step = loop;
-      if (weights == read.end() || !step) return support::success();
+      const std::vector<LoopRV> steps = TRY(serial_sums(attempt, leaf.block));
+      if (weights == read.end() || steps.empty()) return support::success();
       if (leaf.tiles == 0) continue;
       const int64_t number = weights - read.begin();
       const Prefetch share{.begin = done, .end = done + leaf.tiles, .of = all};
       done += leaf.tiles;
-      if (!plan_.rows_first && !attempt.prefetch(leaf.block, number, lane, *step, share)) return support::success();
-      if (plan_.prefetch > 1 && !attempt.prefetch(leaf.block, number, *step, *step, {.level = 1}))
+      if (!plan_.rows_first) {
+        const LoopRV at = TRY(asking_step(attempt, leaf.block, lane, steps, cut_bytes_ * leaf.tiles / all));
+        if (!attempt.prefetch(leaf.block, number, lane, at, share)) return support::success();
+      }
+      if (plan_.prefetch > 1 && !attempt.prefetch(leaf.block, number, steps.back(), steps.back(), {.level = 1}))
         return support::success();
     }
     schedule_ = std::move(attempt);
@@ -295,6 +331,7 @@ class TileNest {
   const RuleContext& context_;
   std::vector<TileAxis> axes_;   // outermost first
   size_t first_sum_ = 0;         // position of the outermost loop that sums
+  int64_t cut_bytes_ = 0;        // of the weights that a cut of the lanes reads
   std::vector<size_t> parts_;    // how many the axes fell into, at most
   std::vector<BlockRV> firsts_;  // the first block of each part of the outermost axis
   Buffer written_;
