@@ -57,8 +57,8 @@ def _networks():
 # Networks that nothing here was tuned for, as large as people have them, in a group of their own.
 OTHER_NETWORKS = (
     "efficientnet", "unet", "vit", "tcn", "densenet121", "inception_v1", "inception_v2", "shufflenet",
-    "light_squeezenet", "alexnet", "zfnet512", "vgg19", "lstm_language", "gru_tagger", "resnext", "regnet", "mobilenet_v3",
-    "shufflenet_v2", "convnext", "detector",
+    "light_squeezenet", "alexnet", "zfnet512", "vgg19", "lstm_language", "gru_tagger", "resnext", "regnet",
+    "mobilenet_v3", "shufflenet_v2", "convnext", "detector",
 )  # fmt: skip
 
 
