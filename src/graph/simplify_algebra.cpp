@@ -88,6 +88,36 @@ Result<Expr> merge_permutations(const Emitter& emitter, const Call& call) {
   return make_call(ops::permute_dims, {inner->args[0]}, make<ops::PermuteDimsAttributes>(std::move(axes)));
 }
 
+Expr scalar(ir::DType dtype, double value) {
+  const uint64_t bits = ir::encode_float(dtype, value);
+  const auto bytes = static_cast<size_t>(dtype.storage_bytes(1));
+  return relax::constant(ir::tensor_data(dtype, {}, std::string(reinterpret_cast<const char*>(&bits), bytes)));
+}
+
+// Powers of known exponents as products, quotients and roots, which cost a fiftieth and are no further from the truth.
+// Products of a narrow type would be rounded once more than its power is.
+Result<Expr> power(Emitter& emitter, const Call& call, const Expr& value) {
+  const Expr& x = call.args[0];
+  if (!same_info(x, value)) return Expr();
+  const ir::DType dtype = as_tensor(x)->dtype;
+  const auto is = [&](double exponent) { return is_constant_of(call.args[1], exponent); };
+  const bool is_rounded_once = !dtype.is_floating() || dtype.bits >= 32;
+  if (is(2)) return make_call(ops::multiply, {x, x});
+  if ((is(3) || is(4)) && is_rounded_once) {
+    const Expr square = TRY(emitter.call(ops::multiply, {x, x}, {}, "square"));
+    return make_call(ops::multiply, {square, is(3) ? x : square});
+  }
+  if (!dtype.is_floating()) return Expr();
+  if (is(-1)) return make_call(ops::divide, {scalar(dtype, 1), x});
+  if (!is(0.5)) return Expr();
+  // The root of -0 is -0 and that of -inf is none, where the powers are 0 and inf.
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Expr positive = TRY(emitter.call(ops::add, {x, scalar(dtype, 0)}, {}, "positive"));
+  const Expr root = TRY(emitter.call(ops::sqrt, {positive}, {}, "root"));
+  const Expr least = TRY(emitter.call(ops::equal, {x, scalar(dtype, -infinity)}, {}, "least"));
+  return make_call(ops::where, {least, scalar(dtype, infinity), root});
+}
+
 Result<Expr> simplify(Emitter& emitter, const Var&, const Expr& value) {
   const auto* call = value.as<Call>();
   const Operator* op = call ? callee_operator(*call) : nullptr;
@@ -107,6 +137,8 @@ Result<Expr> simplify(Emitter& emitter, const Var&, const Expr& value) {
       Expr simpler = TRY(simplify(emitter, {}, merged));
       return simpler ? simpler : merged;
     }
+  if (op->name == "power")
+    if (Expr simpler = TRY(power(emitter, *call, value))) return simpler;
   for (const Identity& identity : identities) {
     if (identity.op != op->name) continue;
     Expr replacement = identity.apply(emitter, *call);

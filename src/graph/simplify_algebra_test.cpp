@@ -30,6 +30,45 @@ TEST(simplify_algebra, drops_operations_that_do_nothing) {
   EXPECT_EQ(difference(before, after), "");
 }
 
+TEST(simplify_algebra, multiplies_divides_and_roots_where_the_exponent_is_known) {
+  constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> bases{0.0, -0.0, 1, -1, 1.5, -2.25, 3e38, -3e38, 1e-38, -1e-38, inf, -inf, nan, 7e12, 0.1};
+  const std::vector<std::pair<double, Names>> rows{{2, {"multiply"}},
+                                                   {3, {"multiply", "multiply"}},
+                                                   {4, {"multiply", "multiply"}},
+                                                   {-1, {"divide"}},
+                                                   {0.5, {"add", "sqrt", "equal", "where"}},
+                                                   {5, {"power"}},
+                                                   {-2, {"power"}}};
+  for (const auto& [exponent, expected] : rows) {
+    Graph g;
+    const Expr x = values({static_cast<int64_t>(bases.size())}, bases);
+    const auto before = g.finish(g.call(ops::power, {x, filled({}, exponent)}));
+    const auto after = simplified(before);
+    EXPECT_EQ(calls(after), expected) << exponent;
+    EXPECT_EQ(difference(before, after, 3e-7), "") << exponent;
+  }
+}
+
+TEST(simplify_algebra, keeps_powers_that_products_would_round_once_more_or_widen) {
+  const auto f16 = ir::DType::float_(16), i32 = ir::DType::int_(32);
+  Graph narrow;
+  const Expr x = narrow.input("x", Extents{3}, f16);
+  EXPECT_EQ(calls(simplified(narrow.finish(narrow.call(ops::power, {x, values({}, {3}, f16)})))), Names{"power"});
+  Graph square;
+  const Expr y = square.input("x", Extents{3}, f16);
+  const auto before = square.finish(square.call(ops::power, {y, values({}, {2}, f16)}));
+  EXPECT_EQ(calls(simplified(before)), Names{"multiply"});
+  EXPECT_EQ(difference(before, simplified(before)), "");
+  Graph whole;
+  const auto cube = whole.finish(whole.call(ops::power, {whole.input("x", Extents{3}, i32), values({}, {3}, i32)}));
+  EXPECT_EQ(calls(simplified(cube)), (Names{"multiply", "multiply"}));
+  EXPECT_EQ(difference(cube, simplified(cube)), "");
+  Graph root;
+  const auto wide = root.finish(root.call(ops::power, {root.input("x", Extents{3}), filled({2, 1}, 2)}));
+  EXPECT_EQ(calls(simplified(wide)), Names{"power"}) << "it broadcasts";
+}
+
 TEST(simplify_algebra, does_not_fold_x_plus_zero_for_floats) {
   Graph g;
   const Expr x = g.input("x", Extents{3});

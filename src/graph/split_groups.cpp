@@ -73,7 +73,9 @@ bool has_group_loops(const Call& conv, int64_t lanes) {
   const auto* weights = conv.args[1].as<Constant>();
   if (!weights || attrs.kernel_layout != "OIHW" || attrs.groups < 2) return false;
   const int64_t inputs = weights->data->shape[1], outputs = weights->data->shape[0] / attrs.groups;
-  return inputs >= 2 && 2 * outputs >= lanes && outputs <= 4 * lanes;
+  if (inputs < 2 || 2 * outputs < lanes) return false;
+  constexpr int64_t near = 32 << 10;  // bytes of a nearest cache
+  return outputs <= 4 * lanes || (outputs <= 16 * lanes && weights->data->byte_size() / attrs.groups <= near);
 }
 
 Result<IRModule> split_groups(IRModule module, const target::Target& target, const PassContext& context) {

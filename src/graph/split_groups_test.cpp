@@ -37,11 +37,11 @@ TEST(split_groups, makes_of_programs_what_its_text_expects) {
 
 TEST(split_groups, computes_the_same) {
   for (const auto& [batch, inputs, outputs, groups] :
-       std::vector<std::array<int64_t, 4>>{{1, 2, 16, 2}, {3, 5, 9, 4}, {1, 3, 17, 3}, {0, 2, 16, 2}, {2, 2, 12, 16}})
+       std::vector<std::array<int64_t, 4>>{{1, 2, 20, 2}, {3, 5, 19, 4}, {1, 3, 17, 3}, {0, 2, 20, 2}, {2, 2, 18, 16}})
     for (const bool strided : {false, true}) {
       ops::ConvAttributes how;
       if (strided) how.strides = {2, 3}, how.padding = {1, 0, 1, 2}, how.dilation = {2, 1};
-      const ir::IRModule before = grouped(batch, inputs, outputs, groups, how), after = split(before, 64);
+      const ir::IRModule before = grouped(batch, inputs, outputs, groups, how), after = split(before, 32);
       EXPECT_EQ(calls(after), calls_of(groups));
       EXPECT_EQ(difference(before, after, 1e-5), "") << groups << " groups of " << inputs << " to " << outputs;
     }
@@ -51,6 +51,9 @@ TEST(split_groups, keeps_small_groups_and_many) {
   EXPECT_EQ(calls(split(grouped(1, 1, 16, 4, {}))), std::vector<std::string>{"nn.conv"}) << "depthwise, multiplied";
   EXPECT_EQ(calls(split(grouped(1, 4, 7, 4, {}))), std::vector<std::string>{"nn.conv"}) << "less than half a vector";
   EXPECT_EQ(calls(split(grouped(1, 4, 64, 4, {}))), std::vector<std::string>{"nn.conv"}) << "four vectors";
+  EXPECT_EQ(calls(split(grouped(1, 4, 68, 4, {}))), std::vector<std::string>{"nn.conv"}) << "more, and small weights";
+  EXPECT_EQ(calls(split(grouped(1, 21, 68, 4, {}))), calls_of(4)) << "weights that are larger than a nearest cache";
+  EXPECT_EQ(calls(split(grouped(1, 2, 257, 4, {}))), calls_of(4)) << "more than sixteen vectors";
   EXPECT_EQ(calls(split(grouped(1, 2, 65, 17, {}))), std::vector<std::string>{"nn.conv"}) << "17 groups";
   EXPECT_EQ(calls(split(grouped(1, 2, 16, 1, {}))), std::vector<std::string>{"nn.conv"}) << "one group";
 }

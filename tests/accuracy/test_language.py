@@ -1,4 +1,6 @@
-"""Language models against the float64 reference: BERT, and GPT-2 before and with a cache of keys and values."""
+"""Language models against the float64 reference: BERT, and GPT-2 and LLaMA before and with a cache of keys and values."""
+
+from functools import partial
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import pytest
 from tests.models.bert import bert
 from tests.models.full_size import LANGUAGE, random_feeds
 from tests.models.gpt2 import gpt2
+from tests.models.llama import llama
 from tests.support.backends import BACKENDS
 from tests.support.float64 import reference_outputs, relative_error
 
@@ -13,6 +16,8 @@ LANGUAGE_MODELS = {
     "bert": lambda: bert(2, 9, features=24, heads=3, layers=2, inner=40, words=51),
     "gpt2-prefill": lambda: gpt2(2, 7, features=24, heads=3, layers=2, words=51, positions=16),
     "gpt2-decode": lambda: gpt2(2, 1, past=6, features=24, heads=3, layers=2, words=51, positions=16),
+    "llama-prefill": lambda: llama(2, 7, features=24, heads=6, shared=3),
+    "llama-decode": lambda: llama(2, 1, past=6, features=24, heads=6, shared=3),
 }
 
 
@@ -41,12 +46,12 @@ def assert_language(backend, model):
     assert np.abs(answers[0] - answers[1]).max() > 0.1 * largest
 
 
-def test_a_decoder_with_a_cache_continues_what_prefill_began():
-    options = dict(features=24, heads=3, layers=2, words=51, positions=16)
+@pytest.mark.parametrize("model", [partial(gpt2, features=24, heads=3, layers=2, words=51, positions=16), llama])
+def test_a_decoder_with_a_cache_continues_what_prefill_began(model):
     tokens = np.random.default_rng(3).integers(0, 51, (1, 8))
-    whole = reference_outputs(gpt2(1, 8, **options), {"x": tokens})
-    start = reference_outputs(gpt2(1, 7, **options), {"x": tokens[:, :7]})
+    whole = reference_outputs(model(1, 8), {"x": tokens})
+    start = reference_outputs(model(1, 7), {"x": tokens[:, :7]})
     cache = {f"past_{kind}_{i}": start[1 + 2 * i + k] for i in range(2) for k, kind in enumerate(("key", "value"))}
     feeds = {"x": tokens[:, 7:], **{name: value.astype(np.float32) for name, value in cache.items()}}
-    last = reference_outputs(gpt2(1, 1, past=7, **options), feeds)
+    last = reference_outputs(model(1, 1, past=7), feeds)
     assert relative_error(last[0][:, 0], whole[0][:, 7]) < 1e-6

@@ -7,6 +7,7 @@ from tests.models import MODELS, random_input
 from tests.models.bert import bert
 from tests.models.gpt2 import gpt2
 from tests.models.light import LIGHT, light
+from tests.models.llama import llama
 from tests.models.recurrent import gru_tagger, lstm_language
 
 IMAGES = {
@@ -31,12 +32,15 @@ IMAGES = {
     "convnext": dict(height=224, width=192, widths=(96, 192, 384, 768), depths=(3, 3, 9, 3), classes=1000),
     "detector": dict(height=320, width=256, classes=80),
 }
+LLAMA = dict(features=768, heads=12, shared=3, layers=6, inner=2048, words=5003)
 WORDS = 5003  # fewer than BERT and GPT-2 have: a table of all takes longer to draw than the rest to compute
 
 LANGUAGE = {
     "bert": lambda batch: bert(batch, 128, words=WORDS),
     "gpt2-prefill": lambda batch: gpt2(batch, 64, words=WORDS),
     "gpt2-decode": lambda batch: gpt2(batch, 1, past=127, words=WORDS),
+    "llama-prefill": lambda batch: llama(batch, 128, **LLAMA),
+    "llama-decode": lambda batch: llama(batch, 1, past=256, **LLAMA),
 }
 RECURRENT = {
     "lstm_language": lambda batch, length=43: lstm_language(batch, length, features=256, hidden=(512, 384)),

@@ -68,6 +68,7 @@ std::string difference(const ir::TensorData& a, const ir::TensorData& b, double 
   if (tolerance == 0) return a->view() == b->view() ? "" : "other bits";
   for (int64_t i = 0; i < a->elements(); ++i) {
     const double x = ir::float_at(*a, i), y = ir::float_at(*b, i);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
     if (!(std::abs(x - y) <= tolerance * std::max(1.0, std::abs(x))))
       return fmt::format("element {} is {}, not {}", i, y, x);
   }
