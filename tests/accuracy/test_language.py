@@ -1,4 +1,4 @@
-"""Language models against the float64 reference: BERT, and GPT-2 and LLaMA before and with a cache of keys and values."""
+"""Language models against the float64 reference: BERT; GPT-2 and LLaMA before and with a cache of keys and values."""
 
 from functools import partial
 
