@@ -3,7 +3,9 @@
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
+#include "relax/call_tir.h"
 #include "support/mutation.h"
+#include "tir/carried_axis.h"
 
 namespace lathe::graph {
 
@@ -56,7 +58,9 @@ Result<Expr> reshaped(Emitter& emitter, const Expr& value, Shape shape) {
 
 class LayoutConverter {
  public:
-  LayoutConverter(const target::Target& target, const Function& function) : lanes_(target.lanes(32)) {
+  // Tensor programs with the channels last are added to `module`.
+  LayoutConverter(ir::IRModule& module, const target::Target& target, const Function& function)
+      : module_(module), lanes_(target.lanes(32)) {
     find_padded(function);
     find_wanted_last(function);
   }
@@ -71,6 +75,7 @@ class LayoutConverter {
     if (op->name == "nn.max_pool" || op->name == "nn.avg_pool") return pool(emitter, var, *op, *call);
     if (op->name == "concat") return concat(emitter, var, *call);
     if (op->name == "strided_slice") return slice(emitter, var, *call);
+    if (op == &relax::call_tir_operator) return program(emitter, var, value);
     if (op->name == "nn.batch_norm_inference") return batch_norm(emitter, var, *call);
     if (op->name == "permute_dims") return permutation(var, *call);
     if (op->is_view) return view(emitter, var, value, *call);
@@ -155,7 +160,8 @@ class LayoutConverter {
       if (!op) continue;
       const bool turning = op->name == "nn.conv" && turns(*call) && !fills_rows(*call, bound->var);
       if (!turning && !wanted_last_.count(bound->var.get())) continue;
-      for (const Expr& arg : call->args)
+      const auto program = relax::as_call_tir(bound->value);
+      for (const Expr& arg : program ? program->args : call->args)
         if (arg) wanted_last_.insert(arg.get());
     }
   }
@@ -387,6 +393,35 @@ class LayoutConverter {
     return converted(emitter, var, with_struct_info(make<TupleGetItem>(parts->second, item.index), info), false);
   }
 
+  // A tensor program that carries the channels through. Where nothing wants its result with the channels last, a larger
+  // one is not turned instead of what it comes of.
+  Result<Expr> program(Emitter& emitter, const Var& var, const Expr& value) {
+    relax::CallTir call = *relax::as_call_tir(value);
+    if (call.outputs.size() != 1 || !shape_of(var) || shape_of(var)->size() < 3) return Expr();
+    const size_t rank = shape_of(var)->size();
+    const auto is_image = [&](const Expr& arg) { return shape_of(arg) && shape_of(arg)->size() == rank; };
+    bool grows = false, has_twin = false;
+    for (const Expr& arg : call.args) {
+      if (!is_image(arg)) continue;
+      has_twin = has_twin || twin_of(arg);
+      const auto own = ir::as_int(ir::product(*shape_of(arg))), whole = ir::as_int(ir::product(*shape_of(var)));
+      grows = grows || !own || !whole || *own < *whole;
+    }
+    const auto function = module_.find_as<tir::PrimFunc>(call.function);
+    if (!has_twin || !function || (grows && !wanted_last_.count(var.get()))) return Expr();
+    std::string& name = programs_[call.function];
+    if (name.empty()) {
+      const tir::Function last = tir::with_axis_last(*function, rank, 1);
+      if (!last) return Expr();
+      name = module_.unique_name(call.function + "_last");
+      module_.set(name, last);
+    }
+    for (Expr& arg : call.args)
+      if (is_image(arg)) arg = TRY(image(emitter, arg));
+    const StructInfo info = relax::tensor_info(channels_last(*shape_of(var)), as_tensor(var)->dtype);
+    return converted(emitter, var, TRY(relax::call_tir(name, call.args, {info}, call.scalars)), false);
+  }
+
   // Its parameters are one number a channel, wherever the channels are.
   Result<Expr> batch_norm(Emitter& emitter, const Var& var, const Call& call) {
     if (!twin_of(call.args[0]) || !shape_of(var)) return Expr();
@@ -542,15 +577,17 @@ class LayoutConverter {
     return as_rows ? rows(emitter, arg) : image(emitter, arg);
   }
 
+  ir::IRModule& module_;
   const int64_t lanes_;
   std::unordered_set<const ir::Node*> padded_;       // what a convolution reads with its padding around it
   std::unordered_set<const ir::Node*> wanted_last_;  // what is read with the channels last
   std::unordered_set<const ir::Node*> images_;       // convolutions whose value is written into such an image
   std::unordered_map<const ir::Node*, Twin> twins_;
-  std::unordered_map<const ir::Node*, Expr> split_;    // tuples, their parts with the channels last
-  std::unordered_map<const ir::Node*, Expr> planes_;   // the same as [batch, channels, pixels]
-  std::unordered_map<const ir::Node*, Expr> widened_;  // operands of a lower rank with leading ones
-  std::vector<Expr> kept_;                             // keeps the keys alive
+  std::unordered_map<const ir::Node*, Expr> split_;        // tuples, their parts with the channels last
+  std::unordered_map<const ir::Node*, Expr> planes_;       // the same as [batch, channels, pixels]
+  std::unordered_map<const ir::Node*, Expr> widened_;      // operands of a lower rank with leading ones
+  std::unordered_map<std::string, std::string> programs_;  // tensor programs, those with the channels last
+  std::vector<Expr> kept_;                                 // keeps the keys alive
 };
 
 }  // namespace
@@ -559,7 +596,7 @@ support::Result<ir::IRModule> convert_layout(ir::IRModule module, const target::
                                              const ir::PassContext&) {
   TRY(change_functions(module, [&](const std::string&, const Function& function) -> Result<Function> {
     if (function->attrs.get_or("primitive", false)) return function;
-    return rewrite_bindings(function, LayoutConverter(target, function));
+    return rewrite_bindings(function, LayoutConverter(module, target, function));
   }));
   return module;
 }

@@ -241,6 +241,81 @@ TEST(convert_layout, drops_a_transposition_that_the_model_makes_itself) {
   EXPECT_EQ(difference(before, after, 1e-5), "");
 }
 
+using Indices = std::vector<ir::Expr>;
+
+// Rows and columns each so often; the channels in their order or the other way round.
+Expr repeated(Graph& g, const Expr& x, int64_t times, bool reversed = false) {
+  return g.builder()
+      .call_te("repeated", {x},
+               [&](const std::vector<te::Tensor>& in) {
+                 Indices shape = in[0].shape();
+                 for (size_t d = 2; d < shape.size(); ++d) shape[d] = shape[d] * times;
+                 const ir::Expr last = shape[1] - 1;
+                 return std::vector{te::compute(
+                     shape,
+                     [&](const Indices& i) {
+                       Indices at{i[0], reversed ? last - i[1] : i[1]};
+                       for (size_t d = 2; d < i.size(); ++d) at.push_back(ir::floordiv(i[d], ir::int64(times)));
+                       return in[0](at);
+                     },
+                     in, "repeated")};
+               })
+      .value_or_throw();
+}
+
+// Sums of windows along the columns, as a reduction behind elementwise work.
+Expr summed(Graph& g, const Expr& x, int64_t width) {
+  return g.builder()
+      .call_te("summed", {x},
+               [&](const std::vector<te::Tensor>& in) {
+                 const te::Tensor half =
+                     te::compute(in[0].shape(), [&](const Indices& i) { return in[0](i) * 0.5; }, in, "half");
+                 Indices shape = in[0].shape();
+                 shape.back() = shape.back() - (width - 1);
+                 const te::IterVar k = te::reduce_axis(ir::int64(0), ir::int64(width), "k");
+                 return std::vector{te::compute(
+                     shape,
+                     [&](const Indices& i) {
+                       Indices at = i;
+                       at.back() = at.back() + k->var;
+                       return te::sum(half(at), {k});
+                     },
+                     {half}, "summed")};
+               })
+      .value_or_throw();
+}
+
+TEST(convert_layout, turns_programs_that_carry_the_channels_through) {
+  Graph g;
+  const Expr a = conv(g, image(g, 6), {5, 6, 3, 3}, {1, 1, 1, 1});
+  const Expr b = summed(g, repeated(g, a, 2), 3);
+  const auto before = g.finish(conv(g, b, {7, 5, 2, 2}));
+  const auto after = converted(before);
+  EXPECT_EQ(calls(after), names("permute_dims nn.conv call_tir call_tir nn.conv permute_dims"));
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
+TEST(convert_layout, turns_what_is_smaller_around_a_program_whose_result_is_not_wanted_so) {
+  for (const auto& [times, expected] : std::vector<std::pair<int64_t, std::string>>{
+           {3, "permute_dims nn.conv permute_dims call_tir"}, {1, "permute_dims nn.conv call_tir permute_dims"}}) {
+    Graph g;
+    const Expr x = g.input("x", Extents{2, 6, 5, 4});
+    const auto before = g.finish(repeated(g, conv(g, x, {5, 6, 3, 3}), times));
+    const auto after = converted(before);
+    EXPECT_EQ(calls(after), names(expected)) << times;
+    EXPECT_EQ(difference(before, after, 1e-5), "") << times;
+  }
+}
+
+TEST(convert_layout, leaves_programs_that_mix_the_channels) {
+  Graph g;
+  const Expr a = repeated(g, conv(g, image(g, 6), {5, 6, 3, 3}), 2, true);
+  const auto before = g.finish(conv(g, a, {7, 5, 2, 2}));
+  const auto after = converted(before);
+  EXPECT_EQ(calls(after), names("permute_dims nn.conv permute_dims call_tir permute_dims nn.conv permute_dims"));
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
 TEST(convert_layout, leaves_groups_few_channels_and_weights_that_are_not_known) {
   const auto unchanged = [](const ir::IRModule& module) { return ir::structural_equal(converted(module), module); };
   Graph groups;

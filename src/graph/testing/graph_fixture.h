@@ -19,11 +19,12 @@ class Graph {
   Expr call(const relax::Operator& op, std::vector<Expr> args, relax::AttributesRef attributes = {});
   // Emits what is no operator's call.
   Expr emit(Expr value);
+  // For calls of tensor programs, behind the inputs.
+  relax::BlockBuilder& builder();
   ir::IRModule finish(Expr result);
   ir::IRModule finish(std::vector<Expr> results);
 
  private:
-  relax::BlockBuilder& builder();
   relax::BlockBuilder builder_;
   std::vector<relax::Var> params_;
   bool begun_ = false;
