@@ -225,7 +225,11 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   std::vector<int64_t> choices;
   for (int64_t v = 1; v <= 8; ++v)
     if (v == 1 || !width || v * plan.lanes <= *width) choices.push_back(v);
-  const int64_t preferred = tile_shape(vectors, choices.back(), found, height, context.target).vectors;
+  int64_t preferred = tile_shape(vectors, choices.back(), found, height, context.target).vectors;
+  if (!within_thread && vectors > 1 && preferred == vectors &&
+      wide_cuts_pay(tile_work(schedule.function(), work, found, plan), vectors, plan.lanes, width, height, found,
+                    context.target))
+    preferred = 2 * vectors;
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, rule, "vectors", choices, preferred))));
 
   const int64_t most_rows = tile_shape(plan.vectors, plan.vectors, found, height, context.target).rows;

@@ -79,13 +79,29 @@ std::optional<Meeting> meeting_rows(const Contraction& found, const target::Targ
   return apart > 0 && meeting.ways > 1 ? std::optional(meeting) : std::nullopt;
 }
 
+// Rows of so many vectors that the registers hold beside a row of weights, what multiplies it and one to spare.
+int64_t held_rows(int64_t vectors, const target::Target& target) {
+  return std::min<int64_t>(std::max<int64_t>(1, (target.vector_registers - 2 - vectors) / vectors), 14);
+}
+
+// Code without the products of zeros has to be worth its size: one in so many of them at least.
+bool worth_leaving_out(const Touching& touching) {
+  constexpr int64_t one_in = 32;
+  return touching.zeros * one_in >= touching.products;
+}
+
+// Whether tiles of `rows` hold whole rows, of which those at the sides touch zeros.
+bool leaves_out_sides(const Contraction& found, std::optional<int64_t> height, int64_t rows) {
+  constexpr int64_t most_bodies = 5;  // beside one another they have to fit what holds decoded instructions
+  return found.rows.window && height == rows && found.rows.products <= most_bodies * rows && found.rows.zeros > 0 &&
+         worth_leaving_out(found.rows);
+}
+
 }  // namespace
 
 TileShape tile_shape(int64_t vectors, int64_t most_vectors, const Contraction& found, std::optional<int64_t> height,
                      const target::Target& target) {
-  const auto held = [&](int64_t wide) {
-    return std::min<int64_t>(std::max<int64_t>(1, (target.vector_registers - 2 - wide) / wide), 14);
-  };
+  const auto held = [&](int64_t wide) { return held_rows(wide, target); };
   const TileShape tall{vectors, held(vectors)};
   const auto meeting = meeting_rows(found, target);
   const int64_t rows = equal_tiles(height, tall.rows);
@@ -103,6 +119,17 @@ TileShape tile_shape(int64_t vectors, int64_t most_vectors, const Contraction& f
   return sums(wide) * 3 >= sums({vectors, rows}) * 2 ? wide : TileShape{vectors, tall.rows};
 }
 
+bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::optional<int64_t> width,
+                   std::optional<int64_t> height, const Contraction& found, const target::Target& target) {
+  constexpr int64_t enough_rows = 64;    // that what tiles of fewer rows leave over is little
+  constexpr int64_t enough_chains = 20;  // that loads stay few beside what they feed
+  const int64_t wide = 2 * vectors;
+  if (!width || *width % (wide * lanes) != 0 || !height || tiles.row_tiles < enough_rows) return false;
+  if (equal_tiles(height, held_rows(wide, target)) * wide < enough_chains) return false;
+  if (leaves_out_sides(found, height, equal_tiles(height, held_rows(vectors, target)))) return false;
+  return 2 * (tiles.first + tiles.outputs) > target.cache_bytes(2, 512 << 10);
+}
+
 int64_t most_short_rows(const Contraction& found, int64_t rows, int64_t most, const target::Target& target) {
   const auto meeting = meeting_rows(found, target);
   return meeting ? std::min(most, std::max<int64_t>(meeting->sets * meeting->ways / rows, 1)) : most;
@@ -116,15 +143,12 @@ std::vector<int64_t> up_to(int64_t most, std::optional<int64_t> rows) {
 }
 
 BorderCode border_code(const Contraction& found, const TilePlan& plan, std::optional<int64_t> height) {
-  constexpr int64_t most_bodies = 5;     // beside one another they have to fit what holds decoded instructions
   constexpr int64_t enough_chains = 12;  // that hide the latency of an addition, with some to spare for what is loaded
-  constexpr int64_t one_in = 32;         // so many products at least are of zeros, or the code is not worth its size
-  const auto worth = [](const Touching& touching) { return touching.zeros * one_in >= touching.products; };
-  const Touching &rows = found.rows, &between = found.between_rows;
+  const Touching& between = found.between_rows;
   BorderCode code;
-  code.sides = rows.window && height == plan.rows && rows.products <= most_bodies * plan.rows && rows.zeros > 0;
-  code.sides = code.sides && worth(rows);
-  code.ends = plan.tall > 1 && between.zeros > 0 && worth(between) && plan.rows * plan.vectors >= enough_chains;
+  code.sides = leaves_out_sides(found, height, plan.rows);
+  code.ends =
+      plan.tall > 1 && between.zeros > 0 && worth_leaving_out(between) && plan.rows * plan.vectors >= enough_chains;
   return code;
 }
 

@@ -35,6 +35,13 @@ struct TileShape {
 TileShape tile_shape(int64_t vectors, int64_t most_vectors, const Contraction& found, std::optional<int64_t> height,
                      const target::Target& target);
 
+// Whether cuts of the lanes are better twice as wide, and tiles lower for it. `tiles` is the work in tiles of one row.
+// Each cut passes over the first tensor and over what is written, in pieces of its width; where the second cache keeps
+// little of these, half as many cuts save more than it costs that each weight is loaded for fewer rows. Not where tall
+// tiles do without the products of zeros.
+bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::optional<int64_t> width,
+                   std::optional<int64_t> height, const Contraction& found, const target::Target& target);
+
 // How many short rows of `rows` elements may share a tile, `most` at most: those that do not meet, either.
 int64_t most_short_rows(const Contraction& found, int64_t rows, int64_t most, const target::Target& target);
 
