@@ -116,7 +116,7 @@ ir::IRModule chain_of_products(const std::vector<int64_t>& widths) {
 
 // Without this row the rule's schedule does not lower: the program is kept as it was, and that is said once.
 TEST(compile, keeps_a_program_whose_schedule_does_not_lower) {
-  const Dense layer(40, 48);
+  const Dense layer(40, 50);
   CompileOptions options = native();
   options.disabled_passes = {"compact_buffers"};
   const auto model = compile(layer.module({ir::int64(9), ir::int64(40)}), options).value_or_throw();

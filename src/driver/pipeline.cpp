@@ -2,6 +2,7 @@
 
 #include "driver/report/fail_on_request.h"
 #include "graph/passes.h"
+#include "lower/batch/split_batch.h"
 #include "lower/legalize/legalize.h"
 #include "schedule/rules/rules.h"
 #include "tir/passes/passes.h"
@@ -84,6 +85,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},
       // -- from operators to loops --
       {"legalize", lower::legalize, {"fuse_ops"}},
+      {"split_batch", with_target(lower::split_batch, target), {"legalize"}},
       {"schedule_functions", default_schedule(target, decisions, schedules), {"legalize"}},
   };
   rows = failing_on_request(std::move(rows));

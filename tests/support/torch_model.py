@@ -141,6 +141,7 @@ OPERATORS = {
     "Gelu": lambda a, x: F.gelu(x, approximate=a.get("approximate", b"none").decode()),
     "Gemm": gemm,
     "GlobalAveragePool": lambda a, x: x.mean((2, 3), keepdim=True),
+    "HardSwish": lambda a, x: F.hardswish(x),
     "Identity": lambda a, x: x,
     "LayerNormalization": layer_norm,
     "LRN": lrn,

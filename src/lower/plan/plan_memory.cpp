@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "ir/visit.h"
+#include "lower/batch/batch_parts.h"
 #include "relax/strings.h"
 #include "support/lifetimes.h"
 #include "support/mutation.h"
@@ -12,6 +13,7 @@ namespace lathe::lower {
 
 LATHE_FAULT(plan_memory_ignores_lifetimes, "lower_test", "tensors alive at the same time share memory");
 LATHE_FAULT(plan_memory_overwrites_operands, "lower_test", "a kernel works in place on an operand that is read later");
+LATHE_FAULT(plan_memory_swaps_parts, "lower_test", "the parts of a joined value lie in the reverse order");
 LATHE_FAULT(plan_memory_frees_slots_early, "lower_test", "memory of unknown size is free before its last reader ran");
 
 namespace {
@@ -25,6 +27,8 @@ struct Piece {
   const TensorStructInfo* info;
   int first = 0, last = 0;  // the binding that writes it, the last that reads it
   int merged_into = -1;     // takes this piece's memory
+  int64_t part = 0;         // bytes in front of it there
+  Expr whole = {};          // the variable of a value that it is a part of
   int result = -1;          // is result number … of the function
   StructInfo as = {};       // the result's, where that is a view of it
 };
@@ -43,7 +47,7 @@ class Planner {
     place_static();
     place_slots();
     for (const Piece& piece : pieces_) {
-      if (piece.result >= 0) continue;
+      if (piece.result >= 0 || piece.whole) continue;
       if (const auto bytes = static_bytes(*piece.info)) plan_.unplanned_bytes += *bytes;
     }
     return std::move(plan_);
@@ -103,13 +107,35 @@ class Planner {
       where_[bound.var.get()] = pieces_of(bound.value);
       return;
     }
+    if (is_joined_batch(bound.value)) return join(bound, at);
     if (const auto* call = bound.value.as<Call>()) {
       for (const Expr& arg : call->args)
         if (arg) use(arg, at);
+      if (is_batch_part(bound.value)) where_[bound.var.get()] = pieces_of(call->args[0]);
       const Operator* op = callee_operator(*call);
       const bool is_same = op && (op->is_view || op == &as_strings_operator);
       if (is_same || is_tensor_to_shape(bound.value)) where_[bound.var.get()] = pieces_of(call->args[0]);
     }
+  }
+
+  // The memory of the whole is there when its first part is computed. A part that has memory of another kind is copied.
+  void join(const VarBinding& bound, int at) {
+    const auto& call = *bound.value.as<Call>();
+    const int whole = static_cast<int>(pieces_.size());
+    pieces_.push_back({bound.var.get(), 0, as_tensor(bound.var), at, at});
+    const int64_t bytes = *static_bytes(*as_tensor(bound.var)) / static_cast<int64_t>(call.args.size());
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      use(call.args[i], at);
+      const std::vector<int> pieces = pieces_of(call.args[i]);
+      if (pieces.size() != 1) continue;
+      Piece& piece = pieces_[static_cast<size_t>(pieces[0])];
+      if (piece.merged_into >= 0 || static_bytes(*piece.info) != bytes) continue;
+      piece.merged_into = whole;
+      piece.whole = bound.var;
+      piece.part = static_cast<int64_t>(support::flip(plan_memory_swaps_parts) ? call.args.size() - 1 - i : i) * bytes;
+      pieces_.back().first = std::min(pieces_.back().first, piece.first);
+    }
+    where_[bound.var.get()] = {whole};
   }
 
   // Whether a result is all of the piece; under another shape where both sizes are known.
@@ -136,7 +162,7 @@ class Planner {
       const auto* info = as_tensor(results[i]);
       // Strings are copied: the caller gets them as a value of another kind.
       if (results_ == ResultMemory::outputs && holds_strings(results[i]->struct_info)) continue;
-      if (!info || !is_whole(*info, piece)) continue;
+      if (!info || piece.merged_into >= 0 || !is_whole(*info, piece)) continue;
       piece.result = static_cast<int>(i);
       if (!is_same(*info, piece)) piece.as = results[i]->struct_info;
     }
@@ -192,16 +218,29 @@ class Planner {
     for (size_t i = 0; i < planned.size(); ++i)
       plan_.placements[{planned[i]->var, planned[i]->output}] = {
           Placement::planned, layout.offsets[i], support::aligned(lifetimes[i].size, plan_alignment), 0};
-    for (const Piece& piece : pieces_) {
+    for (const Piece& piece : pieces_)
       if (piece.result >= 0)
         plan_.placements[{piece.var, piece.output}] = results_ == ResultMemory::own
                                                           ? Placement{Placement::own, 0, 0, 0}
                                                           : Placement{Placement::output, 0, 0, piece.result, piece.as};
+    for (const Piece& piece : pieces_) {
       if (piece.merged_into < 0) continue;
+      Placement own{.kind = Placement::planned, .whole = piece.whole, .part = piece.part};
       int at = piece.merged_into;
-      while (pieces_[static_cast<size_t>(at)].merged_into >= 0) at = pieces_[static_cast<size_t>(at)].merged_into;
+      for (; pieces_[static_cast<size_t>(at)].merged_into >= 0; at = pieces_[static_cast<size_t>(at)].merged_into) {
+        const Piece& between = pieces_[static_cast<size_t>(at)];
+        if (between.whole) own.whole = between.whole;
+        own.part += between.part;
+      }
       const Piece& into = pieces_[static_cast<size_t>(at)];
-      plan_.placements[{piece.var, piece.output}] = plan_.placements.at({into.var, into.output});
+      Placement placement = plan_.placements.at({into.var, into.output});
+      if (own.whole) {
+        placement.whole = own.whole;
+        placement.part = own.part;
+        placement.offset += placement.kind == Placement::planned ? own.part : 0;
+        placement.bytes = std::min(placement.bytes, support::aligned(*static_bytes(*piece.info), plan_alignment));
+      }
+      plan_.placements[{piece.var, piece.output}] = std::move(placement);
     }
   }
 

@@ -15,6 +15,8 @@ struct Placement {
   int64_t bytes = 0;          // planned: size
   int64_t slot_index = 0;     // slot, output: which
   relax::StructInfo as = {};  // output: what the result is where the tensor has another shape, of which it is a view
+  relax::Expr whole = {};     // what the tensor is a part of, whose memory it lies in (lower/batch/batch_parts.h)
+  int64_t part = 0;           // bytes in front of it there
 };
 
 struct MemoryPlan {

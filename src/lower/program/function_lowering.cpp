@@ -2,6 +2,7 @@
 
 #include "ir/formats/dlpack_type.h"
 #include "ir/visit.h"
+#include "lower/batch/batch_parts.h"
 #include "lower/codes.h"
 #include "relax/dim_sizes.h"
 #include "relax/infer.h"
@@ -320,6 +321,9 @@ support::Result<uint32_t> FunctionLowering::allocate(const Var& var, int output,
                                                      const std::string& node) {
   if (!info.shape) return refuse(var, "the shape of '" + var->name + "' is not known");
   const Placement& placement = planned_.plan.placements.at({var.get(), output});
+  if (placement.whole)
+    return viewed(TRY(whole_register(ir::cast<relax::VarNode>(placement.whole), node)), info, var->name, node,
+                  placement.part * 8 / info.dtype.storage_bits());
   uint32_t storage = abi::absent;
   if (placement.kind == Placement::planned) {
     storage = parts_.writer.storage({.kind = abi::StorageKind::planned,
@@ -399,6 +403,8 @@ support::Status FunctionLowering::step(const Binding& binding) {
     return call_function(bound, global->name, call->args);
   const Operator* op = call ? callee_operator(*call) : nullptr;
   if (op && op->is_view) return view(bound, *call);
+  if (is_batch_part(bound.value)) return batch_part(bound, *call);
+  if (is_joined_batch(bound.value)) return joined_batch(bound, *call);
   if (op && (TRY(collection(bound, *call, *op)) || TRY(strings(bound, *call, *op)))) return support::success();
   if (op && std::holds_alternative<RuntimeKernel>(op->meaning))
     return call_runtime_kernel(bound, *call, std::get<RuntimeKernel>(op->meaning));
@@ -571,10 +577,43 @@ support::Status FunctionLowering::view(const VarBinding& bound, const Call& call
   return support::success();
 }
 
+support::Status FunctionLowering::batch_part(const VarBinding& bound, const Call& call) {
+  const TensorStructInfo& info = *as_tensor(bound.var);
+  const Registers from = TRY(values(call.args.at(0)));
+  registers_[bound.var.get()] = {
+      TRY(viewed(from.at(0), info, bound.var->name, node_name(bound.value), first_element(call)))};
+  return support::success();
+}
+
+support::Status FunctionLowering::joined_batch(const VarBinding& bound, const Call& call) {
+  const std::string node = node_name(bound.value);
+  const uint32_t whole = TRY(whole_register(bound.var, node));
+  int64_t first = 0;
+  for (const Expr& part : call.args) {
+    const TensorStructInfo& info = *as_tensor(part);
+    const uint32_t own = TRY(values(part)).at(0);
+    if (memory_of(own) != memory_of(whole)) {
+      const uint32_t place = TRY(viewed(whole, info, "", node, first));
+      function_.emit(Opcode::copy, {place, own}, node);
+    }
+    first += *ir::as_int(ir::product(*info.shape));
+  }
+  registers_[bound.var.get()] = {whole};
+  return support::success();
+}
+
+Result<uint32_t> FunctionLowering::whole_register(const Var& var, const std::string& node) {
+  const auto it = wholes_.find(var.get());
+  if (it != wholes_.end()) return it->second;
+  const uint32_t reg = TRY(allocate(var, 0, *as_tensor(var), node));
+  wholes_.emplace(var.get(), reg);
+  return reg;
+}
+
 Result<uint32_t> FunctionLowering::viewed(uint32_t from, const TensorStructInfo& info, const std::string& name,
-                                          const std::string& node) {
+                                          const std::string& node, int64_t first) {
   const uint32_t reg = tensor_register(info, name);
-  std::vector<uint32_t> operands{reg, from, parts_.writer.immediate(0)};
+  std::vector<uint32_t> operands{reg, from, parts_.writer.immediate(first)};
   TRY(push_dims(operands, *info.shape));
   function_.emit(Opcode::view, std::move(operands), node);
   if (lasting_.count(from)) lasting_.insert(reg);

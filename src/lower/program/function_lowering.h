@@ -49,9 +49,11 @@ class FunctionLowering {
   support::Result<uint32_t> allocate(const relax::Var& var, int output, const relax::TensorStructInfo& info,
                                      const std::string& node);
   // A copy of the tensor in memory of its own, or in `storage`.
-  // The memory of `from` under another shape, and the register whose memory a view lies in.
+  // The memory of `from`, from element `first` on, under another shape, and the register whose memory a view lies in.
   support::Result<uint32_t> viewed(uint32_t from, const relax::TensorStructInfo& info, const std::string& name,
-                                   const std::string& node);
+                                   const std::string& node, int64_t first = 0);
+  // The memory of a value that parts are computed into, made when it is first asked for.
+  support::Result<uint32_t> whole_register(const relax::Var& var, const std::string& node);
   uint32_t memory_of(uint32_t reg) const;
   support::Result<uint32_t> copied(uint32_t reg, const relax::TensorStructInfo& info, uint32_t storage = abi::absent);
 
@@ -71,6 +73,8 @@ class FunctionLowering {
   Status call_runtime_kernel(const relax::VarBinding& bound, const relax::Call& call,
                              const relax::RuntimeKernel& kernel);
   Status view(const relax::VarBinding& bound, const relax::Call& call);
+  Status batch_part(const relax::VarBinding& bound, const relax::Call& call);
+  Status joined_batch(const relax::VarBinding& bound, const relax::Call& call);
 
   // ---- control (lower_control.cpp) ----
   Status branch(const relax::VarBinding& bound, const relax::Branch& branch);
@@ -112,6 +116,7 @@ class FunctionLowering {
   // Tensors whose memory lasts as long as anybody holds them: no arena, no slot, nothing of a caller's.
   std::unordered_set<uint32_t> lasting_;
   std::unordered_map<uint32_t, uint32_t> views_;
+  std::unordered_map<const ir::Node*, uint32_t> wholes_;  // by the variable of the joined value
 };
 
 }  // namespace lathe::lower

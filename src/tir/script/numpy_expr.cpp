@@ -8,35 +8,35 @@ namespace {
 
 using script::Document;
 using script::Precedence;
-using Interval = NumpyExpressions::Interval;
+using ValueInterval = NumpyExpressions::Interval;
 
 bool is_narrow_float(DType t) { return t.is_floating() && t.bits < 32; }
 bool is_numpy_float(DType t) { return t.is_ieee_float(); }
 // In a buffer of ours several share a byte; ml_dtypes has one in each.
 bool is_packed(DType t) { return t.is_integer() && t.bits < 8; }
 
-bool fits(Interval i, DType t) {
+bool fits(ValueInterval i, DType t) {
   // Doubles of 64 bits are inexact: a bit less than the whole range.
   if (t.is_uint()) return i.low >= 0 && i.high <= (t.bits == 64 ? 0x1p63 : std::ldexp(1, t.bits) - 1);
   const double half = t.bits == 64 ? 0x1p62 : std::ldexp(1, t.bits - 1);
   return i.low >= -half && i.high <= half - 1;
 }
 
-double magnitude(Interval i) { return std::max(std::fabs(i.low), std::fabs(i.high)); }
+double magnitude(ValueInterval i) { return std::max(std::fabs(i.low), std::fabs(i.high)); }
 
-Interval product(Interval a, Interval b) {
+ValueInterval product(ValueInterval a, ValueInterval b) {
   const auto times = [](double x, double y) { return x == 0 || y == 0 ? 0.0 : x * y; };
   const double all[] = {times(a.low, b.low), times(a.low, b.high), times(a.high, b.low), times(a.high, b.high)};
   return {*std::min_element(std::begin(all), std::end(all)), *std::max_element(std::begin(all), std::end(all))};
 }
 
-Interval floor_quotient(Interval a, Interval b) {
+ValueInterval floor_quotient(ValueInterval a, ValueInterval b) {
   if (b.low != b.high || b.low <= 0) return {-magnitude(a), magnitude(a)};
   return {std::floor(a.low / b.low), std::floor(a.high / b.low)};
 }
 
-Interval floor_rest(Interval a, Interval b) {
-  if (b.low > 0) return a.low >= 0 ? Interval{0, std::min(a.high, b.high - 1)} : Interval{0, b.high - 1};
+ValueInterval floor_rest(ValueInterval a, ValueInterval b) {
+  if (b.low > 0) return a.low >= 0 ? ValueInterval{0, std::min(a.high, b.high - 1)} : ValueInterval{0, b.high - 1};
   return {-magnitude(b), magnitude(b)};
 }
 
@@ -99,7 +99,7 @@ std::string NumpyExpressions::shape(const std::vector<Expr>& extents) {
   return script::tuple(texts).text;
 }
 
-std::string NumpyExpressions::define_integer(const Var& v, Interval interval) {
+std::string NumpyExpressions::define_integer(const Var& v, ValueInterval interval) {
   plain_[v.get()] = interval;
   return names.define(v, v->name);
 }
@@ -150,7 +150,7 @@ Document NumpyExpressions::exact(const Expr& e) {
   return text;
 }
 
-std::pair<std::string, Interval> NumpyExpressions::whole(const Expr& e) {
+std::pair<std::string, ValueInterval> NumpyExpressions::whole(const Expr& e) {
   const bool before = std::exchange(exact_, true);
   const Piece p = piece(e);
   exact_ = before;
@@ -199,12 +199,12 @@ NumpyExpressions::Piece NumpyExpressions::arithmetic(const Expr& e, const Expr& 
   if (t.is_handle()) refuse_numpy(e, "arithmetic of addresses has no form in NumPy");
   const bool ring = e.is<Add>() || e.is<Sub>() || e.is<Mul>();
   Piece x = piece(a), y = piece(b);
-  const Interval i = x.interval, j = y.interval;
+  const ValueInterval i = x.interval, j = y.interval;
   if (ring && x.plain && y.plain) {
     if (e.is<Mul>()) return {script::infix(x.text, "*", y.text, Precedence::product), true, product(i, j)};
     const bool sum = e.is<Add>();
     return {script::infix(x.text, sum ? "+" : "-", y.text, Precedence::sum), true,
-            sum ? Interval{i.low + j.low, i.high + j.high} : Interval{i.low - j.high, i.high - j.low}};
+            sum ? ValueInterval{i.low + j.low, i.high + j.high} : ValueInterval{i.low - j.high, i.high - j.low}};
   }
   settle(a, x, b, y);
   if (is_packed(t.element()) && !(x.plain && y.plain))
@@ -222,12 +222,12 @@ Document NumpyExpressions::narrowed(const Expr& e, const Document& text) {
 
 NumpyExpressions::Piece NumpyExpressions::binary(const Expr& e, Piece x, Piece y) {
   const DType t = e->dtype;
-  const Interval i = x.interval, j = y.interval;
+  const ValueInterval i = x.interval, j = y.interval;
   const bool plain = x.plain && y.plain, floating = t.is_floating();
-  const auto infix = [&](std::string_view symbol, Precedence precedence, Interval interval = {}) -> Piece {
+  const auto infix = [&](std::string_view symbol, Precedence precedence, ValueInterval interval = {}) -> Piece {
     return {script::infix(x.text, symbol, y.text, precedence), plain, interval};
   };
-  const auto named = [&](std::string_view name, Interval interval = {}) -> Piece {
+  const auto named = [&](std::string_view name, ValueInterval interval = {}) -> Piece {
     return {script::call(name, std::vector{x.text.text, y.text.text}), plain, interval};
   };
   if (e.is<Add>()) return infix("+", Precedence::sum);
@@ -235,7 +235,7 @@ NumpyExpressions::Piece NumpyExpressions::binary(const Expr& e, Piece x, Piece y
   if (e.is<Mul>()) return infix("*", Precedence::product);
   if (e.is<Div>() && floating) return infix("/", Precedence::product);
   if (e.is<Mod>() && floating) return named("np.fmod");
-  const Interval no_larger{-magnitude(i), magnitude(i)};
+  const ValueInterval no_larger{-magnitude(i), magnitude(i)};
   if (e.is<Div>()) return named(use("truncdiv"), no_larger);
   if (e.is<Mod>()) return named(use("truncmod"), no_larger);
   if (e.is<FloorDiv>())
@@ -261,7 +261,7 @@ NumpyExpressions::Piece NumpyExpressions::choose(const Expr& condition, const Ex
   if (condition->dtype.is_vector())
     return {script::call("np.where", std::vector{value(condition).text, typed(a).text, typed(b).text}), false, {}};
   Piece x = piece(a), y = piece(b);
-  const Interval either{std::min(x.interval.low, y.interval.low), std::max(x.interval.high, y.interval.high)};
+  const ValueInterval either{std::min(x.interval.low, y.interval.low), std::max(x.interval.high, y.interval.high)};
   settle(a, x, b, y);
   return {{x.text.within(Precedence::or_) + " if " + value(condition).within(Precedence::or_) + " else " +
                y.text.within(Precedence::or_),
@@ -328,7 +328,7 @@ NumpyExpressions::Piece NumpyExpressions::piece(const Expr& e) {
         const std::string* text = names.find(&n);
         if (!text) refuse_numpy(e, "the variable '" + n.name + "' has no value that an argument tells");
         const auto it = plain_.find(&n);
-        return {{*text}, it != plain_.end(), it == plain_.end() ? Interval() : it->second};
+        return {{*text}, it != plain_.end(), it == plain_.end() ? ValueInterval() : it->second};
       },
       [&](const IntImm& n) { return integer(n); },
       [&](const FloatImm& n) { return computed(typed(n.dtype, script::floating(n.value, n.dtype).text, e)); },

@@ -7,6 +7,7 @@
 #include "driver/print.h"
 #include "driver/report/explain/page.h"
 #include "ir/visit.h"
+#include "lower/batch/batch_parts.h"
 #include "relax/call_tir.h"
 #include "relax/control.h"
 #include "relax/infer.h"
@@ -162,11 +163,13 @@ ordered_json memory(const CompiledModel& model) {
         const std::set<const ir::Node*> behind = stands_for[source.get()];
         stands_for[var.get()].insert(behind.begin(), behind.end());
       }
+      if (lower::is_joined_batch(value))  // its memory is there with its first part
+        for (const ir::Node* part : stands_for[var.get()]) first[var.get()] = std::min(first[var.get()], first[part]);
     });
     use(sequence->body);
     for (const auto& [place, placement] : plan.placements) {
       const auto begin = first.find(place.first);
-      if (placement.kind != lower::Placement::planned || begin == first.end()) continue;
+      if (placement.kind != lower::Placement::planned || placement.whole || begin == first.end()) continue;
       const auto& var = static_cast<const relax::VarNode&>(*place.first);
       tensors.push_back({{"name", var.name},
                          {"offset", placement.offset},
