@@ -33,6 +33,15 @@ class Gelu(OpRun):
         return ((0.5 * x * (1 + special.erf(x / np.sqrt(2)))).astype(x.dtype),)
 
 
+class HardSwish(OpRun):
+    """The evaluator expands HardSwish into a node whose attribute is a sixth rounded to float32."""
+
+    op_domain = ""
+
+    def _run(self, x):
+        return ((x * np.clip(x / 6 + 0.5, 0, 1)).astype(x.dtype),)
+
+
 class LRN(OpRun):
     """The evaluator's own sums the squares of as many channels as the batch has images."""
 
@@ -109,7 +118,7 @@ def by_its_equations(kind):
     return type(kind, (OpRun,), {"op_domain": "", "_run": run})
 
 
-OWN = [Erf, Gelu, LRN, BatchNormalization, Conv, ConvTranspose, AveragePool, MaxPool]
+OWN = [Erf, Gelu, HardSwish, LRN, BatchNormalization, Conv, ConvTranspose, AveragePool, MaxPool]
 OWN += [by_its_equations(kind) for kind in ("LSTM", "GRU")]
 
 

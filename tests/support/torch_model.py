@@ -141,6 +141,7 @@ OPERATORS = {
     "Gelu": lambda a, x: F.gelu(x, approximate=a.get("approximate", b"none").decode()),
     "Gemm": gemm,
     "GlobalAveragePool": lambda a, x: x.mean((2, 3), keepdim=True),
+    "HardSigmoid": lambda a, x: (a.get("alpha", 0.2) * x + a.get("beta", 0.5)).clamp(0, 1),
     "HardSwish": lambda a, x: F.hardswish(x),
     "Identity": lambda a, x: x,
     "LayerNormalization": layer_norm,
