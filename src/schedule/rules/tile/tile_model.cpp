@@ -123,8 +123,10 @@ bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::o
                    std::optional<int64_t> height, const Contraction& found, const target::Target& target) {
   constexpr int64_t enough_rows = 64;    // that what tiles of fewer rows leave over is little
   constexpr int64_t enough_chains = 20;  // that loads stay few beside what they feed
+  constexpr int64_t enough_cuts = 4;     // that what they leave over is little, too
   const int64_t wide = 2 * vectors;
-  if (!width || *width % (wide * lanes) != 0 || !height || tiles.row_tiles < enough_rows) return false;
+  if (!width || !height || tiles.row_tiles < enough_rows) return false;
+  if (*width % (wide * lanes) != 0 && *width < enough_cuts * wide * lanes) return false;
   if (equal_tiles(height, held_rows(wide, target)) * wide < enough_chains) return false;
   if (leaves_out_sides(found, height, equal_tiles(height, held_rows(vectors, target)))) return false;
   return 2 * (tiles.first + tiles.outputs) > target.cache_bytes(2, 512 << 10);

@@ -47,6 +47,7 @@ TEST(tile_shape, is_wide_and_low_where_fewer_cuts_pass_over_much) {
   EXPECT_EQ(tile_of(many, 70, 4096), "vectors=4 rows=5") << "equal tiles";
   EXPECT_EQ(tile_of(many, 280, 128), "vectors=2 rows=14") << "the second cache keeps it";
   EXPECT_EQ(tile_of(many, 2100, 96), "vectors=2 rows=14") << "wide cuts leave half of one over";
+  EXPECT_EQ(tile_of(many, 2100, 511), "vectors=4 rows=6") << "little beside seven";
   EXPECT_EQ(tile_of(many, 42, 8192), "vectors=2 rows=14") << "few rows";
   EXPECT_EQ(tile_of(machine(256, 16), 2100, 256), "vectors=2 rows=6") << "few registers";
 }
