@@ -105,8 +105,9 @@ def sanitized_readers():
 
 
 def sanitized_everything():
+    """The runtime is a library, since Python loads it before all others; loaders do not look for it where it lies."""
     build.build("asan", [])
-    ctest("asan", **SANITIZER_OPTIONS)
+    ctest("asan", LD_LIBRARY_PATH=str(sanitizer_runtime().parent), **SANITIZER_OPTIONS)
 
 
 def thread_sanitized():

@@ -187,18 +187,20 @@ Result<std::vector<BlockRV>> cut_epilogue(Schedule& schedule, const TilePlan& pl
   std::vector<LoopRV> order, around;
   for (const TileAxis& axis : axes) {
     const auto position = loop_along(schedule.function(), epilogue, buffer, axis.dimension);
-    if (!position || taken[*position])
+    if (!position || taken.at(*position))
       return refuse(codes::not_inlinable, fmt::format("block '{}' does not walk what it reads by loops", epilogue));
     taken[*position] = true;
     order.push_back(loops[*position]);
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
     // Of a dimension that several loops of the nest make up (groups, and the channels of one) the axis is the
     // innermost.
-    const auto all = as_int(TRY(schedule.get(order.back()))->extent),
-               own = as_int(TRY(schedule.get(nest.at(axis.position)))->extent);
+    const auto all = as_int(TRY(schedule.get(order[i]))->extent),
+               own = as_int(TRY(schedule.get(nest.at(axes[i].position)))->extent);
     if (!all || !own || *all == *own || *own == 0 || *all % *own != 0) continue;
-    const std::vector<LoopRV> cut = TRY(schedule.split(order.back(), {Factor(), Factor(*own)}));
+    const std::vector<LoopRV> cut = TRY(schedule.split(order[i], {Factor(), Factor(*own)}));
     around.push_back(cut[0]);
-    order.back() = cut[1];
+    order[i] = cut[1];
   }
   order.insert(order.end(), around.begin(), around.end());
   for (size_t l = 0; l < loops.size(); ++l)
