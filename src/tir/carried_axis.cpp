@@ -1,6 +1,7 @@
 #include "tir/carried_axis.h"
 
 #include "support/mutation.h"
+#include "tir/plain_nest.h"
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
@@ -91,33 +92,22 @@ class AxisLast : public TirRewriter {
 
   // Loops in one another around a block whose variables they are, in order.
   Stmt nest(const Stmt& outermost) {
-    std::vector<Ref<For>> loops;
-    Stmt inner = outermost;
-    while (const auto* loop = inner.as<For>()) {
-      possible_ = possible_ && loop->kind == ForKind::serial && is_int(loop->min, 0) && loop->annotations.empty();
-      loops.emplace_back(loop);
-      inner = loop->body;
-    }
-    const auto* realize = inner.as<BlockRealize>();
-    possible_ = possible_ && !carried_ && realize && is_int(realize->predicate, 1) &&
-                realize->iter_values.size() == loops.size() && loops.size() >= rank_ &&
-                realize->block->match_buffers.empty() && realize->block->alloc_buffers.empty();
-    for (size_t i = 0; possible_ && i < loops.size(); ++i)
-      possible_ = realize->iter_values[i].get() == loops[i]->loop_var.get() &&
-                  (realize->block->iter_vars[i]->type == IterType::spatial) == (i < rank_);
+    auto nest = as_plain_nest(outermost);
+    possible_ = possible_ && nest && !carried_ && nest->realize->iter_values.size() == nest->loops.size() &&
+                nest->loops.size() >= rank_;
+    for (size_t i = 0; possible_ && i < nest->loops.size(); ++i)
+      possible_ = nest->realize->iter_values[i].get() == nest->loops[i]->loop_var.get() &&
+                  (nest->realize->block->iter_vars[i]->type == IterType::spatial) == (i < rank_);
     if (!possible_) return outermost;
-    carried_ = realize->block->iter_vars[axis_]->var.get();
-    Ref<Block> block = with_parts(*realize->block);
+    carried_ = nest->realize->block->iter_vars[axis_]->var.get();
+    const Ref<Block> block = with_parts(*nest->realize->block);
     carried_ = nullptr;
-    block = with(*block, [&](Block& copy) { copy.iter_vars = turned(copy.iter_vars); });
-    Stmt result = with(*realize, [&](BlockRealize& copy) {
+    nest->realize = with(*nest->realize, [&](BlockRealize& copy) {
       copy.iter_values = turned(copy.iter_values);
-      copy.block = block;
+      copy.block = with(*block, [&](Block& turned_block) { turned_block.iter_vars = turned(block->iter_vars); });
     });
-    loops = turned(std::move(loops));
-    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
-      result = with(**loop, [&](For& copy) { copy.body = result; });
-    return result;
+    nest->loops = turned(std::move(nest->loops));
+    return to_stmt(*nest);
   }
 
   const size_t rank_, axis_;

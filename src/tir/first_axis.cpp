@@ -1,6 +1,7 @@
 #include "tir/first_axis.h"
 
 #include "support/mutation.h"
+#include "tir/plain_nest.h"
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
@@ -10,146 +11,59 @@ LATHE_FAULT(first_axis_reads_the_first, "lower_test",
 
 namespace {
 
-class RowsCut : public TirRewriter {
+class RowFinder {
  public:
-  RowsCut(int64_t rows, int64_t count) : rows_(rows), count_(count) {}
+  explicit RowFinder(int64_t rows) : rows_(rows) {}
 
-  bool is_possible() const { return possible_; }
-  bool has_rows(const Buffer& buffer) const { return by_row_.count(buffer.get()) > 0; }
-
-  // Known of every buffer only when the body has been rewritten.
-  Buffer cut(const Buffer& buffer) {
-    if (buffer->shape.empty()) possible_ = false;
-    Buffer& shorter = cut_[buffer.get()];
-    if (!shorter) {
-      possible_ = possible_ && is_int(buffer->shape[0], rows_) && buffer->strides.empty() && !buffer->elem_offset &&
-                  buffer->axis_separators.empty();
-      if (!possible_) return buffer;
-      shorter = with(*buffer, [&](BufferNode& copy) { copy.shape[0] = int64(count_); });
+  std::optional<RowWise> operator()(const PrimFunc& function) {
+    if (function.params.size() != function.buffer_map.size() || !goes_by_rows(function.body)) return std::nullopt;
+    for (const BufferNode* buffer : by_row_) {
+      if (whole_.count(buffer) || buffer->shape.empty() || !is_int(buffer->shape[0], rows_) ||
+          !buffer->strides.empty() || buffer->elem_offset || !buffer->axis_separators.empty())
+        return std::nullopt;
+      found_.buffers.insert(buffer);
     }
-    return shorter;
-  }
-
- protected:
-  Stmt visit_stmt(Stmt s) override {
-    if (s.is<For>()) return nest(s);
-    if (const auto* realize = s.as<BlockRealize>()) {  // the root, or the computation of a scalar
-      possible_ = possible_ && realize->block->iter_vars.empty() && realize->block->match_buffers.empty() && !row_;
-      if (std::exchange(in_root_, true)) return scalar(s, *realize->block);
-      return with(*realize, [&](BlockRealize& copy) {
-        copy.block = with(*realize->block, [&](Block& block) {
-          block.body = (*this)(block.body);
-          // What is between is computed row by row, too.
-          for (Buffer& buffer : block.alloc_buffers)
-            if (!whole_.count(buffer.get())) buffer = cut(buffer);
-        });
-      });
-    }
-    if (const auto* store = s.as<BufferStore>()) {
-      possible_ = possible_ && !store->predicate && by_row(store->buffer) && is_row(store->indices);
-      if (!possible_) return s;
-      return with(*store, [&](BufferStore& copy) {
-        copy.buffer = cut(store->buffer);
-        copy.value = (*this)(store->value);
-        for (size_t d = 1; d < copy.indices.size(); ++d) copy.indices[d] = (*this)(copy.indices[d]);
-      });
-    }
-    possible_ = possible_ && s.is<SeqStmt>();
-    return children(std::move(s));
-  }
-
-  Expr visit_expr(Expr e) override {
-    const auto* load = e.as<BufferLoad>();
-    if (!load) return children(std::move(e));
-    // A vector's lanes are no rows.
-    possible_ = possible_ && row_ && !load->predicate;
-    if (!possible_) return e;
-    if (!is_row(load->indices)) {
-      possible_ = !by_row_.count(load->buffer.get());
-      whole_.insert(load->buffer.get());
-      for (const Expr& index : load->indices) possible_ = possible_ && !uses_var(index, row_);
-      return children(std::move(e));
-    }
-    possible_ = by_row(load->buffer);
-    return with(*load, [&](BufferLoad& copy) {
-      copy.buffer = cut(load->buffer);
-      if (support::flip(first_axis_reads_the_first)) copy.indices[0] = int64(0);
-      for (size_t d = 1; d < copy.indices.size(); ++d) copy.indices[d] = (*this)(copy.indices[d]);
-    });
-  }
-
-  NodeRef visit_other(NodeRef node) override {
-    const auto* region = node.as<BufferRegionNode>();
-    if (!region || !by_row_.count(region->buffer.get())) return descend(std::move(node));
-    possible_ = possible_ && region->region[0].min.get() == row_.get() && is_int(region->region[0].extent, 1);
-    return with(*region, [&](BufferRegionNode& copy) { copy.buffer = cut(region->buffer); });
+    for (const auto& [param, buffer] : function.buffer_map) found_.params.push_back(by_row_.count(buffer.get()) > 0);
+    return std::move(found_);
   }
 
  private:
-  bool is_row(const std::vector<Expr>& indices) const {
-    if (indices.empty() || indices[0].get() != row_.get()) return false;
-    return std::none_of(indices.begin() + 1, indices.end(), [&](const Expr& index) { return uses_var(index, row_); });
-  }
-
-  bool by_row(const Buffer& buffer) {
-    by_row_.insert(buffer.get());
-    return !whole_.count(buffer.get());
+  bool goes_by_rows(const Stmt& s) {
+    if (const auto* seq = s.as<SeqStmt>())
+      return std::all_of(seq->seq.begin(), seq->seq.end(), [&](const Stmt& one) { return goes_by_rows(one); });
+    if (s.is<For>()) return nest(s);
+    const auto* realize = s.as<BlockRealize>();  // the root, or the computation of a scalar
+    if (!realize || !realize->block->iter_vars.empty() || !realize->block->match_buffers.empty()) return false;
+    return std::exchange(in_root_, true) ? scalar(*realize->block) : goes_by_rows(realize->block->body);
   }
 
   // Each piece computes it again.
-  Stmt scalar(const Stmt& s, const Block& block) {
+  bool scalar(const Block& block) {
     const auto* store = block.body.as<BufferStore>();
-    possible_ = possible_ && store && store->buffer->shape.empty() && !block.init;
-    if (!possible_) return s;
+    if (!store || !store->buffer->shape.empty() || block.init) return false;
     whole_.insert(store->buffer.get());
-    post_order(store->value, [&](const NodeRef& n) {
-      const auto* load = n.as<BufferLoad>();
-      if (!load) return;
-      possible_ = possible_ && !by_row_.count(load->buffer.get());
-      whole_.insert(load->buffer.get());
-    });
-    return s;
+    return look(store->value);
   }
 
   // Loops in one another around a block, one of which is its rows and nothing else.
-  Stmt nest(const Stmt& outermost) {
-    std::vector<Ref<For>> loops;
-    Stmt inner = outermost;
-    while (const auto* loop = inner.as<For>()) {
-      possible_ = possible_ && loop->kind == ForKind::serial && is_int(loop->min, 0);
-      loops.emplace_back(loop);
-      inner = loop->body;
-    }
-    const auto* realize = inner.as<BlockRealize>();
-    possible_ = possible_ && !row_ && realize && is_int(realize->predicate, 1) &&
-                realize->block->match_buffers.empty() && realize->block->alloc_buffers.empty();
-    if (!possible_) return outermost;
-    const Block& block = *realize->block;
-    const std::optional<size_t> at = row_of(block);
-    const Node* loop_var = at ? realize->iter_values[*at].get() : nullptr;
-    const auto own = std::find_if(loops.begin(), loops.end(),
-                                  [&](const Ref<For>& loop) { return loop->loop_var.get() == loop_var; });
-    possible_ = at && own != loops.end() && is_int((*own)->extent, rows_);
-    for (size_t i = 0; possible_ && i < realize->iter_values.size(); ++i)
-      possible_ = i == *at || !uses_var(realize->iter_values[i], (*own)->loop_var);
-    if (!possible_) return outermost;
-    row_ = block.iter_vars[*at]->var;
-    const Ref<Block> shorter = with(block, [&](Block& copy) {
-      copy.iter_vars[*at] = with(*copy.iter_vars[*at], [&](IterVarNode& iter) { iter.dom.extent = int64(count_); });
-      if (copy.init) copy.init = (*this)(copy.init);
-      copy.body = (*this)(copy.body);
-      for (BufferRegion& region : copy.reads) region = (*this)(region);
-      for (BufferRegion& region : copy.writes) region = (*this)(region);
-    });
-    possible_ = possible_ && !is_used(*shorter);
-    row_ = Var();
-    Stmt result = with(*realize, [&](BlockRealize& copy) { copy.block = shorter; });
-    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
-      result = with(**loop, [&](For& copy) {
-        copy.body = result;
-        if (*loop == *own) copy.extent = int64(count_);
-      });
-    return result;
+  bool nest(const Stmt& outermost) {
+    const auto nest = as_plain_nest(outermost);
+    const std::optional<size_t> at = nest ? row_of(*nest->realize->block) : std::nullopt;
+    if (!at) return false;
+    const std::vector<Expr>& values = nest->realize->iter_values;
+    const auto own = std::find_if(nest->loops.begin(), nest->loops.end(),
+                                  [&](const Ref<For>& loop) { return loop->loop_var.get() == values[*at].get(); });
+    if (own == nest->loops.end() || !is_int((*own)->extent, rows_)) return false;
+    for (size_t i = 0; i < values.size(); ++i)
+      if (i != *at && uses_var(values[i], (*own)->loop_var)) return false;
+    const Block& block = *nest->realize->block;
+    row_ = block.iter_vars[*at]->var.get();
+    const bool is_by_row =
+        (!block.init || look(block.init)) && look(block.body) && look(block.reads) && look(block.writes);
+    row_ = nullptr;
+    found_.loops.insert(own->get());
+    found_.iters.insert(block.iter_vars[*at].get());
+    return is_by_row;
   }
 
   // The number of the block's variable that is the first index of what it writes.
@@ -165,47 +79,106 @@ class RowsCut : public TirRewriter {
     return std::nullopt;
   }
 
-  // Whether the row is used as a number, not only to say which row is meant.
-  bool is_used(const Block& block) const {
-    bool used = false;
-    const auto look = [&](const Stmt& s) {
-      if (!s) return;
-      int64_t mentions = 0, places = 0;
-      post_order(s, [&](const NodeRef& n) {
-        mentions += n.get() == row_.get();
-        if (const auto* load = n.as<BufferLoad>())
-          places += !load->indices.empty() && load->indices[0].get() == row_.get();
-        if (const auto* store = n.as<BufferStore>())
-          places += !store->indices.empty() && store->indices[0].get() == row_.get();
-      });
-      used = used || mentions != places;
-    };
-    look(block.init);
-    look(block.body);
-    return used;
+  // Whether the row is nothing but the first index of what is read and written, and all that is written has it.
+  bool look(const NodeRef& root) {
+    bool is_by_row = true;
+    pre_order(root, [&](const NodeRef& n) {
+      if (const auto* store = n.as<BufferStore>()) {
+        is_by_row = is_by_row && !store->predicate && access(*store->buffer, store->indices) && look(store->value) &&
+                    by_row_.count(store->buffer.get());
+        return false;
+      }
+      if (const auto* load = n.as<BufferLoad>()) {  // a vector's lanes are no rows
+        is_by_row = is_by_row && !load->predicate && access(*load->buffer, load->indices);
+        return false;
+      }
+      is_by_row = is_by_row && n.get() != row_ && (n->node_class().family != StmtNode::family || n.is<SeqStmt>());
+      return is_by_row;
+    });
+    return is_by_row;
   }
 
-  const int64_t rows_, count_;
-  bool possible_ = true, in_root_ = false;
-  Var row_;  // of the block that is visited
-  std::unordered_set<const Node*> by_row_, whole_;
+  bool access(const BufferNode& buffer, const std::vector<Expr>& indices) {
+    const bool is_row = row_ && !indices.empty() && indices[0].get() == row_;
+    (is_row ? by_row_ : whole_).insert(&buffer);
+    return std::all_of(indices.begin() + (is_row ? 1 : 0), indices.end(), [&](const Expr& i) { return look(i); });
+  }
+
+  bool look(const std::vector<BufferRegion>& regions) const {
+    return std::all_of(regions.begin(), regions.end(), [&](const BufferRegion& region) {
+      return !by_row_.count(region->buffer.get()) ||
+             (region->region[0].min.get() == row_ && is_int(region->region[0].extent, 1));
+    });
+  }
+
+  const int64_t rows_;
+  bool in_root_ = false;
+  const Node* row_ = nullptr;  // the variable of the block that is looked at
+  std::unordered_set<const BufferNode*> by_row_, whole_;
+  RowWise found_;
+};
+
+class RowsCut : public TirRewriter {
+ public:
+  RowsCut(const RowWise& by_row, int64_t count) : by_row_(by_row), count_(count) {}
+
+  void cut(Buffer& buffer) {
+    if (!by_row_.buffers.count(buffer.get())) return;
+    Buffer& shorter = cut_[buffer.get()];
+    if (!shorter) shorter = with(*buffer, [&](BufferNode& copy) { copy.shape[0] = int64(count_); });
+    buffer = shorter;
+  }
+
+ protected:
+  Stmt visit_stmt(Stmt s) override {
+    const bool is_rows = by_row_.loops.count(s.get()) > 0;
+    s = children(std::move(s));
+    if (const auto* loop = s.as<For>(); loop && is_rows)
+      return with(*loop, [&](For& copy) { copy.extent = int64(count_); });
+    if (const auto* store = s.as<BufferStore>()) return with(*store, [&](BufferStore& copy) { cut(copy.buffer); });
+    if (const auto* block = s.as<Block>())
+      return with(*block, [&](Block& copy) {
+        for (Buffer& buffer : copy.alloc_buffers) cut(buffer);
+      });
+    return s;
+  }
+
+  Expr visit_expr(Expr e) override {
+    e = children(std::move(e));
+    const auto* load = e.as<BufferLoad>();
+    if (!load) return e;
+    return with(*load, [&](BufferLoad& copy) {
+      const Buffer whole = copy.buffer;
+      cut(copy.buffer);
+      if (copy.buffer != whole && support::flip(first_axis_reads_the_first)) copy.indices[0] = int64(0);
+    });
+  }
+
+  NodeRef visit_other(NodeRef node) override {
+    const bool is_row = by_row_.iters.count(node.get()) > 0;
+    node = descend(std::move(node));
+    if (is_row) return with(*node.as<IterVarNode>(), [&](IterVarNode& copy) { copy.dom.extent = int64(count_); });
+    if (const auto* region = node.as<BufferRegionNode>())
+      return with(*region, [&](BufferRegionNode& copy) { cut(copy.buffer); });
+    return node;
+  }
+
+ private:
+  const RowWise& by_row_;
+  const int64_t count_;
   std::unordered_map<const Node*, Buffer> cut_;
 };
 
 }  // namespace
 
-std::optional<FewerRows> with_fewer_rows(const PrimFunc& function, int64_t rows, int64_t count) {
-  RowsCut rewriter(rows, count);
-  FewerRows result;
-  result.function = with(function, [&](PrimFunc& copy) {
+std::optional<RowWise> find_rows(const PrimFunc& function, int64_t rows) { return RowFinder(rows)(function); }
+
+Function with_fewer_rows(const PrimFunc& function, const RowWise& by_row, int64_t count) {
+  RowsCut rewriter(by_row, count);
+  return with(function, [&](PrimFunc& copy) {
     copy.body = rewriter(function.body);
-    for (auto& [param, buffer] : copy.buffer_map) {
-      result.has_rows.push_back(rewriter.has_rows(buffer));
-      if (result.has_rows.back()) buffer = rewriter.cut(buffer);
-    }
+    for (auto& [param, buffer] : copy.buffer_map) rewriter.cut(buffer);
   });
-  if (!rewriter.is_possible() || function.params.size() != function.buffer_map.size()) return std::nullopt;
-  return result;
 }
 
 }  // namespace lathe::tir

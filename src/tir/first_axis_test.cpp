@@ -53,22 +53,24 @@ const char* const softmax_like = R"(    Y = T.alloc_buffer((ROWS, 4), "float32")
 
 TEST(with_fewer_rows, shortens_what_is_computed_row_by_row) {
   for (const int64_t rows : {1, 2, 4}) {
-    const auto fewer = with_fewer_rows(*rows_program(with_rows(softmax_like, 8)), 8, rows);
-    ASSERT_TRUE(fewer.has_value());
-    EXPECT_EQ(fewer->has_rows, (std::vector<bool>{true, false, true}));
-    EXPECT_TRUE(structural_equal(NodeRef(fewer->function), NodeRef(rows_program(with_rows(softmax_like, rows), rows))))
+    const Function all = rows_program(with_rows(softmax_like, 8));
+    const auto by_row = find_rows(*all, 8);
+    ASSERT_TRUE(by_row.has_value());
+    EXPECT_EQ(by_row->params, (std::vector<bool>{true, false, true}));
+    EXPECT_TRUE(structural_equal(NodeRef(with_fewer_rows(*all, *by_row, rows)),
+                                 NodeRef(rows_program(with_rows(softmax_like, rows), rows))))
         << rows;
   }
 }
 
-TEST(with_fewer_rows, declines_what_needs_other_rows) {
-  EXPECT_TRUE(with_fewer_rows(*rows_program(elementwise("A[vi, vj] + W[2, vj]")), 8, 1));
+TEST(find_rows, declines_what_needs_other_rows) {
+  EXPECT_TRUE(find_rows(*rows_program(elementwise("A[vi, vj] + W[2, vj]")), 8));
   for (const std::string value :
        {"A[7 - vi, vj]", "A[vi, vj] + A[0, vj]", "A[vi, vj] * T.cast(vi, \"float32\")", "W[vi, vj] + W[0, vj]",
         "A[vi, (vi + vj) % 4]", "T.if_then_else(vi < 3, A[vi, vj], T.float32(0))", "W[(vi + 1) % 8, vj]"})
-    EXPECT_FALSE(with_fewer_rows(*rows_program(elementwise(value)), 8, 1)) << value;
+    EXPECT_FALSE(find_rows(*rows_program(elementwise(value)), 8)) << value;
   // The columns are no rows, though as many.
-  EXPECT_FALSE(with_fewer_rows(*rows_program(R"(    Y = T.alloc_buffer((4, 8), "float32")
+  EXPECT_FALSE(find_rows(*rows_program(R"(    Y = T.alloc_buffer((4, 8), "float32")
     for i, j in T.grid(4, 8):
         with T.block("Y"):
             vi, vj = T.axis.remap("SS", [i, j])
@@ -78,9 +80,9 @@ TEST(with_fewer_rows, declines_what_needs_other_rows) {
             vi, vj = T.axis.remap("SS", [i, j])
             C[vi, vj] = Y[vj, vi]
 )"),
-                               8, 1));
+                         8));
   // Sums over the rows.
-  EXPECT_FALSE(with_fewer_rows(*rows_program(R"(    S = T.alloc_buffer((4,), "float32")
+  EXPECT_FALSE(find_rows(*rows_program(R"(    S = T.alloc_buffer((4,), "float32")
     for j, k in T.grid(4, 8):
         with T.block("S"):
             vj, vk = T.axis.remap("SR", [j, k])
@@ -92,25 +94,25 @@ TEST(with_fewer_rows, declines_what_needs_other_rows) {
             vi, vj = T.axis.remap("SS", [i, j])
             C[vi, vj] = A[vi, vj] + S[vj]
 )"),
-                               8, 1));
+                         8));
 }
 
-TEST(with_fewer_rows, declines_loops_that_are_not_plain) {
-  EXPECT_FALSE(with_fewer_rows(*rows_program(R"(    for i in range(2):
+TEST(find_rows, declines_loops_that_are_not_plain) {
+  EXPECT_FALSE(find_rows(*rows_program(R"(    for i in range(2):
         for k, j in T.grid(4, 4):
             with T.block("C"):
                 vi = T.axis.spatial(8, i * 4 + k)
                 vj = T.axis.spatial(4, j)
                 C[vi, vj] = A[vi, vj]
 )"),
-                               8, 1));
-  EXPECT_FALSE(with_fewer_rows(*rows_program(R"(    for i in T.parallel(8):
+                         8));
+  EXPECT_FALSE(find_rows(*rows_program(R"(    for i in T.parallel(8):
         for j in range(4):
             with T.block("C"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 C[vi, vj] = A[vi, vj]
 )"),
-                               8, 1));
+                         8));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "lower/batch/batch_parts.h"
 
+#include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
 #include "relax/strings.h"
@@ -11,8 +12,7 @@ using namespace relax;  // NOLINT: the subject of this file
 namespace {
 
 bool is_call_of(const Expr& e, const Operator& op) {
-  const auto* call = e ? e.as<Call>() : nullptr;
-  return call && callee_operator(*call) == &op && as_tensor(e) && as_tensor(e)->dtype != string_dtype;
+  return graph::as_call_of(e, op.name) && as_tensor(e) && as_tensor(e)->dtype != string_dtype;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include "ir/visit.h"
 #include "lower/batch/batch_model.h"
 #include "lower/batch/batch_parts.h"
-#include "lower/codes.h"
 #include "lower/plan/plan_memory.h"
 #include "relax/call_tir.h"
 #include "support/mutation.h"
@@ -103,12 +102,12 @@ class BatchSplitter {
       return step;
     }
     if (step.call->outputs.size() != 1 || !step.call->scalars.empty()) return std::nullopt;
-    const tir::FewerRows* one = fewer_rows(step.call->function, *rows, 1);
-    if (!one || !one->has_rows.back()) return std::nullopt;
-    step.has_rows = one->has_rows;
+    const tir::RowWise* by_row = rows_in(step.call->function, *rows);
+    if (!by_row || !by_row->params.back()) return std::nullopt;
+    step.has_rows = by_row->params;
     for (size_t i = 0; i < step.call->args.size(); ++i) {
       const Expr& arg = step.call->args[i];
-      if (one->has_rows[i] && (rows_of(arg) != rows || !arg.is<VarNode>() || !fits_lines(*as_tensor(arg), *rows)))
+      if (step.has_rows[i] && (rows_of(arg) != rows || !arg.is<VarNode>() || !fits_lines(*as_tensor(arg), *rows)))
         return std::nullopt;
     }
     rows_ = *rows;
@@ -121,11 +120,12 @@ class BatchSplitter {
     return bytes && *bytes > 0 && *bytes % (rows * plan_alignment) == 0 && info.dtype.storage_bits() % 8 == 0;
   }
 
-  const tir::FewerRows* fewer_rows(const std::string& name, int64_t rows, int64_t count) {
-    const auto [it, is_new] = fewer_.try_emplace({name, rows, count});
+  // Of a kernel for so many rows; null where it does not go row by row.
+  const tir::RowWise* rows_in(const std::string& name, int64_t rows) {
+    const auto [it, is_new] = by_row_.try_emplace({name, rows});
     if (is_new) {
       const auto function = module_.find_as<tir::PrimFunc>(name);
-      if (function && !function->attrs.contains("versions")) it->second = tir::with_fewer_rows(*function, rows, count);
+      if (function && !function->attrs.contains("versions")) it->second = tir::find_rows(*function, rows);
     }
     return it->second ? &*it->second : nullptr;
   }
@@ -260,10 +260,10 @@ class BatchSplitter {
     std::string& name = names_[{function, rows}];
     if (!name.empty()) return name;
     replaced_.insert(function);
-    const tir::FewerRows* fewer = fewer_rows(function, rows_, rows);
-    const std::string wanted = function + "_rows_" + std::to_string(rows);
-    name = module_.unique_name(wanted);
-    module_.set(name, ir::with(*fewer->function, [&](tir::PrimFunc& copy) {
+    name = module_.unique_name(function + "_rows_" + std::to_string(rows));
+    const auto whole = module_.find_as<tir::PrimFunc>(function);
+    const tir::Function fewer = tir::with_fewer_rows(*whole, *rows_in(function, rows_), rows);
+    module_.set(name, ir::with(*fewer, [&](tir::PrimFunc& copy) {
                   if (copy.attrs.contains("global_symbol")) copy.attrs.set("global_symbol", name);
                 }));
     return name;
@@ -276,7 +276,7 @@ class BatchSplitter {
   std::vector<Binding> bindings_;
   std::unordered_map<const ir::Node*, size_t> last_use_;  // the binding; beyond all: by the result
   int64_t rows_ = 0;                                      // of the run
-  std::map<std::tuple<std::string, int64_t, int64_t>, std::optional<tir::FewerRows>> fewer_;
+  std::map<std::pair<std::string, int64_t>, std::optional<tir::RowWise>> by_row_;
   std::map<std::pair<std::string, int64_t>, std::string> names_;
   std::string text_;
 };
