@@ -176,6 +176,7 @@ class KernelEmitter {
   V select(const ir::Select& n);
   V native_call(const Expr& e, const ir::Call& n);
   V scale(const ir::Call& n);
+  V lookup(const ir::Call& n);
   V choose(const ir::Call& n);  // if_then_else
   V extern_call(const ir::Call& n);
   V reduce_lanes(const ir::Call& n);

@@ -1,4 +1,5 @@
 // Calls: what LLVM has as an instruction stands here; the other functions are expanded first (codegen/emit/math).
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "codegen/emit/math/expand.h"
@@ -11,6 +12,8 @@ namespace lathe::codegen {
 
 using namespace ir;  // NOLINT
 namespace llvm_op = llvm::Intrinsic;
+
+LATHE_FAULT(llvm_lookup_entry, "codegen_llvm_test", "a table in a register has its first and last entry swapped");
 
 namespace {
 
@@ -35,7 +38,9 @@ bool is_cheap(const Expr& e) {
 // Arithmetic inside is on values: an index may hold a call, but what it computes from wraps.
 template <class Node>
 KernelEmitter::V KernelEmitter::written_out(const Node& n) {
-  const Expr expanded = math::expand(n, {.ldexp_lanes = target_.has("avx512f") ? 16 : 0});
+  const bool wide = target_.has("avx512f"), has_tables = wide || (target_.has("avx2") && target_.has("fma"));
+  const math::Native native{.ldexp_lanes = wide ? 16 : 0, .table_entries = !has_tables ? 0 : wide ? 16 : 8};
+  const Expr expanded = math::expand(n, native);
   if (!expanded) return nullptr;
   const bool in_index = std::exchange(in_index_, false);
   const V v = value(expanded);
@@ -177,11 +182,40 @@ KernelEmitter::V KernelEmitter::scale(const Call& n) {
   const V x = value(n.args[0]);
   const auto* converted = n.args[1].as<Cast>();
   const bool was_float = converted && converted->value->dtype == n.args[0]->dtype;
-  const V k = was_float ? value(converted->value) : builder_.CreateSIToFP(value(n.args[1]), x->getType());
+  const auto* rounding = was_float ? converted->value.as<Call>() : nullptr;
+  const bool floors = rounding && rounding->op == &intrinsic::floor;  // it does so itself
+  const V k = floors      ? value(rounding->args[0])
+              : was_float ? value(converted->value)
+                          : builder_.CreateSIToFP(value(n.args[1]), x->getType());
   constexpr uint32_t current_rounding = 4;
   return builder_.CreateIntrinsic(
       llvm_op::x86_avx512_mask_scalef_ps_512, {},
       {x, k, llvm::PoisonValue::get(x->getType()), builder_.getInt16(0xffff), builder_.getInt32(current_rounding)});
+}
+
+// An entry of a constant table by the low bits of each lane's index: VPERMD, a register of lanes at a time. A scalar
+// reads it from memory.
+KernelEmitter::V KernelEmitter::lookup(const Call& n) {
+  std::vector<uint32_t> entries;
+  for (size_t i = 1; i < n.args.size(); ++i) entries.push_back(static_cast<uint32_t>(*as_int(n.args[i])));
+  if (support::flip(llvm_lookup_entry)) std::swap(entries.front(), entries.back());
+  llvm::Constant* table = llvm::ConstantDataVector::get(builder_.getContext(), entries);
+  const auto width = static_cast<int>(entries.size());
+  const V index = value(n.args[0]);
+  const int lanes = lanes_of(index);
+  if (lanes == 1) return builder_.CreateExtractElement(table, builder_.CreateAnd(index, entries.size() - 1));
+  std::vector<llvm::Value*> parts;
+  for (int first = 0; first < lanes; first += width) {
+    std::vector<int> from(entries.size());
+    for (int lane = 0; lane < width; ++lane) from[static_cast<size_t>(lane)] = std::min(first + lane, lanes - 1);
+    const V part = builder_.CreateShuffleVector(index, from);
+    parts.push_back(width == 16 ? builder_.CreateIntrinsic(llvm_op::x86_avx512_permvar_si_512, {}, {table, part})
+                                : builder_.CreateIntrinsic(llvm_op::x86_avx2_permd, {}, {table, part}));
+  }
+  const V all = llvm::concatenateVectors(builder_, parts);
+  return lanes_of(all) == lanes
+             ? all
+             : builder_.CreateShuffleVector(all, llvm::createSequentialMask(0, static_cast<unsigned>(lanes), 0));
 }
 
 KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
@@ -205,6 +239,7 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
   if (is(intrinsic::round)) return t.is_floating() ? unary(llvm_op::round) : value(n.args[0]);
   if (is(intrinsic::nearbyint)) return t.is_floating() ? unary(llvm_op::roundeven) : value(n.args[0]);
   if (is(intrinsic::ldexp)) return scale(n);
+  if (is(math::lookup)) return lookup(n);
   if (is(intrinsic::rsqrt)) {
     const V x = value(n.args[0]);
     const auto inverse = [&](V y) {

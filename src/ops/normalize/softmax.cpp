@@ -69,9 +69,10 @@ std::vector<Tensor> lower_softmax(const LowerContext& c, bool logarithm) {
   const Tensor exponentials = te::compute(
       x.shape(),
       [&](const Indices& i) {
-        const Expr below = shifted(i);
-        return ir::select(below < ir::constant(wide, vanishing(wide)), ir::constant(wide, 0.0),
-                          ir::call(ir::intrinsic::exp, below));
+        const Expr below = shifted(i), none = ir::constant(wide, 0.0);
+        // It is not above 0, or it is a NaN. Said so, an exponential has no overflow to think of.
+        const Expr power = ir::call(ir::intrinsic::exp, ir::select(below > none, none, below));
+        return ir::select(below < ir::constant(wide, vanishing(wide)), none, power);
       },
       {x, largest}, "softmax_exp");
   const Tensor total = along(

@@ -80,8 +80,9 @@ Expr exp_single(Terms& t, const Expr& x);
 Expr exp_double(Terms& t, const Expr& x);
 // exp(x) for x that cannot overflow or become subnormal: without the guards.
 Expr exp_single_inside(Terms& t, const Expr& x);
-// 0 where x < low, exp(x) elsewhere; -104 <= low. Needs no guard of its own below.
-Expr exp_single_above(Terms& t, const Expr& x, double low);
+// 0 where x < low, exp(argument) elsewhere; the argument is x, but no more than `high`; -104 <= low. Needs no guard of
+// its own below.
+Expr exp_single_above(Terms& t, const Expr& x, double low, const Expr& argument, double high);
 // exp(high + low), |low| small against high; high within [-746, 710].
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low);
 Expr exp2_double(Terms& t, const Expr& x);

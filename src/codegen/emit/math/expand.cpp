@@ -105,6 +105,22 @@ Expr neighbour(const Expr& first, const Expr& second) {
   return terms.wrap(next_after(terms, x, y));
 }
 
+// c, where `e` is x but no more than a constant c, and NaN where x is.
+std::optional<double> most_of(const Expr& e, const Expr& x) {
+  const auto* choice = e.as<Select>();
+  if (!choice || !structural_equal(choice->false_value, x)) return std::nullopt;
+  const auto* less = choice->condition.as<LT>();
+  const auto* greater = choice->condition.as<GT>();
+  const Expr same = less      ? less->b
+                    : greater ? greater->a
+                              : Expr(),
+             bound = less      ? less->a
+                     : greater ? greater->b
+                               : Expr();
+  if (!same || !structural_equal(same, x) || !structural_equal(bound, choice->true_value)) return std::nullopt;
+  return as_float(bound);
+}
+
 }  // namespace
 
 Expr expand(const Select& choice, const Native& native) {
@@ -113,10 +129,13 @@ Expr expand(const Select& choice, const Native& native) {
   if (!below || !power || power->op != &intrinsic::exp || !choice.dtype.is_ieee_float() || choice.dtype.bits != 32)
     return nullptr;
   const auto low = as_float(below->b), none = as_float(choice.true_value);
-  if (!low || !(*low >= -104) || none != 0.0 || std::signbit(*none) || !structural_equal(below->a, power->args[0]))
-    return nullptr;
+  if (!low || !(*low >= -104) || none != 0.0 || std::signbit(*none)) return nullptr;
+  const Expr& argument = power->args[0];
+  const auto high = structural_equal(below->a, argument) ? std::optional(infinite()) : most_of(argument, below->a);
+  if (!high || !(*high >= *low)) return nullptr;
   Terms terms(native);
-  return terms.wrap(exp_single_above(terms, terms(power->args[0]), *low));
+  const Expr x = terms(below->a);
+  return terms.wrap(exp_single_above(terms, x, *low, std::isinf(*high) ? x : terms(at_most(x, *high)), *high));
 }
 
 Expr expand(const Call& call, const Native& native) {

@@ -6,15 +6,21 @@
 
 namespace lathe::codegen::math {
 
+// What only functions that are written out call: lookup(i, c0, c1, …) is, in each lane, the entry that the low bits of
+// i count to. Entries are int32 constants, Native::table_entries in number.
+inline constexpr ir::Intrinsic lookup{"lookup", -1, ir::Effect::pure, "an entry of a table in a register"};
+
 // What a backend has instructions for.
 struct Native {
-  int ldexp_lanes = 0;  // x * 2^k, rounded once, of vectors of so many float32; 0: of none
+  int ldexp_lanes = 0;    // x * 2^k, rounded once, of vectors of so many float32; 0: of none
+  int table_entries = 0;  // int32 that one instruction looks up; 0: none does
   bool has_ldexp(ir::DType t) const { return t.is_ieee_float() && t.bits == 32 && t.lanes == ldexp_lanes; }
 };
 
 // The call written out, or null where a backend has the operation itself. Vectors stay vectors.
 ir::Expr expand(const ir::Call& call, const Native& native = {});
-// A choice between 0 and exp(x) by how low x is, which takes less than both; null for any other.
+// A choice between 0 and exp(x), or exp of x and no more than a bound, by how low x is, which takes less than both;
+// null for any other.
 ir::Expr expand(const ir::Select& choice, const Native& native = {});
 
 }  // namespace lathe::codegen::math

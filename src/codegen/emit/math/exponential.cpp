@@ -1,7 +1,9 @@
 // exp and its kin. Reduction by Cody and Waite: x = k ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^k exp(r); ln 2 in two
 // parts so that k times the first is exact. exp(r) = 1 + r + r^2 Q(r), Q minimax (Remez; the weighted error stands
-// beside it). exp itself in float32 has a shorter Q, and is within 0.9 units of the last place. Overflow gives
-// infinity, what underflows is rounded once, NaN stays NaN.
+// beside it). exp itself in float32 has a shorter Q, and is within 0.9 units of the last place. Where a register holds
+// a table of 2^(j/n), k counts in steps of 1/n (Tang, "Table-driven implementation of the exponential function", 1989):
+// r is so small that Q has two or three terms, and exp is within 1.1 units. Overflow gives infinity, what underflows is
+// rounded once, NaN stays NaN.
 #include "codegen/emit/math/building.h"
 
 namespace lathe::codegen::math {
@@ -53,6 +55,53 @@ Expr exp_reduced(const Expr& r, double by = 1.0) {
                         by * 0.00836874544620514, by * 0.0013814539415761828});
 }
 
+// ---- by a table, in float32 ----
+
+bool has_table(const Terms& t, const Expr& x) { return x->dtype.bits == 32 && t.native().table_entries > 0; }
+int bits_of_table(const Terms& t) { return std::countr_zero(static_cast<unsigned>(t.native().table_entries)); }
+// The last bit of what is added to it is worth a step; all its own bits lie above those that are counted.
+double magic_of_table(const Terms& t) { return single_constants.to_integer / t.native().table_entries; }
+
+// x = k ln 2 + r, k in steps of 1 / table_entries: the bits that count the steps, k, r.
+Reduced reduce_to_table(Terms& t, const Expr& x) {
+  const Constants& c = single_constants;
+  const Expr magic = number(x, magic_of_table(t));
+  const Expr shifted = t(x * number(x, c.log2_e) + magic);
+  const Expr whole = t(shifted - magic);
+  return {t(bits_of(shifted)), t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low)), whole};
+}
+
+// 2^(j / n + exponent) for the step that the low bits of `steps` name, as bits; `less` for each step.
+Expr looked_up(Terms& t, const Expr& steps, int64_t exponent, int64_t less) {
+  std::vector<Expr> args{steps};
+  const int entries = t.native().table_entries;
+  for (int j = 0; j < entries; ++j) {
+    const auto power = std::bit_cast<int32_t>(static_cast<float>(std::exp2(j / static_cast<double>(entries))));
+    args.push_back(ir::constant(DType::int_(32), static_cast<int64_t>(power) + (exponent << 23) - j * less));
+  }
+  return call(steps->dtype, math::lookup, std::move(args));
+}
+
+// power * exp(r), |r| <= ln 2 / (2 table_entries).
+Expr times_exp(Terms& t, const Expr& power, const Expr& r) {
+  const Expr q = t.native().table_entries >= 16
+                     ? polynomial(r, {1.0, 0.5000161528587341, 0.16666719317436218})        // 2^-29.2
+                     : polynomial(r, {1.0, 0.5, 0.1666802614927292, 0.04166043922305107});  // 2^-32.5
+  return power * (r * q) + power;
+}
+
+// 2^exponent exp(x), where no power of two that comes of it overflows or is below the normal ones. Where one does, the
+// result is any number.
+Expr exp_by_table(Terms& t, const Expr& x, int64_t exponent = 0) {
+  const Reduced r = reduce_to_table(t, x);
+  const int places = 23 - bits_of_table(t);
+  // With its steps subtracted from an entry, all of k may be added to the exponent's place.
+  const Expr power = t(from_bits(looked_up(t, r.k, exponent, int64_t{1} << places) + shift_left(r.k, places)));
+  return times_exp(t, power, r.rest);
+}
+
+// ---- powers of two ----
+
 // 2^k for k in the range of normal exponents.
 Expr power_of_two(const Expr& k, const Constants& c) { return from_bits(shift_left(k + c.bias, c.mantissa)); }
 
@@ -82,26 +131,46 @@ Expr scaled_down(Terms& t, const Expr& y, const Reduced& r, const Expr& vanishes
 }  // namespace
 
 Expr exp_single_inside(Terms& t, const Expr& x) {
+  if (has_table(t, x)) return exp_by_table(t, x);
   const Reduced r = reduce(t, x);
   return (expm1_reduced(r.rest) + number(x, 1.0)) * power_of_two(r.k, single_constants);
 }
 
 Expr exp_single(Terms& t, const Expr& x) {
   const Expr inside = t(at_most(t(at_least(x, -104.0)), 89.0));
-  const Reduced r = reduce(t, inside);
-  return scaled(t, t(exp_reduced(r.rest)), r, x < number(x, -104.0));
+  const Expr vanishes = x < number(x, -104.0);
+  if (!has_table(t, x)) {
+    const Reduced r = reduce(t, inside);
+    return scaled(t, t(exp_reduced(r.rest)), r, vanishes);
+  }
+  const Reduced steps = reduce_to_table(t, inside);
+  const Expr y = t(times_exp(t, t(from_bits(looked_up(t, steps.k, 0, 0))), steps.rest));
+  const int64_t none = std::bit_cast<int32_t>(static_cast<float>(magic_of_table(t)));
+  const Expr k = t(shift_right(steps.k - none, bits_of_table(t)));
+  return scaled(t, y, {k, steps.rest, call(intrinsic::floor, steps.whole)}, vanishes);
 }
 
-Expr exp_single_above(Terms& t, const Expr& x, double low) {
+Expr exp_single_above(Terms& t, const Expr& x, double low, const Expr& argument, double high) {
   const bool any = t.native().has_ldexp(x->dtype);  // whatever comes of too low an x, it takes no longer
-  const auto chosen = [&](const Expr& y) { return select(x < number(x, low), number(x, 0.0), y); };
-  if (!any && low >= -86.0) {
-    // All 2^(k - 1) from `low` on are normal, and so is 2^127, twice which times y overflows as it should. The powers
-    // that come of too low an x have the sign bit for an exponent's, and give no numbers below the normal ones.
-    const Reduced r = reduce(t, t(at_most(x, 89.0)));
+  const Expr is_kept = t(make<Not>(x < number(x, low)));
+  const auto chosen = [&](const Expr& y) { return select(is_kept, y, number(x, 0.0)); };
+  // All 2^(k - 1) from `low` on are normal, and so is 2^127, twice which times y overflows as it should.
+  const bool is_normal = low >= -86.0;
+  if (has_table(t, x) && is_normal) {
+    // What comes of too low an x is seldom below the normal numbers: of one power of two in 256.
+    if (high <= 88.0) return chosen(exp_by_table(t, argument));
+    const Expr half = t(exp_by_table(t, t(at_most(argument, 89.0)), -1));
+    return chosen(half + half);
+  }
+  if (has_table(t, x)) return chosen(exp_single(t, argument));
+  const Expr bounded = t(high <= 89.0 ? argument : at_most(argument, 89.0));
+  if (!any && is_normal) {
+    // The powers that come of too low an x have the sign bit for an exponent's, and give no numbers below the normal
+    // ones.
+    const Reduced r = reduce(t, bounded);
     return chosen(t(exp_reduced(r.rest, 2.0)) * power_of_two(r.k - 1, single_constants));
   }
-  const Reduced r = reduce(t, t(at_most(any ? x : t(at_least(x, low)), 89.0)));
+  const Reduced r = reduce(t, any ? bounded : t(at_least(bounded, low)));
   return chosen(scaled(t, t(exp_reduced(r.rest)), r, {}));
 }
 

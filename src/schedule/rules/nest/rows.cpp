@@ -52,17 +52,17 @@ Status vectors_of(Schedule& schedule, LoopRV loop, int64_t count, int64_t lanes)
   return schedule.vectorize(cut[1]);
 }
 
-// What whole groups leave of a row, in vectors each half as wide as the one before.
+// What whole groups leave of a row: whole vectors, and one that is as short as what they leave.
 Status vectorize_rest(Schedule& schedule, LoopRV rest, int64_t lanes) {
-  for (int64_t width = lanes; width > 1; width /= 2) {
-    const int64_t extent = *as_int(TRY(schedule.get(rest))->extent);
-    if (extent < width) continue;
-    const std::vector<LoopRV> parts = TRY(schedule.peel(rest, width));
-    TRY(vectors_of(schedule, parts[0], extent / width * width, width));
-    if (parts.size() < 2) break;
+  int64_t extent = *as_int(TRY(schedule.get(rest))->extent);
+  if (extent >= lanes) {
+    const std::vector<LoopRV> parts = TRY(schedule.peel(rest, lanes));
+    TRY(vectors_of(schedule, parts[0], extent / lanes * lanes, lanes));
+    if (parts.size() < 2) return support::success();
     rest = parts[1];
+    extent %= lanes;
   }
-  return support::success();
+  return extent > 1 ? schedule.vectorize(rest) : support::success();
 }
 
 // The innermost loop of an elementwise block in vectors, unless it is one of the `outer` that rows are made of: as many
