@@ -1,6 +1,7 @@
 #include "lower/batch/batch_parts.h"
 
 #include "graph/rewrite_bindings.h"
+#include "lower/plan/plan_memory.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
 #include "relax/strings.h"
@@ -11,15 +12,37 @@ using namespace relax;  // NOLINT: the subject of this file
 
 namespace {
 
-bool is_call_of(const Expr& e, const Operator& op) {
-  return graph::as_call_of(e, op.name) && as_tensor(e) && as_tensor(e)->dtype != string_dtype;
+// The call of `op` that `e` is, of tensors of one known size each.
+const Call* as_static_call(const Expr& e, const Operator& op) {
+  const Call* call = graph::as_call_of(e, op.name);
+  const auto* result = call ? as_tensor(e) : nullptr;
+  return result && result->dtype != string_dtype && static_bytes(*result) ? call : nullptr;
+}
+
+std::optional<int64_t> only_value(const Expr& e) {
+  const auto* shape = e ? e.as<ShapeExpr>() : nullptr;
+  return shape && shape->values.size() == 1 ? ir::as_int(shape->values[0]) : std::nullopt;
 }
 
 }  // namespace
 
-bool is_batch_part(const Expr& e) { return is_call_of(e, ops::strided_slice); }
+bool is_batch_part(const Expr& e) {
+  const Call* call = as_static_call(e, ops::strided_slice);
+  if (!call || call->args.size() != 3) return false;
+  const auto& attributes = *call->attributes.as<ops::StridedSliceAttributes>();
+  const auto* whole = as_tensor(call->args[0]);
+  const auto begin = only_value(call->args[1]), end = only_value(call->args[2]);
+  return attributes.axes == std::vector<int64_t>{0} && attributes.strides.empty() && static_bytes(*whole) && begin &&
+         end && *begin >= 0 && *end <= *ir::as_int(whole->shape->front());
+}
 
-bool is_joined_batch(const Expr& e) { return is_call_of(e, ops::concat); }
+bool is_joined_batch(const Expr& e) {
+  const Call* call = as_static_call(e, ops::concat);
+  if (!call || call->attributes.as<ops::AxisAttributes>()->axis != 0) return false;
+  const auto first = static_bytes(*as_tensor(call->args[0]));
+  return first && std::all_of(call->args.begin(), call->args.end(),
+                              [&](const Expr& part) { return static_bytes(*as_tensor(part)) == first; });
+}
 
 Expr batch_part(const Expr& whole, int64_t begin, int64_t end) {
   const auto at = [](int64_t row) { return ir::make<ShapeExpr>(std::vector<ir::Expr>{ir::int64(row)}); };

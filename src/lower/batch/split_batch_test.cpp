@@ -177,6 +177,29 @@ TEST(split_batch, needs_memory_for_one_piece_between_its_kernels) {
   EXPECT_EQ(kernels, 1u) << "nothing calls the kernel for all rows any more";
 }
 
+TEST(batch_parts, are_what_lies_in_one_piece_of_memory) {
+  const Var x = relax_var("x", tensor_info({4, 6}, ir::DType::float32())),
+            y = relax_var("y", tensor_info({2, 6}, ir::DType::float32()));
+  const auto slice = [&](std::vector<int64_t> axes, std::vector<int64_t> strides, int64_t begin, int64_t end) {
+    const auto at = [](int64_t i) { return ir::make<ShapeExpr>(std::vector<ir::Expr>{ir::int64(i)}); };
+    return make_call(ops::strided_slice, {x, at(begin), at(end)},
+                     ir::make<ops::StridedSliceAttributes>(std::move(axes), std::move(strides)))
+        .value_or_throw();
+  };
+  const auto joined = [](std::vector<Expr> parts, int64_t axis) {
+    return make_call(ops::concat, std::move(parts), ir::make<ops::AxisAttributes>(axis)).value_or_throw();
+  };
+  EXPECT_TRUE(is_batch_part(batch_part(x, 1, 3)));
+  EXPECT_TRUE(is_batch_part(slice({0}, {}, 0, 4)));
+  EXPECT_FALSE(is_batch_part(slice({1}, {}, 0, 4)));
+  EXPECT_FALSE(is_batch_part(slice({0}, {2}, 0, 4)));
+  EXPECT_FALSE(is_batch_part(slice({0}, {}, -3, 4)));
+  EXPECT_FALSE(is_batch_part(slice({0}, {}, 1, 100)));
+  EXPECT_TRUE(is_joined_batch(joined_batch({x, x, x})));
+  EXPECT_FALSE(is_joined_batch(joined({x, x}, 1)));
+  EXPECT_FALSE(is_joined_batch(joined({x, y}, 0)));
+}
+
 // ---- the model ----
 
 const int64_t mb = 1 << 20;

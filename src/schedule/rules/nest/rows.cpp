@@ -52,19 +52,6 @@ Status vectors_of(Schedule& schedule, LoopRV loop, int64_t count, int64_t lanes)
   return schedule.vectorize(cut[1]);
 }
 
-// What whole groups leave of a row: whole vectors, and one that is as short as what they leave.
-Status vectorize_rest(Schedule& schedule, LoopRV rest, int64_t lanes) {
-  int64_t extent = *as_int(TRY(schedule.get(rest))->extent);
-  if (extent >= lanes) {
-    const std::vector<LoopRV> parts = TRY(schedule.peel(rest, lanes));
-    TRY(vectors_of(schedule, parts[0], extent / lanes * lanes, lanes));
-    if (parts.size() < 2) return support::success();
-    rest = parts[1];
-    extent %= lanes;
-  }
-  return extent > 1 ? schedule.vectorize(rest) : support::success();
-}
-
 // The innermost loop of an elementwise block in vectors, unless it is one of the `outer` that rows are made of: as many
 // at once as a reduction over the same row takes. Gives the loop over these groups.
 Result<std::optional<LoopRV>> vectorize_row(Schedule& schedule, const RuleContext& context, BlockRV block,
@@ -82,7 +69,7 @@ Result<std::optional<LoopRV>> vectorize_row(Schedule& schedule, const RuleContex
   const std::vector<LoopRV> parts = TRY(schedule.peel(loops.back(), width));
   const std::vector<LoopRV> groups = TRY(schedule.split(parts[0], {Factor(), width}));
   TRY(vectors_of(schedule, groups[1], width, std::min(width, lanes * vectors_together(*node))));
-  if (extent && parts.size() > 1) TRY(vectorize_rest(schedule, parts[1], lanes));
+  if (extent && parts.size() > 1) TRY(vectorize_by(schedule, parts[1], lanes, lanes));
   return std::optional(groups[0]);
 }
 

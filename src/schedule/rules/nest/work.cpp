@@ -265,21 +265,17 @@ size_t contiguous_suffix(const PrimFunc& function, const Work& work) {
 
 }  // namespace
 
-namespace {
-
-// The loop in vectors of `together` lanes where it is long enough, and what these leave in vectors of `lanes`; single
-// elements where it is not as long as one.
 Status vectorize_by(Schedule& schedule, LoopRV loop, int64_t together, int64_t lanes) {
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
-  if (extent && *extent < lanes) return support::success();
+  // A vector that fills no register is read and written under a mask, or in pieces.
+  if (extent && *extent < lanes) return 2 * *extent < lanes ? support::success() : schedule.vectorize(loop);
   if (extent && *extent < together) together = lanes;
   const std::vector<LoopRV> parts = TRY(schedule.peel(loop, together));
   TRY(schedule.vectorize(TRY(schedule.split(parts[0], {Factor(), together}))[1]));
-  if (together == lanes || parts.size() == 1) return support::success();
+  if (parts.size() == 1 || (together == lanes && !extent)) return support::success();
+  if (*extent % together < lanes) return *extent % together > 1 ? schedule.vectorize(parts[1]) : support::success();
   return vectorize_by(schedule, parts[1], lanes, lanes);
 }
-
-}  // namespace
 
 bool try_parallel(Schedule& schedule, const std::vector<LoopRV>& loops) {
   if (loops.empty()) return false;
@@ -327,7 +323,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   const bool split_rows = enough && rows && *rows < 2 * context.target.cores;
 
   // Gathering costs what it saves, unless there is much to do with what was gathered.
-  const bool vectors = lanes > 1 && (!strided || costly) && (!length || *length >= lanes);
+  const bool vectors = lanes > 1 && (!strided || costly) && (!length || 2 * *length >= lanes);
   if (split_rows && (!length || *length >= 4096)) {
     const ExprRV chunk = TRY(decide(schedule, context, "elementwise", "chunk", {1024, 4096, 16384}, 4096));
     const std::vector<LoopRV> parts = TRY(schedule.peel(row, chunk));

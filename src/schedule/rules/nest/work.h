@@ -56,6 +56,10 @@ Result<ExprRV> decide(Schedule& schedule, const RuleContext& context, std::strin
 // Total work below which threads cost more than they give, in elements.
 inline constexpr int64_t parallel_work = 32 * 1024;
 
+// The loop in vectors of `together` lanes where it is long enough, and what these leave in vectors of `lanes` and a
+// shorter one; single elements where it is not half as long as one.
+Status vectorize_by(Schedule& schedule, LoopRV loop, int64_t together, int64_t lanes);
+
 // Spatial loops only: fuses what is contiguous, vectorises it, and runs the outermost in parallel where there is
 // enough.
 Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block);

@@ -45,11 +45,13 @@ TEST(vectors_together, are_four_of_what_is_one_chain) {
   EXPECT_EQ(vectors_of(mapped({3, 32}, sine), "map", 256), std::vector<int64_t>{8});
 }
 
-TEST(vectors_together, leave_single_vectors_and_elements) {
-  EXPECT_EQ(vectors_of(mapped({45}, hyperbolic_tangent), "map", 256), (std::vector<int64_t>{32, 8, 1}));
-  EXPECT_EQ(vectors_of(mapped({35}, hyperbolic_tangent), "map", 256), (std::vector<int64_t>{32, 1}));
-  EXPECT_EQ(vectors_of(mapped({31}, hyperbolic_tangent), "map", 256), (std::vector<int64_t>{8, 1}));
-  EXPECT_EQ(vectors_of(mapped({7}, hyperbolic_tangent), "map", 256), std::vector<int64_t>{1});
+TEST(vectors_together, leave_single_vectors_and_a_shorter_one) {
+  EXPECT_EQ(vectors_of(mapped({45}, hyperbolic_tangent), "map", 256), (std::vector<int64_t>{32, 8, 5}));
+  EXPECT_EQ(vectors_of(mapped({35}, hyperbolic_tangent), "map", 256), (std::vector<int64_t>{32, 3}));
+  EXPECT_EQ(vectors_of(mapped({33}, hyperbolic_tangent), "map", 256), (std::vector<int64_t>{32, 1}));
+  EXPECT_EQ(vectors_of(mapped({31}, hyperbolic_tangent), "map", 256), (std::vector<int64_t>{8, 7}));
+  EXPECT_EQ(vectors_of(mapped({4}, hyperbolic_tangent), "map", 256), std::vector<int64_t>{4});
+  EXPECT_EQ(vectors_of(mapped({3}, hyperbolic_tangent), "map", 256), std::vector<int64_t>{1});
 }
 
 TEST(vectors_together, are_as_many_as_a_sum_over_the_row_takes) {
