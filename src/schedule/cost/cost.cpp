@@ -1,5 +1,6 @@
 #include "schedule/cost/cost.h"
 
+#include "arith/analyzer.h"
 #include "ir/match.h"
 #include "ir/structural.h"
 #include "ir/visit.h"
@@ -53,7 +54,7 @@ class Counting {
     if (const auto* store = s.as<BufferStore>()) return stored(*store);
     if (const auto* realize = s.as<BlockRealize>()) {
       for (size_t k = 0; k < realize->block->iter_vars.size(); ++k)
-        bindings_[realize->block->iter_vars[k]->var.get()] = realize->iter_values[k];
+        bindings_[realize->block->iter_vars[k]->var] = ir::substitute(realize->iter_values[k], bindings_);
       double runs = 1;  // of the block, for each of its init
       for (const IterVar& iter : realize->block->iter_vars)
         if (iter->type == IterType::reduce) runs *= static_cast<double>(ir::as_int(iter->dom.extent).value_or(1));
@@ -81,47 +82,48 @@ class Counting {
       turns = std::ceil(turns / rates_.threads);
     }
     around_.push_back(&loop);
+    depth_[loop.loop_var.get()] = around_.size();
+    analyzer_.bind(loop.loop_var, ir::Range{loop.min, loop.extent});
     const double often = std::exchange(often_, often_ * turns);
+    often_at_.push_back(often_);
     if (loop.kind == ForKind::serial || loop.kind == ForKind::parallel) loops += often_ * loop_steps;
     statement(loop.body);
     often_ = often;
+    often_at_.pop_back();
     around_.pop_back();
     if (is_shared) is_shared_ = false;
   }
 
-  // How an expression changes with a loop's variable: by nothing, by one, by more or not evenly.
+  // Indices by the variables of loops alone: of a panel, the quotient and the remainder that a vector's lanes leave.
+  std::vector<Expr> placed(std::vector<Expr> indices) {
+    for (Expr& index : indices) index = analyzer_.simplify(ir::substitute(index, bindings_));
+    return indices;
+  }
+
+  // How placed indices change with a loop's variable: by nothing, by one, by more or not evenly.
   enum class Stride { none, one, other };
-  Stride stride(const std::vector<Expr>& indices, const For& loop) const {
+  static Stride stride(const std::vector<Expr>& indices, const For& loop) {
     Stride found = Stride::none;
     for (size_t d = 0; d < indices.size(); ++d) {
-      if (!uses(indices[d], loop.loop_var)) continue;
+      if (!ir::uses_var(indices[d], loop.loop_var)) continue;
       found = d + 1 == indices.size() && is_unit(indices[d], loop.loop_var) && found == Stride::none ? Stride::one
                                                                                                      : Stride::other;
     }
     return found;
   }
-  bool uses(const Expr& e, const ir::Var& var) const {
-    bool found = false;
-    ir::pre_order(e, [&](const ir::NodeRef& n) {
-      if (n.get() == var.get()) found = true;
-      if (const auto it = bindings_.find(n.get()); it != bindings_.end() && !found) found = uses(it->second, var);
-      return !found;
-    });
-    return found;
-  }
-  bool is_unit(const Expr& e, const ir::Var& var) const {
+  static bool is_unit(const Expr& e, const ir::Var& var) {
     if (e.get() == var.get()) return true;
-    if (const auto it = bindings_.find(e.get()); it != bindings_.end()) return is_unit(it->second, var);
     if (const auto* cast = e.as<ir::Cast>()) return is_unit(cast->value, var);
     if (const auto* add = e.as<ir::Add>())
-      return uses(add->a, var) ? !uses(add->b, var) && is_unit(add->a, var) : is_unit(add->b, var);
-    if (const auto* sub = e.as<ir::Sub>()) return !uses(sub->b, var) && is_unit(sub->a, var);
+      return ir::uses_var(add->a, var) ? !ir::uses_var(add->b, var) && is_unit(add->a, var) : is_unit(add->b, var);
+    if (const auto* sub = e.as<ir::Sub>()) return !ir::uses_var(sub->b, var) && is_unit(sub->a, var);
     return false;
   }
 
   // How often vectors of the access are loaded or stored: once for all turns of the written-out loops inside that do
   // not move it, and by lanes where they do not lie side by side.
-  double vectors(const std::vector<Expr>& indices, int bits) const {
+  double vectors(const std::vector<Expr>& given, int bits) {
+    const std::vector<Expr> indices = placed(given);
     double count = often_;
     bool innermost = true;
     for (size_t k = around_.size(); k-- > 0;) {
@@ -153,11 +155,11 @@ class Counting {
       if (loop->kind == ForKind::vectorized) lanes *= static_cast<double>(ir::as_int(loop->extent).value_or(1));
     const double runs = often_ / lanes;
     loads_.clear();
-    const double steps = operators(store.value, lanes);
-    arithmetic += runs * steps;
+    operators_.clear();
+    operators(ir::substitute(store.value, bindings_), store.buffer);
     if (store.buffer->scope != "register") access += vectors(store.indices, store.buffer->dtype.bits) * store_steps;
     bool adds_up = false;
-    for (const ir::BufferLoad* load : loads_) {
+    for (const Ref<ir::BufferLoad>& load : loads_) {
       const bool is_own = load->buffer == store.buffer;
       adds_up = adds_up || is_own;
       if (load->buffer->scope != "register") access += vectors(load->indices, load->dtype.bits) * load_steps;
@@ -167,12 +169,13 @@ class Counting {
 
   // A sum over a loop that does not move it: as many run at once as loops written out inside make.
   void waits(const BufferStore& store, double lanes, double runs) {
+    const std::vector<Expr> indices = placed(store.indices);
     double at_once = registers(lanes, store.buffer->dtype.bits);
     for (size_t k = around_.size();; --k) {
       if (k == 0) return;  // every loop moves it
       const For& loop = *around_[k - 1];
-      if (loop.kind == ForKind::vectorized) continue;
-      if (stride(store.indices, loop) == Stride::none) break;
+      if (loop.kind == ForKind::vectorized || ir::is_int(loop.extent, 1)) continue;
+      if (stride(indices, loop) == Stride::none) break;
       if (loop.kind != ForKind::unrolled) return;
       at_once *= static_cast<double>(ir::as_int(loop.extent).value_or(1));
     }
@@ -180,26 +183,34 @@ class Counting {
     latency += each / at_once * std::max(multiply_add_latency, at_once);
   }
 
-  // The steps of an expression's operators on so many lanes; a product that is added is one.
-  double operators(const Expr& e, double lanes) {
-    if (!e) return 0;
-    if (const auto* load = e.as<ir::BufferLoad>()) {
-      const auto same = [&](const ir::BufferLoad* other) {
-        return ir::structural_equal(ir::NodeRef(other), ir::NodeRef(load));
-      };
-      if (std::ranges::none_of(loads_, same)) loads_.push_back(load);
-      return 0;
+  // Adds the steps of an expression's operators, each as often as the innermost loop turns that it depends on, and
+  // gives how many loops that is inside of. Equal ones are computed once; a product that is added is one with the sum.
+  size_t operators(const Expr& e, const Buffer& sum) {
+    if (const auto loop = depth_.find(e.get()); loop != depth_.end()) return loop->second;
+    const auto [known, is_new] = operators_.try_emplace(ir::structural_hash(e, false), 0);
+    if (!is_new) return known->second;
+    size_t& depth = known->second;
+    if (const auto* load = e.as<ir::BufferLoad>()) {  // its indices are part of an address
+      loads_.emplace_back(load);
+      ir::post_order(e, [&](const ir::NodeRef& n) {
+        if (const auto loop = depth_.find(n.get()); loop != depth_.end()) depth = std::max(depth, loop->second);
+      });
+      if (load->buffer == sum) depth = around_.size();
+      return depth;
     }
-    double steps = 0;
     e->node_class().for_each_child(*e, [&](const ir::NodeRef& child) {
       if (child && child->node_class().family == ExprNode::family)
-        steps += operators(ir::detail::narrow<ExprNode>(child), lanes);
+        depth = std::max(depth, operators(ir::detail::narrow<ExprNode>(child), sum));
     });
-    if (!is_operator(e)) return steps;
     const auto is_product = [](const Expr& operand) { return operand.is<ir::Mul>() && operand->dtype.is_floating(); };
     const auto* add = e.as<ir::Add>();
-    if (add && (is_product(add->a) || is_product(add->b))) return steps;
-    return steps + steps_of(e) * registers(lanes, e->dtype.bits);
+    if (!is_operator(e) || (add && (is_product(add->a) || is_product(add->b)))) return depth;
+    double lanes = 1;
+    for (size_t k = 0; k < depth; ++k)
+      if (around_[k]->kind == ForKind::vectorized)
+        lanes *= static_cast<double>(ir::as_int(around_[k]->extent).value_or(1));
+    arithmetic += steps_of(e) * (depth == 0 ? 1 : often_at_[depth - 1]) / lanes * registers(lanes, e->dtype.bits);
+    return depth;
   }
 
   const target::Target& target_;
@@ -207,8 +218,12 @@ class Counting {
   double often_ = 1;
   bool is_shared_ = false;  // a parallel loop is around
   std::vector<const For*> around_;
-  std::unordered_map<const ir::Node*, Expr> bindings_;
-  std::vector<const ir::BufferLoad*> loads_;
+  ir::VarMap bindings_;  // of blocks' variables, by those of loops
+  arith::Analyzer analyzer_;
+  std::unordered_map<const ir::Node*, size_t> depth_;  // of a loop's variable: how many loops its turns are inside of
+  std::vector<double> often_at_;                       // by depth - 1: how often its turns are made
+  std::map<support::Hash128, size_t> operators_;       // of the statement's expressions: their depth
+  std::vector<Ref<ir::BufferLoad>> loads_;             // of the statement, each once, placed
 };
 
 }  // namespace

@@ -59,11 +59,37 @@ TEST(predict, counts_a_tile_by_hand) {
   EXPECT_EQ(cost.movement, 0) << "all of it fits the nearest cache";
 }
 
+TEST(predict, sees_the_rows_of_panels) {
+  const auto cost = [](int64_t panel) {
+    Builder b;
+    const Buffer x = b.input("A", {ir::int64(256 / panel), ir::int64(panel)}), y = b.output("B", {ir::int64(256)});
+    b.compute("copy", y, [&](const std::vector<Expr>& i) {
+      const Expr width = ir::int64(panel);
+      return ir::load(x, {ir::floordiv(i[0], width), ir::floormod(i[0], width)});
+    });
+    Schedule schedule = Schedule::create(b.build()).value_or_throw();
+    const auto loops = schedule.get_loops(schedule.get_block("copy").value_or_throw()).value_or_throw();
+    const auto cut = schedule.split(loops[0], {std::nullopt, 2, 16}).value_or_throw();
+    EXPECT_TRUE(schedule.unroll(cut[1]).ok() && schedule.vectorize(cut[2]).ok());
+    return cost_of(schedule).access;
+  };
+  EXPECT_DOUBLE_EQ(cost(32), cost(256)) << "16 vectors of each";
+  EXPECT_DOUBLE_EQ(cost(16), cost(256));
+  EXPECT_GT(cost(8), 4 * cost(256)) << "a vector is of two rows";
+}
+
 TEST(predict, few_sums_wait_for_themselves) {
   const Cost cost = cost_of(tiled(16, 64, 100, 1, 1).schedule);
   EXPECT_DOUBLE_EQ(cost.latency, 8 * cost.arithmetic);
   const Cost outer = cost_of(Schedule::create(matmul(ir::int64(4), ir::int64(4), ir::int64(4))).value_or_throw());
   EXPECT_DOUBLE_EQ(outer.latency, 8 * outer.arithmetic) << "one sum after the other";
+}
+
+TEST(predict, loops_of_one_turn_are_no_sums) {
+  Tiled t = tiled(16, 64, 100, 8, 2);
+  const double plain = cost_of(t.schedule).latency;
+  ASSERT_TRUE(t.schedule.unroll(t.schedule.add_unit_loop(t.block).value_or_throw()).ok());
+  EXPECT_DOUBLE_EQ(cost_of(t.schedule).latency, plain);
 }
 
 TEST(predict, memory_counts_where_it_is_far) {
