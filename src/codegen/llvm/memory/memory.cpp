@@ -13,8 +13,9 @@ using namespace ir;  // NOLINT
 
 namespace {
 
-// Up to so far apart, elements come in whole rows and are picked from these; from there on, one by one.
-constexpr int64_t largest_near_stride = 4;
+// Elements that lie in so few rows as long as a vector come in whole rows and are picked from these; others one by one.
+constexpr size_t most_rows = 4;
+constexpr int64_t largest_near_stride = most_rows;
 
 // A vector index as base + lane * stride, or nothing.
 struct Contiguity {
@@ -105,6 +106,18 @@ std::optional<LaneOffsets> as_lane_offsets(const Expr& e) {
   if (const auto* n = e.as<FloorDiv>()) return both(*n, quotient, none);
   if (const auto* n = e.as<FloorMod>()) return both(*n, remainder, none);
   return std::nullopt;
+}
+
+// Where rows begin that are as long as there are offsets, the least of which is 0, and hold them all. The last one ends
+// with the last offset, so that nothing is read beyond what the program reaches.
+std::vector<int64_t> row_starts(std::vector<int64_t> offsets) {
+  const auto lanes = static_cast<int64_t>(offsets.size());
+  std::sort(offsets.begin(), offsets.end());
+  std::vector<int64_t> starts;
+  for (const int64_t offset : offsets)
+    if (starts.empty() || offset >= starts.back() + lanes)
+      starts.push_back(std::max<int64_t>(std::min(offset, offsets.back() + 1 - lanes), 0));
+  return starts;
 }
 
 }  // namespace
@@ -199,12 +212,12 @@ KernelEmitter::V KernelEmitter::load(const BufferLoad& n) {
     return from_memory(load_near(n.buffer, index_value(ramp->base), offsets), t);
   }
   if (const auto near = ramp || mask ? std::nullopt : as_lane_offsets(index)) {
-    const auto [least, most] = std::minmax_element(near->offsets.begin(), near->offsets.end());
-    if (*most - *least <= (t.lanes - 1) * largest_near_stride) {
-      const Expr start = int64(*least);
+    const int64_t least = *std::min_element(near->offsets.begin(), near->offsets.end());
+    std::vector<int64_t> offsets;
+    for (const int64_t offset : near->offsets) offsets.push_back(offset - least);
+    if (row_starts(offsets).size() <= most_rows) {
+      const Expr start = int64(least);
       const V first = index_value(near->base ? ir::add(near->base, start) : start);
-      std::vector<int64_t> offsets;
-      for (const int64_t offset : near->offsets) offsets.push_back(offset - *least);
       return from_memory(load_near(n.buffer, first, offsets), t);
     }
   }
@@ -310,8 +323,7 @@ void KernelEmitter::store_row(const Buffer& buffer, V v, V at) {
       buffer);
 }
 
-// The elements at constant offsets from the first, which is the least of them: from as few rows as reach the last one,
-// the last of which ends there, so that nothing is read beyond what the program reaches.
+// The elements at constant offsets from the first, which is the least of them: from as few rows as hold them all.
 KernelEmitter::V KernelEmitter::load_near(const Buffer& buffer, V first, const std::vector<int64_t>& offsets) {
   const auto lanes = static_cast<int64_t>(offsets.size());
   const int64_t span = *std::max_element(offsets.begin(), offsets.end()) + 1;
@@ -329,20 +341,21 @@ KernelEmitter::V KernelEmitter::load_near(const Buffer& buffer, V first, const s
                ? row
                : builder_.CreateShuffleVector(row, picked);
   }
+  const std::vector<int64_t> starts = row_starts(offsets);
   V all = row_at(0, lanes);
   bool is_picked = false;  // `all` has lanes of the result, not elements of the first row
-  for (int64_t row = 1; row * lanes < span; ++row) {
-    const int64_t start = std::min(row * lanes, span - lanes);
+  for (size_t row = 1; row < starts.size(); ++row) {
+    const int64_t before = starts[row - 1] + lanes;  // where the rows before it end
     std::vector<int> both(offsets.size(), -1);
     for (int64_t lane = 0; lane < lanes; ++lane) {
       const int64_t element = offsets[static_cast<size_t>(lane)];
       int& from = both[static_cast<size_t>(lane)];
-      if (element < row * lanes)
+      if (element < before)
         from = static_cast<int>(is_picked ? lane : element);
-      else if (element < (row + 1) * lanes)
-        from = static_cast<int>(lanes + element - start);
+      else if (element < starts[row] + lanes)
+        from = static_cast<int>(lanes + element - starts[row]);
     }
-    all = builder_.CreateShuffleVector(all, row_at(start, lanes), both);
+    all = builder_.CreateShuffleVector(all, row_at(starts[row], lanes), both);
     is_picked = true;
   }
   return all;

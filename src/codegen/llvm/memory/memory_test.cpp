@@ -89,6 +89,33 @@ TEST(memory, lanes_at_constant_distances_come_as_they_are) {
       }
 }
 
+// B[l] = A[l % rows * apart + l // rows]: rows of a tensor, put into each other.
+TEST(memory, rows_are_put_into_each_other) {
+  for (const DType t : dtypes())
+    for (const int64_t rows : {2, 3, 4, 5})
+      for (const int64_t apart : {3, 16, 58, 1000})
+        for (const int64_t lanes : {2, 3, 5, 8, 20, 32, 48, 64}) {
+          const auto element = [&](int64_t lane) { return lane % rows * apart + lane / rows; };
+          int64_t span = 0;
+          for (int64_t lane = 0; lane < lanes; ++lane) span = std::max(span, element(lane) + 1);
+          const Buffer a = buffer("A", {int64(span)}, t), b = buffer("B", {int64(lanes)}, t);
+          const auto all = [&](int64_t value) { return Expr(make<Broadcast>(int64(value), lanes)); };
+          const Expr lane_numbers = ramp(0, 1, lanes);
+          const Expr index = floormod(lane_numbers, all(rows)) * all(apart) + floordiv(lane_numbers, all(rows));
+          const Stmt body = make<BufferStore>(b, load(a, {index}), std::vector<Expr>{lane_numbers});
+          const auto loaded = test::load({{"interleaved", prim_func({a, b}, body)}});
+          const auto width = static_cast<size_t>(t.element_bytes());
+          AtTheEnd from(static_cast<size_t>(span) * width), to(static_cast<size_t>(lanes) * width);
+          fill(from.data(), static_cast<size_t>(span), t);
+          ASSERT_EQ(test::call(loaded, 0, {from.data(), to.data()}), 0);
+          for (int64_t lane = 0; lane < lanes; ++lane)
+            ASSERT_EQ(std::memcmp(to.data() + static_cast<size_t>(lane) * width,
+                                  from.data() + static_cast<size_t>(element(lane)) * width, width),
+                      0)
+                << t.str() << ", " << rows << " rows " << apart << " apart, lane " << lane << " of " << lanes;
+        }
+}
+
 // B[c, r] = A[r, c] by way of registers: rows go in, columns come out.
 TEST(memory, columns_of_registers_are_transposed_rows) {
   for (const DType t : dtypes())

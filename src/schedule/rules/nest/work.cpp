@@ -286,6 +286,29 @@ bool try_parallel(Schedule& schedule, const std::vector<LoopRV>& loops) {
   return true;
 }
 
+namespace {
+
+// The extent of the innermost loop, where that is short and the block puts rows into each other: it writes one row by
+// the two innermost loops, and reads as many. Rows are read whole and shuffled (codegen/llvm/memory). 1 where it does
+// not.
+int64_t interleaved_rows(const PrimFunc& function, const Work& work) {
+  constexpr int64_t most = 4;
+  if (work.loops.size() < 2) return 1;
+  const For &last = *work.loops.back(), &next = *work.loops[work.loops.size() - 2];
+  const auto rows = as_int(last.extent);
+  if (!rows || *rows < 2 || *rows > most || next.body.get() != &last || !as_int(next.extent)) return 1;
+  for (const Access& access : accesses(function.body)) {
+    if (access.block != &work.block()) continue;
+    const auto across = stride_of(access, last), along = stride_of(access, next);
+    if (!across || !along) return 1;
+    const bool is_one_row = *across == 1 && *along == *rows, is_same = *across == 0 && *along == 0;
+    if (access.writes ? !is_one_row : !(is_one_row || is_same || *along == 1)) return 1;
+  }
+  return *rows;
+}
+
+}  // namespace
+
 Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block) {
   const Ref<Block> node = TRY(schedule.get(block));
   const std::vector<Work> list = works(schedule.function());
@@ -293,7 +316,8 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   if (!work || work->loops.empty()) return support::success();
   const auto total = constant_product(work->loops);
   if (total == 0) return support::success();
-  const size_t suffix = contiguous_suffix(schedule.function(), *work);
+  const int64_t interleaved = interleaved_rows(schedule.function(), *work);
+  const size_t suffix = interleaved > 1 ? 2 : contiguous_suffix(schedule.function(), *work);
   const For& last = *work->loops.back();
   bool strided = false;
   for (const Access& access : accesses(schedule.function().body)) {
@@ -301,9 +325,10 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
     const auto stride = stride_of(access, last);
     strided = strided || !stride || (*stride != 0 && *stride != 1);
   }
+  strided = strided && interleaved == 1;
   const bool costly = is_costly(*node);
   const int bits = widest_bits(*node);
-  const int64_t lanes = context.target.lanes(bits), together = lanes * vectors_together(*node);
+  const int64_t lanes = context.target.lanes(bits) * interleaved, together = lanes * vectors_together(*node);
   const auto crossing = strided ? crossing_loop(schedule.function(), *work, lanes) : std::nullopt;
   if (crossing) {
     Schedule attempt = schedule;

@@ -68,5 +68,25 @@ TEST(vectors_together, compute_what_single_elements_do) {
             << rows << "x" << columns << testing::last_remarks;
 }
 
+// Channels of `groups` groups in turn, channels last, as a shuffle of channels leaves them.
+Function shuffled(int64_t pixels, int64_t groups, int64_t channels) {
+  Builder b;
+  const Buffer x = b.input("X", {int64(pixels), int64(groups), int64(channels)}),
+               y = b.output("Y", {int64(pixels), int64(channels), int64(groups)});
+  b.compute("shuffle", y, [&](const std::vector<Expr>& i) { return load(x, {i[0], i[2], i[1]}); });
+  return b.build();
+}
+
+TEST(vectorize_elementwise, puts_a_few_rows_into_each_other) {
+  EXPECT_EQ(vectors_of(shuffled(6, 2, 58), "shuffle", 512), (std::vector<int64_t>{32, 20}));
+  EXPECT_EQ(vectors_of(shuffled(6, 3, 16), "shuffle", 256), std::vector<int64_t>{24});
+  EXPECT_EQ(vectors_of(shuffled(6, 2, 3), "shuffle", 256), std::vector<int64_t>{1}) << "too short";
+  for (const auto& [bits, registers] : testing::machines)
+    for (const int64_t groups : {2, 3, 4, 5})
+      for (const int64_t channels : {0, 1, 3, 7, 16, 29, 58})
+        EXPECT_EQ(testing::scheduled(shuffled(5, groups, channels), machine(bits, registers)), "elementwise")
+            << groups << " groups of " << channels << testing::last_remarks;
+}
+
 }  // namespace
 }  // namespace lathe::schedule
