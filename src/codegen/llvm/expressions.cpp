@@ -92,11 +92,7 @@ KernelEmitter::V KernelEmitter::value(const Expr& e) {
         const V a = value(n.a), b = value(n.b);
         return support::flip(llvm_swap_operands) ? sub(n.dtype, b, a) : sub(n.dtype, a, b);
       },
-      [&](const Mul& n) -> V {
-        const V a = value(n.a);
-        return mul(n.dtype, a, value(n.b));
-      },
-      [&](const Div& n) -> V { return divide(n.a, n.b, false); },
+      [&](const Mul& n) -> V { return product(n); }, [&](const Div& n) -> V { return divide(n.a, n.b, false); },
       [&](const Mod& n) -> V { return remainder(n.a, n.b, false); },
       [&](const FloorDiv& n) -> V { return divide(n.a, n.b, true); },
       [&](const FloorMod& n) -> V { return remainder(n.a, n.b, true); },

@@ -65,6 +65,12 @@ KernelEmitter::V KernelEmitter::select(const Select& n) {
   return builder_.CreateSelect(condition, a, b);
 }
 
+KernelEmitter::V KernelEmitter::product(const Mul& n) {
+  if (const V v = written_out(n)) return v;
+  const V a = value(n.a);
+  return mul(n.dtype, a, value(n.b));
+}
+
 // The second or third argument. With one condition for all lanes only the chosen one runs; with a condition a lane,
 // both run and their loads are masked.
 KernelEmitter::V KernelEmitter::choose(const Call& n) {

@@ -138,6 +138,17 @@ Expr expand(const Select& choice, const Native& native) {
   return terms.wrap(exp_single_above(terms, x, *low, std::isinf(*high) ? x : terms(at_most(x, *high)), *high));
 }
 
+Expr expand(const Mul& product, const Native& native) {
+  if (!product.dtype.is_ieee_float() || product.dtype.bits != 32) return nullptr;
+  for (const auto& [factor, x] : {std::pair(product.a, product.b), std::pair(product.b, product.a)}) {
+    const auto* sigmoid = factor.as<Call>();
+    if (!sigmoid || sigmoid->op != &intrinsic::sigmoid || !structural_equal(sigmoid->args[0], x)) continue;
+    Terms terms(native);
+    return terms.wrap(silu_single(terms, terms(x)));
+  }
+  return nullptr;
+}
+
 Expr expand(const Call& call, const Native& native) {
   if (call.args.empty() || !call.args[0]->dtype.is_floating()) return nullptr;
   if (call.op == &intrinsic::ldexp)

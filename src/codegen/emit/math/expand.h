@@ -22,5 +22,7 @@ ir::Expr expand(const ir::Call& call, const Native& native = {});
 // A choice between 0 and exp(x), or exp of x and no more than a bound, by how low x is, which takes less than both;
 // null for any other.
 ir::Expr expand(const ir::Select& choice, const Native& native = {});
+// x * sigmoid(x); null for any other product.
+ir::Expr expand(const ir::Mul& product, const Native& native = {});
 
 }  // namespace lathe::codegen::math

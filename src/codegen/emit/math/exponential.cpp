@@ -230,6 +230,15 @@ Expr sigmoid_single(Terms& t, const Expr& x) {
   return div(select(is_negative, e, one), one + select(is_negative, e - low * (one - p), e));
 }
 
+// x / (1 + exp(-x)); below -88 it stays what it is there.
+Expr silu_single(Terms& t, const Expr& x) {
+  const Expr low = t(at_least(x, -88.0));
+  const Expr negative = t(negated(at_most(low, 80.0)));
+  if (has_table(t, x)) return div(low, t(exp_by_table(t, negative)) + number(x, 1.0));
+  const Reduced r = reduce(t, negative);
+  return div(low, t(t(exp_reduced(r.rest)) * power_of_two(r.k, single_constants)) + number(x, 1.0));
+}
+
 Expr sigmoid_double(Terms& t, const Expr& x) {
   const Expr e = t(exp_double(t, t(negated(magnitude(x)))));
   return div(select(x < number(x, 0.0), e, number(x, 1.0)), number(x, 1.0) + e);

@@ -199,6 +199,33 @@ TEST(math, exp_above_a_bound_is_exp_there) {
     }
 }
 
+// So has x * sigmoid(x).
+TEST(math, silu_is_close_and_special_cases_hold) {
+  for (const char* name : {"native", "x86-64-v3", "x86-64-v2"})
+    for (const int lanes : {1, 16}) {
+      const Buffer a = buffer("A", {int64(samples)}, DType::float32()),
+                   b = buffer("B", {int64(samples)}, DType::float32());
+      const Var i = var("i");
+      const Expr at = lanes == 1 ? Expr(i) : Expr(make<Ramp>(Expr(i * lanes), int64(1), int64_t{lanes}));
+      const Expr x = load(a, {at});
+      const Stmt body =
+          make<For>(i, int64(0), int64(samples / lanes), ForKind::serial,
+                    Stmt(make<BufferStore>(b, ir::call(intrinsic::sigmoid, x) * x, std::vector<Expr>{at})));
+      const auto loaded = test::load({{"silu", prim_func({a, b}, body)}}, target::parse_target(name).value_or_throw());
+      std::mt19937_64 random(23);
+      for (int round = 0; round < 8; ++round) {
+        std::vector<float> arguments_of_round = arguments<float>(random, round), y(arguments_of_round.size());
+        test::call(loaded, 0, {arguments_of_round.data(), y.data()});
+        for (size_t k = 0; k < y.size(); ++k) {
+          const double v = arguments_of_round[k],
+                       wanted = v == -std::numeric_limits<double>::infinity() ? 0 : v * logistic<double>(v);
+          if (std::fabs(y[k] - wanted) <= 6e-37) continue;
+          ASSERT_LE((error_in_ulps<float, double>(y[k], wanted)), 3.2) << name << " at " << v << ": " << y[k];
+        }
+      }
+    }
+}
+
 TEST(math, pow_is_close_and_special_cases_hold) {
   const Worst single =
       worst_of<float, double>(intrinsic::pow, static_cast<double (*)(double, double)>(std::pow), 12, 16);
