@@ -3,11 +3,15 @@
 // registers.
 #include "ir/visit.h"
 #include "schedule/analysis/linear.h"
+#include "schedule/rules/nest/rows.h"
 #include "schedule/rules/tile/tile_model.h"
 
 namespace lathe::schedule {
 
 namespace {
+
+// Elements of a window that are written out at most.
+constexpr int64_t most_steps = 49;
 
 // How windows move along an axis: elements from one to the next, and from the first to the last of one.
 struct Slide {
@@ -18,7 +22,6 @@ struct Slide {
 // How windows of neighbours along `row` overlap, where they have so few elements that all of them can be written out,
 // and none is asked whether it is inside.
 std::optional<Slide> slides(const Work& work, const std::vector<Access>& all, const For& row, const TilePlan& plan) {
-  constexpr int64_t most_steps = 49;
   int64_t steps = 1;
   for (const size_t i : plan.reduce) {
     const auto extent = as_int(work.loops[i]->extent);
@@ -65,14 +68,31 @@ int64_t preferred_pieces(const std::vector<int64_t>& choices, int64_t height, in
   return preferred;
 }
 
+// What a block that pads asks of its indices, or null.
+Expr padding_condition(const Work& work) {
+  const auto* store = work.block().body.as<BufferStore>();
+  const auto* choice = store ? store->value.as<Call>() : nullptr;
+  return choice && choice->op == &intrinsic::if_then_else && !store->indices.empty() ? choice->args[0] : Expr();
+}
+
 // A block that pads along the axis that vectors run along: asked element by element, each vector would have to be put
 // together.
 bool pads_lanes(const Work& work) {
-  const auto* store = work.block().body.as<BufferStore>();
-  const auto* choice = store ? store->value.as<Call>() : nullptr;
-  if (!choice || choice->op != &intrinsic::if_then_else || store->indices.empty()) return false;
-  const auto* last = store->indices.back().as<VarNode>();
-  return last && uses_var(choice->args[0], cast<VarNode>(store->indices.back()));
+  const Expr condition = padding_condition(work);
+  if (!condition) return false;
+  const Expr& last = work.block().body.as<BufferStore>()->indices.back();
+  return last.is<VarNode>() && uses_var(condition, cast<VarNode>(last));
+}
+
+// A block that pads across the vectors, for windows of products of so many elements that asking for each costs more
+// than a copy of the image.
+bool pads_wide_windows(const Work& work, const Work& reduction) {
+  constexpr int64_t wide = 9;
+  const auto* store = reduction.block().body.as<BufferStore>();
+  const auto* sum = store ? store->value.as<Add>() : nullptr;
+  if (!sum || !(sum->a.is<Mul>() || sum->b.is<Mul>())) return false;
+  const auto steps = constant_product(loops_of(reduction, IterType::reduce));
+  return padding_condition(work) && !pads_lanes(work) && steps && *steps >= wide && *steps <= most_steps;
 }
 
 // Whether the block reads overlapping windows of the buffer along its last axis.
@@ -125,7 +145,8 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   const auto keep = [&](const Work& work) {
     if (is_costly(work.block())) return true;
     const auto* store = work.block().body.as<BufferStore>();
-    return pads_lanes(work) && reads_windows(given, reduction->block(), store->buffer);
+    return (pads_lanes(work) && reads_windows(given, reduction->block(), store->buffer)) ||
+           pads_wide_windows(work, *reduction);
   };
   const Surroundings around = TRY(inline_around(schedule, name, keep));
 
@@ -176,6 +197,8 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
       spatial.empty() ? std::nullopt
                       : slides(work, accesses(schedule.function().body), *work.loops[spatial.back()], plan);
   plan.window = slide.has_value();
+  const bool pads_pieces = std::any_of(around.before.begin(), around.before.end(),
+                                       [&](const std::string& other) { return pads_lanes(*find(list, other)); });
   const int64_t most = plan.window ? 1 : 4;
   const int64_t vectors = width ? largest_divisor(std::max<int64_t>(*width / plan.lanes, 1), most) : 1;
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, "pool", "vectors", {1, vectors}, vectors))));
@@ -197,7 +220,7 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     plan.rows =
         TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), equal_tiles(height, fit)))));
     spatial.pop_back();
-    if (!around.before.empty()) {
+    if (pads_pieces) {
       const std::vector<int64_t> choices = row_pieces(height, plan);
       const int64_t row_bytes = width.value_or(0) * widest_bits(work.block()) / 8;
       const int64_t pieces = preferred_pieces(choices, height.value_or(0), row_bytes, *slide, context.target);
@@ -214,7 +237,7 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     }
   }
   plan.batch = spatial;
-  plan.within_thread = plan.window && !around.before.empty();
+  plan.within_thread = plan.window && pads_pieces;
   const BlockRV sums = TRY(schedule.get_block(name));
   TRY(register_tile(schedule, context, plan, around.epilogue));
   if (plan.within_thread) {

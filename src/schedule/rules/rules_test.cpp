@@ -369,49 +369,6 @@ TEST(conv, gives_threads_their_lines) {
       }
 }
 
-TEST(pool, tiles_depthwise_convolutions) {
-  for (const int64_t width : {5, 14, 23, 32})
-    for (const int64_t stride : {1, 2}) {
-      const ConvShape shape{1, 3, 6, width, 3, 3, stride, 1, 0, true, true};
-      EXPECT_EQ(scheduled(testing::conv2d(shape), machine(512, 32)), "pool")
-          << width << ", stride " << stride << last_remarks;
-    }
-}
-
-// A padded depthwise convolution of planes whose padding is kept: of one piece, of several, with rests.
-TEST(pool, pads_images_piece_by_piece) {
-  struct Case {
-    int64_t batch, height, width, kernel, stride, pieces;
-  };
-  for (const auto& [bits, registers] : machines)
-    for (const Case& c : std::vector<Case>{{1, 16, 35, 3, 1, 2},
-                                           {2, 16, 18, 3, 1, 1},
-                                           {1, 33, 17, 3, 2, 2},
-                                           {1, 23, 16, 7, 1, 1},
-                                           {2, 1, 5, 3, 1, 1},
-                                           {1, 32, 1, 3, 1, 4},
-                                           {1, 24, 13, 5, 3, 2}})
-      for (const bool epilogue : {true, false}) {
-        const ConvShape shape{c.batch, 3, c.height, c.width, 3, c.kernel, c.stride, c.kernel / 2, 0, epilogue, true};
-        const std::map<std::string, int64_t> decisions{{"pool.rows", 4}, {"pool.pieces", c.pieces}};
-        const std::string taken = scheduled(testing::conv2d(shape), machine(bits, registers), 1e-5, {}, decisions);
-        EXPECT_TRUE(taken == "pool" || c.width == 1) << taken << " of " << c.height << "x" << c.width << last_remarks;
-      }
-}
-
-// The memory of a padded image is as large as what is padded at a time.
-TEST(pool, keeps_the_padded_piece_near) {
-  AnalyticDecider decider;
-  const ConvShape shape{1, 3, 112, 112, 3, 3, 1, 1, 0, true, true};
-  const Schedule done =
-      schedule_function(Schedule::create(testing::conv2d(shape)).value_or_throw(), machine(512, 32), decider, {});
-  const std::vector<Work> list = works(done.function());
-  const Work* padding = find(list, "pad");
-  ASSERT_NE(padding, nullptr);
-  ASSERT_GE(padding->loops.size(), 3U);
-  EXPECT_LE(constant_product({padding->loops.end() - 3, padding->loops.end()}).value_or(1 << 30), 114 * 114 / 4);
-}
-
 // Channels last, weights [group, kernel, kernel, inputs, outputs]; the first axis may be of any extent.
 Function grouped_conv(int64_t batch, int64_t groups, int64_t inputs, int64_t outputs, int64_t height, int64_t width,
                       int64_t kernel, int64_t stride) {
@@ -445,34 +402,6 @@ TEST(conv, has_a_loop_over_groups) {
                                           machine(bits, registers));
       EXPECT_EQ(taken, "conv") << groups << " groups of " << inputs << " to " << outputs << last_remarks;
     }
-}
-
-TEST(pool, takes_reductions_over_outer_axes) {
-  for (const int64_t columns : {1, 7, 16, 40}) {
-    Builder b;
-    const Buffer x = b.input("X", {int64(6), int64(columns)}), y = b.output("Y", {int64(columns)});
-    b.sum("sum", y, {{"k", int64(6)}}, [&](const std::vector<Expr>& i) { return load(x, {i[1], i[0]}); });
-    EXPECT_EQ(scheduled(b.build(), machine(256, 16)), "pool") << columns << last_remarks;
-  }
-}
-
-// As a transposed convolution over three dimensions has them, when nothing is known of its sizes.
-TEST(pool, takes_sums_over_many_symbols) {
-  std::vector<Var> symbols;
-  std::map<std::string, int64_t> sizes;
-  std::vector<Expr> shape;
-  std::vector<testing::Axis> axes;
-  for (const std::string name : {"a", "b", "c", "d"}) {
-    symbols.push_back(size_var(name));
-    sizes[name] = 2;
-    shape.push_back(symbols.back());
-    axes.push_back({"k" + name, symbols.back()});
-  }
-  shape.push_back(int64(16));
-  Builder b;
-  const Buffer x = b.input("X", shape), y = b.output("Y", {int64(16)});
-  b.sum("sum", y, axes, [&](const std::vector<Expr>& i) { return load(x, {i[1], i[2], i[3], i[4], i[0]}); });
-  EXPECT_EQ(scheduled(b.build(symbols), machine(256, 16), 1e-5, sizes), "pool") << last_remarks;
 }
 
 // Short axes behind one another are one long row, whose sum is gathered in vectors.
