@@ -174,6 +174,7 @@ class KernelEmitter {
   V written_out(const Node& n);  // by codegen/emit/math; null where the target has it
   V call(const Expr& e, const ir::Call& n);
   V select(const ir::Select& n);
+  V sum(const ir::Add& n);
   V product(const ir::Mul& n);
   V native_call(const Expr& e, const ir::Call& n);
   V scale(const ir::Call& n);

@@ -84,10 +84,7 @@ KernelEmitter::V KernelEmitter::value(const Expr& e) {
         in_index_ = outer;
         return cast(n.value->dtype, n.dtype, v);
       },
-      [&](const Add& n) -> V {
-        const V a = value(n.a);
-        return add(n.dtype, a, value(n.b));
-      },
+      [&](const Add& n) -> V { return sum(n); },
       [&](const Sub& n) -> V {
         const V a = value(n.a), b = value(n.b);
         return support::flip(llvm_swap_operands) ? sub(n.dtype, b, a) : sub(n.dtype, a, b);

@@ -65,6 +65,12 @@ KernelEmitter::V KernelEmitter::select(const Select& n) {
   return builder_.CreateSelect(condition, a, b);
 }
 
+KernelEmitter::V KernelEmitter::sum(const Add& n) {
+  if (const V v = written_out(n)) return v;
+  const V a = value(n.a);
+  return add(n.dtype, a, value(n.b));
+}
+
 KernelEmitter::V KernelEmitter::product(const Mul& n) {
   if (const V v = written_out(n)) return v;
   const V a = value(n.a);

@@ -149,6 +149,17 @@ Expr expand(const Mul& product, const Native& native) {
   return nullptr;
 }
 
+Expr expand(const Add& sum, const Native& native) {
+  if (!sum.dtype.is_ieee_float() || sum.dtype.bits != 32) return nullptr;
+  for (const auto& [term, other] : {std::pair(sum.a, sum.b), std::pair(sum.b, sum.a)}) {
+    const auto* erf = term.as<Call>();
+    if (!erf || erf->op != &intrinsic::erf || as_float(other) != 1.0) continue;
+    Terms terms(native);
+    return terms.wrap(one_plus_erf_single(terms, terms(erf->args[0])));
+  }
+  return nullptr;
+}
+
 Expr expand(const Call& call, const Native& native) {
   if (call.args.empty() || !call.args[0]->dtype.is_floating()) return nullptr;
   if (call.op == &intrinsic::ldexp)

@@ -199,31 +199,49 @@ TEST(math, exp_above_a_bound_is_exp_there) {
     }
 }
 
-// So has x * sigmoid(x).
-TEST(math, silu_is_close_and_special_cases_hold) {
+// B[i] = value(A[i]) for a batch of arguments, on each target, by vectors and one by one.
+void each_value(const std::function<Expr(const Expr&)>& value,
+                const std::function<void(float x, float y, std::string_view where)>& check) {
   for (const char* name : {"native", "x86-64-v3", "x86-64-v2"})
     for (const int lanes : {1, 16}) {
       const Buffer a = buffer("A", {int64(samples)}, DType::float32()),
                    b = buffer("B", {int64(samples)}, DType::float32());
       const Var i = var("i");
       const Expr at = lanes == 1 ? Expr(i) : Expr(make<Ramp>(Expr(i * lanes), int64(1), int64_t{lanes}));
-      const Expr x = load(a, {at});
-      const Stmt body =
-          make<For>(i, int64(0), int64(samples / lanes), ForKind::serial,
-                    Stmt(make<BufferStore>(b, ir::call(intrinsic::sigmoid, x) * x, std::vector<Expr>{at})));
-      const auto loaded = test::load({{"silu", prim_func({a, b}, body)}}, target::parse_target(name).value_or_throw());
+      const Stmt body = make<For>(i, int64(0), int64(samples / lanes), ForKind::serial,
+                                  Stmt(make<BufferStore>(b, value(load(a, {at})), std::vector<Expr>{at})));
+      const auto loaded = test::load({{"value", prim_func({a, b}, body)}}, target::parse_target(name).value_or_throw());
       std::mt19937_64 random(23);
       for (int round = 0; round < 8; ++round) {
-        std::vector<float> arguments_of_round = arguments<float>(random, round), y(arguments_of_round.size());
-        test::call(loaded, 0, {arguments_of_round.data(), y.data()});
-        for (size_t k = 0; k < y.size(); ++k) {
-          const double v = arguments_of_round[k],
-                       wanted = v == -std::numeric_limits<double>::infinity() ? 0 : v * logistic<double>(v);
-          if (std::fabs(y[k] - wanted) <= 6e-37) continue;
-          ASSERT_LE((error_in_ulps<float, double>(y[k], wanted)), 3.2) << name << " at " << v << ": " << y[k];
-        }
+        std::vector<float> x = arguments<float>(random, round), y(x.size());
+        test::call(loaded, 0, {x.data(), y.data()});
+        for (size_t k = 0; k < y.size(); ++k) check(x[k], y[k], name);
       }
     }
+}
+
+// So have some forms of two operations.
+TEST(math, silu_is_close_and_special_cases_hold) {
+  const auto check = [](float x, float y, std::string_view where) {
+    const double v = x, wanted = v == -std::numeric_limits<double>::infinity() ? 0 : v * logistic<double>(v);
+    if (std::fabs(y - wanted) <= 6e-37) return;
+    ASSERT_LE((error_in_ulps<float, double>(y, wanted)), 3.2) << where << " at " << x << ": " << y;
+  };
+  each_value([](const Expr& x) { return ir::call(intrinsic::sigmoid, x) * x; }, check);
+  each_value([](const Expr& x) { return x * ir::call(intrinsic::sigmoid, x); }, check);
+}
+
+TEST(math, one_plus_erf_is_close_and_special_cases_hold) {
+  const auto check = [](float x, float y, std::string_view where) {
+    const double wanted = std::erfc(-static_cast<double>(x));
+    ASSERT_EQ(std::isnan(x), std::isnan(y)) << where << " at " << x;
+    if (std::isnan(x)) return;
+    ASSERT_LE(std::fabs(y - wanted), 1.6e-7) << where << " at " << x << ": " << y;
+    if (x <= -4) ASSERT_EQ(y, 0) << where << " at " << x;
+  };
+  const auto one = [](const Expr& x) { return constant(x->dtype, 1.0); };
+  each_value([&](const Expr& x) { return ir::call(intrinsic::erf, x) + one(x); }, check);
+  each_value([&](const Expr& x) { return one(x) + ir::call(intrinsic::erf, x); }, check);
 }
 
 TEST(math, pow_is_close_and_special_cases_hold) {
