@@ -80,6 +80,8 @@ Expr exp_single(Terms& t, const Expr& x);
 Expr exp_double(Terms& t, const Expr& x);
 // exp(x) for x that cannot overflow or become subnormal: without the guards.
 Expr exp_single_inside(Terms& t, const Expr& x);
+// 1 + exp(-x), x at most 80 and at least -88.
+Expr one_plus_exp_of_negative(Terms& t, const Expr& x);
 // 0 where x < low, exp(argument) elsewhere; the argument is x, but no more than `high`; -104 <= low. Needs no guard of
 // its own below.
 Expr exp_single_above(Terms& t, const Expr& x, double low, const Expr& argument, double high);
@@ -113,6 +115,8 @@ Expr next_after(Terms& t, const Expr& x, const Expr& y);
 
 Expr tanh_single(Terms& t, const Expr& x);
 Expr tanh_double(Terms& t, const Expr& x);
+// 1 + tanh(x) (GELU's approximation), within 3.1 units of the last place, or 2e-38.
+Expr one_plus_tanh_single(Terms& t, const Expr& x);
 Expr sinh_double(Terms& t, const Expr& x);
 Expr cosh_double(Terms& t, const Expr& x);
 Expr asinh_double(Terms& t, const Expr& x);

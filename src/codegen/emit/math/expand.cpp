@@ -152,10 +152,12 @@ Expr expand(const Mul& product, const Native& native) {
 Expr expand(const Add& sum, const Native& native) {
   if (!sum.dtype.is_ieee_float() || sum.dtype.bits != 32) return nullptr;
   for (const auto& [term, other] : {std::pair(sum.a, sum.b), std::pair(sum.b, sum.a)}) {
-    const auto* erf = term.as<Call>();
-    if (!erf || erf->op != &intrinsic::erf || as_float(other) != 1.0) continue;
+    const auto* call = term.as<Call>();
+    const bool is_erf = call && call->op == &intrinsic::erf, is_tanh = call && call->op == &intrinsic::tanh;
+    if ((!is_erf && !is_tanh) || as_float(other) != 1.0) continue;
     Terms terms(native);
-    return terms.wrap(one_plus_erf_single(terms, terms(erf->args[0])));
+    const Expr x = terms(call->args[0]);
+    return terms.wrap(is_erf ? one_plus_erf_single(terms, x) : one_plus_tanh_single(terms, x));
   }
   return nullptr;
 }

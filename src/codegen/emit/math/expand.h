@@ -24,7 +24,7 @@ ir::Expr expand(const ir::Call& call, const Native& native = {});
 ir::Expr expand(const ir::Select& choice, const Native& native = {});
 // x * sigmoid(x); null for any other product.
 ir::Expr expand(const ir::Mul& product, const Native& native = {});
-// 1 + erf(x); null for any other sum.
+// 1 + erf(x) and 1 + tanh(x); null for any other sum.
 ir::Expr expand(const ir::Add& sum, const Native& native = {});
 
 }  // namespace lathe::codegen::math

@@ -230,13 +230,15 @@ Expr sigmoid_single(Terms& t, const Expr& x) {
   return div(select(is_negative, e, one), one + select(is_negative, e - low * (one - p), e));
 }
 
+Expr one_plus_exp_of_negative(Terms& t, const Expr& x) {
+  const Expr negative = t(negated(at_most(t(at_least(x, -88.0)), 80.0)));
+  return exp_single_inside(t, negative) + number(x, 1.0);
+}
+
 // x / (1 + exp(-x)); below -88 it stays what it is there.
 Expr silu_single(Terms& t, const Expr& x) {
   const Expr low = t(at_least(x, -88.0));
-  const Expr negative = t(negated(at_most(low, 80.0)));
-  if (has_table(t, x)) return div(low, t(exp_by_table(t, negative)) + number(x, 1.0));
-  const Reduced r = reduce(t, negative);
-  return div(low, t(t(exp_reduced(r.rest)) * power_of_two(r.k, single_constants)) + number(x, 1.0));
+  return div(low, one_plus_exp_of_negative(t, low));
 }
 
 Expr sigmoid_double(Terms& t, const Expr& x) {

@@ -17,6 +17,11 @@ Expr tanh_single(Terms& t, const Expr& x) {
   return with_sign_of(select(size < number(x, 0.625), small, large), x);
 }
 
+// 2 / (1 + exp(-2x)).
+Expr one_plus_tanh_single(Terms& t, const Expr& x) {
+  return div(number(x, 2.0), one_plus_exp_of_negative(t, t(x + x)));
+}
+
 Expr tanh_double(Terms& t, const Expr& x) {
   const Expr bounded = t(at_most(t(magnitude(x)), 20.0));
   const Expr e = t(expm1_double(t, t(bounded + bounded)));

@@ -244,6 +244,15 @@ TEST(math, one_plus_erf_is_close_and_special_cases_hold) {
   each_value([&](const Expr& x) { return one(x) + ir::call(intrinsic::erf, x); }, check);
 }
 
+TEST(math, one_plus_tanh_is_close_and_special_cases_hold) {
+  const auto check = [](float x, float y, std::string_view where) {
+    const double wanted = 2 * logistic<double>(2 * static_cast<double>(x));
+    if (std::fabs(y - wanted) <= 2e-38) return;
+    ASSERT_LE((error_in_ulps<float, double>(y, wanted)), 3.2) << where << " at " << x << ": " << y;
+  };
+  each_value([](const Expr& x) { return ir::call(intrinsic::tanh, x) + constant(x->dtype, 1.0); }, check);
+}
+
 TEST(math, pow_is_close_and_special_cases_hold) {
   const Worst single =
       worst_of<float, double>(intrinsic::pow, static_cast<double (*)(double, double)>(std::pow), 12, 16);
