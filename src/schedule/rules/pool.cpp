@@ -87,7 +87,7 @@ bool pads_lanes(const Work& work) {
 // A block that pads across the vectors, for windows of products of so many elements that asking for each costs more
 // than a copy of the image.
 bool pads_wide_windows(const Work& work, const Work& reduction) {
-  constexpr int64_t wide = 9;
+  constexpr int64_t wide = 25;
   const auto* store = reduction.block().body.as<BufferStore>();
   const auto* sum = store ? store->value.as<Add>() : nullptr;
   if (!sum || !(sum->a.is<Mul>() || sum->b.is<Mul>())) return false;
@@ -189,7 +189,7 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     const int64_t divisor = largest_divisor(*width, full);
     if (*width < full)
       lanes = std::max<int64_t>(*width, 1);
-    else if (divisor * 2 >= full)
+    else if (*width / divisor <= (*width + full - 1) / full)  // as many, and none of them short
       lanes = divisor;
   }
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, "pool", "lanes", {lanes}, lanes))));
