@@ -179,6 +179,7 @@ class KernelEmitter {
   V native_call(const Expr& e, const ir::Call& n);
   V scale(const ir::Call& n);
   V lookup(const ir::Call& n);
+  V by_registers(int width, const std::vector<V>& vectors, support::function_ref<V(const std::vector<V>&)> compute);
   V choose(const ir::Call& n);  // if_then_else
   V extern_call(const ir::Call& n);
   V reduce_lanes(const ir::Call& n);

@@ -200,9 +200,30 @@ KernelEmitter::V KernelEmitter::scale(const Call& n) {
               : was_float ? value(converted->value)
                           : builder_.CreateSIToFP(value(n.args[1]), x->getType());
   constexpr uint32_t current_rounding = 4;
-  return builder_.CreateIntrinsic(
-      llvm_op::x86_avx512_mask_scalef_ps_512, {},
-      {x, k, llvm::PoisonValue::get(x->getType()), builder_.getInt16(0xffff), builder_.getInt32(current_rounding)});
+  return by_registers(16, {x, k}, [&](const std::vector<V>& parts) {
+    V unused = llvm::PoisonValue::get(parts[0]->getType());
+    return builder_.CreateIntrinsic(
+        llvm_op::x86_avx512_mask_scalef_ps_512, {},
+        {parts[0], parts[1], unused, builder_.getInt16(0xffff), builder_.getInt32(current_rounding)});
+  });
+}
+
+// What `compute` makes of vectors by registers of `width` lanes, of which the last may be filled up.
+KernelEmitter::V KernelEmitter::by_registers(int width, const std::vector<V>& vectors,
+                                             support::function_ref<V(const std::vector<V>&)> compute) {
+  const int lanes = lanes_of(vectors[0]);
+  if (lanes == width) return compute(vectors);
+  std::vector<llvm::Value*> computed;
+  for (int first = 0; first < lanes; first += width) {
+    std::vector<int> from(static_cast<size_t>(width));
+    for (int lane = 0; lane < width; ++lane) from[static_cast<size_t>(lane)] = std::min(first + lane, lanes - 1);
+    std::vector<V> parts;
+    for (const V& v : vectors) parts.push_back(builder_.CreateShuffleVector(v, from));
+    computed.push_back(compute(parts));
+  }
+  const V all = llvm::concatenateVectors(builder_, computed);
+  if (lanes_of(all) == lanes) return all;
+  return builder_.CreateShuffleVector(all, llvm::createSequentialMask(0, static_cast<unsigned>(lanes), 0));
 }
 
 // An entry of a constant table by the low bits of each lane's index: VPERMD, a register of lanes at a time. A scalar
@@ -214,20 +235,11 @@ KernelEmitter::V KernelEmitter::lookup(const Call& n) {
   llvm::Constant* table = llvm::ConstantDataVector::get(builder_.getContext(), entries);
   const auto width = static_cast<int>(entries.size());
   const V index = value(n.args[0]);
-  const int lanes = lanes_of(index);
-  if (lanes == 1) return builder_.CreateExtractElement(table, builder_.CreateAnd(index, entries.size() - 1));
-  std::vector<llvm::Value*> parts;
-  for (int first = 0; first < lanes; first += width) {
-    std::vector<int> from(entries.size());
-    for (int lane = 0; lane < width; ++lane) from[static_cast<size_t>(lane)] = std::min(first + lane, lanes - 1);
-    const V part = builder_.CreateShuffleVector(index, from);
-    parts.push_back(width == 16 ? builder_.CreateIntrinsic(llvm_op::x86_avx512_permvar_si_512, {}, {table, part})
-                                : builder_.CreateIntrinsic(llvm_op::x86_avx2_permd, {}, {table, part}));
-  }
-  const V all = llvm::concatenateVectors(builder_, parts);
-  return lanes_of(all) == lanes
-             ? all
-             : builder_.CreateShuffleVector(all, llvm::createSequentialMask(0, static_cast<unsigned>(lanes), 0));
+  if (lanes_of(index) == 1) return builder_.CreateExtractElement(table, builder_.CreateAnd(index, entries.size() - 1));
+  return by_registers(width, {index}, [&](const std::vector<V>& parts) {
+    return builder_.CreateIntrinsic(width == 16 ? llvm_op::x86_avx512_permvar_si_512 : llvm_op::x86_avx2_permd, {},
+                                    {table, parts[0]});
+  });
 }
 
 KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
