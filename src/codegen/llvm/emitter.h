@@ -11,6 +11,7 @@
 #include <llvm/TargetParser/Triple.h>
 
 #include "codegen/emit/kernel.h"
+#include "codegen/emit/math/expand.h"
 #include "codegen/emit/polls.h"
 #include "codegen/llvm/debug/debug_lines.h"
 #include "tir/register_index.h"
@@ -47,6 +48,9 @@ struct Frame {
 
 // Whether its memory comes from the heap, and neither from registers nor from the stack.
 bool lies_on_heap(const tir::Allocate& n);
+
+// The functions of which the target has instructions.
+math::Native native_functions(const target::Target& target);
 
 class KernelEmitter {
  public:
@@ -212,6 +216,7 @@ class KernelEmitter {
   llvm::IRBuilder<> builder_;
   const Kernel& kernel_;
   const target::Target& target_;
+  const math::Native native_;
   std::string symbol_;
   DebugLines* lines_;
   Frame frame_;

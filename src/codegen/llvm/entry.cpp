@@ -17,6 +17,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, const t
       builder_(context_),
       kernel_(kernel),
       target_(target),
+      native_(native_functions(target)),
       symbol_(std::move(symbol)),
       lines_(lines) {
   // a * b + c may become one instruction; nothing else about floats is relaxed.

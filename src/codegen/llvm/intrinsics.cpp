@@ -2,7 +2,6 @@
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include "codegen/emit/math/expand.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/narrow_float.h"
 #include "ir/visit.h"
@@ -35,12 +34,15 @@ bool is_cheap(const Expr& e) {
 
 }  // namespace
 
+math::Native native_functions(const target::Target& target) {
+  const bool wide = target.has("avx512f"), has_tables = wide || (target.has("avx2") && target.has("fma"));
+  return {.ldexp_lanes = wide ? 16 : 0, .table_entries = !has_tables ? 0 : wide ? 16 : 8};
+}
+
 // Arithmetic inside is on values: an index may hold a call, but what it computes from wraps.
 template <class Node>
 KernelEmitter::V KernelEmitter::written_out(const Node& n) {
-  const bool wide = target_.has("avx512f"), has_tables = wide || (target_.has("avx2") && target_.has("fma"));
-  const math::Native native{.ldexp_lanes = wide ? 16 : 0, .table_entries = !has_tables ? 0 : wide ? 16 : 8};
-  const Expr expanded = math::expand(n, native);
+  const Expr expanded = math::expand(n, native_);
   if (!expanded) return nullptr;
   const bool in_index = std::exchange(in_index_, false);
   const V v = value(expanded);

@@ -80,7 +80,7 @@ Expr exp_single(Terms& t, const Expr& x);
 Expr exp_double(Terms& t, const Expr& x);
 // exp(x) for x that cannot overflow or become subnormal: without the guards.
 Expr exp_single_inside(Terms& t, const Expr& x);
-// 1 + exp(-x), x at most 80 and at least -88.
+// 1 + exp(-x) for x >= -88.
 Expr one_plus_exp_of_negative(Terms& t, const Expr& x);
 // 0 where x < low, exp(argument) elsewhere; the argument is x, but no more than `high`; -104 <= low. Needs no guard of
 // its own below.

@@ -56,6 +56,8 @@ const BinaryRow binary_rows[] = {
     {&intrinsic::hypot, nullptr, &hypot_double},
 };
 
+bool is_single(DType t) { return t.is_ieee_float() && t.bits == 32; }
+
 DType wide_of(DType t) { return DType::float_(64, t.lanes); }
 
 Expr unary(const Row& row, const Expr& argument, const Native& native) {
@@ -126,8 +128,7 @@ std::optional<double> most_of(const Expr& e, const Expr& x) {
 Expr expand(const Select& choice, const Native& native) {
   const auto* below = choice.condition.as<LT>();
   const auto* power = choice.false_value.as<Call>();
-  if (!below || !power || power->op != &intrinsic::exp || !choice.dtype.is_ieee_float() || choice.dtype.bits != 32)
-    return nullptr;
+  if (!below || !power || power->op != &intrinsic::exp || !is_single(choice.dtype)) return nullptr;
   const auto low = as_float(below->b), none = as_float(choice.true_value);
   if (!low || !(*low >= -104) || none != 0.0 || std::signbit(*none)) return nullptr;
   const Expr& argument = power->args[0];
@@ -139,7 +140,7 @@ Expr expand(const Select& choice, const Native& native) {
 }
 
 Expr expand(const Mul& product, const Native& native) {
-  if (!product.dtype.is_ieee_float() || product.dtype.bits != 32) return nullptr;
+  if (!is_single(product.dtype)) return nullptr;
   for (const auto& [factor, x] : {std::pair(product.a, product.b), std::pair(product.b, product.a)}) {
     const auto* sigmoid = factor.as<Call>();
     if (!sigmoid || sigmoid->op != &intrinsic::sigmoid || !structural_equal(sigmoid->args[0], x)) continue;
@@ -150,7 +151,7 @@ Expr expand(const Mul& product, const Native& native) {
 }
 
 Expr expand(const Add& sum, const Native& native) {
-  if (!sum.dtype.is_ieee_float() || sum.dtype.bits != 32) return nullptr;
+  if (!is_single(sum.dtype)) return nullptr;
   for (const auto& [term, other] : {std::pair(sum.a, sum.b), std::pair(sum.b, sum.a)}) {
     const auto* call = term.as<Call>();
     const bool is_erf = call && call->op == &intrinsic::erf, is_tanh = call && call->op == &intrinsic::tanh;

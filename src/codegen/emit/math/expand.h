@@ -12,7 +12,7 @@ inline constexpr ir::Intrinsic lookup{"lookup", -1, ir::Effect::pure, "an entry 
 
 // What a backend has instructions for.
 struct Native {
-  int ldexp_lanes = 0;    // x * 2^k, rounded once, of vectors of so many float32; 0: of none
+  int ldexp_lanes = 0;    // x * 2^k, rounded once, of so many float32 at a time; 0: of none
   int table_entries = 0;  // int32 that one instruction looks up; 0: none does
   bool has_ldexp(ir::DType t) const {
     return t.is_ieee_float() && t.bits == 32 && ldexp_lanes > 0 && t.lanes % ldexp_lanes == 0;

@@ -231,7 +231,7 @@ Expr sigmoid_single(Terms& t, const Expr& x) {
 }
 
 Expr one_plus_exp_of_negative(Terms& t, const Expr& x) {
-  const Expr negative = t(negated(at_most(t(at_least(x, -88.0)), 80.0)));
+  const Expr negative = t(negated(at_most(x, 80.0)));
   return exp_single_inside(t, negative) + number(x, 1.0);
 }
 

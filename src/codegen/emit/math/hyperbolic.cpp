@@ -19,7 +19,7 @@ Expr tanh_single(Terms& t, const Expr& x) {
 
 // 2 / (1 + exp(-2x)).
 Expr one_plus_tanh_single(Terms& t, const Expr& x) {
-  return div(number(x, 2.0), one_plus_exp_of_negative(t, t(x + x)));
+  return div(number(x, 2.0), one_plus_exp_of_negative(t, t(at_least(t(x + x), -88.0))));
 }
 
 Expr tanh_double(Terms& t, const Expr& x) {
