@@ -30,7 +30,7 @@ _REASONS = {
         "functions are known when a module is compiled":
             "invoke_closure invoke_pure_closure make_closure call_py_func call_builtin_with_ctx",
         "what a kernel may overwrite is found by the memory plan":
-            "call_tir_inplace call_inplace_packed",
+            "call_inplace_packed",
         "gradients are made from operators, and a tensor program has none":
             "call_tir_with_grad",
         "an argument that is not there is None":

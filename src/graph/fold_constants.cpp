@@ -73,12 +73,8 @@ class ConstantPart {
   }
 
   ir::IRModule module(std::span<const Var> wanted) const {
-    std::vector<Expr> items(wanted.begin(), wanted.end());
-    std::vector<StructInfo> infos;
-    for (const Expr& item : items) infos.push_back(item->struct_info);
-    Expr result = with_struct_info(make<Tuple>(std::move(items)), make<TupleStructInfo>(std::move(infos)));
     ir::IRModule module;
-    module.set("main", make_function(params_, bindings_, std::move(result), {}));
+    module.set("main", make_function(params_, bindings_, tuple_of({wanted.begin(), wanted.end()}), {}));
     return module;
   }
 

@@ -14,6 +14,8 @@ const relax::OperatorTable& default_operators() {
   static const relax::OperatorTable table = [] {
     relax::OperatorTable rows;
     rows.add(relax::call_tir_operator);
+    rows.add(relax::call_tir_inplace_operator);
+    rows.add(relax::alloc_tensor_operator);
     rows.add(relax::tensor_to_shape_operator);
     rows.add(relax::assert_operator);
     rows.add(relax::branch_operator);

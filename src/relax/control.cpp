@@ -11,12 +11,6 @@ StructInfo tuple_of(std::span<const StructInfo> items) {
   return make<TupleStructInfo>(std::vector<StructInfo>(items.begin(), items.end()));
 }
 
-Expr tuple_of(std::vector<Expr> items) {
-  std::vector<StructInfo> infos;
-  for (const Expr& item : items) infos.push_back(item->struct_info);
-  return with_struct_info(make<Tuple>(std::move(items)), make<TupleStructInfo>(std::move(infos)));
-}
-
 // What decides is a scalar tensor of that dtype.
 support::Status check_decider(const InferContext& c, size_t i, DType dtype) {
   if (i >= c.args.size() || !c.args[i]) return support::success();

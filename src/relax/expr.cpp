@@ -27,6 +27,12 @@ Expr constant(ir::TensorData data) { return make<Constant>(std::move(data)); }
 
 const TensorStructInfo* as_tensor(const Expr& e) { return e ? e->struct_info.as<TensorStructInfo>() : nullptr; }
 
+Expr tuple_of(std::vector<Expr> items) {
+  std::vector<StructInfo> infos;
+  for (const Expr& item : items) infos.push_back(item->struct_info);
+  return with_struct_info(make<Tuple>(std::move(items)), make<TupleStructInfo>(std::move(infos)));
+}
+
 Expr with_struct_info(Expr e, StructInfo info) {
   if (e->unique()) {
     const_cast<ExprNode*>(e.get())->struct_info = std::move(info);

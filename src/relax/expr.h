@@ -351,6 +351,8 @@ Expr constant(ir::TensorData data);
 const TensorStructInfo* as_tensor(const Expr& e);
 // A copy of `e` with `info` (in place where `e` is uniquely owned).
 Expr with_struct_info(Expr e, StructInfo info);
+// A tuple of expressions that have their struct info.
+Expr tuple_of(std::vector<Expr> items);
 
 }  // namespace lathe::relax
 

@@ -52,9 +52,7 @@ class Outliner {
 
     const auto* body = sequence_.as<SeqExpr>();
     Expr result = body->body;
-    if (!result.is<Tuple>())
-      result = with_struct_info(make<Tuple>(std::vector<Expr>{result}),
-                                make<TupleStructInfo>(std::vector<StructInfo>{result->struct_info}));
+    if (!result.is<Tuple>()) result = tuple_of({result});
     const StructInfo info = result->struct_info;
     Expr whole = with_struct_info(make<SeqExpr>(body->blocks, std::move(result)), info);
     whole = replace_vars(std::move(whole), replacement_);

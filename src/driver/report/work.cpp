@@ -7,7 +7,7 @@ namespace lathe::driver {
 namespace {
 
 // What tensor functions mean before they are scheduled is what they have to do.
-constexpr std::string_view row_that_makes_functions = "legalize";
+constexpr std::array<std::string_view, 3> rows_that_make_functions{"legalize", "split_batch", "parts_in_place"};
 // After these, loops have their kinds and buffers their places, and blocks still say what they compute.
 constexpr std::array<std::string_view, 3> rows_of_schedules{"schedule_functions", "inline_calls", "compact_buffers"};
 
@@ -25,10 +25,10 @@ std::string KernelWork::bound(const MachineLimits& machine) const {
 std::function<void(const std::string&, const ir::IRModule&)> WorkReport::watch() {
   return [this](const std::string& row, const ir::IRModule& module) {
     if (std::ranges::count(rows_of_schedules, row) != 0) scheduled_ = module;
-    if (row != row_that_makes_functions) return;
+    if (std::ranges::count(rows_that_make_functions, row) == 0) return;
     for (const auto& [name, base] : module) {
       const auto* function = base.as<tir::PrimFunc>();
-      if (!function) continue;
+      if (!function || kernels_.count(name)) continue;
       KernelWork& work = kernels_[name];
       bool of_loops = false, of_sizes = false;
       work.operations = tir::estimate_flops(function->body, &of_loops);

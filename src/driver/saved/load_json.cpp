@@ -342,7 +342,8 @@ class JsonReader {
       if (row->inputs[i].presence == relax::Input::required && (i >= n.args.size() || !n.args[i]))
         refuse(fmt::format("'{}' needs its argument '{}'", row->name, row->inputs[i].name));
     if (const auto rule = relax::infer_struct_info(e); !rule.ok()) throw support::DiagnosticError(rule.diagnostics());
-    if (row == &relax::call_tir_operator && n.args.size() > 2 && n.args[2] && !n.args[2].is<relax::ShapeExpr>())
+    const bool is_program = row == &relax::call_tir_operator || row == &relax::call_tir_inplace_operator;
+    if (is_program && n.args.size() > 2 && n.args[2] && !n.args[2].is<relax::ShapeExpr>())
       refuse("the scalars of a call_tir are a shape");
   }
 

@@ -85,10 +85,7 @@ EveryTensor with_every_tensor(ir::IRModule module, const std::vector<OperatorCal
       outputs.push_back(add(var));
     }
   }
-  std::vector<relax::StructInfo> infos;
-  for (const relax::Expr& item : items) infos.push_back(item->struct_info);
-  relax::Expr all = relax::with_struct_info(ir::make<relax::Tuple>(std::move(items)),
-                                            ir::make<relax::TupleStructInfo>(std::move(infos)));
+  relax::Expr all = relax::tuple_of(std::move(items));
   ir::Attributes attrs = main->attrs;
   attrs.erase("output_names");
   module.set("main", graph::make_function(main->params, std::move(bindings), std::move(all), attrs));

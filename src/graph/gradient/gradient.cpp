@@ -90,32 +90,26 @@ class Gradient {
   // (result, (gradients…)).
   Result<Expr> with_gradients(const Expr& result) {
     std::vector<Expr> gradients;
-    std::vector<StructInfo> infos;
     for (const Var& param : wanted_) {
       const Var& from = support::flip(gradient_takes_another_parameter) ? wanted_[0] : param;
       const Expr adjoint = backward_.of(from);
       gradients.push_back(adjoint ? adjoint : TRY(ops::gradient::zeros_like(builder_, param)));
-      infos.push_back(gradients.back()->struct_info);
     }
-    Expr inner = with_struct_info(make<Tuple>(std::move(gradients)), make<TupleStructInfo>(std::move(infos)));
-    const StructInfo both = make<TupleStructInfo>(std::vector<StructInfo>{result->struct_info, inner->struct_info});
-    return with_struct_info(make<Tuple>(std::vector<Expr>{result, inner}), both);
+    return tuple_of({result, tuple_of(std::move(gradients))});
   }
 
   // The items of a tuple of tuples in one.
   static Expr flat(const Expr& nested) {
     std::vector<Expr> items;
-    std::vector<StructInfo> infos;
     const std::function<void(const Expr&)> add = [&](const Expr& e) {
       if (const auto* tuple = e.as<Tuple>()) {
         for (const Expr& item : tuple->items) add(item);
         return;
       }
       items.push_back(e);
-      infos.push_back(e->struct_info);
     };
     add(nested);
-    return with_struct_info(make<Tuple>(std::move(items)), make<TupleStructInfo>(std::move(infos)));
+    return tuple_of(std::move(items));
   }
 
   // What a model calls its inputs stays. Its outputs are followed by the gradients, each named after its parameter.

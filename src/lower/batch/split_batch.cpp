@@ -5,6 +5,7 @@
 #include "lower/batch/batch_model.h"
 #include "lower/batch/batch_parts.h"
 #include "lower/plan/plan_memory.h"
+#include "lower/uncalled.h"
 #include "relax/call_tir.h"
 #include "support/mutation.h"
 #include "tir/first_axis.h"
@@ -101,7 +102,7 @@ class BatchSplitter {
       if (!op || !op->is_view || rows_of(call->args[0]) != rows || !call->args[0].is<VarNode>()) return std::nullopt;
       return step;
     }
-    if (step.call->outputs.size() != 1 || !step.call->scalars.empty()) return std::nullopt;
+    if (step.call->outputs.size() != 1 || !step.call->scalars.empty() || step.call->updated(0)) return std::nullopt;
     const tir::RowWise* by_row = rows_in(step.call->function, *rows);
     if (!by_row || !by_row->params.back()) return std::nullopt;
     step.has_rows = by_row->params;
@@ -281,17 +282,6 @@ class BatchSplitter {
   std::string text_;
 };
 
-// Of kernels that pieces took the place of, those that nothing calls any more.
-void drop_unused(ir::IRModule& module, const std::set<std::string>& replaced) {
-  std::unordered_set<std::string> used;
-  for (const auto& [name, function] : module)
-    ir::post_order(function, [&](const ir::NodeRef& n) {
-      if (const auto* global = n.as<GlobalVar>()) used.insert(global->name);
-    });
-  for (const std::string& name : replaced)
-    if (!used.count(name)) module.erase(name);
-}
-
 }  // namespace
 
 support::Result<ir::IRModule> split_batch(ir::IRModule module, const target::Target& target,
@@ -300,7 +290,7 @@ support::Result<ir::IRModule> split_batch(ir::IRModule module, const target::Tar
   TRY(graph::change_functions(module, [&](const std::string& name, const relax::Function& function) {
     return BatchSplitter(module, target, context, replaced)(name, function);
   }));
-  if (!replaced.empty()) drop_unused(module, replaced);
+  drop_uncalled(module, replaced);
   return module;
 }
 

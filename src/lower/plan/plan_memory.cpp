@@ -108,6 +108,11 @@ class Planner {
       return;
     }
     if (is_joined_batch(bound.value)) return join(bound, at);
+    if (is_alloc_tensor(bound.value)) {
+      where_[bound.var.get()] = {static_cast<int>(pieces_.size())};
+      pieces_.push_back({bound.var.get(), 0, as_tensor(bound.var), at, at});
+      return;
+    }
     if (const auto* call = bound.value.as<Call>()) {
       for (const Expr& arg : call->args)
         if (arg) use(arg, at);
@@ -166,7 +171,29 @@ class Planner {
       piece.result = static_cast<int>(i);
       if (!is_same(*info, piece)) piece.as = results[i]->struct_info;
     }
+    update_in_place();
     share_in_place();
+  }
+
+  // Lets arguments that a call updates take the memory of the output, where nobody reads them afterwards.
+  void update_in_place() {
+    for (const auto& [at, parts, made] : calls_)
+      for (size_t k = 0; k < made.size(); ++k) {
+        const auto updated = parts.updated(k);
+        if (!updated) continue;
+        const std::vector<int> operand = pieces_of(parts.args[*updated]);
+        if (operand.size() != 1) continue;
+        Piece& in = pieces_[static_cast<size_t>(operand[0])];
+        const Piece& out = pieces_[static_cast<size_t>(made[k])];
+        const auto bytes = static_bytes(*out.info);
+        const bool read_later = in.last != at && !support::flip(plan_memory_overwrites_operands);
+        const bool is_free = in.merged_into < 0 && in.result < 0 && !read_later && !used_twice(parts, operand[0]);
+        if (!is_free || !bytes || static_bytes(*in.info) != bytes) continue;
+        in.merged_into = made[k];
+        Piece& all = pieces_[static_cast<size_t>(root(made[k]))];
+        all.first = std::min(all.first, in.first);
+        plan_.updates.insert({out.var, out.output});
+      }
   }
 
   // Lets outputs take the memory of operands that die in the kernel that writes them.

@@ -3,6 +3,8 @@
 // overwrite an operand of its kernel (PrimFunc attribute "inplace") takes its memory when the operand dies there.
 #pragma once
 
+#include <set>
+
 #include "relax/call_tir.h"
 #include "relax/tensor_to_shape.h"
 
@@ -26,6 +28,8 @@ struct MemoryPlan {
   int64_t unplanned_bytes = 0;  // if every tensor had memory of its own
   int64_t slots = 0;
   int64_t in_place = 0;  // tensors that took an operand's memory
+  // Outputs of calls in place whose argument nobody reads afterwards: they are its memory.
+  std::set<std::pair<const ir::Node*, int>> updates;
 };
 
 inline constexpr int64_t plan_alignment = 64;  // bytes

@@ -4,6 +4,7 @@
 
 #include "graph/passes.h"
 #include "lower/legalize/legalize.h"
+#include "lower/testing/plan_of.h"
 #include "lower/testing/random_graph.h"
 #include "tir/stmt.h"
 
@@ -11,6 +12,7 @@ namespace lathe::lower {
 namespace {
 
 using namespace relax;  // NOLINT: the subject of these tests
+using testing::plan_of;
 using testing::random_graph;
 using Key = std::pair<const ir::Node*, int>;
 
@@ -104,7 +106,6 @@ ir::IRModule lowered(ir::IRModule module, bool fused) {
   if (fused) module = graph::fuse_ops(std::move(module), {}).value_or_throw();
   return legalize(std::move(module), {}).value_or_throw();
 }
-MemoryPlan plan_of(const ir::IRModule& module) { return plan_memory(module, module.find_as<FunctionNode>("main")); }
 
 TEST(plan_memory, keeps_every_value_until_its_last_use) {
   std::mt19937_64 random(11);

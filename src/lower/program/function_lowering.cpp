@@ -405,6 +405,10 @@ support::Status FunctionLowering::step(const Binding& binding) {
   if (op && op->is_view) return view(bound, *call);
   if (is_batch_part(bound.value)) return batch_part(bound, *call);
   if (is_joined_batch(bound.value)) return joined_batch(bound, *call);
+  if (is_alloc_tensor(bound.value)) {
+    registers_[bound.var.get()] = {TRY(allocate(bound.var, 0, *as_tensor(bound.var), node_name(bound.value)))};
+    return support::success();
+  }
   if (op && (TRY(collection(bound, *call, *op)) || TRY(strings(bound, *call, *op)))) return support::success();
   if (op && std::holds_alternative<RuntimeKernel>(op->meaning))
     return call_runtime_kernel(bound, *call, std::get<RuntimeKernel>(op->meaning));
@@ -485,9 +489,21 @@ support::Status FunctionLowering::call_kernel(const VarBinding& bound, const Cal
     tensors.insert(tensors.end(), one.begin(), one.end());
   }
   Registers made;
-  for (size_t i = 0; i < parts.outputs.size(); ++i)
-    made.push_back(TRY(allocate(bound.var, static_cast<int>(i), *parts.outputs[i].as<TensorStructInfo>(), node)));
-  tensors.insert(tensors.end(), made.begin(), made.end());
+  for (size_t i = 0; i < parts.outputs.size(); ++i) {
+    const auto number = static_cast<int>(i);
+    const auto updated = parts.updated(i);
+    if (updated && planned_.plan.updates.count({bound.var.get(), number})) {
+      made.push_back(tensors.at(*updated));
+      continue;
+    }
+    made.push_back(TRY(allocate(bound.var, number, *parts.outputs[i].as<TensorStructInfo>(), node)));
+    if (updated) {  // somebody else reads what is there
+      function_.emit(Opcode::copy, {made.back(), tensors.at(*updated)}, node);
+      tensors[*updated] = made.back();
+    } else {
+      tensors.push_back(made.back());
+    }
+  }
   if (support::flip(write_program_swaps_operands) && tensors.size() > 2) std::swap(tensors[0], tensors[1]);
   std::vector<uint32_t> scalars;
   for (const ir::Expr& scalar : parts.scalars) scalars.push_back(TRY(scalars_.operand(scalar)));

@@ -1,6 +1,9 @@
 // concat joins tensors along an axis, split takes one apart.
+#include <limits>
+
 #include "ops/rule.h"
 #include "support/mutation.h"
+#include "tir/parts.h"
 
 namespace lathe::ops {
 
@@ -68,26 +71,7 @@ std::vector<Tensor> lower_concat(const LowerContext& c) {
     std::vector<tir::Stmt> nests;
     Expr offset = ir::int64(0);
     for (size_t k = 0; k < in.size(); ++k) {
-      std::vector<ir::IterVar> iters;
-      std::vector<ir::Var> loops;
-      Indices values, from, to;
-      for (size_t d = 0; d < in[k]->shape.size(); ++d) {
-        loops.push_back(ir::var("i" + std::to_string(d)));
-        iters.push_back(ir::make<ir::IterVarNode>(ir::Range{ir::int64(0), in[k]->shape[d]},
-                                                  ir::var("v_i" + std::to_string(d)), ir::IterType::spatial));
-        values.push_back(loops.back());
-        from.push_back(iters.back()->var);
-        to.push_back(d == axis ? iters.back()->var + offset : Expr(iters.back()->var));
-      }
-      auto block = ir::make<tir::Block>(iters, std::vector<ir::Buffer>{}, std::vector<tir::MatchBufferRegion>{},
-                                        std::vector{tir::point_region(in[k], from)},
-                                        std::vector{tir::point_region(outputs[0], to)}, "concat_" + std::to_string(k),
-                                        tir::Stmt{},
-                                        tir::Stmt(ir::make<tir::BufferStore>(outputs[0], ir::load(in[k], from), to)));
-      tir::Stmt nest = ir::make<tir::BlockRealize>(values, ir::boolean(true), block);
-      for (size_t d = loops.size(); d-- > 0;)
-        nest = ir::make<tir::For>(loops[d], ir::int64(0), in[k]->shape[d], tir::ForKind::serial, std::move(nest));
-      nests.push_back(std::move(nest));
+      nests.push_back(tir::copy_into_part("concat_" + std::to_string(k), in[k], outputs[0], axis, offset));
       if (!(support::flip(ops_concat_offset) && k == 1)) offset = offset + in[k]->shape[axis];
     }
     return tir::seq(std::move(nests));
@@ -104,6 +88,8 @@ Result<Shape> parts_of(const InferContext& c, const TensorStructInfo& x, size_t 
     int64_t total = 0;
     for (const int64_t size : a.sizes) {
       if (size < 0) return relax::wrong(codes::wrong_attribute, "split into a part of " + std::to_string(size));
+      if (size > std::numeric_limits<int64_t>::max() - total)
+        return relax::wrong(codes::wrong_attribute, "the parts of split add up to more than a tensor can have");
       total += size;
       parts.push_back(ir::int64(size));
     }

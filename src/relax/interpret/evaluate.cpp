@@ -200,6 +200,10 @@ class Evaluation {
       TRY(require(*parts, call->origin()));
       return GraphValue{std::vector<GraphValue>{}};
     }
+    if (is_alloc_tensor(call)) {
+      const auto& info = *as_tensor(call);
+      return GraphValue{tir::TensorBuffer::zeros(info.dtype, TRY(extents(*info.shape))).to_data()};
+    }
     if (is_collection_operator(*op)) {
       std::vector<GraphValue> args;
       for (const Expr& arg : call->args) args.push_back(arg ? TRY(evaluate(arg)) : GraphValue());
@@ -307,7 +311,7 @@ class Evaluation {
     }
     std::vector<int64_t> scalars;
     for (const ir::Expr& scalar : parts.scalars) scalars.push_back(TRY(extent(scalar)));
-    return run(function, inputs, parts.outputs, scalars, parts.outputs.size() > 1);
+    return run(function, inputs, parts, scalars, parts.outputs.size() > 1);
   }
 
   Result<GraphValue> run_loops(ir::Ref<Call> call) {
@@ -322,7 +326,7 @@ class Evaluation {
     std::vector<int64_t> scalars;
     for (const ir::Var& scalar : lowered.scalars) scalars.push_back(TRY(extent(scalar)));
     const bool is_tuple = call->struct_info.is<TupleStructInfo>();
-    return run(lowered.function, inputs, lowered.outputs, scalars, is_tuple);
+    return run(lowered.function, inputs, {.outputs = lowered.outputs}, scalars, is_tuple);
   }
 
   static bool is_shaped(const Call& call) {
@@ -360,17 +364,21 @@ class Evaluation {
         TRY(make_call(*callee_operator(call), std::move(args), call.attributes, call.origin(), call.struct_info_args)));
   }
 
-  Result<GraphValue> run(const tir::Function& function, const std::vector<TensorData>& inputs,
-                         const std::vector<StructInfo>& outputs, const std::vector<int64_t>& scalars, bool is_tuple) {
+  // Outputs are fresh, or the inputs that `parts` says are updated.
+  Result<GraphValue> run(const tir::Function& function, const std::vector<TensorData>& inputs, const CallTir& parts,
+                         const std::vector<int64_t>& scalars, bool is_tuple) {
     std::vector<tir::TensorBuffer> buffers;
     for (const TensorData& input : inputs) buffers.push_back(tir::TensorBuffer::of(input));
-    for (const StructInfo& output : outputs) {
-      const auto& info = *output.as<TensorStructInfo>();
+    std::vector<size_t> outputs;  // among the buffers
+    for (size_t k = 0; k < parts.outputs.size(); ++k) {
+      outputs.push_back(parts.updated(k).value_or(buffers.size()));
+      if (outputs.back() < buffers.size()) continue;
+      const auto& info = *parts.outputs[k].as<TensorStructInfo>();
       buffers.push_back(tir::TensorBuffer::uninitialised(info.dtype, TRY(extents(*info.shape))));
     }
     TRY(tir::interpret(function, buffers, scalars, {.seed = 0, .max_steps = options_.max_steps, .module = &module_}));
     std::vector<GraphValue> results;
-    for (size_t k = inputs.size(); k < buffers.size(); ++k) {
+    for (const size_t k : outputs) {
       for (int64_t i = 0; i < buffers[k].elements(); ++i)
         if (!buffers[k].is_written(i))
           return Diagnostic{.code = codes::cannot_interpret,

@@ -44,12 +44,12 @@ Document FunctionPrinter::call_of(const Call& n) {
   const std::string all_infos = infos.size() == 1 ? infos[0] : script::list(infos).text;
 
   const Operator* op = callee_operator(n);
-  if (op && op->name == call_tir_operator.name && as_call_tir(Expr(&n))) {
+  if (op && as_call_tir(Expr(&n))) {
     std::vector<std::string> parts = arguments({n.args[0], n.args[1]});
     parts.push_back("out_sinfo=" + all_infos);
     if (n.args.size() > 2) parts.push_back("tir_vars=" + arguments({n.args[2]})[0]);
     add_attributes(n, parts);
-    return script::call(relax("call_tir"), parts);
+    return script::call(relax(op->name), parts);
   }
   std::vector<std::string> parts = arguments(n.args);
   std::string callee;

@@ -188,7 +188,8 @@ Expr FunctionReader::relax_call(const std::string& name, const Syntax& e) {
     for (const Syntax* item : arguments.positional) items.push_back(leaf(*item));
     return with_info(make<Tuple>(std::move(items)), e);
   }
-  if (name == "call_tir" || name == "call_dps_packed") return call_tir(arguments);
+  if (name == "call_tir" || name == "call_dps_packed") return call_tir(arguments, call_tir_operator);
+  if (name == "call_tir_inplace") return call_tir(arguments, call_tir_inplace_operator);
   if (name == "TupleGetItem") {
     const Expr whole = leaf(arguments.need(0, "tuple_value"));
     if (!whole) fail(errors::wrong_type, e, "None has no items");
@@ -216,6 +217,7 @@ void FunctionReader::unknown_operator(const std::string& name, const Syntax& at)
                                          "call_packed",
                                          "call_pure_packed",
                                          "call_tir",
+                                         "call_tir_inplace",
                                          "const",
                                          "dtype",
                                          "emit",
@@ -235,8 +237,14 @@ void FunctionReader::unknown_operator(const std::string& name, const Syntax& at)
 }
 
 // R.call_tir(cls.f, (x, y), out_sinfo=R.Tensor(…), tir_vars=R.shape([n])); in 2022 a shape and `dtype=` for out_sinfo.
-Expr FunctionReader::call_tir(const Arguments& arguments) {
-  arguments.check(4, {"gvar", "args", "out_sinfo", "out_ty", "tir_vars", "dtype"});
+// R.call_tir_inplace has its inplace_indices before out_sinfo.
+Expr FunctionReader::call_tir(const Arguments& arguments, const Operator& op) {
+  const bool in_place = &op == &call_tir_inplace_operator;
+  const size_t shift = in_place ? 1 : 0;
+  if (in_place)
+    arguments.check(5, {"gvar", "args", "inplace_indices", "out_sinfo", "out_ty", "tir_vars", "dtype"});
+  else
+    arguments.check(4, {"gvar", "args", "out_sinfo", "out_ty", "tir_vars", "dtype"});
   const Syntax& at_callee = arguments.need(0, "gvar");
   Expr callee;
   if (at_callee.kind == ExprKind::string) {
@@ -248,13 +256,13 @@ Expr FunctionReader::call_tir(const Arguments& arguments) {
     callee = graph(at_callee);
   }
   if (!callee || !callee.is<GlobalVar>())
-    fail(errors::wrong_type, at_callee, "call_tir calls a function of the module, as cls.f");
+    fail(errors::wrong_type, at_callee, std::string(op.name) + " calls a function of the module, as cls.f");
   const Syntax& at_args = arguments.need(1, "args");
   Expr args = leaf(at_args);
-  if (!args) fail(errors::wrong_type, at_args, "call_tir takes a tuple of tensors");
+  if (!args) fail(errors::wrong_type, at_args, std::string(op.name) + " takes a tuple of tensors");
   if (!args.is<Tuple>()) args = with_info(make<Tuple>(std::vector<Expr>{args}), at_args);
 
-  const Syntax* out = arguments.find(2, "out_sinfo");
+  const Syntax* out = arguments.find(2 + shift, "out_sinfo");
   if (!out) out = arguments.named("out_ty");
   if (!out) fail(errors::wrong_arguments, arguments.call, "argument 'out_sinfo' is missing");
   std::vector<StructInfo> outputs;
@@ -270,9 +278,13 @@ Expr FunctionReader::call_tir(const Arguments& arguments) {
       outputs.push_back(tensor_info(dimensions(*shape), dtype(*t, "call_tir")));
   }
   std::vector<Expr> operands{callee, args};
-  const Syntax* scalars = arguments.find(3, "tir_vars");
+  const Syntax* scalars = arguments.find(3 + shift, "tir_vars");
   if (scalars) operands.push_back(argument(*scalars, Input::shape));
-  Result<Expr> made = make_call(call_tir_operator, std::move(operands), {}, origin(arguments.call), std::move(outputs));
+  AttributesRef attributes;
+  if (in_place)
+    attributes =
+        op.attributes->from_values({{"inplace_indices", value(arguments.need(2, "inplace_indices"))}}).value_or_throw();
+  Result<Expr> made = make_call(op, std::move(operands), attributes, origin(arguments.call), std::move(outputs));
   return std::move(made).value_or_throw();
 }
 

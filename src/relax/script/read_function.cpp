@@ -35,7 +35,6 @@ void FunctionReader::head(const Line& def) {
   const Lines symbols = script::declare_symbols(*this, def.body);
   declared_.insert(symbols.begin(), symbols.end());
   for (const script::syntax::Parameter& p : def.parameters) {
-    const Syntax at = place(p.begin, p.end);
     StructInfo known = p.annotation ? info(*p.annotation) : StructInfo(make<ObjectStructInfo>());
     params_.push_back(relax_var(p.name, std::move(known)));
     scope.define(p.name, params_.back(), p.begin, p.end);

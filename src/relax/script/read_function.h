@@ -88,7 +88,7 @@ class FunctionReader : public script::ExprReader {
   Expr documented_full(const Given& given, const Syntax& call);
   Expr documented_take(const Given& given, const Syntax& call);
   const Operator& known_operator(const std::string& name, const Syntax& at) const;
-  Expr call_tir(const script::Arguments& arguments);
+  Expr call_tir(const script::Arguments& arguments, const Operator& op);
   Expr callee_call(Expr callee, const script::Arguments& arguments);
   Expr argument(const Syntax& e, Input::Sort sort);
   bool variadic_items(const Syntax& e, Input::Sort sort, std::vector<Expr>& args);

@@ -163,6 +163,53 @@ class Module:
     np.testing.assert_allclose(lathe.compile(lathe.script.from_source(text), target="interp")(V), V * 2)
 
 
+UPDATES = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def run(A: T.Buffer((4,), "float32"), S: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("S"):
+                v = T.axis.spatial(4, i)
+                S[v] = S[v] + A[v]
+        for i in range(4):
+            with T.block("B"):
+                v = T.axis.spatial(4, i)
+                B[v] = S[v] * T.float32(2)
+
+    @T.prim_func
+    def fill(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("A"):
+                v = T.axis.spatial(4, i)
+                A[v] = T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        cls = Module
+        fresh = R.builtin.alloc_tensor(R.shape([4]), dtype="float32", runtime_device_index=0)
+        ones = R.call_tir_inplace(cls.fill, (fresh,), [0], R.Tensor((4,), "float32"))
+        lv = R.call_tir_inplace(cls.run, (x, ones), inplace_indices=[1, -1],
+                                out_sinfo=[R.Tensor((4,), "float32"), R.Tensor((4,), "float32")])
+        lv1 = R.call_tir_inplace(cls.run, (x, x), [1, -1], [R.Tensor((4,), "float32"), R.Tensor((4,), "float32")])
+        return (lv[0], lv[1], lv1[0], x)
+"""
+
+
+@pytest.mark.parametrize("options", [{"target": "interp"}, {}])
+def test_calls_in_place(options):
+    module = lathe.script.from_source(UPDATES)
+    lathe.ir.assert_structural_equal(lathe.script.from_source(module.script()), module)
+    given = V.copy()
+    total, doubled, twice, same = lathe.compile(module, **options)(given)
+    np.testing.assert_array_equal(total, V + 1)
+    np.testing.assert_array_equal(doubled, 2 * (V + 1))
+    # The caller's tensor is updated in a copy.
+    np.testing.assert_array_equal(twice, 2 * V)
+    np.testing.assert_array_equal(same, V)
+    np.testing.assert_array_equal(given, V)
+
+
 @pytest.mark.parametrize(
     "value, printed",
     [
