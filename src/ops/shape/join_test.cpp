@@ -75,6 +75,9 @@ TEST(split, takes_apart_by_sizes_and_sections) {
   EXPECT_EQ(refusal(split, {x}, make<SplitAttributes>(int64_t{1}, Extents{8, -1}))[0].code,
             relax::codes::wrong_attribute);
   EXPECT_EQ(refusal(split, {x})[0].code, relax::codes::wrong_attribute);
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(refusal(split, {x}, make<SplitAttributes>(int64_t{1}, Extents{most, 1}))[0].message,
+            "the parts of split add up to more than a tensor can have");
 }
 
 }  // namespace join_test
