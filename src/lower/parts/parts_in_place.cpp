@@ -28,12 +28,6 @@ struct Home {
   int64_t pitch = 0, begin = 0, width = 0;
 };
 
-// A home as an axis of a tensor of some shape: which, and how many elements that has in the whole and in front.
-struct PartOfAxis {
-  size_t axis;
-  int64_t extent, begin;
-};
-
 std::optional<std::vector<int64_t>> extents_of(const Expr& e) {
   const auto* info = as_tensor(e);
   if (!info || !info->shape) return std::nullopt;
@@ -52,15 +46,10 @@ int64_t product(std::span<const int64_t> extents) {
   return all;
 }
 
-std::optional<PartOfAxis> axis_at(const Home& home, const std::vector<int64_t>& shape) {
-  const std::span<const int64_t> extents(shape);
-  for (size_t axis = shape.size(); axis-- > 0;) {
-    if (product(extents.subspan(axis)) != home.width) continue;
-    const int64_t inner = product(extents.subspan(axis + 1));
-    if (home.pitch % inner != 0 || home.begin % inner != 0) return std::nullopt;
-    return PartOfAxis{axis, home.pitch / inner, home.begin / inner};
-  }
-  return std::nullopt;
+// Whether the columns are the last axis of a tensor of that shape. Schedules know what to do with longer rows; a first
+// index in the middle of a shape (a head of attention) would leave them without a rule.
+bool has_columns(const std::vector<int64_t>& shape, const Home& home) {
+  return home.width == home.pitch || (!shape.empty() && shape.back() == home.width);
 }
 
 // One result of a kernel, views of it included.
@@ -266,7 +255,7 @@ class PartPlacing {
   // Whether the kernel can have its parameter, which is `tensor`, there.
   bool is_part_of(const CallTir& call, size_t param, const Expr& tensor, const Home& home) const {
     const tir::PrimFunc* function = kernel(call);
-    return function && axis_at(home, *extents_of(tensor)) && tir::can_be_part(*function, param);
+    return function && has_columns(*extents_of(tensor), home) && tir::can_be_part(*function, param);
   }
 
   const ir::Node* read_and_written() {
@@ -406,8 +395,7 @@ class PartPlacing {
   // The whole, as the kernel sees it whose parameter is `tensor`.
   Result<Expr> view(graph::Emitter& emitter, const Expr& tensor, const Home& home) {
     std::vector<int64_t> shape = *extents_of(tensor);
-    const PartOfAxis part = *axis_at(home, shape);
-    shape[part.axis] = part.extent;
+    if (home.width < home.pitch) shape.back() = home.pitch;
     Expr& known = views_[{home.whole, shape}];
     if (!known) known = TRY(shaped(emitter, current_.at(home.whole), shape, tensor.as<VarNode>()->name));
     return known;
@@ -423,16 +411,16 @@ class PartPlacing {
 
   // Lets the kernel have its parameter, which is `tensor`, in its place.
   void place(Placed& placed, size_t param, const Expr& tensor, const Home& home) {
-    const PartOfAxis part = *axis_at(home, *extents_of(tensor));
-    if (part.begin == 0 && part.extent == (*extents_of(tensor))[part.axis]) return;  // all of it
-    const bool at_start = part.begin == 0;
-    std::string& name = placed_[{placed.function, param, part.axis, part.extent, at_start}];
+    if (home.width == home.pitch) return;  // all of it
+    const bool at_start = home.begin == 0;
+    std::string& name = placed_[{placed.function, param, home.pitch, at_start}];
     if (name.empty()) {
       const auto whole = module_.find_as<tir::PrimFunc>(placed.function);
-      name = add(tir::with_part_of_whole(*whole, param, part.axis, part.extent, at_start), placed.function);
+      name = add(tir::with_part_of_whole(*whole, param, extents_of(tensor)->size() - 1, home.pitch, at_start),
+                 placed.function);
     }
     placed.function = name;
-    if (!at_start) placed.scalars.push_back(ir::int64(part.begin));
+    if (!at_start) placed.scalars.push_back(ir::int64(home.begin));
   }
 
   std::string add(const tir::Function& kernel, const std::string& of) {
@@ -461,7 +449,7 @@ class PartPlacing {
   std::unordered_map<const ir::Node*, Expr> current_;                       // each whole, as far as it is written
   std::map<std::pair<const ir::Node*, std::vector<int64_t>>, Expr> views_;  // of wholes as they are now, by shapes
   KnownParts concatenations_, splits_;
-  std::map<std::tuple<std::string, size_t, size_t, int64_t, bool>, std::string> placed_;
+  std::map<std::tuple<std::string, size_t, int64_t, bool>, std::string> placed_;
   std::map<std::pair<std::string, std::vector<bool>>, std::string> copies_;
   std::unordered_map<std::string, std::string> made_of_;  // the model's own kernels, by names of those made of them
 };
