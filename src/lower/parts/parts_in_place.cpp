@@ -115,7 +115,11 @@ class PartPlacing {
   }
 
   void add(const Var& var, const CallTir& call, size_t output) {
-    if (static_bytes(*as_tensor(var)).value_or(0) == 0 || as_tensor(var)->dtype.storage_bits() % 8 != 0) return;
+    const auto* info = as_tensor(var);
+    if (!info || static_bytes(*info).value_or(0) == 0 || info->dtype.storage_bits() % 8 != 0) {
+      wanted_.insert(&call);
+      return;
+    }
     computed_.emplace(var.get(), Computed{var, &call, output});
     order_.push_back(var.get());
   }
@@ -140,6 +144,7 @@ class PartPlacing {
     ir::post_order(e, [&](const ir::NodeRef& n) {
       if (!n.is<VarNode>()) return;
       if (Computed* computed = computed_at(Expr(static_cast<const VarNode*>(n.get())))) computed->has_other_uses = true;
+      if (const auto call = calls_.find(n.get()); call != calls_.end()) wanted_.insert(&call->second);
     });
   }
 
@@ -204,7 +209,7 @@ class PartPlacing {
     }
     for (const CallTir* call : calls) {
       const tir::Parts* parts = split(*call);
-      if (!parts || !call->args[0].is<VarNode>()) continue;
+      if (!parts || wanted_.count(call) || !call->args[0].is<VarNode>()) continue;
       const auto all = rows_of(call->args[0], *parts);
       if (!all || excluded.count(all->whole)) continue;
       std::vector<std::pair<const ir::Node*, Home>> found;
@@ -445,8 +450,9 @@ class PartPlacing {
   std::unordered_map<const ir::Node*, Home> homes_;              // by the variable of what was computed
   std::unordered_set<const ir::Node*> joins_;                    // concatenations with parts in place
   std::unordered_set<const CallTir*> splits_in_place_;
-  int64_t bytes_ = 0;                                                       // that need no copy
-  std::unordered_map<const ir::Node*, Expr> current_;                       // each whole, as far as it is written
+  std::unordered_set<const CallTir*> wanted_;          // whose results, all at once, others than kernels use
+  int64_t bytes_ = 0;                                  // that need no copy
+  std::unordered_map<const ir::Node*, Expr> current_;  // each whole, as far as it is written
   std::map<std::pair<const ir::Node*, std::vector<int64_t>>, Expr> views_;  // of wholes as they are now, by shapes
   KnownParts concatenations_, splits_;
   std::map<std::tuple<std::string, size_t, int64_t, bool>, std::string> placed_;
