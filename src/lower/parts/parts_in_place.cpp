@@ -8,6 +8,7 @@
 #include "lower/uncalled.h"
 #include "ops/operators.h"
 #include "relax/call_tir.h"
+#include "relax/infer.h"
 #include "support/mutation.h"
 #include "tir/parts.h"
 
@@ -31,13 +32,7 @@ struct Home {
 std::optional<std::vector<int64_t>> extents_of(const Expr& e) {
   const auto* info = as_tensor(e);
   if (!info || !info->shape) return std::nullopt;
-  std::vector<int64_t> extents;
-  for (const ir::Expr& extent : *info->shape) {
-    const auto value = ir::as_int(extent);
-    if (!value) return std::nullopt;
-    extents.push_back(*value);
-  }
-  return extents;
+  return constant_shape(*info->shape);
 }
 
 int64_t product(std::span<const int64_t> extents) {
