@@ -5,6 +5,7 @@
 #include "lower/batch/split_batch.h"
 #include "lower/legalize/legalize.h"
 #include "lower/parts/parts_in_place.h"
+#include "lower/strips/row_strips.h"
 #include "schedule/rules/rules.h"
 #include "tir/passes/passes.h"
 #include "tir/rewrite.h"
@@ -88,6 +89,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"legalize", lower::legalize, {"fuse_ops"}},
       {"split_batch", with_target(lower::split_batch, target), {"legalize"}},
       {"parts_in_place", lower::parts_in_place, {"legalize"}},
+      {"row_strips", with_target(lower::row_strips, target), {"legalize"}},
       {"schedule_functions", default_schedule(target, decisions, schedules), {"legalize"}},
   };
   rows = failing_on_request(std::move(rows));

@@ -1,9 +1,9 @@
 #include "lower/batch/split_batch.h"
 
 #include "graph/rewrite_bindings.h"
-#include "ir/visit.h"
 #include "lower/batch/batch_model.h"
 #include "lower/batch/batch_parts.h"
+#include "lower/batch/last_uses.h"
 #include "lower/plan/plan_memory.h"
 #include "lower/uncalled.h"
 #include "relax/call_tir.h"
@@ -46,10 +46,8 @@ class BatchSplitter {
 
   Result<relax::Function> operator()(const std::string& name, const relax::Function& function) {
     bindings_ = graph::all_bindings(function);
-    for (size_t i = 0; i < bindings_.size(); ++i)
-      for (const ir::Node* var : used_by(bindings_[i])) last_use_[var] = i;
-    const auto* body = function->body.as<SeqExpr>();
-    ir::post_order(body->body, [&](const ir::NodeRef& n) { last_use_[n.get()] = bindings_.size(); });
+    const LastUses uses(function, bindings_);
+    last_use_ = &uses;
     std::vector<Binding> changed;
     bool is_changed = false;
     for (size_t i = 0; i < bindings_.size();) {
@@ -61,20 +59,11 @@ class BatchSplitter {
     }
     if (!is_changed) return function;
     context_.remark("split_batch", name, text_);
-    return graph::make_function(function->params, std::move(changed), body->body, function->attrs, function->is_pure);
+    return graph::make_function(function->params, std::move(changed), function->body.as<SeqExpr>()->body,
+                                function->attrs, function->is_pure);
   }
 
  private:
-  static std::vector<const ir::Node*> used_by(const Binding& binding) {
-    std::vector<const ir::Node*> used;
-    const auto* bound = binding.as<VarBinding>();
-    const auto* cast = binding.as<MatchCast>();
-    ir::post_order(bound ? bound->value : cast->value, [&](const ir::NodeRef& n) {
-      if (n.is<VarNode>()) used.push_back(n.get());
-    });
-    return used;
-  }
-
   // ---- which bindings go together ----
 
   std::vector<Step> run_from(size_t begin) {
@@ -188,9 +177,9 @@ class BatchSplitter {
     std::vector<BatchStep> steps;
     for (size_t i = 0; i < run.size(); ++i) {
       const Step& step = run[i];
-      const auto until = last_use_.find(step.bound->var.get());
+      const auto until = (*last_use_)(step.bound->var.get());
       // Numbers of bindings as numbers of kernels; behind the run it is never.
-      const size_t last = until == last_use_.end() ? i : until->second - begin;
+      const size_t last = until ? *until - begin : i;
       const auto reader = std::lower_bound(kernels.begin(), kernels.end(), last);
       const size_t last_use =
           last >= run.size() || reader == kernels.end() ? run.size() : static_cast<size_t>(reader - kernels.begin());
@@ -221,11 +210,7 @@ class BatchSplitter {
   }
 
   bool is_used_behind(const VarBinding& bound, const std::vector<Step>& steps, size_t begin) const {
-    const auto needed = [&](const ir::Node* var) {
-      const auto it = last_use_.find(var);
-      return it != last_use_.end() && it->second >= begin + steps.size();
-    };
-    if (needed(bound.var.get())) return true;
+    if ((*last_use_)(bound.var.get()).value_or(0) >= begin + steps.size()) return true;
     // What a view of it is of.
     return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
       return !step.call && step.bound->value.as<Call>()->args[0].get() == bound.var.get() && step.bound != &bound &&
@@ -275,8 +260,8 @@ class BatchSplitter {
   const ir::PassContext& context_;
   std::set<std::string>& replaced_;
   std::vector<Binding> bindings_;
-  std::unordered_map<const ir::Node*, size_t> last_use_;  // the binding; beyond all: by the result
-  int64_t rows_ = 0;                                      // of the run
+  const LastUses* last_use_ = nullptr;
+  int64_t rows_ = 0;  // of the run
   std::map<std::pair<std::string, int64_t>, std::optional<tir::RowWise>> by_row_;
   std::map<std::pair<std::string, int64_t>, std::string> names_;
   std::string text_;

@@ -6,13 +6,12 @@
 #include "lower/batch/batch_model.h"
 #include "lower/batch/batch_parts.h"
 #include "lower/legalize/legalize.h"
-#include "lower/testing/opened.h"
+#include "lower/testing/plan_of.h"
 #include "lower/testing/random_graph.h"
+#include "lower/testing/same_results.h"
 #include "ops/attributes.h"
 #include "relax/call_tir.h"
-#include "relax/interpret/evaluate.h"
 #include "relax/script/dialect.h"
-#include "runtime/core/program_fixture.h"
 #include "script/testing/expected_text.h"
 #include "tir/script/dialect.h"
 
@@ -20,7 +19,7 @@ namespace lathe::lower {
 namespace {
 
 using namespace relax;  // NOLINT: the subject of these tests
-using testing::Opened;
+using testing::plan_of;
 using testing::random_data;
 
 // All that is larger than a cache line is far away.
@@ -135,22 +134,8 @@ TEST(split_batch, keeps_what_random_graphs_compute) {
     split += is_split(pieces);
     std::vector<ir::TensorData> inputs;
     for (const std::vector<int64_t>& shape : graph.shapes) inputs.push_back(random_data(shape, random));
-    const auto expected = evaluate(graph.module, "main", inputs).value_or_throw();
-    const auto meant = evaluate(pieces, "main", inputs).value_or_throw();
-    Opened opened(pieces, write_program(pieces).value_or_throw());
-    ASSERT_TRUE(opened.is_open()) << runtime::testing::last_message();
-    for (int run = 0; run < 2; ++run) {
-      const auto actual = opened.run(inputs, static_cast<int>(expected.size()));
-      ASSERT_EQ(actual.size(), expected.size()) << runtime::testing::last_message();
-      for (size_t i = 0; i < expected.size(); ++i) {
-        ASSERT_EQ(actual[i]->shape, expected[i]->shape);
-        for (int64_t e = 0; e < expected[i]->elements(); ++e) {
-          const double want = ir::float_at(*expected[i], e), bound = 1e-4 * (1 + std::abs(want));
-          ASSERT_NEAR(ir::float_at(*actual[i], e), want, bound) << "result " << i << " element " << e;
-          ASSERT_NEAR(ir::float_at(*meant[i], e), want, bound) << "result " << i << " element " << e;
-        }
-      }
-    }
+    testing::expect_same_results(graph.module, pieces, inputs);
+    if (::testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(split, 20);
 }
@@ -167,11 +152,8 @@ TEST(split_batch, needs_memory_for_one_piece_between_its_kernels) {
   const ir::IRModule whole = legalize(b.finish(), {}).value_or_throw();
   const ir::IRModule pieces = split_batch(whole, tiny_caches(), {}).value_or_throw();
   ASSERT_TRUE(is_split(pieces));
-  const auto arena = [](const ir::IRModule& module) {
-    return plan_memory(module, module.find_as<FunctionNode>("main")).arena_bytes;
-  };
-  EXPECT_EQ(arena(whole), 2 * 8 * 64 * 4);
-  EXPECT_EQ(arena(pieces), 2 * 64 * 4);
+  EXPECT_EQ(plan_of(whole).arena_bytes, 2 * 8 * 64 * 4);
+  EXPECT_EQ(plan_of(pieces).arena_bytes, 2 * 64 * 4);
   size_t kernels = 0;
   for (const auto& [name, function] : pieces) kernels += function.is<tir::PrimFunc>();
   EXPECT_EQ(kernels, 1u) << "nothing calls the kernel for all rows any more";
@@ -197,7 +179,14 @@ TEST(batch_parts, are_what_lies_in_one_piece_of_memory) {
   EXPECT_FALSE(is_batch_part(slice({0}, {}, 1, 100)));
   EXPECT_TRUE(is_joined_batch(joined_batch({x, x, x})));
   EXPECT_FALSE(is_joined_batch(joined({x, x}, 1)));
-  EXPECT_FALSE(is_joined_batch(joined({x, y}, 0)));
+  EXPECT_TRUE(is_joined_batch(joined({x, y}, 0)));
+  // The rows of an image that is alone in its batch.
+  const Var image = relax_var("image", tensor_info({1, 4, 6}, ir::DType::float32()));
+  EXPECT_TRUE(is_batch_part(batch_part(image, 1, 3, 1)));
+  EXPECT_FALSE(is_batch_part(batch_part(image, 1, 3, 2)));
+  EXPECT_TRUE(is_joined_batch(joined_batch({image, batch_part(image, 0, 1, 1)}, 1)));
+  EXPECT_FALSE(is_joined_batch(joined({image, image}, 2)));
+  EXPECT_EQ(first_element(*batch_part(image, 1, 3, 1).as<Call>()), 6);
 }
 
 // ---- the model ----

@@ -7,6 +7,7 @@
 #include "lower/testing/opened.h"
 #include "lower/testing/plan_of.h"
 #include "lower/testing/random_graph.h"
+#include "lower/testing/same_results.h"
 #include "ops/attributes.h"
 #include "relax/call_tir.h"
 #include "relax/interpret/evaluate.h"
@@ -166,22 +167,8 @@ TEST(parts_in_place, keeps_what_random_graphs_compute) {
     EXPECT_EQ(plan_of(changed).updates.size(), static_cast<size_t>(calls)) << "a whole is copied";
     std::vector<ir::TensorData> inputs;
     for (const std::vector<int64_t>& shape : graph.shapes) inputs.push_back(random_data(shape, random));
-    const auto expected = evaluate(graph.module, "main", inputs).value_or_throw();
-    const auto meant = evaluate(changed, "main", inputs).value_or_throw();
-    Opened opened(changed, write_program(changed).value_or_throw());
-    ASSERT_TRUE(opened.is_open()) << runtime::testing::last_message();
-    for (int run = 0; run < 2; ++run) {
-      const auto actual = opened.run(inputs, static_cast<int>(expected.size()));
-      ASSERT_EQ(actual.size(), expected.size()) << runtime::testing::last_message();
-      for (size_t i = 0; i < expected.size(); ++i) {
-        ASSERT_EQ(actual[i]->shape, expected[i]->shape);
-        for (int64_t e = 0; e < expected[i]->elements(); ++e) {
-          const double want = ir::float_at(*expected[i], e), bound = 1e-4 * (1 + std::abs(want));
-          ASSERT_NEAR(ir::float_at(*actual[i], e), want, bound) << "result " << i << " element " << e;
-          ASSERT_NEAR(ir::float_at(*meant[i], e), want, bound) << "result " << i << " element " << e;
-        }
-      }
-    }
+    testing::expect_same_results(graph.module, changed, inputs);
+    if (::testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(in_place, 150);
   EXPECT_GT(splits_before, 2 * splits_after);

@@ -128,16 +128,18 @@ class Planner {
     const auto& call = *bound.value.as<Call>();
     const int whole = static_cast<int>(pieces_.size());
     pieces_.push_back({bound.var.get(), 0, as_tensor(bound.var), at, at});
-    const int64_t bytes = *static_bytes(*as_tensor(bound.var)) / static_cast<int64_t>(call.args.size());
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      use(call.args[i], at);
-      const std::vector<int> pieces = pieces_of(call.args[i]);
+    int64_t bytes = 0, begin = 0, left = *static_bytes(*as_tensor(bound.var));
+    for (const Expr& part : call.args) {
+      use(part, at);
+      begin += std::exchange(bytes, *static_bytes(*as_tensor(part)));
+      left -= bytes;
+      const std::vector<int> pieces = pieces_of(part);
       if (pieces.size() != 1) continue;
       Piece& piece = pieces_[static_cast<size_t>(pieces[0])];
       if (piece.merged_into >= 0 || static_bytes(*piece.info) != bytes) continue;
       piece.merged_into = whole;
       piece.whole = bound.var;
-      piece.part = static_cast<int64_t>(support::flip(plan_memory_swaps_parts) ? call.args.size() - 1 - i : i) * bytes;
+      piece.part = support::flip(plan_memory_swaps_parts) ? left : begin;
       pieces_.back().first = std::min(pieces_.back().first, piece.first);
     }
     where_[bound.var.get()] = {whole};
