@@ -26,7 +26,8 @@ class Protocol:
     warm_ups: int = 3
     runs: int = 50
     seconds: float = 2.0
-    extra_rounds: int = 5  # in place of those that were dropped
+    extra_rounds: int = 5  # in place of those that were dropped,
+    extra_seconds: float = 30.0  # as long as all rounds of the line took no longer than this
     drift: float = 0.03  # of a probe before and after a sample, above which the sample is dropped
 
 
@@ -85,7 +86,7 @@ def prepare(line, folder, interpreter):
     with Worker("bench.reference", interpreter=interpreter) as reference:
         wanted, other = ask(reference, path=str(path), feeds=[feeds, others])
     largest = max(np.abs(wanted[0]).max(), np.abs(other[0]).max())
-    if np.abs(wanted[0] - other[0]).max() < 0.1 * largest:
+    if np.abs(wanted[0] - other[0]).max() < 0.05 * largest:
         raise PeerFailed("the outputs of two inputs hardly differ: the line measures nothing")
     return Prepared(line, path, folder / f"{line.name}.so", feeds, wanted, limits.work_of(model))
 
@@ -149,8 +150,11 @@ def sample_rounds(entries, workers, probe, threads, protocol, say, name):
     running = [peer for peer in workers if "failure" not in entries[peer]]
     for peer in running:
         entries[peer]["rounds"] = []
+    start = time.perf_counter()
     before = ask(probe, do="probe", threads=threads)
     for number in range(protocol.rounds + protocol.extra_rounds):
+        if number >= protocol.rounds and time.perf_counter() - start > protocol.extra_seconds:
+            break
         if all(sum(r["kept"] for r in entries[peer]["rounds"]) >= protocol.rounds for peer in running):
             break
         for peer in list(running):

@@ -38,8 +38,9 @@ def load(request):
     pin(request["threads"])
     (peer,) = [peer for peer in (*PEERS, DEPLOYED) if peer.name == request["peer"]]
     __import__(peer.module or peer.package)  # what every program that uses it pays once is not this model's
+    feeds = state["feeds"] = aligned(request["feeds"])  # not every peer that shares their memory keeps them
     before, start = peak_bytes(), time.perf_counter()
-    run, outputs = peer.load(request["path"], aligned(request["feeds"]), request["threads"])
+    run, outputs = peer.load(request["path"], feeds, request["threads"])
     loaded = time.perf_counter()
     run()
     first = time.perf_counter()
