@@ -34,6 +34,7 @@ class StripFinder {
     for (const auto& [param, buffer] : function.buffer_map) {
       const auto rows = needed_.find(buffer.get());
       const bool is_part = rows != needed_.end() && !whole_.count(buffer.get());
+      strip.is_row_by_row = strip.is_row_by_row && (is_part || rows == needed_.end());
       strip.params.push_back(is_part ? std::optional(rows->second) : std::nullopt);
       whole_.erase(buffer.get());
       if (!is_part) needed_.erase(buffer.get());
@@ -94,6 +95,7 @@ class StripFinder {
     if ((block.init && !look(block.init, written, (*iter)->var, *axis, analyzer)) ||
         !look(block.body, written, (*iter)->var, *axis, analyzer))
       return false;
+    found_.is_row_by_row = found_.is_row_by_row && std::exchange(other_uses_, 0) == 0;
     found_.iters.emplace(iter->get(), own);
     found_.loops.emplace(loop->get(), own);
     return true;
@@ -102,18 +104,25 @@ class StripFinder {
   bool look(const Stmt& s, const BufferNode& written, const Var& row, size_t axis, arith::Analyzer& analyzer) {
     bool is_by_row = true;
     ir::post_order(s, [&](const NodeRef& n) {
+      other_uses_ += n.get() == row.get();
       if (const auto* store = n.as<BufferStore>()) {
-        is_by_row = is_by_row && !store->predicate && store->buffer.get() == &written &&
-                    store->indices[axis].get() == row.get();
+        is_by_row = is_by_row && !store->predicate && store->buffer.get() == &written && is_row(*store, row, axis);
       } else if (const auto* load = n.as<BufferLoad>()) {
-        is_by_row =
-            is_by_row && !load->predicate &&
-            (load->buffer.get() == &written ? load->indices[axis].get() == row.get() : read(*load, row, analyzer));
+        is_by_row = is_by_row && !load->predicate &&
+                    (load->buffer.get() == &written ? is_row(*load, row, axis) : read(*load, row, analyzer));
       } else {
         is_by_row = is_by_row && (n->node_class().family != StmtNode::family || n.is<SeqStmt>());
       }
     });
     return is_by_row;
+  }
+
+  // Whether the index of the rows is just the row.
+  template <class Access>
+  bool is_row(const Access& access, const Var& row, size_t axis) {
+    const bool is_row = access.indices[axis].get() == row.get();
+    other_uses_ -= is_row;
+    return is_row;
   }
 
   bool read(const BufferLoad& load, const Var& row, arith::Analyzer& analyzer) {
@@ -124,6 +133,7 @@ class StripFinder {
       whole_.insert(&buffer);
       return !computed_.count(&buffer);
     }
+    is_row(load, row, *axis);
     const arith::ConstIntBound bound = analyzer.const_int_bound(load.indices[*axis]);
     // An index beyond the buffer is guarded.
     const RowRange rows{std::max<int64_t>(bound.min_value, 0), bound.max_value < *as_int(buffer.shape[*axis])
@@ -136,6 +146,7 @@ class StripFinder {
   }
 
   bool in_root_ = false;
+  int64_t other_uses_ = 0;  // of the row, in the nest that is looked at, than as an index of rows
   std::vector<PlainNest> nests_;
   std::unordered_set<const BufferNode*> computed_;  // by what was looked at so far, which is what comes behind
   std::unordered_set<const BufferNode*> whole_;
@@ -216,7 +227,8 @@ class StripCut : public TirRewriter {
     const auto rows = strip_.buffers.find(buffer.get());
     if (rows == strip_.buffers.end()) return;
     Expr& index = indices[*row_axis(buffer->shape)];
-    index = analyzer_->simplify(support::flip(row_strip_forgets_where_it_begins) ? index : index - rows->second.begin);
+    if (!support::flip(row_strip_forgets_where_it_begins)) index = index - rows->second.begin;
+    index = arith::Analyzer().simplify(index);  // the row's variable stays where it has one value alone
     cut(buffer);
   }
 

@@ -25,6 +25,8 @@ struct RowStrip {
   std::unordered_map<const ir::Node*, RowRange> iters;    // the variables of blocks that say which row
   std::unordered_map<const ir::Node*, RowRange> loops;    // over these
   std::vector<std::optional<RowRange>> params;            // of each buffer parameter; nothing: it is read whole
+  // Each row comes of the same row of what is not read whole, and nothing else depends on which row it is.
+  bool is_row_by_row = true;
 };
 
 // What the rows `wanted` of the last parameter take. Where rows of inputs overlap that different rows need, each strip

@@ -8,7 +8,7 @@
 #include "lower/uncalled.h"
 #include "relax/call_tir.h"
 #include "support/mutation.h"
-#include "tir/first_axis.h"
+#include "tir/row_strip.h"
 
 namespace lathe::lower {
 
@@ -92,9 +92,9 @@ class BatchSplitter {
       return step;
     }
     if (step.call->outputs.size() != 1 || !step.call->scalars.empty() || step.call->updated(0)) return std::nullopt;
-    const tir::RowWise* by_row = rows_in(step.call->function, *rows);
-    if (!by_row || !by_row->params.back()) return std::nullopt;
-    step.has_rows = by_row->params;
+    const tir::RowStrip* by_row = rows_in(step.call->function, *rows);
+    if (!by_row) return std::nullopt;
+    for (const auto& part : by_row->params) step.has_rows.push_back(part.has_value());
     for (size_t i = 0; i < step.call->args.size(); ++i) {
       const Expr& arg = step.call->args[i];
       if (step.has_rows[i] && (rows_of(arg) != rows || !arg.is<VarNode>() || !fits_lines(*as_tensor(arg), *rows)))
@@ -110,14 +110,14 @@ class BatchSplitter {
     return bytes && *bytes > 0 && *bytes % (rows * plan_alignment) == 0 && info.dtype.storage_bits() % 8 == 0;
   }
 
-  // Of a kernel for so many rows; null where it does not go row by row.
-  const tir::RowWise* rows_in(const std::string& name, int64_t rows) {
+  // Of the first so many rows of a kernel; null where it does not go row by row.
+  const tir::RowStrip* rows_in(const std::string& name, int64_t rows) {
     const auto [it, is_new] = by_row_.try_emplace({name, rows});
     if (is_new) {
       const auto function = module_.find_as<tir::PrimFunc>(name);
-      if (function && !function->attrs.contains("versions")) it->second = tir::find_rows(*function, rows);
+      if (function && !function->attrs.contains("versions")) it->second = tir::find_strip(*function, {0, rows});
     }
-    return it->second ? &*it->second : nullptr;
+    return it->second && it->second->is_row_by_row ? &*it->second : nullptr;
   }
 
   // ---- the split ----
@@ -248,7 +248,7 @@ class BatchSplitter {
     replaced_.insert(function);
     name = module_.unique_name(function + "_rows_" + std::to_string(rows));
     const auto whole = module_.find_as<tir::PrimFunc>(function);
-    const tir::Function fewer = tir::with_fewer_rows(*whole, *rows_in(function, rows_), rows);
+    const tir::Function fewer = tir::with_strip(*whole, *rows_in(function, rows));
     module_.set(name, ir::with(*fewer, [&](tir::PrimFunc& copy) {
                   if (copy.attrs.contains("global_symbol")) copy.attrs.set("global_symbol", name);
                 }));
@@ -262,7 +262,7 @@ class BatchSplitter {
   std::vector<Binding> bindings_;
   const LastUses* last_use_ = nullptr;
   int64_t rows_ = 0;  // of the run
-  std::map<std::pair<std::string, int64_t>, std::optional<tir::RowWise>> by_row_;
+  std::map<std::pair<std::string, int64_t>, std::optional<tir::RowStrip>> by_row_;
   std::map<std::pair<std::string, int64_t>, std::string> names_;
   std::string text_;
 };
