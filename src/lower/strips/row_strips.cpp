@@ -254,7 +254,22 @@ class StripSplitter {
       made_by[step.var()] = run.size();
       run.push_back(std::move(weighed));
     }
-    return saved_by_strips(run, strips, target_, costs_);
+    return saved_by_strips(run, strips, target_, costs_) - costs_.kernel * more_versions(steps, strips);
+  }
+
+  // How many kernels more it takes at least: those of the first and the last strip that have other rows.
+  double more_versions(const std::vector<Step>& steps, int64_t strips) {
+    const int64_t last = rows_of(steps.back().bound->var)->count / strips;
+    std::map<std::string, std::set<int64_t>> counts;
+    for (const int64_t number : {int64_t{0}, strips / 2, strips - 1}) {
+      const auto before = number == 0 ? std::nullopt : strip_for(steps, {(number - 1) * last, number * last}, nullptr);
+      const auto strip = strip_for(steps, {number * last, (number + 1) * last}, before ? &*before : nullptr);
+      for (const Step& step : steps)
+        if (strip && step.call) counts[step.call->function].insert(strip->computed.at(step.var()).count());
+    }
+    size_t more = 0;
+    for (const auto& [name, different] : counts) more += different.size() - 1;
+    return static_cast<double>(more);
   }
 
   double operations_of(const std::string& name) {
@@ -297,7 +312,7 @@ class StripSplitter {
 
   // ---- the split ----
 
-  // The first of the splits that needs few versions of each kernel, done; null where none is.
+  // The first of the splits that is worth the versions of kernels that it needs, done; null where none is.
   const Split* apply(const std::vector<Split>& splits, size_t begin) {
     for (const Split& split : splits) {
       std::vector<Step> steps;
@@ -321,6 +336,10 @@ class StripSplitter {
       }
       strips.push_back(*std::move(strip));
     }
+    size_t more = 0;
+    for (const auto& [name, made] : versions) more += made.size() - 1;
+    if (split.saved + costs_.kernel * (more_versions(steps, split.strips) - static_cast<double>(more)) < costs_.nothing)
+      return false;
     std::unordered_map<const ir::Node*, std::vector<Expr>> parts;  // of what is needed behind
     Parts before;
     for (size_t i = 0; i < strips.size(); ++i)

@@ -32,7 +32,7 @@ double saved_by_strips(const std::vector<StripStep>& run, int64_t strips, const 
     if (step.same > target.cache_bytes(1, 32 << 10)) saved -= static_cast<double>(step.same) * more;
     saved -= costs.call * more;
   }
-  return saved - costs.kernel * static_cast<double>(run.size()) * (strips > 2 ? 2 : 1);
+  return saved;
 }
 
 }  // namespace lathe::lower
