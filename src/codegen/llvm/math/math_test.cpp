@@ -242,6 +242,17 @@ TEST(math, one_plus_erf_is_close_and_special_cases_hold) {
   const auto one = [](const Expr& x) { return constant(x->dtype, 1.0); };
   each_value([&](const Expr& x) { return ir::call(intrinsic::erf, x) + one(x); }, check);
   each_value([&](const Expr& x) { return one(x) + ir::call(intrinsic::erf, x); }, check);
+  // As in GELU: what is divided by a constant is multiplied.
+  const auto check_scaled = [](float x, float y, std::string_view where) {
+    const double wanted = std::erfc(-static_cast<double>(x) / 1.4142135381698608);
+    ASSERT_EQ(std::isnan(x), std::isnan(y)) << where << " at " << x;
+    if (!std::isnan(x)) ASSERT_LE(std::fabs(y - wanted), 1.6e-7) << where << " at " << x << ": " << y;
+  };
+  each_value(
+      [&](const Expr& x) {
+        return ir::call(intrinsic::erf, ir::div(x, constant(x->dtype, 1.4142135381698608))) + one(x);
+      },
+      check_scaled);
 }
 
 TEST(math, one_plus_tanh_is_close_and_special_cases_hold) {
