@@ -171,15 +171,15 @@ void bind_driver(nb::module_& m) {
       "Compiles and loads; path or content are the model's, read with these dims, for a reproducer.");
   m.def(
       "open_artifact",
-      [](const std::string& path, int threads, const driver::Limits& limits) {
+      [](const std::string& path, int threads, const driver::Limits& limits, bool huge_pages) {
         driver::ExecutableRef native;
         {
           const nb::gil_scoped_release released;
-          native = driver::open(path).value_or_throw();
+          native = driver::open(path, {huge_pages}).value_or_throw();
         }
         return std::make_unique<Executable>(std::move(native), nullptr, driver::RunOptions{threads, limits}, path);
       },
-      nb::arg("path"), nb::arg("threads"), nb::arg("limits"), "A saved artifact.");
+      nb::arg("path"), nb::arg("threads"), nb::arg("limits"), nb::arg("huge_pages"), "A saved artifact.");
   m.def(
       "describe_target",
       [](const std::string& target) { return target::parse_target(target).value_or_throw().to_json(); },

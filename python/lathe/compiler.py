@@ -45,9 +45,11 @@ def _has_tensor_functions_alone(model):
     return set(kinds.values()) == {"tir"} if kinds is not None else type(model).__name__ == "PrimFunc"
 
 
-def load(path, *, threads=None, limits=None):
-    """Opens a saved artifact (.so). limits: of a run that gives none of its own (lathe.Limits)."""
-    return _lathe.open_artifact(os.fspath(path), _count(threads, "threads"), limits or Limits())
+def load(path, *, threads=None, limits=None, huge_pages=False):
+    """Opens a saved artifact (.so). limits: of a run that gives none of its own (lathe.Limits). huge_pages: its weights are
+    copied into huge pages, memory of this process alone, where they are read a little faster; else they stay in the file,
+    which processes share."""
+    return _lathe.open_artifact(os.fspath(path), _count(threads, "threads"), limits or Limits(), bool(huge_pages))
 
 
 def debug_text(debug_info):

@@ -71,6 +71,9 @@ typedef struct LatheOpenOptions {
   const char* weights_path;  // where an artifact with external weights finds them; null means beside the artifact
   const struct LatheRuntimeKernelTable* const* runtime_kernels;  // kernels beside those the artifact carries
   uint64_t runtime_kernel_tables;
+  // 1: the weights are copied into huge pages, memory of this process alone; 0: they stay in the file, which processes
+  // share and which is read as it is needed.
+  uint64_t huge_pages;
 } LatheOpenOptions;
 
 LATHE_EXPORT int32_t lathe_open(const char* path, const LatheOpenOptions* options, LatheModel** model);

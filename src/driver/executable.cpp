@@ -124,10 +124,11 @@ Result<ExecutableRef> load(const CompiledModelRef& compiled) {
   return ExecutableRef(executable);
 }
 
-Result<ExecutableRef> open(const std::string& path) {
+Result<ExecutableRef> open(const std::string& path, const OpenOptions& options) {
   std::shared_ptr<Executable> executable(new Executable);
-  const LatheOpenOptions options = open_options();
-  if (lathe_open(path.c_str(), &options, &executable->model_) != LATHE_OK) return runtime_failure(path);
+  LatheOpenOptions opening = open_options();
+  opening.huge_pages = options.huge_pages;
+  if (lathe_open(path.c_str(), &opening, &executable->model_) != LATHE_OK) return runtime_failure(path);
   return ExecutableRef(executable);
 }
 

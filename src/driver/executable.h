@@ -17,6 +17,9 @@ struct RunOptions {
   int threads = 0;  // 0: as the environment says
   Limits limits = {};
 };
+struct OpenOptions {
+  bool huge_pages = false;  // the weights are copied into huge pages, memory of this process alone
+};
 // As the runtime takes them. A timeout above 0 is at least a nanosecond.
 LatheContextOptions context_options(const RunOptions& options);
 
@@ -34,7 +37,7 @@ class Executable {
 
  private:
   friend support::Result<std::shared_ptr<const Executable>> load(const CompiledModelRef&);
-  friend support::Result<std::shared_ptr<const Executable>> open(const std::string&);
+  friend support::Result<std::shared_ptr<const Executable>> open(const std::string&, const OpenOptions&);
   Executable() = default;
   std::shared_ptr<const void> keeps_;  // the code and data of a model that was just compiled
   LatheModel* model_ = nullptr;
@@ -63,7 +66,7 @@ class Session {
 // The compiled model's kernels loaded into this process.
 support::Result<ExecutableRef> load(const CompiledModelRef& compiled);
 // A saved artifact.
-support::Result<ExecutableRef> open(const std::string& path);
+support::Result<ExecutableRef> open(const std::string& path, const OpenOptions& options = {});
 
 // "float32", as DLPack encodes it.
 std::string dtype_name(DLDataType type);

@@ -19,6 +19,7 @@ struct Options {
   int threads = 0, repeat = 1;
   driver::Limits limits;
   bool profile = false;
+  bool huge_pages = false;
 };
 
 [[noreturn]] void refuse(std::string message) {
@@ -42,6 +43,7 @@ driver::Reproducer reproducer_of(const Options& o) {
   append_limits(o.limits, r.arguments);
   r.arguments.insert(r.arguments.end(), {"--threads", std::to_string(o.threads), "--repeat", std::to_string(o.repeat)});
   if (o.profile) r.arguments.push_back("--profile");
+  if (o.huge_pages) r.arguments.push_back("--huge-pages");
   return r;
 }
 
@@ -59,7 +61,7 @@ void write_outputs(const std::string& path, LatheModel* model, const std::vector
 
 void run(const Options& o) {
   if (!o.function.empty()) return run_function({o.artifact, o.function, o.inputs, o.output, o.threads});
-  const driver::ExecutableRef executable = driver::open(o.artifact).value_or_throw();
+  const driver::ExecutableRef executable = driver::open(o.artifact, {o.huge_pages}).value_or_throw();
   LatheModel* model = executable->model();
   const std::vector<driver::Value> inputs = read_inputs(o.inputs, model);
   driver::Session session = driver::Session::create(executable, {o.threads, o.limits}).value_or_throw();
@@ -97,6 +99,8 @@ void add_run(CLI::App& app) {
                   "Where the outputs go: .npz (members of a sequence y as y.0, y.1, ...), or .npy for a single array");
   sub->add_option("--threads", o->threads, "Threads (0: LATHE_NUM_THREADS, else what this process may use)");
   add_limits(*sub, o->limits);
+  sub->add_flag("--huge-pages", o->huge_pages,
+                "Copy the weights into huge pages, which costs memory that other processes do not share");
   sub->add_option("--repeat", o->repeat, "Run this often and print times");
   sub->add_flag("--profile", o->profile, "Print where the time of the runs goes, kernel by kernel");
   sub->footer("Example:\n  lathe run model.so --input x=image.npy -o out.npz");

@@ -15,6 +15,7 @@
 #include "runtime/core/program/verify_program.h"
 #include "runtime/core/value.h"
 #include "runtime/cpu/host.h"
+#include "runtime/cpu/large_memory.h"
 
 namespace lathe::runtime {
 namespace {
@@ -108,6 +109,20 @@ int32_t find_weights(LatheModel& model, const char* folder, const LatheOpenOptio
   if (file.bytes != artifact.weights_bytes)
     return fail(LATHE_INVALID_ARTIFACT, nullptr, "%s has %llu bytes, but the artifact's weights have %llu", path,
                 static_cast<unsigned long long>(file.bytes), static_cast<unsigned long long>(artifact.weights_bytes));
+  return 0;
+}
+
+int32_t copy_weights(LatheModel& model) {
+  const uint64_t bytes = model.artifact->weights_bytes;
+  if (bytes == 0) return 0;
+  model.copied_weights = allocate_large(bytes, LATHE_WEIGHTS_ALIGNMENT);
+  if (model.copied_weights == nullptr)
+    return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a copy of the weights, %llu bytes",
+                static_cast<unsigned long long>(bytes));
+  std::memcpy(model.copied_weights, model.weights, bytes);
+  model.weights = static_cast<const char*>(model.copied_weights);
+  if (model.mapping != nullptr) munmap(model.mapping, model.mapping_bytes);
+  model.mapping = nullptr;
   return 0;
 }
 
@@ -217,6 +232,8 @@ int32_t fill(LatheModel& model, const char* folder, const LatheOpenOptions* opti
   const LatheArtifact& artifact = *model.artifact;
   if (const int32_t status = check_artifact(artifact)) return status;
   if (const int32_t status = find_weights(model, folder, options)) return status;
+  if (option(options, &LatheOpenOptions::huge_pages) != 0)
+    if (const int32_t status = copy_weights(model)) return status;
   const ProgramSurroundings around = {model.weights, artifact.weights_bytes, artifact.kernel_count};
   if (const int32_t status = verify_program(artifact.program, artifact.program_bytes, around, &model.program))
     return status;
@@ -314,6 +331,7 @@ void release(LatheModel* model) {
   std::free(model->port_dims);
   std::free(static_cast<void*>(model->port_symbols));
   if (model->mapping != nullptr) munmap(model->mapping, model->mapping_bytes);
+  std::free(model->copied_weights);
   if (model->library != nullptr) dlclose(model->library);
   if (model->library_file > 0) close(model->library_file);
   std::free(model);

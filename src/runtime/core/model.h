@@ -23,6 +23,7 @@ struct LatheModel {
   int library_file;           // behind a library that was opened from memory, or 0
   void* mapping;              // external weights, or null
   uint64_t mapping_bytes;
+  void* copied_weights;  // in huge pages, or null
 };
 
 namespace lathe::runtime {

@@ -107,6 +107,17 @@ TEST_F(model, opens_a_shared_library_and_runs_it) {
   EXPECT_STREQ(lathe_metadata(first.get(), "builder"), "cc");
 }
 
+TEST_F(model, copies_its_weights_into_huge_pages_on_request) {
+  const LatheOpenOptions options = {.size = sizeof(options), .huge_pages = 1};
+  for (const char* file : {"", "weights.bin"}) {
+    const Model opened = open_file(build("huge", {.weights_file = file}), &options);
+    expect_right(opened);
+    EXPECT_NE(opened->copied_weights, nullptr);
+    EXPECT_EQ(opened->weights, opened->copied_weights);
+    EXPECT_EQ(opened->mapping, nullptr);
+  }
+}
+
 TEST_F(model, opens_libraries_that_lie_in_memory) {
   std::vector<char> bytes = read_file(build("memory", {}));
   std::vector<Model> opened;

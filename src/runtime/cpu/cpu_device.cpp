@@ -1,11 +1,10 @@
 // The CPU as a device: its queue is immediate, so every operation is done when it returns.
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <cstring>
 
 #include "abi/call_kernel.h"
 #include "runtime/core/device.h"
+#include "runtime/cpu/large_memory.h"
 
 namespace lathe::runtime {
 namespace {
@@ -26,16 +25,7 @@ Queue* create_queue(int32_t device_id) {
 void destroy_queue(Queue* queue) { std::free(queue->state); }
 
 void* allocate(Queue*, abi::Scope, uint64_t bytes, uint64_t alignment) {
-  constexpr uint64_t huge_page = 2u << 20;
-  if (alignment < 64) alignment = 64;
-  const bool is_huge = bytes >= 2 * huge_page;
-  if (is_huge) alignment = alignment < huge_page ? huge_page : alignment;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) return nullptr;
-#ifdef MADV_HUGEPAGE
-  if (is_huge) madvise(memory, bytes, MADV_HUGEPAGE);  // fewer TLB misses; refusing is harmless
-#endif
-  return memory;
+  return allocate_large(bytes, alignment < 64 ? 64 : alignment);
 }
 
 void release(Queue*, abi::Scope, void* memory) { std::free(memory); }

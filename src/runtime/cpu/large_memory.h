@@ -1,0 +1,25 @@
+// Memory of the process, in huge pages where it is large: fewer misses of the TLB.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+namespace lathe::runtime {
+
+inline constexpr uint64_t huge_page = 2u << 20;
+
+// Released by free(); null where there is none. `alignment` is a power of two, at least that of a pointer.
+inline void* allocate_large(uint64_t bytes, uint64_t alignment) {
+  const bool is_huge = bytes >= 2 * huge_page;
+  if (is_huge) alignment = alignment < huge_page ? huge_page : alignment;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) return nullptr;
+#ifdef MADV_HUGEPAGE
+  if (is_huge) madvise(memory, bytes, MADV_HUGEPAGE);  // refusing is harmless
+#endif
+  return memory;
+}
+
+}  // namespace lathe::runtime
