@@ -29,6 +29,13 @@ def test_run_writes_the_outputs(lathe_cli, digits_artifact, image, tmp_path):
         np.testing.assert_allclose(outputs["logits"], wanted, rtol=1e-4, atol=1e-4)
 
 
+def test_weights_in_huge_pages_give_the_same(lathe_cli, digits_artifact, image, tmp_path):
+    lathe_cli("run", digits_artifact, "--input", f"image={image}", "-o", tmp_path / "file.npz")
+    lathe_cli("run", digits_artifact, "--input", f"image={image}", "--huge-pages", "-o", tmp_path / "huge.npz")
+    with np.load(tmp_path / "file.npz") as file, np.load(tmp_path / "huge.npz") as huge:
+        assert file["logits"].tobytes() == huge["logits"].tobytes()
+
+
 @pytest.mark.parametrize(
     "change, words",
     [

@@ -75,6 +75,8 @@ def test_saves_and_loads(lathe, images, wanted, tmp_path):
     loaded = lathe.load(str(tmp_path / "digits.so"))
     assert loaded(images).tobytes() == exe(images).tobytes()
     close(loaded(images), wanted)
+    copied = lathe.load(str(tmp_path / "digits.so"), huge_pages=True)
+    assert copied(images).tobytes() == exe(images).tobytes()
 
 
 def test_saved_bytes_equal_the_command_s(lathe, lathe_cli, digits_artifact, tmp_path):
