@@ -18,13 +18,13 @@ def agrees(model, feeds):
 
 
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-@pytest.mark.parametrize("kind, states", [("LSTM", 2), ("GRU", 1)])
+@pytest.mark.parametrize("kind, states, resets_last", [("LSTM", 2, 0), ("GRU", 1, 1), ("GRU", 1, 0)])
 @pytest.mark.parametrize("batch", [1, 3])
-def test_recurrent_cells(kind, states, direction, batch):
+def test_recurrent_cells(kind, states, resets_last, direction, batch):
     builder, ways, hidden, length = ModelBuilder("cell", seed=4), 1 + (direction == "bidirectional"), 5, 6
     x = builder.input("x", [length, batch, 7])
     before = [builder.input(f"state_{n}", [ways, batch, hidden]) for n in range(states)]
-    gates, form = (4, {}) if kind == "LSTM" else (3, {"linear_before_reset": 1})
+    gates, form = (4, {}) if kind == "LSTM" else (3, {"linear_before_reset": resets_last})
     operands = [*cell_weights(builder, gates, 7, hidden, ways), "", *before]
     y, *after = cell(builder, kind, x, operands, 1 + states, hidden_size=hidden, direction=direction, **form)
     builder.output(y, "y", [length, ways, batch, hidden])

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from onnx import helper, numpy_helper
 
-from tests.support.torch_recurrent import Recurrent
+from tests.support.torch_recurrent import recurrent
 
 
 def pad_uneven(x, pads, value):
@@ -102,6 +102,11 @@ def reshape(a, x, shape):
     return x.reshape([x.shape[i] if d == 0 else d for i, d in enumerate(shape)])
 
 
+def squeeze(a, x, axes=None):
+    axes = a.get("axes") if axes is None else axes
+    return x.squeeze() if axes is None else x.squeeze(tuple(axes))
+
+
 def unsqueeze(a, x, axes=None):
     for axis in sorted(a["axes"] if axes is None else axes):
         x = x.unsqueeze(axis)
@@ -162,6 +167,7 @@ OPERATORS = {
     "Slice": lambda a, x, begins, ends: x[begins[0] : ends[0]],  # of one dimension, as exporters cut shapes
     "Softmax": lambda a, x: x.softmax(a.get("axis", -1)),
     "Split": lambda a, x, sizes: torch.split(x, list(sizes), a.get("axis", 0)),
+    "Squeeze": squeeze,
     "Sub": lambda a, x, y: x - y,
     "Sum": lambda a, *xs: sum(xs),
     "Tanh": lambda a, x: x.tanh(),
@@ -207,7 +213,7 @@ class TorchModel(torch.nn.Module):
     def recurrent(self, node, attributes):
         """The node as a module of its own, whose weights are constants."""
         weights = [getattr(self, self.constants[name]) for name in node.input[1:4] if name]
-        module = Recurrent(node.op_type, attributes, self.dtype, *weights)
+        module = recurrent(node.op_type, attributes, self.dtype, *weights)
         self.add_module(f"recurrent_{len(self.nodes)}", module)
         operands = [node.input[0], *node.input[4:]]
         return lambda a, *values: module(*values), attributes, operands, list(node.output)
