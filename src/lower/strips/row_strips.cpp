@@ -197,11 +197,14 @@ class StripSplitter {
     std::vector<Split> found;
     std::vector<Step> steps;
     size_t kernels = 0;
+    double at_most = 0;
     for (size_t i = begin; i < bindings_.size() && kernels < longest_run; ++i) {
       auto step = step_of(i);
       if (!step || (steps.empty() && !step->call)) break;
       steps.push_back(*std::move(step));
-      if (!steps.back().call || ++kernels < 2) continue;
+      if (!steps.back().call) continue;
+      at_most += most_saved(*steps.back().call, steps.back().bound->var);
+      if (++kernels < 2 || at_most < costs_.nothing) continue;
       const int64_t rows = rows_of(steps.back().bound->var)->count;
       for (int64_t strips = 2; strips <= std::min(rows, most_strips); ++strips) {
         if (rows % strips != 0) continue;
@@ -213,6 +216,13 @@ class StripSplitter {
       return std::tuple(-a.saved, a.end, a.strips) < std::tuple(-b.saved, b.end, b.strips);
     });
     return found;
+  }
+
+  // What a kernel could save at most.
+  double most_saved(const CallTir& call, const Expr& result) const {
+    int64_t moved = *static_bytes(*as_tensor(result));
+    for (const Expr& arg : call.args) moved += as_tensor(arg) ? static_bytes(*as_tensor(arg)).value_or(0) : 0;
+    return static_cast<double>(moved) * distance_in_caches(moved, target_);
   }
 
   double saved_by(const std::vector<Step>& steps, int64_t strips, size_t end) {

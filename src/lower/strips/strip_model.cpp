@@ -9,19 +9,19 @@ namespace {
 
 constexpr double hides_a_byte = 10;  // operations
 
-double distance(int64_t moved, const target::Target& target) {
-  const double near = static_cast<double>(target.cache_bytes(2, 512 << 10)) * std::max(1, target.cores / 2);
-  return std::clamp((std::log2(static_cast<double>(moved) / near) + 1) / 2, 0.0, 3.0);
-}
-
 }  // namespace
+
+double distance_in_caches(int64_t bytes, const target::Target& target) {
+  const double near = static_cast<double>(target.cache_bytes(2, 512 << 10)) * std::max(1, target.cores / 2);
+  return std::clamp((std::log2(static_cast<double>(bytes) / near) + 1) / 2, 0.0, 3.0);
+}
 
 double saved_by_strips(const std::vector<StripStep>& run, int64_t strips, const target::Target& target,
                        const StripCosts& costs) {
   // What waiting for a byte between two kernels costs the kernel less.
   const auto nearer = [&](const StripStep& step) {
     const double waits = std::min(1.0, hides_a_byte * static_cast<double>(step.moved) / std::max(step.operations, 1.0));
-    return waits * (distance(step.moved, target) - distance(step.held, target));
+    return waits * (distance_in_caches(step.moved, target) - distance_in_caches(step.held, target));
   };
   double saved = 0;
   for (const StripStep& step : run) {

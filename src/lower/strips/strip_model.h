@@ -27,13 +27,15 @@ struct StripCosts {
   double nothing = 1 << 19;  // what has to be saved at least
 };
 
+// How far what a kernel touches is: 0 where it is half of the second caches, 1 where it is twice of them, and so on by
+// the logarithm, at most 3 (memory). The second caches are those of half of the cores: a run may have fewer threads,
+// which each work on a part.
+double distance_in_caches(int64_t bytes, const target::Target& target);
+
 // What `strips` strips save, in bytes from the cache behind the cores' own ones; below zero: they cost. A byte between
-// two kernels of the run costs less, the more of what a kernel touches the second caches hold: nothing where that is
-// half of them, one where it is twice of them, and so on by the logarithm, at most 3 (memory); less than that in a
-// kernel that has more to compute than ten operations for each byte. Against it stand rows that are copied from the
-// strip before, weights that the nearest cache does not hold, which each strip reads again, the kernels' calls, and
-// that there are more kernels. The second caches are those of half of the cores: a run may have fewer threads, which
-// each work on a part of a strip.
+// two kernels of the run costs less, the nearer what a kernel touches is; less than that in a kernel that has more to
+// compute than ten operations for each byte. Against it stand rows that are copied from the strip before, weights that
+// the nearest cache does not hold, which each strip reads again, and the kernels' calls.
 double saved_by_strips(const std::vector<StripStep>& run, int64_t strips, const target::Target& target,
                        const StripCosts& costs = {});
 
