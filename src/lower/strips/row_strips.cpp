@@ -119,7 +119,22 @@ class StripSplitter {
     }
     const CallTir& call = *step.call;
     const bool is_plain = call.outputs.size() == 1 && call.scalars.empty() && !call.updated(0);
-    return is_plain && strip_of(call.function, {0, rows_of(bound->var)->count}) ? std::optional(step) : std::nullopt;
+    return is_plain && strip_of(call.function, {0, rows_of(bound->var)->count}) && has_its_parameters_shapes(call)
+               ? std::optional(step)
+               : std::nullopt;
+  }
+
+  // Whether the rows of the kernel's parameters are those of what it is called with.
+  bool has_its_parameters_shapes(const CallTir& call) const {
+    const auto function = module_.find_as<tir::PrimFunc>(call.function);
+    const auto is_of = [](const auto* info, const ir::Buffer& buffer) {
+      return info && info->shape && info->shape->size() == buffer->shape.size() &&
+             std::equal(buffer->shape.begin(), buffer->shape.end(), info->shape->begin(),
+                        [](const ir::Expr& a, const ir::Expr& b) { return ir::structural_equal(a, b); });
+    };
+    for (size_t i = 0; i < call.args.size(); ++i)
+      if (!is_of(as_tensor(call.args[i]), function->buffer_map[i].second)) return false;
+    return is_of(call.outputs[0].as<TensorStructInfo>(), function->buffer_map.back().second);
   }
 
   const tir::RowStrip* strip_of(const std::string& name, RowRange rows) {
