@@ -46,9 +46,9 @@ def _has_tensor_functions_alone(model):
 
 
 def load(path, *, threads=None, limits=None, huge_pages=False):
-    """Opens a saved artifact (.so). limits: of a run that gives none of its own (lathe.Limits). huge_pages: its weights are
-    copied into huge pages, memory of this process alone, where they are read a little faster; else they stay in the file,
-    which processes share."""
+    """Opens a saved artifact (.so). limits: of a run that gives none of its own (lathe.Limits). huge_pages: its weights
+    are copied into huge pages, memory of this process alone, where they are read a little faster; else they stay in
+    the file, which processes share."""
     return _lathe.open_artifact(os.fspath(path), _count(threads, "threads"), limits or Limits(), bool(huge_pages))
 
 

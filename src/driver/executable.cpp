@@ -7,6 +7,7 @@
 #include "driver/codes.h"
 #include "driver/report/fail_on_request.h"
 #include "ir/formats/dlpack_type.h"
+#include "runtime/cpu/large_memory.h"
 
 namespace lathe::driver {
 
@@ -50,9 +51,9 @@ struct InProcess {
 };
 
 void fill_weights(InProcess& made, const lower::Program& program) {
-  const auto bytes = static_cast<size_t>(program.weight_bytes);
-  const size_t rounded = (bytes + LATHE_WEIGHTS_ALIGNMENT - 1) / LATHE_WEIGHTS_ALIGNMENT * LATHE_WEIGHTS_ALIGNMENT;
-  made.weights.reset(static_cast<char*>(std::aligned_alloc(LATHE_WEIGHTS_ALIGNMENT, std::max<size_t>(rounded, 4096))));
+  const auto bytes = static_cast<uint64_t>(program.weight_bytes);
+  made.weights.reset(static_cast<char*>(runtime::allocate_large(bytes, LATHE_WEIGHTS_ALIGNMENT)));
+  if (!made.weights) throw std::bad_alloc();
   for (const lower::Weight& weight : program.weights)
     std::memcpy(made.weights.get() + weight.offset, weight.data->bytes, weight.data->view().size());
 }

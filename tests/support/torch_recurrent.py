@@ -1,5 +1,5 @@
-"""LSTM and GRU of ONNX by PyTorch's modules, whose gates lie in another order, prepared once; a GRU that resets before the
-product, which PyTorch has no module for, step by step."""
+"""LSTM and GRU of ONNX by PyTorch's modules, whose gates lie in another order, prepared once; a GRU that resets before
+the product, which PyTorch has no module for, step by step."""
 
 import torch
 

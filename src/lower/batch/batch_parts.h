@@ -9,7 +9,7 @@ namespace lathe::lower {
 
 // rows [begin, end) of args[0].
 bool is_batch_part(const relax::Expr& e);
-// args, one behind another along the rows; all of one known size.
+// args, one behind another along the rows, all of known sizes; of one: a copy of a part, in memory of its own.
 bool is_joined_batch(const relax::Expr& e);
 
 relax::Expr batch_part(const relax::Expr& whole, int64_t begin, int64_t end, size_t axis = 0);

@@ -30,6 +30,7 @@ struct Piece {
   int64_t part = 0;         // bytes in front of it there
   Expr whole = {};          // the variable of a value that it is a part of
   int result = -1;          // is result number … of the function
+  bool is_copy = false;     // of a part, which is to outlive that
   StructInfo as = {};       // the result's, where that is a view of it
 };
 
@@ -128,6 +129,7 @@ class Planner {
     const auto& call = *bound.value.as<Call>();
     const int whole = static_cast<int>(pieces_.size());
     pieces_.push_back({bound.var.get(), 0, as_tensor(bound.var), at, at});
+    pieces_.back().is_copy = call.args.size() == 1;
     int64_t bytes = 0, begin = 0, left = *static_bytes(*as_tensor(bound.var));
     for (const Expr& part : call.args) {
       use(part, at);
@@ -136,7 +138,7 @@ class Planner {
       const std::vector<int> pieces = pieces_of(part);
       if (pieces.size() != 1) continue;
       Piece& piece = pieces_[static_cast<size_t>(pieces[0])];
-      if (piece.merged_into >= 0 || static_bytes(*piece.info) != bytes) continue;
+      if (piece.merged_into >= 0 || piece.is_copy || static_bytes(*piece.info) != bytes) continue;
       piece.merged_into = whole;
       piece.whole = bound.var;
       piece.part = support::flip(plan_memory_swaps_parts) ? left : begin;

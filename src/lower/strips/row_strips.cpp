@@ -407,6 +407,16 @@ class StripSplitter {
                          is_own ? strip.needed.at(whole.get()) : RowRange{0, rows_of(whole)->count}, rows, whole);
       return part;
     };
+    // Copied before the strip's kernels run, so that their results may lie where those of the strip before lay.
+    Parts kept_rows;
+    for (const Step& step : steps) {
+      const RowRange needed = step.call ? strip.needed.at(step.var()) : RowRange{};
+      if (!step.call || strip.computed.at(step.var()) == needed) continue;
+      const Expr rows = rows_from(parts_before.at(step.var()), before->needed.at(step.var()),
+                                  {needed.begin, strip.computed.at(step.var()).begin}, step.bound->var);
+      kept_rows[step.var()] = bind(joined_batch({rows}, rows_of(step.bound->var)->axis), step.bound->value,
+                                   relax_var(step.bound->var->name + "_kept", rows->struct_info));
+    }
     for (const Step& step : steps) {
       const auto needed = strip.needed.find(step.var());
       if (needed == strip.needed.end()) continue;
@@ -421,9 +431,7 @@ class StripSplitter {
       }
       const RowRange computed = strip.computed.at(step.var());
       std::vector<Expr> rows;
-      if (computed != needed->second)
-        rows.push_back(rows_from(parts_before.at(step.var()), before->needed.at(step.var()),
-                                 {needed->second.begin, computed.begin}, step.bound->var));
+      if (computed != needed->second) rows.push_back(kept_rows.at(step.var()));
       if (computed.count() > 0) {
         const tir::RowStrip& kernel = *strip_of(step.call->function, computed);
         std::vector<Expr> args;

@@ -7,7 +7,7 @@ namespace lathe::lower {
 
 namespace {
 
-constexpr double hides_a_byte = 10;  // operations
+constexpr double hides_a_byte = 5;  // operations
 
 }  // namespace
 

@@ -23,7 +23,7 @@ struct StripStep {
 // In the same bytes as what strips save.
 struct StripCosts {
   double call = 1 << 16;     // of a kernel, one more
-  double kernel = 1 << 19;   // one more to compile
+  double kernel = 1 << 20;   // one more to compile
   double nothing = 1 << 19;  // what has to be saved at least
 };
 
@@ -34,7 +34,7 @@ double distance_in_caches(int64_t bytes, const target::Target& target);
 
 // What `strips` strips save, in bytes from the cache behind the cores' own ones; below zero: they cost. A byte between
 // two kernels of the run costs less, the nearer what a kernel touches is; less than that in a kernel that has more to
-// compute than ten operations for each byte. Against it stand rows that are copied from the strip before, weights that
+// compute than five operations for each byte. Against it stand rows that are copied from the strip before, weights that
 // the nearest cache does not hold, which each strip reads again, and the kernels' calls.
 double saved_by_strips(const std::vector<StripStep>& run, int64_t strips, const target::Target& target,
                        const StripCosts& costs = {});

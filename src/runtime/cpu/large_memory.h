@@ -10,10 +10,14 @@ namespace lathe::runtime {
 
 inline constexpr uint64_t huge_page = 2u << 20;
 
-// Released by free(); null where there is none. `alignment` is a power of two, at least that of a pointer.
+// Released by free(); null where there is none. `alignment` is a power of two, at least that of a pointer. What half a
+// huge page holds at most gets ordinary ones; what is larger, whole huge ones.
 inline void* allocate_large(uint64_t bytes, uint64_t alignment) {
-  const bool is_huge = bytes >= 2 * huge_page;
-  if (is_huge) alignment = alignment < huge_page ? huge_page : alignment;
+  const bool is_huge = bytes > huge_page / 2 && bytes <= UINT64_MAX - huge_page;
+  if (is_huge) {
+    alignment = alignment < huge_page ? huge_page : alignment;
+    bytes = (bytes + huge_page - 1) / huge_page * huge_page;
+  }
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) return nullptr;
 #ifdef MADV_HUGEPAGE
