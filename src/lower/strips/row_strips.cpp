@@ -20,7 +20,8 @@ using tir::RowRange;
 
 namespace {
 
-constexpr size_t longest_run = 12;   // kernels
+constexpr size_t longest_run = 12;  // kernels
+constexpr int64_t few_rows = 16;
 constexpr size_t most_versions = 3;  // of a kernel: the first strip, those between, the last
 
 // A tensor of known size as rows.
@@ -257,6 +258,8 @@ class StripSplitter {
       }
       const Rows rows = *rows_of(step.bound->var);
       const RowRange computed = strip->computed.at(step.var()), needed = strip->needed.at(step.var());
+      // Of few rows two threads cannot share an odd number well.
+      if (target_.cores > 1 && computed.count() < few_rows && computed.count() % 2 != 0) return -1;
       StripStep weighed;
       weighed.written = weighed.moved = rows.count * rows.bytes;
       weighed.held = needed.count() * rows.bytes;

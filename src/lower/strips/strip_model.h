@@ -22,7 +22,7 @@ struct StripStep {
 
 // In the same bytes as what strips save.
 struct StripCosts {
-  double call = 1 << 16;     // of a kernel, one more
+  double call = 1 << 17;     // of a kernel, one more
   double kernel = 1 << 20;   // one more to compile
   double nothing = 1 << 19;  // what has to be saved at least
 };
