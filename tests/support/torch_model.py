@@ -102,6 +102,15 @@ def reshape(a, x, shape):
     return x.reshape([x.shape[i] if d == 0 else d for i, d in enumerate(shape)])
 
 
+def slice_of(a, x, begins, ends, axes=None, steps=None):
+    places = [slice(None)] * x.dim()
+    for number, axis in enumerate(range(len(begins)) if axes is None else axes):
+        step = 1 if steps is None else int(steps[number])
+        assert step > 0, "PyTorch has no steps backwards"
+        places[axis] = slice(int(begins[number]), int(ends[number]), step)
+    return x[tuple(places)]
+
+
 def squeeze(a, x, axes=None):
     axes = a.get("axes") if axes is None else axes
     return x.squeeze() if axes is None else x.squeeze(tuple(axes))
@@ -140,7 +149,7 @@ OPERATORS = {
     "Dropout": lambda a, x: x,
     "Erf": lambda a, x: torch.erf(x),
     "Exp": lambda a, x: x.exp(),
-    "Expand": lambda a, x, shape: x.expand(*shape.tolist()),
+    "Expand": lambda a, x, shape: x.expand(torch.broadcast_shapes(x.shape, tuple(int(n) for n in shape))),
     "Flatten": lambda a, x: x.flatten(a.get("axis", 1)),
     "Gather": gather,
     "Gelu": lambda a, x: F.gelu(x, approximate=a.get("approximate", b"none").decode()),
@@ -156,6 +165,7 @@ OPERATORS = {
     "Mul": lambda a, x, y: x * y,
     "Neg": lambda a, x: -x,
     "Pow": lambda a, x, y: x**y,
+    "Reciprocal": lambda a, x: x.reciprocal(),
     "ReduceMax": reduce_by(torch.amax),
     "ReduceMean": reduce_by(torch.mean),
     "ReduceSum": reduce_by(torch.sum),
@@ -164,10 +174,11 @@ OPERATORS = {
     "Resize": resize,
     "Shape": lambda a, x: torch.tensor(x.shape),
     "Sigmoid": lambda a, x: x.sigmoid(),
-    "Slice": lambda a, x, begins, ends: x[begins[0] : ends[0]],  # of one dimension, as exporters cut shapes
+    "Slice": slice_of,
     "Softmax": lambda a, x: x.softmax(a.get("axis", -1)),
     "Split": lambda a, x, sizes: torch.split(x, list(sizes), a.get("axis", 0)),
     "Squeeze": squeeze,
+    "Sqrt": lambda a, x: x.sqrt(),
     "Sub": lambda a, x, y: x - y,
     "Sum": lambda a, *xs: sum(xs),
     "Tanh": lambda a, x: x.tanh(),
