@@ -154,6 +154,12 @@ class StripSplitter {
   }
 
   bool is_needed_behind(const ir::Node* var, size_t end) const { return (*uses_)(var).value_or(0) >= end; }
+  // The same of it or of a view of it.
+  bool is_kept(const std::vector<Step>& steps, const ir::Node* var, size_t end) const {
+    return is_needed_behind(var, end) || std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+             return !step.call && step.viewed().get() == var && is_kept(steps, step.var(), end);
+           });
+  }
 
   // What it takes to compute `wanted` of what the last of the steps gives, behind a strip that has `before`; nothing
   // where that takes whole tensors that the run itself computes.
@@ -251,9 +257,7 @@ class StripSplitter {
     for (const Step& step : steps) {
       if (!step.call) {
         const auto source = made_by.find(step.viewed().get());
-        if (source == made_by.end()) continue;
-        made_by[step.var()] = source->second;
-        run[source->second].is_kept = run[source->second].is_kept || is_needed_behind(step.var(), end);
+        if (source != made_by.end()) made_by[step.var()] = source->second;
         continue;
       }
       const Rows rows = *rows_of(step.bound->var);
@@ -264,7 +268,7 @@ class StripSplitter {
       weighed.written = weighed.moved = rows.count * rows.bytes;
       weighed.held = needed.count() * rows.bytes;
       weighed.copied = (needed.count() - computed.count()) * rows.bytes;
-      weighed.is_kept = is_needed_behind(step.var(), end);
+      weighed.is_kept = is_kept(steps, step.var(), end);
       weighed.operations = operations_of(step.call->function);
       const tir::RowStrip* kernel = computed.count() > 0 ? strip_of(step.call->function, computed) : nullptr;
       for (size_t a = 0; kernel && a < step.call->args.size(); ++a) {
@@ -318,13 +322,8 @@ class StripSplitter {
     };
     for (const Step& step : steps) {
       own.insert(step.var());
-      if (!step.call) {
-        // What it is a view of is kept where the view is.
-        const bool is_of_run = own.count(step.viewed().get()) > 0;
-        if (is_of_run && is_needed_behind(step.var(), end) && !is_share(step.viewed())) return false;
-        continue;
-      }
-      if (is_needed_behind(step.var(), end) && !is_share(step.bound->var)) return false;
+      if (!step.call) continue;
+      if (is_kept(steps, step.var(), end) && !is_share(step.bound->var)) return false;
       const RowRange computed = strip.computed.at(step.var());
       if (!begins_a_line(*rows_of(step.bound->var), computed.begin - strip.needed.at(step.var()).begin)) return false;
       if (computed.count() == 0) continue;
@@ -374,7 +373,7 @@ class StripSplitter {
       before = emit(steps, strips[i], i == 0 ? nullptr : &strips[i - 1], before, parts, split.end);
     for (const Step& step : steps) {
       const bool is_whole = parts.count(step.var()) > 0;
-      if (!is_whole && (step.call || !is_needed_behind(step.var(), split.end))) continue;
+      if (!is_whole && (step.call || !is_kept(steps, step.var(), split.end))) continue;
       bind(is_whole ? joined_batch(parts.at(step.var()), rows_of(step.bound->var)->axis) : step.bound->value,
            step.bound->value, step.bound->var);
     }
@@ -448,7 +447,7 @@ class StripSplitter {
       if (rows.size() > 1)
         part = bind(joined_batch(rows, rows_of(step.bound->var)->axis), step.bound->value,
                     relax_var(step.bound->var->name, with_rows(step.bound->var, needed->second.count())));
-      if (is_needed_behind(step.var(), end) || has_kept_view(steps, step.var(), end)) kept[step.var()].push_back(part);
+      if (is_kept(steps, step.var(), end)) kept[step.var()].push_back(part);
     }
     return own;
   }
@@ -464,13 +463,6 @@ class StripSplitter {
   Var bind(const Expr& value, const Expr& origin, const Var& var) {
     out_.push_back(make<VarBinding>(ir::with_origin(value, origin->origin()), var));
     return var;
-  }
-
-  bool has_kept_view(const std::vector<Step>& steps, const ir::Node* of, size_t end) const {
-    return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
-      return !step.call && step.viewed().get() == of &&
-             (is_needed_behind(step.var(), end) || has_kept_view(steps, step.var(), end));
-    });
   }
 
   // The kernel for these rows, as a function of the module.

@@ -70,7 +70,7 @@ ImageGraph image_graph(int64_t rows, int operators, std::mt19937_64& random) {
     const Expr e = values[pick(3) ? values.size() - 1 : pick(values.size())];
     const std::vector<int64_t> shape = extents_of(e);
     const int64_t height = shape[1];
-    switch (pick(9)) {
+    switch (pick(10)) {
       case 0:
         values.push_back(conv(e, {3, 3}, 1, {1, 1, 1, 1}, 1));
         break;
@@ -103,7 +103,10 @@ ImageGraph image_graph(int64_t rows, int operators, std::mt19937_64& random) {
             break;
           }
         break;
-      case 7:
+      case 7:  // a view of a view
+        values.push_back(reshape(reshape(e, {1, height * 2, 16}), shape));
+        break;
+      case 8:
         if (pick(4) == 0) {
           const auto over_rows = ir::make<ops::ReduceAttributes>(std::vector<int64_t>{1}, true);
           values.push_back(call(ops::subtract, {e, call(ops::max, {e}, over_rows)}));
