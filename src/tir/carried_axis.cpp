@@ -1,6 +1,7 @@
 #include "tir/carried_axis.h"
 
 #include "support/mutation.h"
+#include "tir/compact.h"
 #include "tir/plain_nest.h"
 #include "tir/rewrite.h"
 
@@ -21,7 +22,7 @@ class AxisLast : public TirRewriter {
     if (buffer->shape.size() != rank_) return buffer;
     Buffer& last = moved_[buffer.get()];
     if (!last) {
-      possible_ = possible_ && buffer->strides.empty() && !buffer->elem_offset && buffer->axis_separators.empty();
+      possible_ = possible_ && is_compact(*buffer);
       last = with(*buffer, [&](BufferNode& copy) { copy.shape = turned(buffer->shape); });
     }
     return last;

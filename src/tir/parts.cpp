@@ -3,6 +3,7 @@
 #include <set>
 
 #include "support/mutation.h"
+#include "tir/compact.h"
 #include "tir/plain_nest.h"
 #include "tir/rewrite.h"
 
@@ -16,7 +17,7 @@ using Extents = std::vector<int64_t>;
 
 // The extents of a compact tensor; nothing where one is no constant.
 std::optional<Extents> constant_extents(const BufferNode& buffer) {
-  if (!buffer.strides.empty() || buffer.elem_offset || !buffer.axis_separators.empty()) return std::nullopt;
+  if (!is_compact(buffer)) return std::nullopt;
   Extents extents;
   for (const Expr& extent : buffer.shape) {
     const auto value = as_int(extent);

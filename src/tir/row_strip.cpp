@@ -4,6 +4,7 @@
 #include "support/mutation.h"
 #include "tir/analysis/regions.h"
 #include "tir/analysis/zero_border.h"
+#include "tir/compact.h"
 #include "tir/plain_nest.h"
 #include "tir/rewrite.h"
 
@@ -13,10 +14,6 @@ LATHE_FAULT(row_strip_forgets_where_it_begins, "lower_test", "strips are compute
 LATHE_FAULT(row_strip_drops_conditions, "lower_test", "strips have no borders");
 
 namespace {
-
-bool is_compact(const BufferNode& buffer) {
-  return buffer.strides.empty() && !buffer.elem_offset && buffer.axis_separators.empty();
-}
 
 void bind_iters(arith::Analyzer& analyzer, const Block& block) {
   for (const IterVar& iter : block.iter_vars) analyzer.bind(iter->var, iter->dom);

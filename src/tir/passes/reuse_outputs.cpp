@@ -5,6 +5,7 @@
 #include "ir/structural.h"
 #include "support/mutation.h"
 #include "tir/analysis/buffer_accesses.h"
+#include "tir/compact.h"
 #include "tir/passes/passes.h"
 #include "tir/rewrite.h"
 
@@ -201,7 +202,7 @@ class Renaming : public Rewriter {
 bool same_type(const BufferNode& a, const BufferNode& b) {
   if (a.dtype != b.dtype || a.scope != b.scope || a.shape.size() != b.shape.size()) return false;
   for (const BufferNode* buffer : {&a, &b})
-    if (!buffer->strides.empty() || buffer->elem_offset || !buffer->axis_separators.empty()) return false;
+    if (!is_compact(*buffer)) return false;
   for (size_t d = 0; d < a.shape.size(); ++d)
     if (!structural_equal(a.shape[d], b.shape[d])) return false;
   return true;
