@@ -19,6 +19,7 @@ struct CompileArguments {
   std::string dump_folder;
   bool verify = false, use_cache = true, winograd = false;
   std::string debug_text;
+  std::map<std::string, std::string> states;
 };
 
 // One for the process: what was compiled before is found again, also on disk.
@@ -33,6 +34,7 @@ driver::CompileOptions options_of(const CompileArguments& a) {
   options.compile_threads = a.compile_threads;
   options.disabled_passes.insert(a.disabled_passes.begin(), a.disabled_passes.end());
   options.winograd = a.winograd;
+  options.states.assign(a.states.begin(), a.states.end());
   options.dump_folder = a.dump_folder;
   options.verify |= a.verify;
   options.debug_text = a.debug_text;
@@ -62,9 +64,10 @@ struct Origin {
   Dims dims;
 };
 
-std::vector<std::string> dim_words(const Dims& dims) {
+// Options of the form name=value.
+std::vector<std::string> words_of(const std::map<std::string, std::string>& pairs) {
   std::vector<std::string> words;
-  for (const auto& [name, sizes] : dims) words.push_back(name + "=" + sizes);
+  for (const auto& [name, value] : pairs) words.push_back(name + "=" + value);
   return words;
 }
 
@@ -79,14 +82,15 @@ driver::Reproducer reproducer_of(const ir::IRModule& module, const CompileArgume
   // The interpreters make no file; `verify` runs them.
   if (arguments.target == "interp") {
     r.arguments = {"verify", "{model}", "--without-onnxruntime"};
-    driver::append_options({"native", dim_words(origin.dims)}, r);
+    driver::append_options({"native", words_of(origin.dims)}, r);
     return r;
   }
   r.arguments = {"compile", "{model}", "-o", "{folder}/model.so"};
   driver::append_options({.target = arguments.target,
-                          .dims = dim_words(origin.dims),
+                          .dims = words_of(origin.dims),
                           .disabled = arguments.disabled_passes,
-                          .winograd = arguments.winograd},
+                          .winograd = arguments.winograd,
+                          .states = words_of(arguments.states)},
                          r);
   if (arguments.verify) r.arguments.push_back("--verify");
   return r;
@@ -98,11 +102,15 @@ std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArg
   auto made = unlocked(reproducer, [&]() -> std::unique_ptr<Executable> {
     driver::CompileOptions options = options_of(arguments);
     options.on_progress = [&](const std::string& stage, double) { reproducer.stage = stage; };
+    if (options.target.kind == "interp" && !options.states.empty())
+      throw support::DiagnosticError(support::Diagnostic{
+          .code = driver::codes::no_code, .message = "states are kept by compiled code; the interpreters keep none"});
     if (options.target.kind == "interp")
       return std::make_unique<Executable>(driver::Interpreted::make(module).value_or_throw());
     driver::CompiledModelRef compiled = driver::compile(module, options).value_or_throw();
     support::Result<driver::ExecutableRef> native = driver::load(compiled);
-    if (!native.ok()) return std::make_unique<Executable>(compiled, driver::signature_of(module), native.diagnostics());
+    if (!native.ok())
+      return std::make_unique<Executable>(compiled, driver::signature_of(compiled->module), native.diagnostics());
     return std::make_unique<Executable>(*native, std::move(compiled), arguments.run);
   });
   throw_if_interrupted();
@@ -112,7 +120,7 @@ std::unique_ptr<Executable> compile(const ir::IRModule& module, const CompileArg
 ir::IRModule read(const std::string& path, const Dims& dims) {
   driver::Reproducer reproducer{
       .model = path, .arguments = {"compile", "{model}", "-o", "{folder}/model.so"}, .stage = "reading the model"};
-  driver::append_options({"native", dim_words(dims)}, reproducer);
+  driver::append_options({"native", words_of(dims)}, reproducer);
   return unlocked(reproducer, [&] { return driver::read_model(path, {parse_dims(dims)}).value_or_throw(); });
 }
 
@@ -120,7 +128,7 @@ ir::IRModule read_bytes(const nb::bytes& content, const std::string& name, const
   const std::string bytes(static_cast<const char*>(content.data()), content.size());
   driver::Reproducer reproducer{
       .content = bytes, .arguments = {"compile", "{model}", "-o", "{folder}/model.so"}, .stage = "reading the model"};
-  driver::append_options({"native", dim_words(dims)}, reproducer);
+  driver::append_options({"native", words_of(dims)}, reproducer);
   return unlocked(reproducer,
                   [&] { return driver::read_model_bytes(bytes, name, {parse_dims(dims)}).value_or_throw(); });
 }
@@ -151,8 +159,9 @@ void bind_driver(nb::module_& m) {
       "compile_module",
       [](const ir::IRModule& module, const std::string& target, int threads, const driver::Limits& limits,
          int compile_threads, const std::vector<std::string>& disabled_passes, const std::string& dump_folder,
-         bool verify, bool use_cache, bool winograd, const std::string& debug_text, const std::string& path,
-         nb::bytes content, const Dims& dims) {
+         bool verify, bool use_cache, bool winograd, const std::string& debug_text,
+         const std::map<std::string, std::string>& states, const std::string& path, nb::bytes content,
+         const Dims& dims) {
         return compile(module,
                        {target,
                         {threads, limits},
@@ -162,12 +171,13 @@ void bind_driver(nb::module_& m) {
                         verify,
                         use_cache,
                         winograd,
-                        debug_text},
+                        debug_text,
+                        states},
                        {path, std::string(static_cast<const char*>(content.data()), content.size()), dims});
       },
       nb::arg("module"), nb::arg("target"), nb::arg("threads"), nb::arg("limits"), nb::arg("compile_threads"),
       nb::arg("disabled_passes"), nb::arg("dump_folder"), nb::arg("verify"), nb::arg("use_cache"), nb::arg("winograd"),
-      nb::arg("debug_text"), nb::arg("path"), nb::arg("content"), nb::arg("dims"),
+      nb::arg("debug_text"), nb::arg("states"), nb::arg("path"), nb::arg("content"), nb::arg("dims"),
       "Compiles and loads; path or content are the model's, read with these dims, for a reproducer.");
   m.def(
       "open_artifact",

@@ -3,6 +3,7 @@
 #include "driver/interrupt.h"
 #include "driver/report/crash.h"
 #include "driver/report/fail_on_request.h"
+#include "state.h"
 
 namespace lathe::python {
 
@@ -18,8 +19,9 @@ const DLTensor* PreparedCall::bind(nb::handle object, const std::string& what) {
 }
 
 PreparedCall::PreparedCall(Executable& executable, const std::vector<nb::handle>& inputs, const nb::object& out,
-                           const driver::Limits& limits)
-    : executable_(executable), keeps_(nb::find(executable)), limits_(limits) {
+                           const driver::Limits& limits, State* state)
+    : executable_(executable), keeps_(nb::find(executable)), limits_(limits), state_(state) {
+  if (state) keeps_state_ = nb::find(*state);
   for (size_t i = 0; i < inputs.size(); ++i) {
     inputs_.push_back(bind(inputs[i], executable.inputs()[i].name));
     check_rank(executable.inputs()[i], *inputs_.back());
@@ -37,11 +39,11 @@ PreparedCall::PreparedCall(Executable& executable, const std::vector<nb::handle>
     if (!tensors_.back().is_writable()) wrong_input(fmt::format("'{}' cannot be written to", ports[i].name));
   }
   results_ = ports.size() == 1 ? nb::object(arrays[0]) : nb::object(nb::tuple(arrays));
-  context_ = executable_.take_context({executable_.options_.threads, limits_});
+  context_ = state ? state->context_for(limits_) : executable_.take_context({executable_.options_.threads, limits_});
 }
 
 PreparedCall::~PreparedCall() {
-  if (context_) executable_.give_back(context_);
+  if (context_ && !state_) executable_.give_back(context_);
 }
 
 nb::object PreparedCall::run() {

@@ -8,12 +8,12 @@
 
 namespace lathe::python {
 
-// Has a context of its own; one thread runs it at a time.
+// Has a context of its own, or the state's; one thread runs it at a time.
 class PreparedCall {
  public:
   // `out`: an array where the model has one output, else a sequence of them; a list of one is taken as well.
   PreparedCall(Executable& executable, const std::vector<nb::handle>& inputs, const nb::object& out,
-               const driver::Limits& limits);
+               const driver::Limits& limits, State* state);
   PreparedCall(const PreparedCall&) = delete;
   PreparedCall& operator=(const PreparedCall&) = delete;
   ~PreparedCall();
@@ -25,8 +25,9 @@ class PreparedCall {
   const DLTensor* bind(nb::handle object, const std::string& what);
 
   Executable& executable_;
-  nb::object keeps_;  // the executable
+  nb::object keeps_, keeps_state_;  // the executable, and the state if there is one
   driver::Limits limits_;
+  State* const state_;
   LatheContext* context_ = nullptr;
   std::deque<InputTensor> tensors_;
   std::vector<const DLTensor*> inputs_, outputs_;

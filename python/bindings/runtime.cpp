@@ -10,6 +10,7 @@
 #include "executable.h"
 #include "prepared_call.h"
 #include "run_limits.h"
+#include "state.h"
 #include "tensors.h"
 #include "values.h"
 
@@ -109,6 +110,7 @@ Executable::Executable(driver::ExecutableRef native, driver::CompiledModelRef co
   LatheModel* model = native_->model();
   for (int32_t i = 0; i < lathe_input_count(model); ++i) inputs_.push_back(port_of(*lathe_input(model, i)));
   for (int32_t i = 0; i < lathe_output_count(model); ++i) outputs_.push_back(port_of(*lathe_output(model, i)));
+  for (int32_t i = 0; i < lathe_state_count(model); ++i) states_.push_back(port_of(*lathe_state(model, i)));
 }
 
 Executable::Executable(driver::InterpretedRef interpreted) : interpreted_(std::move(interpreted)) {
@@ -141,7 +143,15 @@ std::map<std::string, std::string> Executable::metadata() const {
   return all;
 }
 
-nb::list Executable::run(const std::vector<nb::handle>& inputs, const std::optional<driver::Limits>& limits) {
+void Executable::check_state(const State* state) const {
+  if (state == nullptr && !states_.empty())
+    wrong_input("the model keeps states: give it state=, which make_state() makes");
+  if (state != nullptr && &state->executable() != this) wrong_input("the state is another model's");
+}
+
+nb::list Executable::run(const std::vector<nb::handle>& inputs, const std::optional<driver::Limits>& limits,
+                         State* state) {
+  check_state(state);
   if (inputs.size() != inputs_.size())
     wrong_input(fmt::format("the model takes {} inputs, {} are given", inputs_.size(), inputs.size()));
   if (!native_ && !interpreted_) raise(why_not_);
@@ -150,7 +160,7 @@ nb::list Executable::run(const std::vector<nb::handle>& inputs, const std::optio
     const auto is_tensor = [](const Port& port) { return port.kind == LATHE_TENSOR; };
     const bool plain = std::all_of(inputs_.begin(), inputs_.end(), is_tensor) &&
                        std::all_of(outputs_.begin(), outputs_.end(), is_tensor);
-    return plain ? run_native(inputs, given) : run_native_values(inputs, given);
+    return plain ? run_native(inputs, given, state) : run_native_values(inputs, given, state);
   }
   if (given.max_memory || given.max_steps || given.timeout > 0)
     wrong_input("limits hold for compiled code; this model is run by the interpreters");
@@ -171,16 +181,17 @@ LatheContext* Executable::take_context(const driver::RunOptions& options) {
   return context;
 }
 
-void Executable::in_context(const driver::Limits& limits, const std::function<int32_t(LatheContext*)>& run) {
+void Executable::in_context(const driver::Limits& limits, State* state,
+                            const std::function<int32_t(LatheContext*)>& run) {
   driver::fail_on_request("run");
-  LatheContext* context = take_context({options_.threads, limits});
+  LatheContext* context = state ? state->context_for(limits) : take_context({options_.threads, limits});
   int32_t status = LATHE_OK;
   {
     const driver::CancelOnInterrupt interrupt(context);
     const nb::gil_scoped_release unlocked;
     status = run(context);
   }
-  give_back(context);
+  if (!state) give_back(context);
   if (status == LATHE_CANCELLED && PyErr_CheckSignals() != 0) throw nb::python_error();
   if (status != LATHE_OK) raise_run_failure();
 }
@@ -215,12 +226,12 @@ driver::Reproducer Executable::reproducer_of(const std::vector<InputFile>& input
 }
 
 template <class Files>
-void Executable::watched_run(Files&& files, const driver::Limits& limits,
+void Executable::watched_run(Files&& files, const driver::Limits& limits, State* state,
                              const std::function<int32_t(LatheContext*)>& run) {
   const auto reproducer = [&] { return reproducer_of(files(), limits); };
   const driver::CrashWatch watch(reproducer);
   try {
-    in_context(limits, run);
+    in_context(limits, state, run);
   } catch (const support::InternalError& failure) {
     driver::Reproducer left = reproducer();
     left.what = failure.what();
@@ -237,7 +248,7 @@ std::vector<Executable::InputFile> Executable::files_of(const std::vector<const 
   return made;
 }
 
-nb::list Executable::run_native(const std::vector<nb::handle>& given, const driver::Limits& limits) {
+nb::list Executable::run_native(const std::vector<nb::handle>& given, const driver::Limits& limits, State* state) {
   std::deque<InputTensor> tensors;
   std::vector<const DLTensor*> inputs;
   for (size_t i = 0; i < given.size(); ++i) {
@@ -246,7 +257,7 @@ nb::list Executable::run_native(const std::vector<nb::handle>& given, const driv
   }
   const auto files = [&] { return files_of(inputs); };
   std::vector<DLManagedTensor*> outputs(outputs_.size(), nullptr);
-  watched_run(files, limits, [&](LatheContext* context) {
+  watched_run(files, limits, state, [&](LatheContext* context) {
     return lathe_run(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
                      static_cast<int32_t>(outputs.size()));
   });
@@ -256,7 +267,8 @@ nb::list Executable::run_native(const std::vector<nb::handle>& given, const driv
   return results;
 }
 
-nb::list Executable::run_native_values(const std::vector<nb::handle>& given, const driver::Limits& limits) {
+nb::list Executable::run_native_values(const std::vector<nb::handle>& given, const driver::Limits& limits,
+                                       State* state) {
   std::vector<Value> values;
   std::vector<LatheValue*> inputs, outputs(outputs_.size(), nullptr);
   for (size_t i = 0; i < given.size(); ++i) {
@@ -271,7 +283,7 @@ nb::list Executable::run_native_values(const std::vector<nb::handle>& given, con
           {tool::file_form(*value), [value](const std::string& path) { return tool::write_value(path, *value).ok(); }});
     return made;
   };
-  watched_run(files, limits, [&](LatheContext* context) {
+  watched_run(files, limits, state, [&](LatheContext* context) {
     return lathe_run_values(context, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
                             static_cast<int32_t>(outputs.size()));
   });
@@ -297,7 +309,7 @@ nb::list Executable::run_interpreted(const std::vector<nb::handle>& given) {
 }
 
 Executable::Given Executable::given(const nb::args& args, const nb::kwargs& named, bool takes_out) const {
-  Given given{std::vector<nb::handle>(inputs_.size()), {}, {}};
+  Given given{std::vector<nb::handle>(inputs_.size()), {}, nullptr, {}};
   std::vector<nb::handle>& inputs = given.inputs;
   if (args.size() > inputs_.size())
     wrong_input(fmt::format("the model takes {} inputs, {} are given", inputs_.size(), args.size()));
@@ -307,6 +319,11 @@ Executable::Given Executable::given(const nb::args& args, const nb::kwargs& name
     const auto port = std::find_if(inputs_.begin(), inputs_.end(), [&](const Port& p) { return p.name == name; });
     if (name == "limits" && nb::isinstance<driver::Limits>(value)) {
       given.limits = nb::cast<driver::Limits>(value);
+      continue;
+    }
+    if (name == "state" && port == inputs_.end()) {
+      if (!value.is_none() && !nb::isinstance<State>(value)) wrong_input("'state' is none that make_state() made");
+      given.state = value.is_none() ? nullptr : nb::cast<State*>(value);
       continue;
     }
     if (takes_out && name == "out" && port == inputs_.end()) {
@@ -325,28 +342,39 @@ Executable::Given Executable::given(const nb::args& args, const nb::kwargs& name
 
 nb::object Executable::call(nb::args args, nb::kwargs named) {
   const Given taken = given(args, named, false);
-  nb::list results = run(taken.inputs, taken.limits);
+  nb::list results = run(taken.inputs, taken.limits, taken.state);
   if (results.size() == 1) return results[0];
   return nb::tuple(results);
+}
+
+// In a state of its own, which says nothing to the caller's.
+nb::list Executable::trial_run(const Given& given) {
+  if (!given.state) return run(given.inputs, given.limits);
+  State tried(*this);
+  tried.copy_from(*given.state);
+  return run(given.inputs, given.limits, &tried);
 }
 
 std::unique_ptr<PreparedCall> Executable::prepare(nb::args args, nb::kwargs named) {
   const Given taken = given(args, named, true);
   if (!native_ && !interpreted_) raise(why_not_);
   if (!native_) wrong_input("calls are prepared for compiled code; this model is run by the interpreters");
+  check_state(taken.state);
   for (const std::vector<Port>* ports : {&inputs_, &outputs_})
     for (const Port& port : *ports)
       if (port.kind != LATHE_TENSOR)
         wrong_input(fmt::format("calls are prepared for tensors, and '{}' is of kind {}", port.name, port.dtype));
   // Where the results are not known yet, a first run makes them.
-  const nb::object out = taken.out.is_valid() && !taken.out.is_none() ? nb::borrow(taken.out)
-                                                                      : nb::object(run(taken.inputs, taken.limits));
-  return std::make_unique<PreparedCall>(*this, taken.inputs, out, taken.limits ? *taken.limits : options_.limits);
+  const nb::object out =
+      taken.out.is_valid() && !taken.out.is_none() ? nb::borrow(taken.out) : nb::object(trial_run(taken));
+  return std::make_unique<PreparedCall>(*this, taken.inputs, out, taken.limits ? *taken.limits : options_.limits,
+                                        taken.state);
 }
 
 void bind_runtime(nb::module_& m) {
   bind_memory(m);
   bind_prepared_call(m);
+  bind_state(m);
   nb::class_<Port>(m, "Port", "An input or output of a compiled model.")
       .def_ro("name", &Port::name)
       .def_ro("dtype", &Port::dtype, "\"float32\"")
@@ -367,28 +395,36 @@ void bind_runtime(nb::module_& m) {
       .def_prop_ro("max_steps", [](const driver::Limits& self) { return unless_none(self.max_steps); })
       .def_prop_ro("timeout", [](const driver::Limits& self) { return unless_none(self.timeout); })
       .def("__repr__", [](const driver::Limits& self) { return describe(self); });
-  nb::class_<Executable>(m, "Executable",
-                         "A model that runs: call it with arrays by position or by name, and limits=Limits(...). One "
-                         "output is given as an array, several as a tuple. Safe from several threads.")
+  nb::class_<Executable>(
+      m, "Executable",
+      "A model that runs: call it with arrays by position or by name, and limits=Limits(...), state=make_state(). One "
+      "output is given as an array, several as a tuple. Safe from several threads.")
       .def_prop_rw("limits", &Executable::limits, &Executable::set_limits, "Of runs that give none of their own.")
       .def("cancel", &Executable::cancel, "Ends the runs in progress, of any thread, with RunError.")
       .def_prop_ro("inputs", &Executable::inputs, "Ports in order.")
       .def_prop_ro("outputs", &Executable::outputs, "Ports in order.")
       .def_prop_ro("metadata", &Executable::metadata, "What the compiler wrote down: target, version, …")
+      .def_prop_ro("states", &Executable::states,
+                   "Ports of what the model keeps from one call to the next, sizes as the model's inputs have them.")
+      .def(
+          "make_state", [](Executable& self) { return std::make_unique<State>(self); },
+          "What the model keeps from one call to the next, empty: calls take it as state=….")
       .def(
           "run",
-          [](Executable& self, nb::sequence inputs, const std::optional<driver::Limits>& limits) {
+          [](Executable& self, nb::sequence inputs, const std::optional<driver::Limits>& limits, State* state) {
             std::vector<nb::object> held;
             std::vector<nb::handle> handles;
             for (nb::handle input : inputs) held.push_back(nb::borrow(input));
             for (const nb::object& input : held) handles.push_back(input);
-            return self.run(handles, limits);
+            return self.run(handles, limits, state);
           },
-          nb::arg("inputs"), nb::arg("limits") = nb::none(), "The outputs as a list, for inputs in order.")
+          nb::arg("inputs"), nb::arg("limits") = nb::none(), nb::arg("state") = nb::none(),
+          "The outputs as a list, for inputs in order.")
       .def("__call__", &Executable::call)
       .def(
           "prepare", &Executable::prepare,
-          "A call bound to tensors: prepare(x, y=…, out=array or arrays, limits=…). Each call() of what it gives runs "
+          "A call bound to tensors: prepare(x, y=…, out=array or arrays, limits=…, state=…). Each call() of what it "
+          "gives runs "
           "the model on what these arrays hold then, and gives the results in the arrays of `out`, or in arrays of its "
           "own which the next call() writes anew. For one thread at a time.")
       .def("__repr__", [](const Executable& self) {

@@ -8,7 +8,7 @@ from .target import target_name
 
 
 def compile(model, target="native", *, threads=None, limits=None, dims=None, compile_threads=None,
-            disabled_passes=(), dump_ir="", verify=False, cache=True, winograd=False,
+            disabled_passes=(), dump_ir="", verify=False, cache=True, winograd=False, states=None,
             debug_info=False):  # fmt: skip
     """Compiles a model for a target and loads it: the result is called with arrays.
 
@@ -24,6 +24,9 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
     disabled_passes, dump_ir (a folder), verify: as the options of `lathe compile`.
     winograd: convolutions of 3x3 may become Winograd's where that is faster, which rounds more; metadata["winograd"] of
         the result says how many did and what error that brings.
+    states: inputs that are kept from one call to the next, and the outputs that they become ({"past_*": "present_*"}:
+        a '*' stands for the same text in both). They are no inputs and outputs of a call then, which takes state=
+        instead: what make_state() of the result gives (docs/states.md).
     debug_info: line tables for gdb and perf, which point into the kernels' programs as text; True writes that into the
         user's cache folder, a path into that file or folder.
     """
@@ -36,7 +39,7 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
     return _lathe.compile_module(
         module, target_name(target), _count(threads, "threads"), limits or Limits(),
         _count(compile_threads, "compile_threads"), list(disabled_passes), os.fspath(dump_ir),
-        bool(verify), bool(cache), bool(winograd), debug_text(debug_info), path, content, dims,
+        bool(verify), bool(cache), bool(winograd), debug_text(debug_info), dict(states or {}), path, content, dims,
     )  # fmt: skip
 
 

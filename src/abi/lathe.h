@@ -110,6 +110,10 @@ LATHE_EXPORT int32_t lathe_input_count(const LatheModel* model);
 LATHE_EXPORT int32_t lathe_output_count(const LatheModel* model);
 LATHE_EXPORT const LatheValueInfo* lathe_input(const LatheModel* model, int32_t index);
 LATHE_EXPORT const LatheValueInfo* lathe_output(const LatheModel* model, int32_t index);
+// Inputs that a context keeps from one run to the next (a cache of keys and values, a recurrent cell's memory). They
+// are no inputs of a call; the name, dtype and dims are those of the model's input.
+LATHE_EXPORT int32_t lathe_state_count(const LatheModel* model);
+LATHE_EXPORT const LatheValueInfo* lathe_state(const LatheModel* model, int32_t index);
 // What the compiler wrote down: "target", "builder", "version", "content_hash", ... Null for an unknown key.
 LATHE_EXPORT const char* lathe_metadata(const LatheModel* model, const char* key);
 LATHE_EXPORT int32_t lathe_metadata_count(const LatheModel* model);
@@ -163,6 +167,16 @@ LATHE_EXPORT int32_t lathe_run_async(LatheContext* context, LatheQueue* queue, c
                                      int32_t input_count, const DLTensor* const* outputs, int32_t output_count);
 LATHE_EXPORT int32_t lathe_wait(LatheQueue* queue);
 LATHE_EXPORT void lathe_destroy_queue(LatheQueue* queue);
+
+// ---- states ----
+
+// A run begins with the states that the last one left; one that fails leaves them as they were. A new context's are
+// empty: zeros, with no elements along axes whose size is not fixed, unless inputs of the run decide that.
+LATHE_EXPORT int32_t lathe_reset_states(LatheContext* context);
+// Copies of all states, in the order of lathe_state; the caller frees each through its deleter.
+LATHE_EXPORT int32_t lathe_get_states(LatheContext* context, DLManagedTensor** states, int32_t state_count);
+// Copies of the caller's tensors, of any strides, become the states: all of them, or none where one does not fit.
+LATHE_EXPORT int32_t lathe_set_states(LatheContext* context, const DLTensor* const* states, int32_t state_count);
 
 // ---- values of any kind (reference-counted; a function that makes one returns null on failure) ----
 

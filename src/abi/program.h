@@ -16,7 +16,7 @@
 namespace lathe::abi {
 
 inline constexpr char program_magic[8] = {'L', 'T', 'H', 'P', 'R', 'O', 'G', '1'};
-inline constexpr uint32_t program_version = 1;
+inline constexpr uint32_t program_version = 2;
 
 // An index that is not there.
 inline constexpr uint32_t absent = 0xFFFFFFFFu;
@@ -161,6 +161,15 @@ struct PortRecord {  // an input or an output of the main function
   uint8_t reserved[7];
 };
 
+// A value that a context keeps from one run to the next. The states' inputs are the last ones, in this order, tensors
+// before scalars; the results that replace states are the last outputs, in the same order.
+struct StateRecord {
+  uint32_t output;  // what it is after a run; absent: a run writes into its memory, behind what counts
+  uint32_t length;  // of what is written to in memory: the state, a scalar, that says how many elements count
+  uint32_t axis;    // and along which axis
+  uint32_t reserved;
+};
+
 // Sections in the order of the header's table. X(name, record)
 #define LATHE_PROGRAM_SECTIONS(X)         \
   X(texts, TextRecord)                    \
@@ -179,7 +188,8 @@ struct PortRecord {  // an input or an output of the main function
   X(instructions, InstructionRecord)      \
   X(operands, uint32_t)                   \
   X(inputs, PortRecord)                   \
-  X(outputs, PortRecord)
+  X(outputs, PortRecord)                  \
+  X(states, StateRecord)
 
 enum class Section : uint32_t {
 #define X(name, record) name,
@@ -201,7 +211,8 @@ struct ProgramHeader {
 };
 
 static_assert(sizeof(DLDataType) == 4 && sizeof(ConstantRecord) == 32 && sizeof(StorageRecord) == 32);
-static_assert(sizeof(RegisterRecord) == 12 && sizeof(InstructionRecord) == 16 && sizeof(PortRecord) == 24);
+static_assert(sizeof(RegisterRecord) == 12 && sizeof(InstructionRecord) == 16 && sizeof(PortRecord) == 24 &&
+              sizeof(StateRecord) == 16);
 
 // One section of a program.
 template <typename Record>
@@ -249,6 +260,14 @@ struct ProgramView {
     LATHE_PROGRAM_SECTIONS(X)
 #undef X
     return nullptr;
+  }
+
+  // Of inputs and outputs those that are no states': a caller's.
+  uint64_t given_inputs() const { return inputs.count - states.count; }
+  uint64_t given_outputs() const {
+    uint64_t replaced = 0;
+    for (const StateRecord& state : states) replaced += state.output != absent ? 1 : 0;
+    return outputs.count - replaced;
   }
 
   // A text as a C string; "" where it is absent. Only for a verified program.

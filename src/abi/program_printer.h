@@ -120,6 +120,16 @@ inline std::string print_program(const ProgramView& program) {
   std::string out = "program version " + std::to_string(program_version) + "\n";
   for (const PortRecord& port : program.inputs) out += "input " + printer::port(program, port) + "\n";
   for (const PortRecord& port : program.outputs) out += "output " + printer::port(program, port) + "\n";
+  for (uint64_t i = 0; i < program.states.count; ++i) {
+    const StateRecord& at = program.states[i];
+    out += std::string("state ") + program.text(program.inputs[program.given_inputs() + i].name);
+    if (at.output != absent)
+      out += std::string(" becomes ") + program.text(program.outputs[at.output].name) + "\n";
+    else
+      out += std::string(" is written in place: ") +
+             program.text(program.inputs[program.given_inputs() + at.length].name) + " elements along axis " +
+             std::to_string(at.axis) + "\n";
+  }
   for (uint64_t i = 0; i < program.constants.count; ++i) {
     const ConstantRecord& at = program.constants[i];
     out += "constant " + std::to_string(i) + " " + program.text(at.name) + ": ";

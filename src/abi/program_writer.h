@@ -188,6 +188,8 @@ class ProgramWriter {
   }
   void input(const PortSpec& spec) { table.inputs.push_back(port(spec)); }
   void output(const PortSpec& spec) { table.outputs.push_back(port(spec)); }
+  // States in the order of their inputs (program.h).
+  void state(const StateRecord& record) { table.states.push_back(record); }
 
   // Functions are numbered in the order they are begun; call_function takes that number, so it may come before the
   // function is finished.

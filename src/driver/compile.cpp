@@ -84,7 +84,7 @@ class Compilation {
       return support::Diagnostic{.code = codes::unknown_pass,
                                  .message = "there is no pass '" + unknown + "'",
                                  .help = "`lathe opt --list` names them"};
-    model_->module = TRY(kernels(std::move(module)));
+    model_->module = TRY(kernels(TRY(lower::keep_states(std::move(module), options_.states))));
     if (!options_.stop_after.empty()) return finished();
     TRY(timed("write_program", [&]() -> support::Status {
       model_->program = TRY(lower::write_program(model_->module));

@@ -7,6 +7,7 @@
 #include "codegen/llvm/program/compile_program.h"
 #include "ir/pass.h"
 #include "lower/program/write_program.h"
+#include "lower/states/states.h"
 #include "target/target.h"
 #include "tir/intrinsics/context.h"
 
@@ -24,6 +25,7 @@ struct CompileOptions {
   int compile_threads = 0;  // 0: as many as this process may use; the result does not depend on it
   std::set<std::string> disabled_passes;
   std::map<std::string, int64_t> decisions;  // answers to the schedule rules' questions: "gemm.rows"
+  std::vector<lower::StateNames> states;     // inputs that a context keeps, and the outputs that they become
   bool winograd = false;                     // convolutions may become Winograd's: faster, and less exact
   std::string stop_after;                    // the last row to run
   bool runs_once = false;                    // what computes little gets code that is made quickly

@@ -185,11 +185,12 @@ Result<std::vector<Value>> run_on(LatheContext* context, LatheModel* model, cons
 }
 
 // The seconds of so many calls; what they give is thrown away after the clock is read.
-template <class Run, class Drop>
-Result<std::vector<double>> time_calls(int runs, Run&& run, Drop&& drop) {
+template <class Begin, class Run, class Drop>
+Result<std::vector<double>> time_calls(int runs, Begin&& begin, Run&& run, Drop&& drop) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> seconds;
   for (int i = 0; i < runs; ++i) {
+    TRY(begin());
     const auto start = Clock::now();
     auto outputs = TRY(run());
     seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
@@ -231,17 +232,31 @@ Result<std::vector<Value>> Session::run(const std::vector<Value>& inputs) {
   return run_on(context_.get(), executable_->model(), inputs);
 }
 
+support::Status Session::begin_with(std::vector<ir::TensorData> states) {
+  states_ = std::move(states);
+  return begin();
+}
+
+support::Status Session::begin() {
+  if (lathe_state_count(executable_->model()) == 0 && states_.empty()) return support::success();
+  const Views views(states_);
+  const int32_t status = states_.empty() ? lathe_reset_states(context_.get())
+                                         : lathe_set_states(context_.get(), views.pointers.data(),
+                                                            static_cast<int32_t>(views.pointers.size()));
+  return status == LATHE_OK ? support::success() : support::Status(runtime_failure("the model cannot begin so"));
+}
+
 Result<std::vector<double>> Session::time(const std::vector<ir::TensorData>& inputs, int runs) {
   const Views views(inputs);
   return time_calls(
-      runs, [&] { return run_on(context_.get(), executable_->model(), views); },
+      runs, [&] { return begin(); }, [&] { return run_on(context_.get(), executable_->model(), views); },
       [](const std::vector<DLManagedTensor*>& outputs) {
         for (DLManagedTensor* output : outputs) output->deleter(output);
       });
 }
 
 Result<std::vector<double>> Session::time(const std::vector<Value>& inputs, int runs) {
-  return time_calls(runs, [&] { return run(inputs); }, [](const std::vector<Value>&) {});
+  return time_calls(runs, [&] { return begin(); }, [&] { return run(inputs); }, [](const std::vector<Value>&) {});
 }
 
 }  // namespace lathe::driver

@@ -50,7 +50,11 @@ class Session {
   static support::Result<Session> create(ExecutableRef executable, const RunOptions& options = {});
   support::Result<std::vector<ir::TensorData>> run(const std::vector<ir::TensorData>& inputs);
   support::Result<std::vector<Value>> run(const std::vector<Value>& inputs);
-  // The seconds that each of so many runs takes, from the call to results in memory.
+  // The states that runs of the model begin with, in the order of lathe_state, instead of empty ones.
+  support::Status begin_with(std::vector<ir::TensorData> states);
+  // Back to these.
+  support::Status begin();
+  // The seconds that each of so many runs takes, from the call to results in memory. All begin with the same states.
   support::Result<std::vector<double>> time(const std::vector<ir::TensorData>& inputs, int runs);
   support::Result<std::vector<double>> time(const std::vector<Value>& inputs, int runs);
   // The runtime's handle, for the C interface.
@@ -60,6 +64,7 @@ class Session {
   Session(ExecutableRef executable, LatheContext* context)
       : executable_(std::move(executable)), context_(context, lathe_destroy_context) {}
   ExecutableRef executable_;
+  std::vector<ir::TensorData> states_;
   std::unique_ptr<LatheContext, void (*)(LatheContext*)> context_;
 };
 

@@ -3,6 +3,7 @@
 #include "driver/codes.h"
 #include "graph/passes.h"
 #include "lower/legalize/legalize.h"
+#include "lower/states/states.h"
 #include "relax/interpret/evaluate.h"
 
 namespace lathe::driver {
@@ -32,6 +33,12 @@ Signature signature_of(const ir::IRModule& module) {
     const std::string* name = names && i < names->size() ? (*names)[i].get<std::string>() : nullptr;
     signature.output_names.push_back(name ? *name : "output_" + std::to_string(i));
   }
+  const std::vector<lower::State> states = lower::states_of(*main);
+  signature.inputs.resize(signature.inputs.size() - std::min(states.size(), signature.inputs.size()));
+  const auto replaced = std::count_if(states.begin(), states.end(), [](const auto& one) { return !one.is_in_place(); });
+  const size_t outputs = signature.outputs.size() - std::min(static_cast<size_t>(replaced), signature.outputs.size());
+  signature.outputs.resize(outputs);
+  signature.output_names.resize(outputs);
   return signature;
 }
 

@@ -10,7 +10,7 @@ namespace lathe::driver {
 // The model with each operator as one tensor program, neither fused nor scheduled nor changed by any other pass.
 support::Result<ir::IRModule> one_program_an_operator(ir::IRModule module);
 
-// An input or output as its struct info tells.
+// An input or output as its struct info tells; states are neither (lower/states).
 struct Signature {
   std::vector<relax::Var> inputs;
   std::vector<std::string> output_names;

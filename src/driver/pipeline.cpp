@@ -5,6 +5,7 @@
 #include "lower/batch/split_batch.h"
 #include "lower/legalize/legalize.h"
 #include "lower/parts/parts_in_place.h"
+#include "lower/states/states.h"
 #include "lower/strips/row_strips.h"
 #include "schedule/rules/rules.h"
 #include "tir/passes/passes.h"
@@ -87,6 +88,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},
       // -- from operators to loops --
       {"legalize", lower::legalize, {"fuse_ops"}},
+      {"states_in_place", lower::states_in_place, {"legalize"}},
       {"split_batch", with_target(lower::split_batch, target), {"legalize"}},
       {"parts_in_place", lower::parts_in_place, {"legalize"}},
       {"row_strips", with_target(lower::row_strips, target), {"legalize"}},

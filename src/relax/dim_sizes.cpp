@@ -138,14 +138,18 @@ Result<std::vector<Assert>> size_checks(const FunctionNode& function) {
   std::set<const ir::Node*> met;
   for (const Var& param : function.params) {
     const auto* info = as_tensor(param);
-    for (size_t d = 0; info && info->shape && d < info->shape->size(); ++d) {
-      const auto* symbol = (*info->shape)[d].as<ir::VarNode>();
+    const auto* given = param->struct_info.as<ShapeStructInfo>();
+    const auto& shape = given ? given->values : info ? info->shape : std::nullopt;
+    for (size_t d = 0; shape && d < shape->size(); ++d) {
+      const auto* symbol = (*shape)[d].as<ir::VarNode>();
       const auto sizes = symbol ? told.find(symbol->name) : told.end();
       if (sizes == told.end() || !met.insert(symbol).second) continue;
       const ir::Expr size(symbol);
       const int64_t least = sizes->second.least, most = sizes->second.most;
       Message message;
-      message << fmt::format("dimension {} ('{}') of the input '{}' is ", d, symbol->name, param->name) << size;
+      message << (given ? fmt::format("'{}' is ", symbol->name)
+                        : fmt::format("dimension {} ('{}') of the input '{}' is ", d, symbol->name, param->name))
+              << size;
       message << (most == DimSizes::unlimited ? fmt::format("; it must be at least {}", least)
                                               : fmt::format("; it must be from {} to {}", least, most));
       ir::Expr holds = ir::boolean(true);

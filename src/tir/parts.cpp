@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "arith/analyzer.h"
 #include "support/mutation.h"
 #include "tir/compact.h"
 #include "tir/plain_nest.h"
@@ -13,18 +14,18 @@ LATHE_FAULT(parts_begin_early, "lower_test", "parts of a whole begin with its fi
 
 namespace {
 
-using Extents = std::vector<int64_t>;
+using Extents = std::vector<Expr>;
 
-// The extents of a compact tensor; nothing where one is no constant.
-std::optional<Extents> constant_extents(const BufferNode& buffer) {
-  if (!is_compact(buffer)) return std::nullopt;
-  Extents extents;
-  for (const Expr& extent : buffer.shape) {
-    const auto value = as_int(extent);
-    if (!value) return std::nullopt;
-    extents.push_back(*value);
-  }
-  return extents;
+bool has_constant_shape(const BufferNode& buffer) {
+  return std::all_of(buffer.shape.begin(), buffer.shape.end(), [](const Expr& extent) { return as_int(extent); });
+}
+
+bool is_same(const Expr& a, const Expr& b) {
+  const auto x = as_int(a), y = as_int(b);
+  return x && y ? *x == *y : structural_equal(a, b) || arith::Analyzer().can_prove_equal(a, b);
+}
+bool is_same(const Extents& a, const Extents& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) { return is_same(x, y); });
 }
 
 // What a function does, in order, its root block left out; nothing where that has memory of its own.
@@ -49,11 +50,18 @@ Stmt with_root(const PrimFunc& function, Stmt inner, support::function_ref<void(
   });
 }
 
-// How far `index` is in front of `var`; nothing where it is no such sum.
-std::optional<int64_t> distance(const Expr& index, const Var& var) {
-  if (index.get() == var.get()) return 0;
+// How far `index` is in front of `var`, in numbers and the function's scalars; null where it is no such sum.
+Expr distance(const PrimFunc& function, const Expr& index, const Var& var) {
+  if (index.get() == var.get()) return int64(0);
   const auto* sum = index.as<Add>();
-  return sum && sum->a.get() == var.get() ? as_int(sum->b) : std::nullopt;
+  if (!sum || sum->a.get() != var.get()) return {};
+  bool is_given = true;
+  pre_order(sum->b, [&](const NodeRef& n) {
+    is_given = is_given && (!n.is<VarNode>() || std::any_of(function.params.begin(), function.params.end(),
+                                                            [&](const Var& param) { return param.get() == n.get(); }));
+    return true;
+  });
+  return is_given ? sum->b : Expr();
 }
 
 // A nest that copies a box of one parameter into one of another.
@@ -81,14 +89,20 @@ std::optional<Copy> as_copy(const PrimFunc& function, const Stmt& s) {
     return std::nullopt;
   for (size_t d = 0; d < rank; ++d) {
     const For& loop = *nest->loops[d];
-    const auto extent = as_int(loop.extent), read = distance(load->indices[d], iters[d]->var),
-               written = distance(store->indices[d], iters[d]->var);
-    if (!extent || !read || !written || nest->realize->iter_values[d].get() != loop.loop_var.get()) return std::nullopt;
-    copy.extents.push_back(*extent);
-    copy.read.push_back(*read);
-    copy.written.push_back(*written);
+    const Expr read = distance(function, load->indices[d], iters[d]->var),
+               written = distance(function, store->indices[d], iters[d]->var);
+    if (!read || !written || nest->realize->iter_values[d].get() != loop.loop_var.get()) return std::nullopt;
+    copy.extents.push_back(loop.extent);
+    copy.read.push_back(read);
+    copy.written.push_back(written);
   }
   return copy;
+}
+
+// Whether that many elements are all of parameter number `param`, a compact tensor.
+bool is_all_of(const PrimFunc& function, size_t param, const Extents& extents) {
+  const BufferNode& buffer = *function.buffer_map[param].second;
+  return is_compact(buffer) && is_same(buffer.shape, extents);
 }
 
 // Adds to `all` the part that lies from `begins` on in a whole of other extents along one axis; false where it does
@@ -97,8 +111,8 @@ bool add_part(Parts& all, size_t param, const Extents& part, const Extents& begi
   if (part.size() != whole.size()) return false;
   std::optional<size_t> axis;
   for (size_t d = 0; d < part.size(); ++d) {
-    if (begins[d] == 0 && part[d] == whole[d]) continue;
-    if (axis || begins[d] < 0 || begins[d] + part[d] > whole[d]) return false;
+    if (is_int(begins[d], 0) && is_same(part[d], whole[d])) continue;
+    if (axis || as_int(begins[d]).value_or(0) < 0) return false;
     axis = d;
   }
   if (!axis || (!all.parts.empty() && all.axis != *axis)) return false;
@@ -108,7 +122,7 @@ bool add_part(Parts& all, size_t param, const Extents& part, const Extents& begi
 }
 
 bool is_zero(const Extents& begins) {
-  return std::all_of(begins.begin(), begins.end(), [](int64_t begin) { return begin == 0; });
+  return std::all_of(begins.begin(), begins.end(), [](const Expr& begin) { return is_int(begin, 0); });
 }
 
 // The number of different parameters that are parts.
@@ -184,39 +198,36 @@ class PartPlacer : public TirRewriter {
 
 std::optional<Parts> as_concatenation(const PrimFunc& function) {
   const size_t count = function.buffer_map.size();
-  if (count < 3 || function.params.size() != count) return std::nullopt;
-  const auto whole = constant_extents(*function.buffer_map.back().second);
+  if (count < 3) return std::nullopt;
+  const Buffer& whole = function.buffer_map.back().second;
+  if (!is_compact(*whole)) return std::nullopt;
   Parts found;
-  std::vector<std::pair<int64_t, int64_t>> pieces;  // begins and ends
-  for (const Stmt& nest : whole ? nests_of(function) : std::vector<Stmt>{}) {
+  Expr end = int64(0);  // of what is filled: all of the whole, and each part once
+  for (const Stmt& nest : nests_of(function)) {
     const auto copy = as_copy(function, nest);
     if (!copy || copy->to + 1 != count || copy->from + 1 == count || !is_zero(copy->read) ||
-        constant_extents(*function.buffer_map[copy->from].second) != copy->extents ||
-        !add_part(found, copy->from, copy->extents, copy->written, *whole))
+        !is_all_of(function, copy->from, copy->extents) ||
+        !add_part(found, copy->from, copy->extents, copy->written, whole->shape) ||
+        !is_same(found.parts.back().begin, end))
       return std::nullopt;
-    pieces.emplace_back(found.parts.back().begin, found.parts.back().begin + copy->extents[found.axis]);
+    end = end + copy->extents[found.axis];
   }
-  // All of the whole, and each part once.
-  std::sort(pieces.begin(), pieces.end());
-  int64_t end = 0;
-  for (const auto& [begin, own_end] : pieces) {
-    if (begin != end) return std::nullopt;
-    end = own_end;
-  }
-  if (pieces.size() + 1 != count || count_of(found) + 1 != count || end != (*whole)[found.axis]) return std::nullopt;
+  if (found.parts.size() + 1 != count || count_of(found) + 1 != count || !is_same(end, whole->shape[found.axis]))
+    return std::nullopt;
   return found;
 }
 
 std::optional<Parts> as_split(const PrimFunc& function) {
   const size_t count = function.buffer_map.size();
   if (count < 2 || function.params.size() != count) return std::nullopt;
-  const auto whole = constant_extents(*function.buffer_map.front().second);
+  const Buffer& whole = function.buffer_map.front().second;
+  if (!is_compact(*whole) || !has_constant_shape(*whole)) return std::nullopt;
   Parts found;
-  for (const Stmt& nest : whole ? nests_of(function) : std::vector<Stmt>{}) {
+  for (const Stmt& nest : nests_of(function)) {
     const auto copy = as_copy(function, nest);
     if (!copy || copy->from != 0 || copy->to == 0 || !is_zero(copy->written) ||
-        constant_extents(*function.buffer_map[copy->to].second) != copy->extents ||
-        !add_part(found, copy->to, copy->extents, copy->read, *whole))
+        !is_all_of(function, copy->to, copy->extents) ||
+        !add_part(found, copy->to, copy->extents, copy->read, whole->shape))
       return std::nullopt;
   }
   if (found.parts.size() + 1 != count || count_of(found) + 1 != count) return std::nullopt;
@@ -238,7 +249,7 @@ Function with_parts(const PrimFunc& function, const Parts& concatenation, const 
     for (size_t i = 0; i < function.params.size(); ++i) {
       if (dropped.count(i)) continue;
       copy.params.push_back(function.params[i]);
-      copy.buffer_map.push_back(function.buffer_map[i]);
+      if (i < function.buffer_map.size()) copy.buffer_map.push_back(function.buffer_map[i]);
     }
     copy.body = with_root(function, seq(std::move(own)), [](Block&) {});
   });
@@ -265,17 +276,20 @@ Stmt copy_into_part(const std::string& block, const Buffer& from, const Buffer& 
   return nest;
 }
 
-bool can_be_part(const PrimFunc& function, size_t param) {
-  if (function.params.size() != function.buffer_map.size() || function.attrs.contains("versions")) return false;
+bool has_plain_uses(const PrimFunc& function, size_t param) {
   const Buffer& buffer = function.buffer_map.at(param).second;
-  if (!constant_extents(*buffer)) return false;
-  bool is_plain = true;
+  bool is_plain = is_compact(*buffer);
   pre_order(function.body, [&](const NodeRef& n) {
     const auto* matched = n.as<MatchBufferRegionNode>();
     is_plain = is_plain && n.get() != buffer->data.get() && !(matched && matched->source->buffer == buffer);
     return is_plain && !n.is<BufferNode>();  // which has its data, too
   });
   return is_plain && (root_of(function) || !is_accumulated(function, buffer));
+}
+
+bool can_be_part(const PrimFunc& function, size_t param) {
+  return function.params.size() == function.buffer_map.size() && !function.attrs.contains("versions") &&
+         has_constant_shape(*function.buffer_map.at(param).second) && has_plain_uses(function, param);
 }
 
 Function with_part_of_whole(const PrimFunc& function, size_t param, size_t axis, int64_t extent, bool at_start) {

@@ -8,32 +8,34 @@
 
 namespace lathe::tir {
 
-// One part by the number of its parameter, and where it begins along the axis.
+// One part by the number of its parameter, and where it begins along the axis: in numbers and the function's scalars.
 struct Part {
   size_t param;
-  int64_t begin;
+  Expr begin;
 };
 
 // A concatenation or a split.
 struct Parts {
   size_t axis = 0;
-  std::vector<Part> parts;  // in order of their copies
+  std::vector<Part> parts;  // in order of their copies; of a concatenation this is the order along the axis
 };
 
 // A nest of one block that copies all of `from` into `to`, `begin` elements along `axis` behind its first.
 Stmt copy_into_part(const std::string& block, const Buffer& from, const Buffer& to, size_t axis, const Expr& begin);
 
-// What `function` does when it is nothing but copies that fill its last parameter with all others, each read once,
-// along one axis. All extents are constants.
+// What `function` does when it is nothing but copies that fill its last tensor with all others, each read once, along
+// one axis.
 std::optional<Parts> as_concatenation(const PrimFunc& function);
 // What it does when it is nothing but copies that fill each parameter behind the first with a part of that, along one
-// axis.
+// axis. All extents are constants.
 std::optional<Parts> as_split(const PrimFunc& function);
 
-// `function` with the copies of some parts of a concatenation alone, and without the parameters of the others.
+// `function` with the copies of some parts of a concatenation alone, and without the tensors of the others.
 Function with_parts(const PrimFunc& function, const Parts& concatenation, const std::vector<bool>& kept);
 
-// Whether every use of parameter number `param` is a load, a store or a region, of a compact tensor of constant shape.
+// Whether every use of parameter number `param` is a load, a store or a region, of a compact tensor.
+bool has_plain_uses(const PrimFunc& function, size_t param);
+// Whether that is so in a function without scalars, of a tensor of constant shape.
 bool can_be_part(const PrimFunc& function, size_t param);
 
 // `function` whose parameter number `param` is a part of a tensor that has `extent` elements along `axis`: the first

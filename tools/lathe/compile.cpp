@@ -13,7 +13,7 @@ namespace {
 
 struct Options {
   std::string model, output, target = "native", emit, dump_ir, stop_after, debug_text;
-  std::vector<std::string> decisions, dims, disabled;
+  std::vector<std::string> decisions, dims, disabled, states;
   int threads = 0;
   bool winograd = false, verify = false, timings = false, quiet = false, no_cache = false, debug_info = false;
 };
@@ -36,7 +36,7 @@ driver::Reproducer reproducer_of(const Options& o) {
   const std::string output = "{folder}/" + std::filesystem::path(o.output).filename().string();
   driver::Reproducer r{
       .model = o.model, .arguments = {"compile", "{model}", "-o", output}, .stage = "reading the model"};
-  driver::append_options({o.target, o.dims, o.disabled, o.decisions, o.winograd}, r);
+  driver::append_options({o.target, o.dims, o.disabled, o.decisions, o.winograd, o.states}, r);
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) r.arguments.insert(r.arguments.end(), {name, value});
   };
@@ -70,6 +70,7 @@ void run(const Options& o) {
   options.disabled_passes.insert(o.disabled.begin(), o.disabled.end());
   options.decisions = parse_decisions(o.decisions);
   options.winograd = o.winograd;
+  for (const std::string& state : o.states) options.states.push_back(split_pair("--state", state));
   options.stop_after = o.stop_after.empty() ? driver::stop_row(*form) : o.stop_after;
   options.verify |= o.verify;
   options.dump_folder = o.dump_ir;
@@ -124,6 +125,10 @@ void add_compile(CLI::App& app) {
   sub->add_option("--compile-threads", o->threads, "Threads that generate code (0: all); the result is the same");
   sub->add_option("--disable-pass", o->disabled, "Leave a pass out, or compile_program")->take_all();
   sub->add_option("--decide", o->decisions, decide_help)->take_all();
+  sub->add_option("--state", o->states,
+                  "Keep an input from one call to the next: input=output, which it becomes; past_*=present_* for all "
+                  "that fit (docs/states.md)")
+      ->take_all();
   sub->add_flag("--winograd", o->winograd, winograd_help);
   sub->add_option("--stop-after", o->stop_after, "Stop after this pass (with an IR's text as output)");
   sub->add_option("--dump-ir", o->dump_ir, "Write the program after each pass that changed it into this folder");

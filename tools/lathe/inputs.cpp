@@ -44,24 +44,35 @@ std::string signature(const LatheValueInfo& info) {
 
 namespace {
 
-// For each input of the model what `make` gives for it and the path that was given, or null.
+// What options of that name give: inputs or states of a model.
+struct Ports {
+  const char* option;
+  std::string what;
+  int32_t (*count)(const LatheModel*);
+  const LatheValueInfo* (*port)(const LatheModel*, int32_t);
+};
+const Ports input_ports{"--input", "input", lathe_input_count, lathe_input};
+const Ports state_ports{"--state", "state", lathe_state_count, lathe_state};
+
+// For each port of the model what `make` gives for it and the path that was given, or null.
 template <class Each>
-void on_inputs(const std::vector<std::string>& given, LatheModel* model, Each&& make) {
+void on_ports(const Ports& ports, const std::vector<std::string>& given, LatheModel* model, Each&& make) {
   std::map<std::string, std::string> paths;
-  for (const std::string& option : given) paths.insert(split_pair("--input", option));
-  for (int32_t i = 0; i < lathe_input_count(model); ++i) {
-    const auto it = paths.find(lathe_input(model, i)->name);
+  for (const std::string& option : given) paths.insert(split_pair(ports.option, option));
+  for (int32_t i = 0; i < ports.count(model); ++i) {
+    const auto it = paths.find(ports.port(model, i)->name);
     make(i, it == paths.end() ? nullptr : &it->second);
     if (it != paths.end()) paths.erase(it);
   }
-  if (!paths.empty()) refuse("the model has no input '" + paths.begin()->first + "'");
+  if (!paths.empty()) refuse("the model has no " + ports.what + " '" + paths.begin()->first + "'");
 }
 
-driver::Value read_input(const std::string& path, const LatheValueInfo& info) {
-  support::Result<driver::Value> value = read_value(path, info);
+driver::Value read_port(const Ports& ports, const std::string* path, const LatheValueInfo& info) {
+  if (!path) refuse("the " + ports.what + " '" + signature(info) + "' is missing; give it with " + ports.option);
+  support::Result<driver::Value> value = read_value(*path, info);
   if (value.ok()) return std::move(*value);
   support::Diagnostic unread = value.diagnostics()[0];
-  unread.message = std::string("input '") + info.name + "': " + unread.message;
+  unread.message = ports.what + " '" + info.name + "': " + unread.message;
   throw support::DiagnosticError(std::move(unread));
 }
 
@@ -69,33 +80,38 @@ driver::Value read_input(const std::string& path, const LatheValueInfo& info) {
 
 std::vector<driver::Value> read_inputs(const std::vector<std::string>& given, LatheModel* model) {
   std::vector<driver::Value> inputs;
-  on_inputs(given, model, [&](int32_t i, const std::string* path) {
-    const LatheValueInfo& info = *lathe_input(model, i);
-    if (!path) refuse("the input '" + signature(info) + "' is missing; give it with --input");
-    inputs.push_back(read_input(*path, info));
+  on_ports(input_ports, given, model, [&](int32_t i, const std::string* path) {
+    inputs.push_back(read_port(input_ports, path, *lathe_input(model, i)));
   });
   return inputs;
+}
+
+std::vector<ir::TensorData> read_states(const std::vector<std::string>& given, LatheModel* model) {
+  std::vector<ir::TensorData> states;
+  on_ports(state_ports, given, model, [&](int32_t i, const std::string* path) {
+    states.push_back(driver::tensor_of(*read_port(state_ports, path, *lathe_state(model, i))));
+  });
+  return states;
 }
 
 std::vector<ir::TensorData> read_or_make_inputs(const std::vector<std::string>& given, LatheModel* model,
                                                 const relax::DimSizesByName& told) {
   std::vector<ir::TensorData> inputs;
-  on_inputs(given, model, [&](int32_t i, const std::string* path) {
+  on_ports(input_ports, given, model, [&](int32_t i, const std::string* path) {
     const LatheValueInfo& info = *lathe_input(model, i);
     if (path && info.kind != LATHE_TENSOR) refuse("the input '" + signature(info) + "' is no tensor of numbers");
-    inputs.push_back(path ? driver::tensor_of(*read_input(*path, info))
+    inputs.push_back(path ? driver::tensor_of(*read_port(input_ports, path, info))
                           : random_input(info, told, static_cast<uint64_t>(i) + 1));
   });
   return inputs;
 }
 
-void append_inputs(const std::vector<std::string>& given, driver::Reproducer& reproducer) {
-  for (const std::string& option : given) {
-    const size_t equals = std::min(option.find('='), option.size());
-    const std::string path = equals < option.size() ? option.substr(equals + 1) : "";
-    const std::string name = option.substr(0, std::min(equals + 1, option.size()));
-    reproducer.arguments.insert(reproducer.arguments.end(),
-                                {"--input", name + driver::file_argument(reproducer, path)});
+void append_inputs(const std::vector<std::string>& given, driver::Reproducer& reproducer, const std::string& option) {
+  for (const std::string& text : given) {
+    const size_t equals = std::min(text.find('='), text.size());
+    const std::string path = equals < text.size() ? text.substr(equals + 1) : "";
+    const std::string name = text.substr(0, std::min(equals + 1, text.size()));
+    reproducer.arguments.insert(reproducer.arguments.end(), {option, name + driver::file_argument(reproducer, path)});
   }
 }
 

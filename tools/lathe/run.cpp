@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
   std::string artifact, output, function;
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs, states;
   int threads = 0, repeat = 1;
   driver::Limits limits;
   bool profile = false;
@@ -38,6 +38,7 @@ driver::Reproducer reproducer_of(const Options& o) {
   driver::Reproducer r{.model = o.artifact, .arguments = {"run", "{model}"}};
   if (!o.function.empty()) r.arguments.insert(r.arguments.end(), {"--function", o.function});
   append_inputs(o.inputs, r);
+  append_inputs(o.states, r, "--state");
   if (!o.output.empty())
     r.arguments.insert(r.arguments.end(), {"-o", "{folder}/" + std::filesystem::path(o.output).filename().string()});
   append_limits(o.limits, r.arguments);
@@ -65,6 +66,7 @@ void run(const Options& o) {
   LatheModel* model = executable->model();
   const std::vector<driver::Value> inputs = read_inputs(o.inputs, model);
   driver::Session session = driver::Session::create(executable, {o.threads, o.limits}).value_or_throw();
+  if (!o.states.empty()) session.begin_with(read_states(o.states, model)).value_or_throw();
   const driver::CancelOnInterrupt interrupt(session.context());  // where Python has the signal
   const std::vector<driver::Value> outputs = session.run(inputs).value_or_throw();
   // That run touched memory for the first time; times and profile are of others.
@@ -90,6 +92,10 @@ void add_run(CLI::App& app) {
   sub->add_option("artifact", o->artifact, "The artifact (.so)")->required();
   sub->add_option("--input", o->inputs,
                   "An input: name=file.npy; a sequence: name=list.npz; an optional without a value: name=none")
+      ->take_all();
+  sub->add_option("--state", o->states,
+                  "What a state begins with: name=file.npy, for all states of a model or for none; they begin empty, "
+                  "and every repetition begins with the same")
       ->take_all();
   sub->add_option(
       "--function", o->function,

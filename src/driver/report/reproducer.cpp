@@ -156,6 +156,7 @@ void append_options(const CompileWords& given, Reproducer& reproducer) {
   add("--disable-pass", given.disabled);
   add("--decide", given.decisions);
   if (given.winograd) reproducer.arguments.push_back("--winograd");
+  add("--state", given.states);
 }
 
 void watched(const Reproducer& reproducer, support::function_ref<void()> step) {

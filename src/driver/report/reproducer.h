@@ -37,11 +37,12 @@ inline constexpr uint64_t reproducer_limit = uint64_t{1} << 30;  // bytes
 // A file's part of a command: "{name}", and the file itself where there is one of that path.
 std::string file_argument(Reproducer& reproducer, const std::string& path);
 
-// --target, --dim, --disable-pass, --decide and --winograd again, for a reproducer: those that are given.
+// --target, --dim, --disable-pass, --decide, --winograd and --state again, for a reproducer: those that are given.
 struct CompileWords {
   std::string target;
   std::vector<std::string> dims, disabled = {}, decisions = {};
   bool winograd = false;
+  std::vector<std::string> states = {};
 };
 void append_options(const CompileWords& given, Reproducer& reproducer);
 

@@ -4,8 +4,8 @@
 #include "lower/batch/batch_model.h"
 #include "lower/batch/batch_parts.h"
 #include "lower/batch/last_uses.h"
+#include "lower/other_kernels.h"
 #include "lower/plan/plan_memory.h"
-#include "lower/uncalled.h"
 #include "relax/call_tir.h"
 #include "support/mutation.h"
 #include "tir/row_strip.h"
@@ -246,13 +246,9 @@ class BatchSplitter {
     std::string& name = names_[{function, rows}];
     if (!name.empty()) return name;
     replaced_.insert(function);
-    name = module_.unique_name(function + "_rows_" + std::to_string(rows));
     const auto whole = module_.find_as<tir::PrimFunc>(function);
     const tir::Function fewer = tir::with_strip(*whole, *rows_in(function, rows));
-    module_.set(name, ir::with(*fewer, [&](tir::PrimFunc& copy) {
-                  if (copy.attrs.contains("global_symbol")) copy.attrs.set("global_symbol", name);
-                }));
-    return name;
+    return name = add_kernel(module_, fewer, function + "_rows_" + std::to_string(rows));
   }
 
   ir::IRModule& module_;

@@ -4,8 +4,8 @@
 
 #include "graph/rewrite_bindings.h"
 #include "ir/visit.h"
+#include "lower/other_kernels.h"
 #include "lower/plan/plan_memory.h"
-#include "lower/uncalled.h"
 #include "ops/operators.h"
 #include "relax/call_tir.h"
 #include "relax/infer.h"
@@ -238,7 +238,7 @@ class PartPlacing {
                       int64_t extent) {
     const std::vector<int64_t> shape = *extents_of(tensor);
     const int64_t inner = product(std::span(shape).subspan(parts.axis + 1));
-    const int64_t begin = support::flip(parts_in_place_in_front) ? 0 : all.begin + part.begin * inner;
+    const int64_t begin = support::flip(parts_in_place_in_front) ? 0 : all.begin + *as_int(part.begin) * inner;
     return {all.whole, all.pitch, begin, extent * inner};
   }
 
@@ -427,11 +427,8 @@ class PartPlacing {
     replaced_.insert(of);
     const auto first = made_of_.find(of);
     const std::string base = first == made_of_.end() ? of : first->second;
-    const std::string name = module_.unique_name(base + "_part");
+    const std::string name = add_kernel(module_, kernel, base + "_part");
     made_of_[name] = base;
-    module_.set(name, ir::with(*kernel, [&](tir::PrimFunc& copy) {
-                  if (copy.attrs.contains("global_symbol")) copy.attrs.set("global_symbol", name);
-                }));
     return name;
   }
 

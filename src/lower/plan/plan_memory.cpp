@@ -4,6 +4,7 @@
 
 #include "ir/visit.h"
 #include "lower/batch/batch_parts.h"
+#include "lower/states/states.h"
 #include "relax/strings.h"
 #include "support/lifetimes.h"
 #include "support/mutation.h"
@@ -31,6 +32,7 @@ struct Piece {
   Expr whole = {};          // the variable of a value that it is a part of
   int result = -1;          // is result number … of the function
   bool is_copy = false;     // of a part, which is to outlive that
+  bool is_state = false;    // memory of whoever runs the program, which it writes into
   StructInfo as = {};       // the result's, where that is a view of it
 };
 
@@ -38,6 +40,9 @@ class Planner {
  public:
   Planner(const ir::IRModule& module, const relax::Function& function, ResultMemory results)
       : module_(module), results_(results) {
+    const std::vector<State> states = states_of(*function);
+    for (size_t i = 0; i < states.size() && states.size() <= function->params.size(); ++i)
+      if (states[i].is_in_place()) keep(function->params[function->params.size() - states.size() + i]);
     const auto* body = function->body.as<SeqExpr>();
     for (const BindingBlock& block : body->blocks)
       for (const Binding& binding : block->bindings) step(binding);
@@ -48,13 +53,19 @@ class Planner {
     place_static();
     place_slots();
     for (const Piece& piece : pieces_) {
-      if (piece.result >= 0 || piece.whole) continue;
+      if (piece.result >= 0 || piece.whole || piece.is_state) continue;
       if (const auto bytes = static_bytes(*piece.info)) plan_.unplanned_bytes += *bytes;
     }
     return std::move(plan_);
   }
 
  private:
+  void keep(const Var& param) {
+    where_[param.get()] = {static_cast<int>(pieces_.size())};
+    pieces_.push_back({param.get(), 0, as_tensor(param)});
+    pieces_.back().is_state = true;
+  }
+
   // The pieces that an expression's value lies in, by element of a tuple.
   std::vector<int> pieces_of(const Expr& e) const {
     if (const auto* tuple = e.as<Tuple>()) {
@@ -193,6 +204,11 @@ class Planner {
         const bool read_later = in.last != at && !support::flip(plan_memory_overwrites_operands);
         const bool is_free = in.merged_into < 0 && in.result < 0 && !read_later && !used_twice(parts, operand[0]);
         if (!is_free || !bytes || static_bytes(*in.info) != bytes) continue;
+        if (in.is_state) {
+          pieces_[static_cast<size_t>(made[k])].is_state = true;
+          plan_.updates.insert({out.var, out.output});
+          continue;
+        }
         in.merged_into = made[k];
         Piece& all = pieces_[static_cast<size_t>(root(made[k]))];
         all.first = std::min(all.first, in.first);
@@ -216,7 +232,7 @@ class Planner {
         const int from = root(operand[0]);
         Piece& in = pieces_[static_cast<size_t>(from)];
         const bool read_later = in.last != at && !support::flip(plan_memory_overwrites_operands);
-        if (read_later || in.result >= 0 || used_twice(parts, from)) continue;
+        if (read_later || in.result >= 0 || in.is_state || used_twice(parts, from)) continue;
         if (static_bytes(*in.info) != static_bytes(*out.info) || !static_bytes(*in.info)) continue;
         out.merged_into = from;
         in.last = std::max(in.last, out.last);
@@ -238,7 +254,7 @@ class Planner {
     std::vector<support::Lifetime> lifetimes;
     for (const Piece& piece : pieces_) {
       const auto bytes = static_bytes(*piece.info);
-      if (piece.result >= 0 || piece.merged_into >= 0 || !bytes) continue;
+      if (piece.result >= 0 || piece.merged_into >= 0 || piece.is_state || !bytes) continue;
       const int own = static_cast<int>(planned.size());
       const bool apart = support::flip(plan_memory_ignores_lifetimes);
       lifetimes.push_back({std::max<int64_t>(*bytes, 1), apart ? own : piece.first, apart ? own : piece.last});
@@ -279,7 +295,7 @@ class Planner {
   void place_slots() {
     std::vector<int> slot_last;
     for (const Piece& piece : pieces_) {
-      if (piece.result >= 0 || piece.merged_into >= 0 || static_bytes(*piece.info)) continue;
+      if (piece.result >= 0 || piece.merged_into >= 0 || piece.is_state || static_bytes(*piece.info)) continue;
       size_t slot = 0;
       const int reach = support::flip(plan_memory_frees_slots_early) ? 1 : 0;
       while (slot < slot_last.size() && slot_last[slot] - reach >= piece.first) ++slot;

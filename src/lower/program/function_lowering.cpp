@@ -4,6 +4,7 @@
 #include "ir/visit.h"
 #include "lower/batch/batch_parts.h"
 #include "lower/codes.h"
+#include "lower/states/states.h"
 #include "relax/dim_sizes.h"
 #include "relax/infer.h"
 #include "relax/mismatch.h"
@@ -36,6 +37,7 @@ support::Status FunctionLowering::run() {
     slots_.push_back(parts_.writer.storage({.kind = abi::StorageKind::dynamic, .alignment = plan_alignment}));
   const std::vector<Var>& params = planned_.function->params;
   for (const Var& param : params) TRY(planned_.is_main ? declare_input(param) : declare_parameter(param));
+  if (planned_.is_main) TRY(declare_states());
   for (const Var& param : params)
     if (planned_.is_main && holds_strings(param->struct_info)) TRY(take_strings(param));
   for (const Var& param : params) bind_symbols(param->struct_info, registers_.at(param.get()));
@@ -90,15 +92,44 @@ std::optional<ValueKind> FunctionLowering::collection_kind(const StructInfo& inf
   return std::nullopt;
 }
 
+ir::Expr FunctionLowering::as_size(const Expr& e) {
+  const auto* shape = e->struct_info.as<ShapeStructInfo>();
+  return shape && shape->values && shape->ndim == 1 ? shape->values->at(0) : ir::Expr();
+}
+
 support::Status FunctionLowering::declare_input(const Var& param) {
   if (const auto kind = collection_kind(param->struct_info)) {
     parts_.writer.input({.name = param->name, .kind = *kind, .unknown_rank = true});
+    return declare_parameter(param);
+  }
+  if (const ir::Expr size = as_size(param)) {
+    const auto* symbol = size.as<ir::VarNode>();
+    parts_.writer.input({.name = symbol ? symbol->name : param->name, .kind = ValueKind::scalar});
     return declare_parameter(param);
   }
   const auto* info = as_tensor(param);
   if (!info || !info->shape) return refuse(param, "the rank of the input '" + param->name + "' is not known");
   parts_.writer.input(port(param->name, *info));
   return declare_parameter(param);
+}
+
+support::Status FunctionLowering::declare_states() {
+  const std::vector<Var>& params = planned_.function->params;
+  const std::vector<State> states = states_of(*planned_.function);
+  if (states.size() > params.size()) return refuse(planned_.function, "there are more states than parameters");
+  const auto counts = [&](uint32_t i, const State& state) {
+    const ir::Expr size = as_size(params[params.size() - states.size() + i]);
+    const auto* symbol = size ? size.as<ir::VarNode>() : nullptr;
+    return symbol && symbol->name == state.length;
+  };
+  for (const State& state : states) {
+    uint32_t length = 0;
+    while (length < states.size() && !counts(length, state)) ++length;
+    parts_.writer.state({state.is_in_place() ? abi::absent : static_cast<uint32_t>(state.output),
+                         state.is_in_place() ? length : abi::absent,
+                         state.is_in_place() ? static_cast<uint32_t>(state.axis) : abi::absent, 0});
+  }
+  return support::success();
 }
 
 // A function's parameters are its first registers.
@@ -190,6 +221,11 @@ support::Status FunctionLowering::finish_main(const Expr& result) {
     if (const auto kind = collection_kind(results[i]->struct_info)) {
       parts_.writer.output({.name = name, .kind = *kind, .unknown_rank = true});
       operands.push_back(given_strings(TRY(values(results[i])).at(0), results[i]->struct_info));
+      continue;
+    }
+    if (as_size(results[i])) {
+      parts_.writer.output({.name = name, .kind = ValueKind::scalar});
+      operands.push_back(TRY(values(results[i])).at(0));
       continue;
     }
     const auto* info = as_tensor(results[i]);
@@ -496,6 +532,8 @@ support::Status FunctionLowering::call_kernel(const VarBinding& bound, const Cal
       made.push_back(tensors.at(*updated));
       continue;
     }
+    if (updated && is_state_in_place(parts.args[*updated]))
+      return refuse(bound.value, "a state cannot be written in place where it is read as it was afterwards");
     made.push_back(TRY(allocate(bound.var, number, *parts.outputs[i].as<TensorStructInfo>(), node)));
     if (updated) {  // somebody else reads what is there
       function_.emit(Opcode::copy, {made.back(), tensors.at(*updated)}, node);
@@ -526,6 +564,14 @@ support::Status FunctionLowering::call_kernel(const VarBinding& bound, const Cal
   if (!versions.empty()) function_.bind(end);
   registers_[bound.var.get()] = made;
   return support::success();
+}
+
+bool FunctionLowering::is_state_in_place(const Expr& e) const {
+  const std::vector<Var>& params = planned_.function->params;
+  const std::vector<State> states = states_of(*planned_.function);
+  for (size_t i = 0; i < states.size(); ++i)
+    if (states[i].is_in_place() && params[params.size() - states.size() + i].get() == e.get()) return true;
+  return false;
 }
 
 void FunctionLowering::emit_kernel(const std::string& name, const Registers& tensors,

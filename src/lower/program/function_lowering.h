@@ -29,7 +29,10 @@ class FunctionLowering {
   static abi::PortSpec port(const std::string& name, const relax::TensorStructInfo& info);
   // The kind of a value that is one register and no tensor: a sequence or an optional.
   static std::optional<abi::ValueKind> collection_kind(const relax::StructInfo& info);
+  // The number that a value is that is one and no tensor; null for others.
+  static ir::Expr as_size(const relax::Expr& e);
   Status declare_input(const relax::Var& param);
+  Status declare_states();
   Status declare_parameter(const relax::Var& param);
   void bind_symbols(const relax::StructInfo& info, const Registers& registers);
   Status check_input(const relax::Var& param);
@@ -64,6 +67,7 @@ class FunctionLowering {
   Status check_extents(const relax::MatchCast& cast, const relax::ShapeExpr& extents, const relax::Binding& at);
   Status bind_integers(const relax::ShapeStructInfo& shape, uint32_t tensor, const std::string& node);
   Status call_kernel(const relax::VarBinding& bound, const relax::CallTir& parts);
+  bool is_state_in_place(const relax::Expr& e) const;
   void emit_kernel(const std::string& name, const Registers& tensors, const std::vector<uint32_t>& scalars,
                    const std::string& node);
   // Whether a call with so many tensors and these scalars has the version's sizes, as an operand; nothing where it

@@ -3,8 +3,8 @@
 #include "graph/rewrite_bindings.h"
 #include "lower/batch/batch_parts.h"
 #include "lower/batch/last_uses.h"
+#include "lower/other_kernels.h"
 #include "lower/plan/plan_memory.h"
-#include "lower/uncalled.h"
 #include "ops/operators.h"
 #include "relax/call_tir.h"
 #include "support/mutation.h"
@@ -471,11 +471,7 @@ class StripSplitter {
     std::string& name = names_[made.get()];
     if (!name.empty()) return name;
     replaced_.insert(function);
-    name = module_.unique_name(function + "_strip");
-    module_.set(name, ir::with(*made, [&](tir::PrimFunc& copy) {
-                  if (copy.attrs.contains("global_symbol")) copy.attrs.set("global_symbol", name);
-                }));
-    return name;
+    return name = add_kernel(module_, made, function + "_strip");
   }
 
   ir::IRModule& module_;

@@ -75,6 +75,7 @@ int32_t fill(LatheContext& context, const LatheContextOptions* options) {
   if (scalars > program.operands.count) scalars = program.operands.count;
   if (!context.dynamic_storages.resize(program.storages.count) ||
       !context.dynamic_memory.resize(program.storages.count) || !context.slots.resize(program.registers.count) ||
+      !context.states.resize(program.states.count) || !context.state_scalars.resize(program.states.count) ||
       !context.outputs.resize(program.outputs.count) || !context.results.reserve(program.outputs.count) ||
       !context.buffers.resize(buffers + 1) || !context.scalars.resize(scalars + 1))
     return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a context");
@@ -128,6 +129,7 @@ void destroy_context(LatheContext* context) {
   if (context == nullptr) return;
   for (Slot& slot : context->slots) release(slot.object);
   for (Block* block : context->dynamic_storages) release(block);
+  for (LatheValue* state : context->states) release(state);
   for (uint64_t i = 0; i < context->arenas.count; ++i) {
     const abi::ArenaRecord& arena = context->model->program.arenas[i];
     Queue* queue = context->queues[static_cast<uint32_t>(arena.device)];

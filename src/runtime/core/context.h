@@ -24,7 +24,7 @@ struct OutputTarget {
 struct BoundSymbol {
   const char* name;  // points into the program; equal names share a text
   int64_t size;
-  uint32_t input;
+  const char* input;  // whose size it is
 };
 
 }  // namespace lathe::runtime
@@ -47,7 +47,9 @@ struct LatheContext {
   lathe::runtime::Vector<lathe::runtime::OutputTarget> outputs;
   lathe::runtime::Vector<LatheValue*> results;  // of the main function
   lathe::runtime::Vector<lathe::runtime::BoundSymbol> symbols;
-  lathe::runtime::Vector<void*> buffers;  // arguments of the kernel being called
+  lathe::runtime::Vector<LatheValue*> states;     // tensors by state; null: as in the beginning
+  lathe::runtime::Vector<int64_t> state_scalars;  // the others, by state
+  lathe::runtime::Vector<void*> buffers;          // arguments of the kernel being called
   lathe::runtime::Vector<int64_t> scalars;
 };
 

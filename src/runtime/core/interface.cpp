@@ -5,6 +5,7 @@
 #include "abi/lathe.h"
 #include "runtime/core/context.h"
 #include "runtime/core/error.h"
+#include "runtime/core/states.h"
 
 using namespace lathe::runtime;
 
@@ -51,13 +52,18 @@ int32_t lathe_open_artifact(const LatheArtifact* artifact, const LatheOpenOption
 
 void lathe_close(LatheModel* model) { release(model); }
 
-int32_t lathe_input_count(const LatheModel* model) { return static_cast<int32_t>(model->program.inputs.count); }
-int32_t lathe_output_count(const LatheModel* model) { return static_cast<int32_t>(model->program.outputs.count); }
+int32_t lathe_input_count(const LatheModel* model) { return model->input_count; }
+int32_t lathe_output_count(const LatheModel* model) { return model->output_count; }
+int32_t lathe_state_count(const LatheModel* model) { return model->state_count; }
 const LatheValueInfo* lathe_input(const LatheModel* model, int32_t index) {
   return index >= 0 && index < lathe_input_count(model) ? &model->inputs[index] : nullptr;
 }
 const LatheValueInfo* lathe_output(const LatheModel* model, int32_t index) {
   return index >= 0 && index < lathe_output_count(model) ? &model->outputs[index] : nullptr;
+}
+
+const LatheValueInfo* lathe_state(const LatheModel* model, int32_t index) {
+  return index >= 0 && index < model->state_count ? &model->states[index] : nullptr;
 }
 
 const char* lathe_metadata(const LatheModel* model, const char* key) {
@@ -122,6 +128,19 @@ int32_t lathe_run_values(LatheContext* context, LatheValue* const* inputs, int32
     return missing("the context, the inputs or the outputs");
   return run(*context, {nullptr, inputs == nullptr ? &none : inputs, input_count},
              {nullptr, nullptr, outputs == nullptr ? &none : outputs, output_count});
+}
+
+int32_t lathe_reset_states(LatheContext* context) {
+  return context == nullptr ? missing("the context") : reset_states(*context);
+}
+int32_t lathe_get_states(LatheContext* context, DLManagedTensor** states, int32_t state_count) {
+  clear(states, state_count);
+  if (context == nullptr || (states == nullptr && state_count > 0)) return missing("the context or the states");
+  return get_states(*context, states, state_count);
+}
+int32_t lathe_set_states(LatheContext* context, const DLTensor* const* states, int32_t state_count) {
+  if (context == nullptr || (states == nullptr && state_count > 0)) return missing("the context or the states");
+  return set_states(*context, states, state_count);
 }
 
 int32_t lathe_create_queue(LatheContext* context, LatheQueue** queue) {

@@ -214,17 +214,32 @@ int32_t describe_ports(LatheModel& model) {
   uint64_t dims = 1;
   for (const abi::PortRecord& at : program.inputs) dims += at.rank > 0 ? static_cast<uint64_t>(at.rank) : 0;
   for (const abi::PortRecord& at : program.outputs) dims += at.rank > 0 ? static_cast<uint64_t>(at.rank) : 0;
+  model.input_count = static_cast<int32_t>(program.given_inputs());
+  model.output_count = static_cast<int32_t>(program.given_outputs());
+  abi::Table<abi::PortRecord> states = {program.inputs.records + model.input_count, 0};
+  while (states.count < program.states.count && states[states.count].kind == abi::ValueKind::tensor)
+    dims += static_cast<uint64_t>(states[states.count++].rank);
+  model.state_count = static_cast<int32_t>(states.count);
+  model.states = static_cast<LatheValueInfo*>(std::calloc(states.count + 1, sizeof(LatheValueInfo)));
   model.inputs = static_cast<LatheValueInfo*>(std::calloc(program.inputs.count + 1, sizeof(LatheValueInfo)));
   model.outputs = static_cast<LatheValueInfo*>(std::calloc(program.outputs.count + 1, sizeof(LatheValueInfo)));
   model.port_dims = static_cast<int64_t*>(std::calloc(dims, sizeof(int64_t)));
   model.port_symbols = static_cast<const char**>(std::calloc(dims, sizeof(char*)));
-  if (model.inputs == nullptr || model.outputs == nullptr || model.port_dims == nullptr ||
+  if (model.inputs == nullptr || model.outputs == nullptr || model.states == nullptr || model.port_dims == nullptr ||
       model.port_symbols == nullptr)
     return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory to open the artifact");
   int64_t* next_dim = model.port_dims;
   const char** next_symbol = model.port_symbols;
   describe(program, program.inputs, model.inputs, next_dim, next_symbol);
   describe(program, program.outputs, model.outputs, next_dim, next_symbol);
+  describe(program, states, model.states, next_dim, next_symbol);
+  for (uint64_t i = 0; i < states.count; ++i) {
+    const abi::StateRecord& at = program.states[i];
+    if (at.output != abi::absent) continue;
+    const uint64_t first = static_cast<uint64_t>(model.states[i].dims - model.port_dims);
+    model.port_dims[first + at.axis] = -1;
+    model.port_symbols[first + at.axis] = program.text(program.inputs[program.given_inputs() + at.length].name);
+  }
   return 0;
 }
 
@@ -328,6 +343,7 @@ void release(LatheModel* model) {
   std::free(model->runtime_kernels);
   std::free(model->inputs);
   std::free(model->outputs);
+  std::free(model->states);
   std::free(model->port_dims);
   std::free(static_cast<void*>(model->port_symbols));
   if (model->mapping != nullptr) munmap(model->mapping, model->mapping_bytes);

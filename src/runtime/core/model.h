@@ -15,13 +15,15 @@ struct LatheModel {
   const LatheProgramFunction* functions;  // one for each of the program's, null where interpreted; null: all are
   LatheRuntimeKernel* runtime_kernels;    // one for each of the program's, none null
   LatheValue** strings;                   // for each constant, the tensor of strings it is, or null
-  LatheValueInfo* inputs;
+  LatheValueInfo* inputs;                 // of the program, the states' behind the caller's
   LatheValueInfo* outputs;
-  int64_t* port_dims;         // what the infos point into
-  const char** port_symbols;  // the same
-  void* library;              // from dlopen, or null
-  int library_file;           // behind a library that was opened from memory, or 0
-  void* mapping;              // external weights, or null
+  LatheValueInfo* states;                          // those that are tensors, as the model's inputs were
+  int32_t input_count, output_count, state_count;  // the caller's
+  int64_t* port_dims;                              // what the infos point into
+  const char** port_symbols;                       // the same
+  void* library;                                   // from dlopen, or null
+  int library_file;                                // behind a library that was opened from memory, or 0
+  void* mapping;                                   // external weights, or null
   uint64_t mapping_bytes;
   void* copied_weights;  // in huge pages, or null
 };

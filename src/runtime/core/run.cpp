@@ -1,168 +1,19 @@
-// One run: the caller's tensors are checked against the signature and become parameters, the main function runs, its
-// results become the caller's.
-#include <cstdio>
+// One run: the caller's tensors and what the context keeps become parameters, the main function runs, its results
+// become the caller's and what the context keeps.
 #include <cstdlib>
 #include <cstring>
 
 #include "runtime/core/context.h"
 #include "runtime/core/error.h"
+#include "runtime/core/inputs.h"
 #include "runtime/core/program/interpreter.h"
+#include "runtime/core/results.h"
+#include "runtime/core/states.h"
 
 namespace lathe::runtime {
 namespace {
 
 using abi::ValueKind;
-
-bool same_dtype(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
-
-// "[N, 3]" as the signature says it.
-ShapeText promised_shape(const LatheValueInfo& info) {
-  ShapeText out;
-  size_t used = static_cast<size_t>(std::snprintf(out.text, sizeof(out.text), "["));
-  for (int32_t i = 0; i < info.rank && used < sizeof(out.text) - 64; ++i) {
-    const char* comma = i > 0 ? ", " : "";
-    const int step =
-        info.dims[i] >= 0
-            ? std::snprintf(out.text + used, 32, "%s%lld", comma, static_cast<long long>(info.dims[i]))
-            : std::snprintf(out.text + used, 48, "%s%.40s", comma, info.symbols[i][0] != 0 ? info.symbols[i] : "?");
-    used += static_cast<size_t>(step < 47 ? step : 47);
-  }
-  std::snprintf(out.text + used, sizeof(out.text) - used, "]");
-  return out;
-}
-
-int32_t check_dims(LatheContext& context, uint32_t index, const int64_t* shape) {
-  const LatheValueInfo& info = context.model->inputs[index];
-  for (int32_t axis = 0; axis < info.rank; ++axis) {
-    if (info.dims[axis] >= 0 && info.dims[axis] != shape[axis])
-      return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' must have the shape %s, it has %s", info.name,
-                  promised_shape(info).text, shape_text(shape, info.rank).text);
-    const char* symbol = info.symbols[axis];
-    if (info.dims[axis] >= 0 || symbol[0] == 0) continue;
-    const BoundSymbol* bound = nullptr;
-    for (const BoundSymbol& at : context.symbols)
-      if (at.name == symbol || std::strcmp(at.name, symbol) == 0) bound = &at;
-    if (bound == nullptr) {
-      if (!context.symbols.push({symbol, shape[axis], index}))
-        return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for a run");
-    } else if (bound->size != shape[axis]) {
-      return fail(LATHE_INVALID_ARGUMENT, nullptr,
-                  "input '%s' has size %lld for '%s' (axis %d of %s), but input '%s' has %lld", info.name,
-                  static_cast<long long>(shape[axis]), symbol, axis, shape_text(shape, info.rank).text,
-                  context.model->inputs[bound->input].name, static_cast<long long>(bound->size));
-    }
-  }
-  return 0;
-}
-
-int32_t check_tensor(LatheContext& context, uint32_t index, const DLTensor& tensor, int64_t* count, uint64_t* bytes) {
-  const LatheValueInfo& info = context.model->inputs[index];
-  if (info.kind != LATHE_TENSOR)
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' is of kind %s, not a tensor", info.name,
-                abi::value_kind_names[info.kind]);
-  if (tensor.device.device_type != kDLCPU)
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' lies on device type %d, it must be on the CPU", info.name,
-                static_cast<int>(tensor.device.device_type));
-  if (info.dtype.bits != 0 && !same_dtype(tensor.dtype, info.dtype))
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' must be %s, it is %s", info.name,
-                dtype_text(info.dtype).text, dtype_text(tensor.dtype).text);
-  if (tensor.ndim < 0 || tensor.ndim > static_cast<int32_t>(abi::max_rank) ||
-      (tensor.ndim > 0 && tensor.shape == nullptr) || (info.rank >= 0 && tensor.ndim != info.rank))
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' must have the shape %s, it has rank %d", info.name,
-                info.rank >= 0 ? promised_shape(info).text : "of any rank", tensor.ndim);
-  if (const int32_t status = check_dims(context, index, tensor.shape)) return status;
-  if (!tensor_extent(tensor.dtype, tensor.ndim, tensor.shape, count, bytes))
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' cannot have the shape %s", info.name,
-                shape_text(tensor.shape, tensor.ndim).text);
-  if (*count > 0 && tensor.data == nullptr)
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' has no data", info.name);
-  const unsigned bits = static_cast<unsigned>(tensor.dtype.bits) * tensor.dtype.lanes;
-  if (bits % 8 != 0 && !is_compact(tensor))
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' of %s must be compact", info.name,
-                dtype_text(tensor.dtype).text);
-  return 0;
-}
-
-bool is_aligned(const void* data, DLDataType dtype) {
-  uint64_t bytes = dtype.bits / 8u;
-  if (bytes == 0 || (bytes & (bytes - 1)) != 0) bytes = 1;
-  return reinterpret_cast<uintptr_t>(data) % (bytes > 8 ? 8 : bytes) == 0;
-}
-
-int32_t set_tensor_input(LatheContext& context, uint32_t index, const DLTensor* given, Slot& slot) {
-  int64_t count = 0;
-  uint64_t bytes = 0;
-  if (given == nullptr)
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' is missing", context.model->inputs[index].name);
-  if (const int32_t status = check_tensor(context, index, *given, &count, &bytes)) return status;
-  char* data = static_cast<char*>(given->data) + given->byte_offset;
-  LatheValue* value = nullptr;
-  if (count > 0 && (!is_compact(*given) || !is_aligned(data, given->dtype))) {
-    value = make_owned_tensor(context.account, given->dtype, given->ndim, given->shape);
-    if (value == nullptr) return last_error().code;
-    copy_strided(*given, value->tensor.data);
-  } else {
-    LatheValue* old = slot.object;
-    const bool is_reusable = old != nullptr && old->kind == ValueKind::tensor && old->block == nullptr &&
-                             old->rank_capacity >= given->ndim && old->references.load(std::memory_order_acquire) == 1;
-    value = is_reusable ? old : make_value(ValueKind::tensor, static_cast<uint16_t>(given->ndim < 6 ? 6 : given->ndim));
-    if (value == nullptr) return last_error().code;
-    value->backend = abi::Backend::cpu;
-    value->is_constant = true;
-    value->filled_by = nullptr;
-    value->count = count;
-    value->bytes = bytes;
-    value->tensor.data = count > 0 ? data : empty_memory;
-    value->tensor.device = {kDLCPU, 0};
-    value->tensor.dtype = given->dtype;
-    value->tensor.ndim = given->ndim;
-    for (int32_t i = 0; i < given->ndim; ++i) value->dims[i] = given->shape[i];
-  }
-  if (value != slot.object) {
-    release(slot.object);
-    slot.object = value;
-  }
-  slot.is_live = true;
-  return 0;
-}
-
-int32_t set_value_input(LatheContext& context, uint32_t index, LatheValue* given, Slot& slot) {
-  const LatheValueInfo& info = context.model->inputs[index];
-  if (given == nullptr) return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' is missing", info.name);
-  if (static_cast<int32_t>(given->kind) != info.kind)
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' is of kind %s, it is given as %s", info.name,
-                abi::value_kind_names[info.kind], abi::value_kind_names[static_cast<int>(given->kind)]);
-  if (given->kind == ValueKind::tensor) return set_tensor_input(context, index, &given->tensor, slot);
-  if (given->kind == ValueKind::strings && info.rank >= 0) {
-    if (given->tensor.ndim != info.rank)
-      return fail(LATHE_INVALID_ARGUMENT, nullptr, "input '%s' must have the shape %s, it has rank %d", info.name,
-                  promised_shape(info).text, given->tensor.ndim);
-    if (const int32_t status = check_dims(context, index, given->dims)) return status;
-  }
-  if (given->kind == ValueKind::scalar) {
-    slot.scalar = given->scalar;
-  } else {
-    release(slot.object);
-    slot.object = retain(given);
-  }
-  slot.is_live = true;
-  return 0;
-}
-
-int32_t set_inputs(LatheContext& context, const RunInputs& inputs) {
-  const abi::ProgramView& program = context.model->program;
-  if (inputs.count < 0 || static_cast<uint64_t>(inputs.count) != program.inputs.count)
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "the model takes %llu inputs, %d are given",
-                static_cast<unsigned long long>(program.inputs.count), inputs.count);
-  Slot* slots = context.slots.elements + program.functions[program.main].first_register;
-  context.symbols.count = 0;
-  for (uint32_t i = 0; i < program.inputs.count; ++i) {
-    const int32_t status = inputs.tensors != nullptr ? set_tensor_input(context, i, inputs.tensors[i], slots[i])
-                                                     : set_value_input(context, i, inputs.values[i], slots[i]);
-    if (status != 0) return status;
-  }
-  return 0;
-}
 
 // ---- outputs ----
 
@@ -199,12 +50,13 @@ int32_t check_caller_output(const LatheContext& context, uint32_t index, const D
 // Results go straight into the caller's tensors, except where those overlap an input or each other.
 int32_t set_outputs(LatheContext& context, const RunOutputs& outputs) {
   const abi::ProgramView& program = context.model->program;
-  if (outputs.count < 0 || static_cast<uint64_t>(outputs.count) != program.outputs.count)
-    return fail(LATHE_INVALID_ARGUMENT, nullptr, "the model has %llu outputs, %d are asked for",
-                static_cast<unsigned long long>(program.outputs.count), outputs.count);
+  if (outputs.count != context.model->output_count)
+    return fail(LATHE_INVALID_ARGUMENT, nullptr, "the model has %d outputs, %d are asked for",
+                context.model->output_count, outputs.count);
   const Slot* slots = context.slots.elements + program.functions[program.main].first_register;
   for (uint32_t i = 0; i < program.outputs.count; ++i) {
     context.outputs[i] = {};
+    if (i >= static_cast<uint32_t>(outputs.count)) continue;  // a state's
     if (outputs.managed != nullptr && context.model->outputs[i].kind != LATHE_TENSOR)
       return fail(LATHE_INVALID_ARGUMENT, nullptr, "output '%s' is of kind %s and comes through lathe_run_values only",
                   context.model->outputs[i].name, abi::value_kind_names[context.model->outputs[i].kind]);
@@ -244,36 +96,6 @@ int32_t write_to_caller(const LatheContext& context, uint32_t index, const Lathe
   return 0;
 }
 
-// Makes a result safe to give away: host memory of its own that no other result shares.
-int32_t detach_result(LatheContext& context, uint32_t index) {
-  LatheValue*& value = context.results[index];
-  if (value->kind == ValueKind::tensor && value->backend != abi::Backend::cpu) {
-    LatheValue* copy = make_owned_tensor(context.account, value->tensor.dtype, value->tensor.ndim, value->dims);
-    if (copy == nullptr) return last_error().code;
-    Queue* queue = queue_of(context, value->backend);
-    int32_t status = queue->device->copy(queue, copy->tensor.data, value->tensor.data, value->bytes);
-    if (status == 0) status = queue->device->wait(queue);
-    release(value);
-    value = copy;
-    return status == 0 ? 0 : fail(status, nullptr, "a result could not be copied from %s", queue->device->name);
-  }
-  bool is_shared = false;
-  for (uint32_t i = 0; i < index && value->kind == ValueKind::tensor; ++i)
-    is_shared = is_shared || (context.results[i]->kind == ValueKind::tensor &&
-                              context.results[i]->block == value->block && value->block != nullptr);
-  LatheValue* detached = nullptr;
-  if (is_shared) {
-    detached = make_owned_tensor(context.account, value->tensor.dtype, value->tensor.ndim, value->dims);
-    if (detached != nullptr && value->bytes > 0) std::memcpy(detached->tensor.data, value->tensor.data, value->bytes);
-  } else {
-    detached = owned(context.account, value);
-  }
-  if (detached == nullptr) return last_error().code;
-  release(value);
-  value = detached;
-  return 0;
-}
-
 // After a failure the queues are emptied too, but the first failure is the one that is said.
 int32_t wait_for_devices(LatheContext& context, int32_t status) {
   for (Queue* queue : context.queues) {
@@ -281,11 +103,6 @@ int32_t wait_for_devices(LatheContext& context, int32_t status) {
     if (waited != 0 && status == 0) status = fail(waited, nullptr, "the work on %s failed", queue->device->name);
   }
   return status;
-}
-
-void delete_managed(DLManagedTensor* tensor) {
-  release(static_cast<LatheValue*>(tensor->manager_ctx));
-  std::free(tensor);
 }
 
 // All of them are made before the first is handed over, so that a failure leaves nothing set.
@@ -300,21 +117,7 @@ int32_t hand_over(LatheContext& context, const RunOutputs& outputs) {
   for (uint32_t i = 0; outputs.tensors != nullptr && i < count; ++i)
     if (const int32_t status = write_to_caller(context, i, *context.results[i])) return status;
   for (uint32_t i = 0; outputs.values != nullptr && i < count; ++i) outputs.values[i] = retain(context.results[i]);
-  for (uint32_t i = 0; outputs.managed != nullptr && i < count; ++i) {
-    auto* managed = static_cast<DLManagedTensor*>(std::calloc(1, sizeof(DLManagedTensor)));
-    if (managed == nullptr) {
-      for (uint32_t k = 0; k < i; ++k) {
-        delete_managed(outputs.managed[k]);
-        outputs.managed[k] = nullptr;
-      }
-      return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for the results");
-    }
-    managed->dl_tensor = context.results[i]->tensor;
-    managed->manager_ctx = retain(context.results[i]);
-    managed->deleter = delete_managed;
-    outputs.managed[i] = managed;
-  }
-  return 0;
+  return outputs.managed == nullptr ? 0 : give_away(context.results.elements, outputs.managed, count);
 }
 
 // What earlier runs needed more of goes before a limit that is lower now refuses.
@@ -333,6 +136,7 @@ int32_t run_alone(LatheContext& context, const RunInputs& inputs, const RunOutpu
   const abi::ProgramView& program = context.model->program;
   int32_t status = check_memory_limit(context);
   if (status == 0) status = set_inputs(context, inputs);
+  if (status == 0) status = set_states_for_run(context);
   if (status == 0) status = set_outputs(context, outputs);
   context.results.count = 0;
   if (status == 0) {
@@ -340,7 +144,9 @@ int32_t run_alone(LatheContext& context, const RunInputs& inputs, const RunOutpu
     context.steps_left = context.max_steps;
     status = context.call.begin_run();
     if (status == 0) status = wait_for_devices(context, run_function(context, program.main));
+    if (status == 0) status = detach_states(context);
     if (status == 0) status = hand_over(context, outputs);
+    if (status == 0) keep_states(context);
     context.call.end_run();
   }
   for (LatheValue* value : context.results) release(value);

@@ -63,7 +63,41 @@ struct Verifier {
         return refuse("kernel %llu of the program is damaged", Number(i));
     if (const int32_t status = ports(program.inputs, "input")) return status;
     if (const int32_t status = ports(program.outputs, "output")) return status;
+    if (const int32_t status = states()) return status;
     return memory();
+  }
+
+  int32_t states() const {
+    const uint64_t count = program.states.count;
+    if (count > program.inputs.count) return refuse("the program has more states than inputs");
+    uint64_t replaced = 0;
+    for (const StateRecord& at : program.states) replaced += at.output != absent ? 1 : 0;
+    if (replaced > program.outputs.count) return refuse("the program replaces more states than it has outputs");
+    uint64_t next = program.outputs.count - replaced;
+    bool is_behind_scalars = false;
+    for (uint64_t i = 0; i < count; ++i) {
+      const StateRecord& at = program.states[i];
+      const PortRecord& port = program.inputs[program.inputs.count - count + i];
+      const bool is_tensor = port.kind == ValueKind::tensor;
+      bool is_good = is_tensor ? !is_behind_scalars && port.rank >= 0 && port.dtype.bits % 8 == 0 && port.dtype.bits > 0
+                               : port.kind == ValueKind::scalar && at.output != absent;
+      if (at.output != absent)
+        is_good = is_good && at.output == next && program.outputs[next++].kind == port.kind;
+      else
+        is_good = is_good && at.axis < static_cast<uint32_t>(port.rank) && at.length < count && has_memory(port) &&
+                  program.inputs[program.inputs.count - count + at.length].kind == ValueKind::scalar;
+      if (!is_good) return refuse("state %llu of the program is damaged", Number(i));
+      is_behind_scalars = !is_tensor;
+    }
+    return 0;
+  }
+
+  bool has_memory(const PortRecord& port) const {
+    int64_t shape[max_rank] = {};
+    for (int32_t i = 0; i < port.rank; ++i) shape[i] = program.dims[port.first_dim + static_cast<uint64_t>(i)].size;
+    int64_t count = 0;
+    uint64_t bytes = 0;
+    return tensor_extent(port.dtype, port.rank, shape, &count, &bytes) && bytes <= uint64_t{1} << 56;
   }
 
   int32_t constant(uint64_t index) const {
