@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import calls, compile_time, language, programs, report, symbolic
+from bench import calls, compile_time, language, programs, report, states, symbolic
 from bench.lines import all_lines, chosen_lines
 from bench.measure import QUICK, PeerFailed, Protocol, ask, measure, prepare
 from bench.peers import LATHE, PEERS
@@ -20,7 +20,7 @@ from tests.support.worker import Worker
 
 # What is no comparison by lines, by its first word.
 COMMANDS = {"language": language.main, "compile": compile_time.main, "programs": programs.main,
-            "symbolic": symbolic.main, "calls": calls.main,
+            "symbolic": symbolic.main, "states": states.main, "calls": calls.main,
             "onnx-suite": onnx_suite.main}
 
 

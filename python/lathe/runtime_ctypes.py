@@ -130,6 +130,11 @@ def _declare(library):
         "lathe_value_count": (c_int64, [c_void_p]),
         "lathe_value_get": (c_void_p, [c_void_p, c_int64]),
         "lathe_profile": (None, [c_void_p, c_int32]),
+        "lathe_state_count": (c_int32, [c_void_p]),
+        "lathe_state": (infos, [c_void_p, c_int32]),
+        "lathe_reset_states": (c_int32, [c_void_p]),
+        "lathe_get_states": (c_int32, [c_void_p, managed, c_int32]),
+        "lathe_set_states": (c_int32, [c_void_p, tensors, c_int32]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name)
@@ -348,6 +353,7 @@ class Artifact:
         self.inputs = [Port(_library.lathe_input(model, i).contents) for i in range(_library.lathe_input_count(model))]
         output_count = _library.lathe_output_count(model)
         self.outputs = [Port(_library.lathe_output(model, i).contents) for i in range(output_count)]
+        self.states = [Port(_library.lathe_state(model, i).contents) for i in range(_library.lathe_state_count(model))]
         keys = [_library.lathe_metadata_key(model, i) for i in range(_library.lathe_metadata_count(model))]
         self.metadata = {key.decode(): _library.lathe_metadata(model, key).decode() for key in keys}
 
@@ -364,10 +370,27 @@ class Artifact:
             return self._run_tensors(ordered)
         return self._run_values(ordered)
 
-    def _in_order(self, feeds):
+    def reset_states(self):
+        """What the model keeps for the calling thread is empty again."""
+        _check(_library.lathe_reset_states(self._context()))
+
+    def get_states(self):
+        """Copies of what the model keeps for the calling thread, by name."""
+        states = (POINTER(DLManagedTensor) * len(self.states))()
+        _check(_library.lathe_get_states(self._context(), states, len(states)))
+        arrays = [_array_over(held.contents.dl_tensor, _deleter_of(held)) for held in states]
+        return {port.name: array for port, array in zip(self.states, arrays)}
+
+    def set_states(self, arrays):
+        """Copies of these are kept for the calling thread: a dict by name, of all states."""
+        views = [_tensor_view(array) for array in self._in_order(dict(arrays), self.states)]
+        states = (POINTER(DLTensor) * len(views))(*(ctypes.pointer(tensor) for tensor, _ in views))
+        _check(_library.lathe_set_states(self._context(), states, len(views)))
+
+    def _in_order(self, feeds, ports=None):
         if not isinstance(feeds, dict):
             return list(feeds)
-        names = [port.name for port in self.inputs]
+        names = [port.name for port in (self.inputs if ports is None else ports)]
         missing = [name for name in names if name not in feeds]
         unknown = [name for name in feeds if name not in names]
         if missing or unknown:

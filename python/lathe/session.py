@@ -44,17 +44,21 @@ class InferenceSession:
     """Runs a model by names of inputs and outputs.
 
     path_or_bytes: an ONNX model (path, bytes or ModelProto), or a saved artifact (.so). providers is accepted and says
-    nothing: the CPU runs it. target, winograd: of a model, as for compile().
+    nothing: the CPU runs it. target, winograd, dims, states: of a model, as for compile(). A session of a model that
+    keeps states has one of its own, `state`, with which each run goes on (docs/states.md).
     """
 
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, target="native",
-                 winograd=False):  # fmt: skip
+                 winograd=False, dims=None, states=None):  # fmt: skip
         threads = getattr(sess_options, "intra_op_num_threads", 0) or None
         is_artifact = isinstance(path_or_bytes, (str, os.PathLike)) and os.fspath(path_or_bytes).endswith(".so")
         if is_artifact:
             self._executable = load(path_or_bytes, threads=threads)
         else:
-            self._executable = compile(path_or_bytes, target, threads=threads, winograd=winograd)
+            self._executable = compile(
+                path_or_bytes, target, threads=threads, winograd=winograd, dims=dims, states=states
+            )
+        self.state = self._executable.make_state() if self._executable.states else None
         self._options = sess_options or SessionOptions()
         self._inputs = [NodeArg(port) for port in self._executable.inputs]
         self._outputs = [NodeArg(port) for port in self._executable.outputs]
@@ -87,7 +91,7 @@ class InferenceSession:
         extra = [name for name in input_feed if name not in self._input_names]
         if extra:
             raise ValueError(f"there is no input {extra[0]!r}; the model takes {self._input_names}")
-        results = self._executable.run([input_feed[name] for name in self._input_names])
+        results = self._executable.run([input_feed[name] for name in self._input_names], state=self.state)
         if not output_names:
             return results
         return [results[self._output_index[name]] for name in output_names]

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from functools import partial
 
 import numpy as np
 import onnx
@@ -10,6 +11,7 @@ import pytest
 import lathe
 from lathe.script import from_source
 from tests.models import MODELS, input_for
+from tests.models.gpt2 import gpt2
 from tests.support import paths
 from tests.support.backends import onnxruntime_session
 from tests.support.command import run_command
@@ -34,6 +36,32 @@ def test_weights_in_huge_pages_give_the_same(lathe_cli, digits_artifact, image, 
     lathe_cli("run", digits_artifact, "--input", f"image={image}", "--huge-pages", "-o", tmp_path / "huge.npz")
     with np.load(tmp_path / "file.npz") as file, np.load(tmp_path / "huge.npz") as huge:
         assert file["logits"].tobytes() == huge["logits"].tobytes()
+
+
+def test_states_begin_empty_or_as_given(lathe_cli, tmp_path):
+    model = gpt2(1, 1, past="past", features=24, heads=3, layers=1, words=31, positions=16)
+    onnx.save(model, tmp_path / "gpt2.onnx")
+    artifact = tmp_path / "gpt2.so"
+    lathe_cli("compile", tmp_path / "gpt2.onnx", "-o", artifact, "--dim", "past=0..15", "--state", "past_*=*")
+    rng, session = np.random.default_rng(2), onnxruntime_session(model.SerializeToString())
+    np.save(tmp_path / "x.npy", np.array([[3]]))
+    for past in (0, 6):
+        cache = {name: rng.standard_normal((1, 3, past, 8), np.float32) for name in ("past_key_0", "past_value_0")}
+        states = []
+        for name, array in cache.items() if past else ():
+            np.save(tmp_path / f"{name}.npy", array)
+            states += ["--state", f"{name}={tmp_path / name}.npy"]
+        given = ["--input", f"x={tmp_path / 'x.npy'}", *states]
+        out = lathe_cli("run", artifact, *given, "--repeat", "40", "-o", tmp_path / "y.npy").out
+        assert "over 40 runs" in out, "every repetition begins with the same, so that no cache is full"
+        wanted = session.run(["y"], {"x": np.array([[3]]), **cache})[0]
+        np.testing.assert_allclose(np.load(tmp_path / "y.npy"), wanted, rtol=1e-4, atol=1e-5)
+    fails = partial(lathe_cli.fails, "run", artifact, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "y.npy")
+    assert "'past_value_0: float32 [1, 3, past, 8]' is missing" in fails(*states[:2]).err
+    assert "no state 'x'" in fails(*states, "--state", "x=x.npy").err
+    assert "lower-wrong-state" in lathe_cli.fails(
+        "compile", tmp_path / "gpt2.onnx", "-o", artifact, "--state", "past_*=no_*", env={"LATHE_DEBUG": "1"}
+    ).err  # fmt: skip
 
 
 @pytest.mark.parametrize(

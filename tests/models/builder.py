@@ -42,6 +42,16 @@ class ModelBuilder:
         """The rows of `value` before row `count`, which is [1]."""
         return self.node("Slice", value, self.integers(0), count, self.integers(0))
 
+    def counted(self, before, behind):
+        """The positions from `before` to `behind`, which are [1], and the mask [behind - before, behind]: a large
+        negative number where the column lies behind the row's position."""
+        first, end = (self.node("Squeeze", extent, self.integers(0)) for extent in (before, behind))
+        zero, one = (self.weight(np.array(number, np.int64)) for number in (0, 1))
+        rows = self.node("Range", first, end, one)
+        columns = self.node("Range", zero, end, one)
+        is_later = self.node("Greater", columns, self.node("Unsqueeze", rows, self.integers(1)))
+        return rows, self.node("Where", is_later, self.scalar(-1e9), self.scalar(0.0))
+
     def integers(self, *values):
         return self.weight(np.array(values, np.int64))
 

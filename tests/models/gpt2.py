@@ -9,7 +9,7 @@ from tests.models.builder import ModelBuilder
 def gpt2(batch=1, length=128, past=0, seed=8, features=768, heads=12, layers=12, words=50257, positions=1024):
     """Inputs: x, token ids [batch, length]; with `past` tokens before them, past_key_N and past_value_N
     [batch, heads, past, depth] for each layer. Outputs: y, logits [batch, length, words], and key_N and value_N
-    [batch, heads, past + length, depth]. `past` may be a name where `length` is 1."""
+    [batch, heads, past + length, depth]. `past` may be a name, and then `length`, too."""
     m = ModelBuilder("gpt2", seed)
     depth = features // heads
     embedding = m.normal((words, features), 0.4)
@@ -17,11 +17,20 @@ def gpt2(batch=1, length=128, past=0, seed=8, features=768, heads=12, layers=12,
     any_past = isinstance(past, str)
     if any_past:
         first_cache = m.input("past_key_0", [batch, heads, past, depth])
-        place = m.node("Gather", m.weight(places), m.extent(first_cache, 2))
+        before = m.extent(first_cache, 2)
+    if any_past and length != 1:
+        tokens = m.input("x", [batch, length], TensorProto.INT64)
+        behind = m.node("Add", before, m.extent(tokens, 1))
+        positions, mask = m.counted(before, behind)
+        place = m.node("Gather", m.weight(places), positions)
+    elif any_past:
+        place, mask = m.node("Gather", m.weight(places), before), None
+        tokens = m.input("x", [batch, length], TensorProto.INT64)
     else:
         place = m.weight(places[past : past + length])
-    x = m.node("Add", m.node("Gather", embedding, m.input("x", [batch, length], TensorProto.INT64)), place)
-    mask = m.weight(np.triu(np.full((length, past + length), -1e9, np.float32), k=past + 1)) if length > 1 else None
+        tokens = m.input("x", [batch, length], TensorProto.INT64)
+        mask = m.weight(np.triu(np.full((length, past + length), -1e9, np.float32), k=past + 1)) if length > 1 else None
+    x = m.node("Add", m.node("Gather", embedding, tokens), place)
     caches = []
 
     def cached(value, kind, layer):

@@ -7,17 +7,28 @@ from onnx import TensorProto
 from tests.models.builder import ModelBuilder
 
 
-def llama(batch=1, length=19, past=0, seed=27, features=48, heads=4, shared=2, layers=2, inner=112, words=51):
+def llama(batch=1, length=19, past=0, seed=27, features=48, heads=4, shared=2, layers=2, inner=112, words=51,
+          positions=64):  # fmt: skip
     """Inputs: x, token ids [batch, length]; with `past` tokens before them, past_key_N and past_value_N
     [batch, heads / shared, past, depth] for each layer. Outputs: y, logits [batch, length, words], and key_N and
-    value_N [batch, heads / shared, past + length, depth]. `shared` heads read one key and one value."""
+    value_N [batch, heads / shared, past + length, depth]. `shared` heads read one key and one value. `past` and
+    `length` may both be names; there are `positions` then."""
     m = ModelBuilder("llama", seed)
     depth, kept = features // heads, heads // shared
-    x = m.node("Gather", m.normal((words, features), 0.7), m.input("x", [batch, length], TensorProto.INT64))
-    angles = np.outer(np.arange(past, past + length), 10000.0 ** (-np.arange(0, depth, 2) / depth))
+    tokens = m.input("x", [batch, length], TensorProto.INT64)
+    x = m.node("Gather", m.normal((words, features), 0.7), tokens)
+    any_past = isinstance(past, str)
+    places = np.arange(positions) if any_past else np.arange(past, past + length)
+    angles = np.outer(places, 10000.0 ** (-np.arange(0, depth, 2) / depth))
     angles = np.concatenate([angles, angles], axis=-1).astype(np.float32)
     cosines, sines = m.weight(np.cos(angles)), m.weight(np.sin(angles))
-    mask = m.weight(np.triu(np.full((length, past + length), -1e9, np.float32), k=past + 1)) if length > 1 else None
+    if any_past:
+        first_cache = m.input("past_key_0", [batch, kept, past, depth])
+        before = m.extent(first_cache, 2)
+        rows, mask = m.counted(before, m.node("Add", before, m.extent(tokens, 1)))
+        cosines, sines = m.node("Gather", cosines, rows), m.node("Gather", sines, rows)
+    else:
+        mask = m.weight(np.triu(np.full((length, past + length), -1e9, np.float32), k=past + 1)) if length > 1 else None
     caches = []
 
     def linear(value, inputs, outputs, gain=1.0):
@@ -40,12 +51,17 @@ def llama(batch=1, length=19, past=0, seed=27, features=48, heads=4, shared=2, l
 
     def cached(value, name):
         if past:
-            value = m.node("Concat", m.input(f"past_{name}", [batch, kept, past, depth]), value, axis=2)
+            is_there = any_past and f"past_{name}" == first_cache
+            old = first_cache if is_there else m.input(f"past_{name}", [batch, kept, past, depth])
+            value = m.node("Concat", old, value, axis=2)
         caches.append((value, name))
         return value
 
     def repeated(value):
         value = m.node("Unsqueeze", value, m.integers(2))
+        if any_past:
+            value = m.node("Expand", value, m.integers(1, 1, shared, 1, 1))
+            return m.node("Reshape", value, m.integers(0, heads, -1, depth))
         value = m.node("Expand", value, m.integers(batch, kept, shared, past + length, depth))
         return m.node("Reshape", value, m.integers(batch, heads, past + length, depth))
 
@@ -66,5 +82,5 @@ def llama(batch=1, length=19, past=0, seed=27, features=48, heads=4, shared=2, l
         x = m.node("Add", x, linear(y, inner, features, 0.5))
     m.output(linear(norm(x), features, words), "y", [batch, length, words])
     for value, name in caches:
-        m.output(value, name, [batch, kept, past + length, depth])
+        m.output(value, name, [batch, kept, "all" if any_past else past + length, depth])
     return m.build()

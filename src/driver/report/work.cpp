@@ -7,8 +7,8 @@ namespace lathe::driver {
 namespace {
 
 // What tensor functions mean before they are scheduled is what they have to do.
-constexpr std::array<std::string_view, 4> rows_that_make_functions{"legalize", "split_batch", "parts_in_place",
-                                                                   "row_strips"};
+constexpr std::array<std::string_view, 5> rows_that_make_functions{"legalize", "states_in_place", "split_batch",
+                                                                   "parts_in_place", "row_strips"};
 // After these, loops have their kinds and buffers their places, and blocks still say what they compute.
 constexpr std::array<std::string_view, 3> rows_of_schedules{"schedule_functions", "inline_calls", "compact_buffers"};
 

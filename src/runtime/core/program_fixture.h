@@ -185,4 +185,57 @@ inline void write_dense(TestArtifact& made, int64_t width, std::vector<float> we
   made.program = program.finish();
 }
 
+// Two states: `sum` [2], the sum of all rows of all x so far, which each run replaces; and `rows`, all of these rows,
+// at most four, which is written in place. y is the sum as well. A run whose x begins with a negative number fails
+// after it has written.
+inline void write_journal(TestArtifact& made) {
+  using abi::Opcode;
+  using abi::ValueKind;
+  made.kernels = {[](const LatheServices*, void*, void* const* at, const int64_t* scalars) {
+                    const auto *x = static_cast<const float*>(at[0]), *sum = static_cast<const float*>(at[1]);
+                    auto* next = static_cast<float*>(at[2]);
+                    next[0] = sum[0];
+                    next[1] = sum[1];
+                    for (int64_t i = 0; i < 2 * scalars[0]; ++i) next[i % 2] += x[i];
+                    return int32_t{0};
+                  },
+                  [](const LatheServices*, void*, void* const* at, const int64_t* scalars) {
+                    const auto* x = static_cast<const float*>(at[0]);
+                    for (int64_t i = 0; i < 2 * scalars[0]; ++i) static_cast<float*>(at[1])[2 * scalars[1] + i] = x[i];
+                    return scalars[0] > 0 && x[0] < 0 ? int32_t{LATHE_KERNEL_FAILED} : int32_t{0};
+                  }};
+  abi::ProgramWriter program;
+  program.input({.name = "x", .dtype = f32, .dims = {{-1, "new"}, {2}}});
+  program.input({.name = "sum", .dtype = f32, .dims = {{2}}});
+  program.input({.name = "rows", .dtype = f32, .dims = {{4}, {2}}});
+  program.input({.name = "count", .kind = ValueKind::scalar});
+  program.output({.name = "y", .dtype = f32, .dims = {{2}}});
+  program.output({.name = "next_sum", .dtype = f32, .dims = {{2}}});
+  program.output({.name = "count", .kind = ValueKind::scalar});
+  program.state({.output = 1, .length = abi::absent, .axis = abi::absent, .reserved = 0});
+  program.state({.output = abi::absent, .length = 2, .axis = 0, .reserved = 0});
+  program.state({.output = 2, .length = abi::absent, .axis = abi::absent, .reserved = 0});
+  const uint32_t add = program.kernel({.name = "add", .buffer_count = 3, .scalar_count = 1});
+  const uint32_t append = program.kernel({.name = "append", .buffer_count = 2, .scalar_count = 2});
+  const uint32_t result = program.storage({.kind = abi::StorageKind::output, .index = 0});
+  const uint32_t kept = program.storage({.kind = abi::StorageKind::output, .index = 1});
+  abi::FunctionWriter main = program.function("main");
+  const uint32_t x = main.parameter(ValueKind::tensor, f32, 2), sum = main.parameter(ValueKind::tensor, f32, 1),
+                 rows = main.parameter(ValueKind::tensor, f32, 2), count = main.parameter(ValueKind::scalar),
+                 y = main.reg(ValueKind::tensor, f32, 1), next = main.reg(ValueKind::tensor, f32, 1),
+                 n = main.reg(ValueKind::scalar), all = main.reg(ValueKind::scalar), fits = main.reg(ValueKind::scalar);
+  main.emit(Opcode::read_dim, {n, x, program.immediate(0)});
+  main.emit(Opcode::scalar_add, {all, n, count});
+  main.emit(Opcode::scalar_less_equal, {fits, all, program.immediate(4)});
+  main.emit(Opcode::assert_numbers, {fits, program.text("% rows do not fit"), 1, all});
+  main.emit(Opcode::alloc_tensor, {next, kept, 1, program.immediate(2)});
+  main.emit(Opcode::call_kernel, {add, 3, x, sum, next, 1, n}, "Add");
+  main.emit(Opcode::call_kernel, {append, 2, x, rows, 2, n, count}, "Append");
+  main.emit(Opcode::alloc_tensor, {y, result, 1, program.immediate(2)});
+  main.emit(Opcode::copy, {y, next});
+  main.emit(Opcode::return_values, {3, y, next, all});
+  program.finish_function(std::move(main));
+  made.program = program.finish();
+}
+
 }  // namespace lathe::runtime::testing
