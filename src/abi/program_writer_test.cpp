@@ -74,7 +74,7 @@ TEST(program_printer, prints_one_line_an_instruction) {
   const std::vector<char> bytes = small_program();
   ProgramView view;
   ASSERT_EQ(view.parse(bytes.data(), bytes.size()), nullptr);
-  EXPECT_EQ(print_program(view), R"(program version 1
+  EXPECT_EQ(print_program(view), R"(program version 2
 input x: float32[N, 3]
 output y: float32[...]
 constant 0 names: strings[2] at data + 0, 30 bytes

@@ -159,6 +159,40 @@ TEST(gemm, takes_the_rows_outside_the_lanes) {
         << rows << last_remarks;
 }
 
+// Panels are two vectors wide; the weights of the next cut are one piece of memory where a tile is as wide as two.
+TEST(gemm, asks_for_the_weights_of_the_next_cut) {
+  const Function f = testing::from_text(R"(
+@T.prim_func
+def main(A: T.Buffer((128, 768), "float32"), B: T.Buffer((32, 768, 32), "float32"), C: T.Buffer((128, 1024), "float32")):
+    for i, j, k in T.grid(128, 1024, 768):
+        with T.block("product"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj // 32, vk, vj % 32]
+)");
+  for (const int64_t vectors : {2, 4}) {
+    AnalyticDecider model;
+    TableDecider decider({{"gemm.vectors", vectors}}, model);
+    const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(512, 32), decider, {});
+    int64_t asked = 0;
+    ir::pre_order(done.function().body, [&](const ir::NodeRef& n) {
+      const auto* block = n.as<Block>();
+      if (!block || !block->name.ends_with("_prefetch")) return true;
+      int64_t lines = 0;
+      ir::pre_order(block->body, [&](const ir::NodeRef& inner) {
+        const auto* hint = inner.as<Call>();
+        lines += hint && hint->args.size() == 2 && is_int(hint->args[1], 2);  // into the second cache
+        return true;
+      });
+      EXPECT_LE(lines, 4) << "as many at once as there are places for them would keep others waiting";
+      asked += lines > 0;
+      return true;
+    });
+    EXPECT_GE(asked, 1) << vectors << " vectors";
+  }
+}
+
 // Sums over an extent that only the run knows, as tensor expressions give them: their start is a nest of its own, as
 // there may be nothing to add.
 Function sum_of_unknown_length(bool transposed, bool with_epilogue) {

@@ -155,11 +155,12 @@ class TileNest {
     return serial;
   }
 
-  // The innermost of a tile's sums of which an iteration has a line of the next cut to ask for, `bytes` of which are
-  // asked for inside `lane`; more often would be to ask for the same line again.
+  // The innermost of a tile's sums whose iterations ask for each line of the next cut not much more than once; `bytes`
+  // of it are asked for inside `lane`. Further out many are asked for at once, and what the tile reads waits behind
+  // them; to ask for a line a few times takes a load each.
   Result<LoopRV> asking_step(Schedule& schedule, BlockRV block, LoopRV lane, const std::vector<LoopRV>& sums,
                              int64_t bytes) const {
-    constexpr int64_t line = 64;
+    constexpr int64_t line = 64, often = 4;  // bytes; times that a line may be asked for
     const auto turns = [&](const LoopRV& loop) -> Result<int64_t> {
       return std::max<int64_t>(as_int(TRY(schedule.get(loop))->extent).value_or(1), 1);
     };
@@ -172,7 +173,7 @@ class TileNest {
       inside = (inside || id == lane_id) && id != last;
     }
     size_t at = sums.size() - 1;
-    for (; at > 0 && bytes < line * iterations; --at) iterations /= TRY(turns(sums[at]));
+    for (; at > 0 && often * bytes < line * iterations; --at) iterations /= TRY(turns(sums[at]));
     return sums[at];
   }
 
@@ -200,8 +201,10 @@ class TileNest {
         const LoopRV at = TRY(asking_step(attempt, leaf.block, lane, steps, cut_bytes_ * leaf.tiles / all));
         if (!attempt.prefetch(leaf.block, number, lane, at, share)) return support::success();
       }
-      if (plan_.prefetch > 1 && !attempt.prefetch(leaf.block, number, steps.back(), steps.back(), {.level = 1}))
-        return support::success();
+      // Beside one another lie what two panels have for a step, where a tile is as wide: not one piece, and left alone.
+      Schedule nearer = attempt;
+      if (plan_.prefetch > 1 && nearer.prefetch(leaf.block, number, steps.back(), steps.back(), {.level = 1}))
+        attempt = std::move(nearer);
     }
     schedule_ = std::move(attempt);
     return support::success();
