@@ -105,10 +105,14 @@ bool is_identifier(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
+bool holds_weights(const ArtifactContents& contents) {
+  return contents.weights_bytes > 0 && contents.weights_file.empty();
+}
+
 // The parts as object files, in an order that depends on the contents alone. With `names`, kernels have those instead
 // of symbols that are the same wherever the same kernel is linked to.
 Result<std::vector<std::string>> write_parts(const ArtifactContents& contents, const std::string& symbol,
-                                             const fs::path& folder, const KernelNames* names) {
+                                             Filled weights, const fs::path& folder, const KernelNames* names) {
   const auto named = [&](const std::string& object) { return names ? with_kernel_names(object, *names) : object; };
   const std::string weights_symbol = "lathe_weights_" + content_hash(contents).hex();
   std::vector<std::string> objects = {(folder / "artifact.o").string()};
@@ -127,9 +131,9 @@ Result<std::vector<std::string>> write_parts(const ArtifactContents& contents, c
     objects.push_back((folder / fmt::format("runtime_kernels_{}.o", objects.size())).string());
     TRY(write_file(objects.back(), linked.object));
   }
-  if (contents.weights_bytes > 0 && contents.weights_file.empty()) {
+  if (holds_weights(contents)) {
     objects.push_back((folder / "weights.o").string());
-    TRY(write_weights_object(contents, weights_symbol, objects.back()));
+    TRY(write_weights_object(contents, weights_symbol, weights, objects.back()));
   }
   return objects;
 }
@@ -150,7 +154,9 @@ Status link_artifact(const ArtifactContents& contents, const LinkOptions& option
   const std::string symbol = shared ? LATHE_ARTIFACT_SYMBOL : options.prefix + "_lathe_artifact";
   // A library's kernels are seen by nobody but debuggers and profilers.
   const KernelNames names(contents.kernels->kernels, contents.functions);
-  const std::vector<std::string> objects = TRY(write_parts(contents, symbol, folder, shared ? &names : nullptr));
+  const Filled weights = shared ? Filled::after_linking : Filled::at_once;
+  const std::vector<std::string> objects =
+      TRY(write_parts(contents, symbol, weights, folder, shared ? &names : nullptr));
   const std::string result = (folder / "result").string();
   if (options.form == ArtifactForm::archive) {
     TRY(write_archive(objects, result));
@@ -166,6 +172,7 @@ Status link_artifact(const ArtifactContents& contents, const LinkOptions& option
       args.push_back("-r");
     TRY(run_lld(args));
     if (shared) TRY(append_seal(result));
+    if (shared && holds_weights(contents)) TRY(fill_weights_section(contents, result));
   }
   std::error_code error;
   if (!contents.weights_file.empty()) {

@@ -2,6 +2,9 @@
 #include "codegen/llvm/weights_object.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <unistd.h>
 
 #include "abi/artifact.h"
 #include "codegen/emit/codes.h"
@@ -49,6 +52,23 @@ void write_weights(Writer& out, const ArtifactContents& contents, uint64_t base)
   out.zeros_until(base + static_cast<uint64_t>(contents.weights_bytes));
 }
 
+support::Diagnostic cannot_write(const std::string& path, int error) {
+  return {.code = codes::file_failed,
+          .message = fmt::format("'{}' cannot be written: {}", path, std::generic_category().message(error))};
+}
+
+// 0, or the error.
+int write_at(int file, std::string_view bytes, uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return count < 0 ? errno : ENOSPC;
+    bytes.remove_prefix(static_cast<size_t>(count));
+    offset += static_cast<uint64_t>(count);
+  }
+  return 0;
+}
+
 Elf64_Shdr section(uint32_t name, uint32_t type, uint64_t flags, uint64_t offset, uint64_t size, uint64_t align) {
   Elf64_Shdr header = {};
   header.sh_name = name, header.sh_type = type, header.sh_flags = flags;
@@ -64,7 +84,7 @@ support::Status write_weights_file(const ArtifactContents& contents, const std::
   return out.close();
 }
 
-support::Status write_weights_object(const ArtifactContents& contents, const std::string& symbol,
+support::Status write_weights_object(const ArtifactContents& contents, const std::string& symbol, Filled filled,
                                      const std::string& path) {
   const uint64_t data = LATHE_WEIGHTS_ALIGNMENT, size = static_cast<uint64_t>(contents.weights_bytes);
   std::string names("\0", 1);  // of sections and symbols together
@@ -75,7 +95,8 @@ support::Status write_weights_object(const ArtifactContents& contents, const std
   };
   const uint32_t weights_name = name(section_name), symbols_name = name(".symtab"), names_name = name(".strtab"),
                  stack_name = name(".note.GNU-stack"), symbol_name = name(symbol);
-  const uint64_t symbols = (data + size + 7) / 8 * 8, texts = symbols + 2 * sizeof(Elf64_Sym);
+  const bool later = filled == Filled::after_linking;
+  const uint64_t symbols = (data + (later ? 0 : size) + 7) / 8 * 8, texts = symbols + 2 * sizeof(Elf64_Sym);
   const uint64_t headers = (texts + names.size() + 7) / 8 * 8;
   const bool arm = contents.kernels->target.triple.starts_with("aarch64");
 
@@ -84,11 +105,11 @@ support::Status write_weights_object(const ArtifactContents& contents, const std
   header.e_ident[EI_CLASS] = ELFCLASS64, header.e_ident[EI_DATA] = ELFDATA2LSB, header.e_ident[EI_VERSION] = EV_CURRENT;
   header.e_type = ET_REL, header.e_machine = arm ? EM_AARCH64 : EM_X86_64, header.e_version = EV_CURRENT;
   header.e_shoff = headers, header.e_ehsize = sizeof(Elf64_Ehdr), header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = 5, header.e_shstrndx = 3;
+  header.e_shnum = later ? 6 : 5, header.e_shstrndx = 3;
 
   Writer out(path);
   out.record(header);
-  write_weights(out, contents, data);
+  if (!later) write_weights(out, contents, data);
   out.zeros_until(symbols);
   out.record(Elf64_Sym{});
   Elf64_Sym entry = {};
@@ -99,12 +120,15 @@ support::Status write_weights_object(const ArtifactContents& contents, const std
   out.bytes(names.data(), names.size());
   out.zeros_until(headers);
   out.record(Elf64_Shdr{});
-  out.record(section(weights_name, SHT_PROGBITS, SHF_ALLOC, data, size, LATHE_WEIGHTS_ALIGNMENT));
+  // Sections of one name, of which one has contents, have contents together: lld makes room in the file for the one
+  // without, and leaves it untouched.
+  out.record(section(weights_name, later ? SHT_NOBITS : SHT_PROGBITS, SHF_ALLOC, data, size, LATHE_WEIGHTS_ALIGNMENT));
   Elf64_Shdr table = section(symbols_name, SHT_SYMTAB, 0, symbols, 2 * sizeof(Elf64_Sym), 8);
   table.sh_link = 3, table.sh_info = 1, table.sh_entsize = sizeof(Elf64_Sym);
   out.record(table);
   out.record(section(names_name, SHT_STRTAB, 0, texts, names.size(), 1));
   out.record(section(stack_name, SHT_PROGBITS, 0, headers, 0, 1));
+  if (later) out.record(section(weights_name, SHT_PROGBITS, SHF_ALLOC | SHF_GNU_RETAIN, data, 0, 1));
   return out.close();
 }
 
@@ -126,6 +150,21 @@ std::pair<uint64_t, uint64_t> find_weights_section(std::string_view elf) {
       return {each.sh_offset, each.sh_size};
   }
   return {0, 0};
+}
+
+support::Status fill_weights_section(const ArtifactContents& contents, const std::string& path) {
+  const auto mapped = llvm::MemoryBuffer::getFile(path, false, false);
+  if (!mapped) return cannot_write(path, mapped.getError().value());
+  const auto [offset, size] = find_weights_section({(*mapped)->getBufferStart(), (*mapped)->getBufferSize()});
+  support::require(size == static_cast<uint64_t>(contents.weights_bytes), "the linked file has no place for weights");
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return cannot_write(path, errno);
+  int error = 0;
+  for (size_t i = 0; i < contents.weights.size() && error == 0; ++i)
+    error = write_at(file, contents.weights[i].bytes, offset + static_cast<uint64_t>(contents.weights[i].offset));
+  if (::close(file) != 0 && error == 0) error = errno;
+  if (error != 0) return cannot_write(path, error);
+  return support::success();
 }
 
 }  // namespace lathe::codegen
