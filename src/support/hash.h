@@ -40,11 +40,8 @@ class Hasher {
   uint64_t count_ = 0;
 };
 
-inline Hash128 hash_bytes(std::string_view bytes) {
-  Hasher hasher;
-  hasher.add(bytes);
-  return hasher.finish();
-}
+// Of contents of any size, many megabytes among them: as fast as memory is read.
+Hash128 hash_bytes(std::string_view bytes);
 
 }  // namespace lathe::support
 
