@@ -9,11 +9,13 @@
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/machine.h"
 #include "ir/codes.h"
+#include "ir/visit.h"
+#include "support/parallel.h"
 
 namespace lathe::codegen {
 namespace {
 
-constexpr size_t brief_kernels_an_object = 32;
+constexpr size_t brief_kernels_an_object = 8;
 
 void verify(llvm::Module& module, const std::string& kernel) {
   std::string problem;
@@ -22,10 +24,12 @@ void verify(llvm::Module& module, const std::string& kernel) {
     throw support::InternalError(fmt::format("kernel '{}' became invalid LLVM IR: {}", kernel, problem));
 }
 
-support::Status check_all(const std::vector<Kernel>& kernels) {
+support::Status check_all(const std::vector<Kernel>& kernels, int threads) {
+  std::vector<support::Diagnostics> found(kernels.size());
+  support::parallel_for(kernels.size(), threads, [&](size_t k) { found[k] = check_kernel(kernels[k], "llvm"); });
   support::Diagnostics problems;
-  for (const Kernel& kernel : kernels)
-    for (support::Diagnostic& d : check_kernel(kernel, "llvm")) problems.push_back(std::move(d));
+  for (support::Diagnostics& of_kernel : found)
+    for (support::Diagnostic& d : of_kernel) problems.push_back(std::move(d));
   if (!problems.empty()) return problems;
   return support::success();
 }
@@ -77,15 +81,16 @@ std::string compile_job(const Job& job, const std::vector<Content>& contents, co
 }
 
 // The first kernel of each content, and for each kernel the number of its content.
-std::pair<std::vector<Content>, std::vector<size_t>> contents_of(const std::vector<Kernel>& kernels) {
+std::pair<std::vector<Content>, std::vector<size_t>> contents_of(const std::vector<Kernel>& kernels, int threads) {
+  std::vector<support::Hash128> hashes(kernels.size());
+  support::parallel_for(kernels.size(), threads, [&](size_t k) { hashes[k] = kernel_hash(kernels[k]); });
   std::vector<Content> contents;
   std::vector<size_t> content_of_kernel;
   std::unordered_map<support::Hash128, size_t> known;
-  for (const Kernel& kernel : kernels) {
-    const support::Hash128 hash = kernel_hash(kernel);
-    const auto [it, is_new] = known.try_emplace(hash, contents.size());
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const auto [it, is_new] = known.try_emplace(hashes[k], contents.size());
     content_of_kernel.push_back(it->second);
-    if (is_new) contents.push_back({&kernel, hash, ""});
+    if (is_new) contents.push_back({&kernels[k], hashes[k], ""});
   }
   return {std::move(contents), std::move(content_of_kernel)};
 }
@@ -114,6 +119,19 @@ std::vector<Job> jobs_of(std::vector<Content>& contents, const target::Target& t
     job.from_cache = job.object != nullptr;
   }
   return jobs;
+}
+
+// Those that take longest first, so that threads end together.
+void sort_by_size(std::vector<Job*>& jobs, const std::vector<Content>& contents) {
+  std::vector<std::pair<size_t, Job*>> sized;
+  for (Job* job : jobs) {
+    size_t nodes = 0;
+    for (const size_t c : job->contents)
+      ir::pre_order(contents[c].kernel->function->body, [&](const ir::NodeRef&) { return ++nodes > 0; });
+    sized.emplace_back(job->effort == Effort::full ? nodes : nodes / 4, job);
+  }
+  std::stable_sort(sized.begin(), sized.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (size_t j = 0; j < jobs.size(); ++j) jobs[j] = sized[j].second;
 }
 
 // Each thread takes the next job; every job has a context and module of its own, so no order shows in the result.
@@ -157,13 +175,14 @@ bool run_jobs(const std::vector<Job*>& jobs, const std::vector<Content>& content
 
 support::Result<CompiledKernels> compile_kernels(const std::vector<Kernel>& kernels, const target::Target& target,
                                                  const CompileOptions& options) {
-  TRY(check_all(kernels));
+  TRY(check_all(kernels, options.threads));
   TRY(make_machine(target));
-  auto [contents, content_of_kernel] = contents_of(kernels);
+  auto [contents, content_of_kernel] = contents_of(kernels, options.threads);
   std::vector<Job> jobs = jobs_of(contents, target, options);
   std::vector<Job*> missing;
   for (Job& job : jobs)
     if (!job.object) missing.push_back(&job);
+  if (options.threads > 1) sort_by_size(missing, contents);
   const bool done_all = TRY(support::catch_diagnostics(
       [&]() -> support::Result<bool> { return run_jobs(missing, contents, target, options); }));
   if (!done_all)
@@ -184,7 +203,7 @@ support::Result<CompiledKernels> compile_kernels(const std::vector<Kernel>& kern
 
 support::Result<std::string> emit_llvm(const std::vector<Kernel>& kernels, const target::Target& target,
                                        const EmitOptions& options) {
-  TRY(check_all(kernels));
+  TRY(check_all(kernels, options.threads));
   const auto machine = TRY(make_machine(target));
   llvm::LLVMContext context;
   llvm::Module all("kernels", context);

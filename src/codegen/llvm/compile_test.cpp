@@ -74,7 +74,7 @@ TEST(compile_kernels, of_many_those_that_do_least_are_made_quickly_together) {
     EXPECT_EQ(is_full(k), k == 35 || k == 0) << k;  // of equal work, the first
     if (is_full(k)) EXPECT_EQ(kernels_of[compiled.kernels[k].object.get()], 1);
   }
-  EXPECT_EQ(kernels_of.size(), 2u + 3u);  // 68 by thirty-two
+  EXPECT_EQ(kernels_of.size(), 2u + 9u);  // 68 by eight
   expect_same(compiled, compile_kernels(kernels, test::native(), {.threads = 3, .most_full = 2}).value_or_throw());
 
   const auto loaded = load_kernels(compiled).value_or_throw();
