@@ -34,6 +34,8 @@ support::Result<IRModule> on_each_function(IRModule module, const PassContext& c
   std::vector<Piece> pieces;
   for (const auto& [name, function] : module.functions())
     if (const auto* f = function.as<PrimFunc>()) pieces.push_back({name, Function(f), {}});
+  // What becomes of each takes its place on the thread that made it, which then frees what nobody else holds.
+  for (const Piece& piece : pieces) module.set(piece.name, BaseFunc());
   const auto caller = std::this_thread::get_id();
   return support::catch_diagnostics([&]() -> support::Result<IRModule> {
     support::parallel_for(pieces.size(), context.threads, [&](size_t i) {
