@@ -1,3 +1,4 @@
+#include "graph/constant_weights.h"
 #include "graph/groups.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
@@ -60,7 +61,7 @@ class LayoutConverter {
  public:
   // Tensor programs with the channels last are added to `module`.
   LayoutConverter(ir::IRModule& module, const target::Target& target, const Function& function)
-      : module_(module), lanes_(target.lanes(32)) {
+      : module_(module), weights_(function), lanes_(target.lanes(32)) {
     find_padded(function);
     find_wanted_last(function);
   }
@@ -324,7 +325,7 @@ class LayoutConverter {
   bool turns(const Call& call) const {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
-    if (!x || !kernel || x->size() < 3 || !call.args[1].is<Constant>()) return false;
+    if (!x || !kernel || x->size() < 3 || !weights_.has(call.args[1])) return false;
     if (attrs.data_layout != "NCHW" || !attrs.out_layout.empty() || attrs.kernel_layout != "OIHW") return false;
     if (as_tensor(call.args[0])->dtype != ir::DType::float32()) return false;
     // Few channels fill no vector.
@@ -578,6 +579,7 @@ class LayoutConverter {
   }
 
   ir::IRModule& module_;
+  const ConstantWeights weights_;
   const int64_t lanes_;
   std::unordered_set<const ir::Node*> padded_;       // what a convolution reads with its padding around it
   std::unordered_set<const ir::Node*> wanted_last_;  // what is read with the channels last

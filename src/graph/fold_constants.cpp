@@ -1,3 +1,4 @@
+#include "graph/constant_weights.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ir/codes.h"
@@ -52,11 +53,13 @@ int64_t constant_bytes(const ir::IRModule& module) {
 // The part of a function that constants determine, as a function of those constants.
 class ConstantPart {
  public:
-  // `largest`: bytes of any value in it, asked for where there is one.
-  ConstantPart(const Function& function, support::function_ref<int64_t()> largest) : largest_(largest) {
+  // `largest`: bytes of any value in it, asked for where there is one. `left`: variables that are not in it.
+  ConstantPart(const Function& function, const std::unordered_set<const ir::Node*>& left,
+               support::function_ref<int64_t()> largest)
+      : largest_(largest) {
     for (const Binding& binding : all_bindings(function)) {
       const auto* bound = binding.as<VarBinding>();
-      if (bound && foldable(*bound)) take(*bound);
+      if (bound && !left.count(bound->var.get()) && foldable(*bound)) take(*bound);
     }
     if (!bindings_.empty()) find_needed(function);
   }
@@ -266,9 +269,9 @@ class Values {
   std::unordered_map<const ir::Node*, Expr> found_;
 };
 
-}  // namespace
-
-support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::PassContext& context) {
+// `left`: the variables of a function that are not folded yet.
+using Left = std::unordered_set<const ir::Node*> (*)(const Function&);
+support::Result<ir::IRModule> fold_all_but(Left left, ir::IRModule module, const ir::PassContext& context) {
   int64_t largest = 0;
   const auto largest_value = [&] {
     if (largest == 0) largest = constant_bytes(module) + largest_folded_bytes;
@@ -277,7 +280,7 @@ support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::Pass
   std::optional<int64_t> room;
   const auto fold = [&](const std::string& name, const Function& function) -> Result<Function> {
     if (function->attrs.get_or("primitive", false)) return function;
-    const ConstantPart part(function, largest_value);
+    const ConstantPart part(function, left(function), largest_value);
     if (part.empty()) return function;
     if (!room) room = largest_value();
     if (!context.evaluate) {
@@ -301,6 +304,19 @@ support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::Pass
   };
   TRY(change_functions(module, fold));
   return module;
+}
+
+std::unordered_set<const ir::Node*> nothing(const Function&) { return {}; }
+
+}  // namespace
+
+support::Result<ir::IRModule> fold_constants(ir::IRModule module, const ir::PassContext& context) {
+  return fold_all_but(nothing, std::move(module), context);
+}
+
+support::Result<ir::IRModule> fold_all_but_scaled_kernels(ir::IRModule module, const ir::PassContext& context) {
+  const bool looks_into_kernels = context.config.get_or(winograd_wanted, false);
+  return fold_all_but(looks_into_kernels ? nothing : scaled_kernels, std::move(module), context);
 }
 
 }  // namespace lathe::graph

@@ -1,3 +1,4 @@
+#include "graph/constant_weights.h"
 #include "graph/groups.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
@@ -25,16 +26,19 @@ std::optional<int64_t> extent(const Expr& e, size_t axis) {
   return info && info->shape && axis < info->shape->size() ? ir::as_int((*info->shape)[axis]) : std::nullopt;
 }
 
-bool packable(const Expr& weight) {
-  return weight && weight.is<Constant>() && as_tensor(weight)->dtype == ir::DType::float32() &&
-         weight.as<Constant>()->data->elements() > 0;
+bool packable(const ConstantWeights& weights, const Expr& weight) {
+  if (!weights.has(weight) || as_tensor(weight)->dtype != ir::DType::float32()) return false;
+  const auto* constant = weight.as<Constant>();
+  return !constant || constant->data->elements() > 0;
 }
 
 // What a function packs once, whoever uses it: an unrolled loop applies one weight at every step.
 class Packed {
  public:
   Result<Expr> of(Emitter& emitter, const Operator& op, const Expr& weight, int64_t width) {
-    Expr& known = known_[{weight.as<Constant>()->data.get(), &op, width}];
+    const auto* constant = weight.as<Constant>();
+    const ir::Node* content = constant ? static_cast<const ir::Node*>(constant->data.get()) : weight.get();
+    Expr& known = known_[{content, &op, width}];
     if (!known) known = TRY(emitter.call(op, {weight}, make<ops::PackAttributes>(width), "packed"));
     return known;
   }
@@ -43,10 +47,11 @@ class Packed {
   std::map<std::tuple<const ir::Node*, const Operator*, int64_t>, Expr> known_;
 };
 
-Result<Expr> pack(Emitter& emitter, const target::Target& target, Packed& packed_before, const Expr& value) {
+Result<Expr> pack(Emitter& emitter, const target::Target& target, const ConstantWeights& weights, Packed& packed_before,
+                  const Expr& value) {
   if (const auto* conv = as_call_of(value, "nn.conv")) {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(conv->attributes.get());
-    if (!packable(conv->args[1]) || attrs.kernel_layout != "OIHW") return Expr();
+    if (!packable(weights, conv->args[1]) || attrs.kernel_layout != "OIHW") return Expr();
     const int64_t channels = extent(conv->args[1], 0).value_or(0);
     // A depthwise convolution with the channels last takes one panel of all channels: its vectors run along them.
     const bool depthwise =
@@ -70,7 +75,7 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, Packed& packed
   if (const auto* product = as_call_of(value, "matmul")) {
     const auto& attrs = *static_cast<const ops::MatmulAttributes*>(product->attributes.get());
     const auto* b = as_tensor(product->args[1]);
-    if (!packable(product->args[1]) || attrs.b_layout != "KN" || !b || b->ndim < 2) return Expr();
+    if (!packable(weights, product->args[1]) || attrs.b_layout != "KN" || !b || b->ndim < 2) return Expr();
     const int64_t columns = extent(product->args[1], static_cast<size_t>(b->ndim) - 1).value_or(0);
     const int64_t width = panel_width(columns, ir::DType::float32(), target);
     if (width == 0) return Expr();
@@ -87,9 +92,10 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, Packed& packed
 
 support::Result<ir::IRModule> pack_weights(ir::IRModule module, const target::Target& target, const ir::PassContext&) {
   TRY(change_functions(module, [&](const std::string&, const Function& function) {
+    const ConstantWeights weights(function);
     Packed packed;
     const auto rewrite = [&](Emitter& emitter, const Var&, const Expr& value) {
-      return pack(emitter, target, packed, value);
+      return pack(emitter, target, weights, packed, value);
     };
     return rewrite_bindings(function, rewrite);
   }));

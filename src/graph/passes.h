@@ -35,6 +35,9 @@ Result<IRModule> check_shapes(IRModule module, const PassContext& context);
 // remark says so; a function where something was left has the attribute "folding_reached_limit", and the next row that
 // folds adds nothing to it that its weights do not tell.
 Result<IRModule> fold_constants(IRModule module, const PassContext& context);
+// The same, but for kernels of convolutions that are only scaled (as fold_batch_norm leaves them): they wait until they
+// are packed as well (constant_weights.h). Where Winograd's convolutions are wanted, which look into kernels, all.
+Result<IRModule> fold_all_but_scaled_kernels(IRModule module, const PassContext& context);
 inline constexpr int64_t largest_growth_bytes = 1 << 20;
 inline constexpr int64_t largest_folded_bytes = 32 << 20;
 
