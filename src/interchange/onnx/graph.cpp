@@ -12,12 +12,14 @@
 #include "interchange/onnx/read/names.h"
 #include "onnx_schema.pb.h"
 #include "relax/strings.h"
+#include "support/parallel.h"
 
 namespace lathe::onnx {
 
 using schema::FunctionProto;
 using schema::GraphProto;
 using schema::NodeProto;
+using schema::TensorProto;
 using support::Diagnostic;
 using support::DiagnosticError;
 using support::Diagnostics;
@@ -25,8 +27,9 @@ using support::Result;
 
 namespace {
 
-constexpr size_t most_notes = 8;      // of operands
-constexpr int64_t highest_rank = 64;  // as of the graph's inputs and of constants
+constexpr size_t most_notes = 8;        // of operands
+constexpr size_t many_bytes = 1 << 20;  // of a model, which several threads read
+constexpr int64_t highest_rank = 64;    // as of the graph's inputs and of constants
 // Copies of what comes after branches of different ranks; each such branch may have more inside.
 constexpr int most_ends = 64;
 // Nodes converted in all. The body of a loop whose shapes change is converted more than once, and so loops inside loops
@@ -211,11 +214,22 @@ class GraphImport {
       scope.values[name] = {.tensor = constant_of(std::move(*data)), .given_by = "the initializer"};
     };
     const auto what = [](const std::string& name) { return "the initializer " + in_quotes(name); };
+    std::vector<const TensorProto*> tensors;
     for (const auto& tensor : graph.initializer())
       if (read.count(tensor.name()) && holds_strings(tensor))
         add(tensor.name(), read_strings(model_, tensor, what(tensor.name()), model_.place()));
       else if (read.count(tensor.name()))
-        add(tensor.name(), read_tensor(model_, tensor, what(tensor.name()), model_.place()));
+        tensors.push_back(&tensor);
+    // All their bytes are read, and copied where they do not lie aligned, which takes long where there are many.
+    std::vector<Result<ir::TensorData>> data(tensors.size(), ir::TensorData());
+    const bool is_much = model_.file.view.size() > many_bytes ||
+                         std::any_of(tensors.begin(), tensors.end(), [](const TensorProto* tensor) {
+                           return tensor->data_location() == TensorProto::EXTERNAL;
+                         });
+    support::parallel_for(
+        tensors.size(), is_much ? static_cast<int>(std::thread::hardware_concurrency()) : 1,
+        [&](size_t i) { data[i] = read_tensor(model_, *tensors[i], what(tensors[i]->name()), model_.place()); });
+    for (size_t i = 0; i < tensors.size(); ++i) add(tensors[i]->name(), std::move(data[i]));
     for (const auto& tensor : graph.sparse_initializer())
       if (const std::string& name = tensor.values().name(); read.count(name))
         add(name, read_sparse_tensor(model_, tensor, what(name), model_.place()));

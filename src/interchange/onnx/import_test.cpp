@@ -46,6 +46,41 @@ TEST(Import, inputs_are_parameters_and_outputs_are_named) {
   expect_floats(outputs.at(1), {2, 3}, {0, 21, 31, 11, 21, 31});
 }
 
+// A product of many weights, too large for one thread to read: names of different lengths put some of them on odd
+// bytes.
+ModelBuilder much_weight(int64_t count) {
+  ModelBuilder m;
+  m.input("x", {1});
+  std::string last = "x";
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string name = "w" + std::string(static_cast<size_t>(i), '_');
+    std::vector<float> values(65536, 1.0f);
+    values[0] = static_cast<float>(i + 2);
+    m.weight(name, {65536}, values);
+    m.node("Mul", {last, name}, {"y" + std::to_string(i)});
+    last = "y" + std::to_string(i);
+  }
+  m.output(last);
+  return m;
+}
+
+TEST(Import, large_weights_are_read_whole_and_in_their_places) {
+  const TensorData product = much_weight(7).run({floats({1}, {3})}).at(0);
+  EXPECT_EQ(ir::float_at(*product, 0), 3.0 * 2 * 3 * 4 * 5 * 6 * 7 * 8);
+  for (const int64_t i : {1, 4095, 65535}) EXPECT_EQ(ir::float_at(*product, i), 3.0) << i;
+}
+
+TEST(Import, large_weights_that_are_wrong_are_told_in_the_order_of_the_file) {
+  ModelBuilder m = much_weight(8);
+  for (const int i : {6, 1, 4}) m.proto.mutable_graph()->mutable_initializer(i)->set_dims(0, 65537);
+  const std::string text = m.refusal();
+  const size_t first = text.find("'w_' has a payload"), second = text.find("'w____' has a payload"),
+               third = text.find("'w______' has a payload");
+  EXPECT_LT(first, second) << text;
+  EXPECT_LT(second, third) << text;
+  EXPECT_NE(third, std::string::npos) << text;
+}
+
 TEST(Import, nodes_without_a_name_are_told_by_position) {
   ModelBuilder m = add_model();
   m.node("Softmax", {"y"}, {"z"}, {{"axis", 7}}).output("z");
