@@ -1,5 +1,6 @@
 #include "codegen/llvm/link.h"
 
+#include <fcntl.h>
 #include <lld/Common/CommonLinkerContext.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Object/ArchiveWriter.h>
@@ -100,6 +101,24 @@ Status write_archive(const std::vector<std::string>& objects, const std::string&
   return support::success();
 }
 
+// As rename does: whoever opens `path` finds what was there, or all of `from`. ext4 sends a file that is renamed over
+// another to the disk at once, which takes longer than to compile it; one that changes places with another it does not.
+// The other then goes with the folder of `from`.
+std::error_code move_over(const fs::path& from, const fs::path& path) {
+  const auto is_file = [](const fs::path& at) {
+    std::error_code unknown;
+    return fs::is_regular_file(fs::symlink_status(at, unknown));
+  };
+  const auto exchange = [&] {
+    return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0;
+  };
+  // Whatever else may have come there meanwhile is not ours to remove.
+  if (is_file(path) && exchange() && (is_file(from) || !exchange())) return {};
+  std::error_code error;
+  fs::rename(from, path, error);
+  return error;
+}
+
 bool is_identifier(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
@@ -181,7 +200,7 @@ Status link_artifact(const ArtifactContents& contents, const LinkOptions& option
     fs::rename(folder / "weights", beside, error);
     if (error) return file_failed(beside.string(), error.message());
   }
-  fs::rename(result, path, error);
+  error = move_over(result, path);
   if (error) return file_failed(path, error.message());
   return support::success();
 }

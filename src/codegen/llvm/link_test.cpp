@@ -171,6 +171,29 @@ TEST_F(Link, archives_of_two_models_link_into_one_program) {
   EXPECT_EQ(WEXITSTATUS(std::system((at + "/main").c_str())), 7);
 }
 
+TEST_F(Link, takes_the_place_of_a_file_or_a_link_and_of_nothing_else) {
+  const CompiledKernels kernels = compile_kernels({scale("a", 2)}, test::native()).value_or_throw();
+  link_artifact(contents(kernels), {}, (folder / "first.so").string()).value_or_throw();
+  const std::string expected = read(folder / "first.so");
+  std::ofstream(folder / "old.so") << "what was there";
+  fs::create_symlink(folder / "old.so", folder / "link.so");
+  std::ifstream opened(folder / "old.so");
+  for (const char* name : {"link.so", "old.so", "old.so"}) {
+    link_artifact(contents(kernels), {}, (folder / name).string()).value_or_throw();
+    EXPECT_TRUE(read(folder / name) == expected) << name;
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder / name))) << name;
+  }
+  std::string still;
+  std::getline(opened, still);
+  EXPECT_EQ(still, "what was there") << "whoever has a file open keeps it";
+  fs::create_directory(folder / "folder.so");
+  std::ofstream(folder / "folder.so" / "precious") << "kept";
+  EXPECT_FALSE(link_artifact(contents(kernels), {}, (folder / "folder.so").string()).ok());
+  EXPECT_EQ(read(folder / "folder.so" / "precious"), "kept");
+  for (const auto& entry : fs::directory_iterator(folder))
+    EXPECT_EQ(entry.path().string().find("partial"), std::string::npos);
+}
+
 TEST_F(Link, refuses_what_it_cannot_write) {
   const CompiledKernels kernels = compile_kernels({scale("a", 2)}, test::native()).value_or_throw();
   const auto nowhere = link_artifact(contents(kernels), {}, (folder / "missing" / "m.so").string());
