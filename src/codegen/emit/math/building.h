@@ -124,8 +124,9 @@ Expr acosh_double(Terms& t, const Expr& x);
 Expr atanh_double(Terms& t, const Expr& x);
 Expr erf_single(Terms& t, const Expr& x);
 Expr erf_double(Terms& t, const Expr& x);
-// 1 + erf(x), of which a normal distribution's function is made (GELU), within 1.6e-7.
-Expr one_plus_erf_single(Terms& t, const Expr& x);
+// height (1 + erf(scale x)), of which a normal distribution's function is made (GELU), within 1.6e-7 of the height,
+// which is a power of two.
+Expr one_plus_erf_single(Terms& t, const Expr& x, double scale = 1, double height = 1);
 
 // `widest_exponent`: |x| < 2^widest_exponent, which bounds the table of 2/pi.
 Expr sin_double(Terms& t, const Expr& x, int widest_exponent);

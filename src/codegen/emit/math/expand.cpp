@@ -139,8 +139,52 @@ Expr expand(const Select& choice, const Native& native) {
   return terms.wrap(exp_single_above(terms, x, *low, std::isinf(*high) ? x : terms(at_most(x, *high)), *high));
 }
 
+namespace {
+
+// The argument of 1 + f(x).
+std::optional<Expr> one_plus(const Intrinsic& f, const Add& sum) {
+  for (const auto& [term, other] : {std::pair(sum.a, sum.b), std::pair(sum.b, sum.a)}) {
+    const auto* call = term.as<Call>();
+    if (call && call->op == &f && as_float(other) == 1.0) return call->args[0];
+  }
+  return std::nullopt;
+}
+
+// x and c of x c or x / c, where neither is so large or small that it matters to what is computed of it; c is 1 for all
+// else. GELU divides by the root of 2, and a division takes as long as five products.
+std::pair<Expr, double> scaled(const Expr& e) {
+  const auto* quotient = e.as<Div>();
+  const auto* product = e.as<Mul>();
+  const auto is_plain = [](std::optional<double> c) { return c && *c >= 0x1p-20 && *c <= 0x1p20; };
+  if (quotient && is_plain(as_float(quotient->b))) return {quotient->a, 1 / *as_float(quotient->b)};
+  if (product && is_plain(as_float(product->b))) return {product->a, *as_float(product->b)};
+  if (product && is_plain(as_float(product->a))) return {product->b, *as_float(product->a)};
+  return {e, 1};
+}
+
+// x (1 + erf(y)) h, h a power of two, which changes no bit of a table's entries but the exponent.
+Expr gelu(const Mul& product, const Native& native) {
+  const auto [rest, height] = scaled(Expr(&product));
+  const auto* inner = rest.as<Mul>();
+  int exponent = 0;
+  if (!inner || height == 1 || std::frexp(height, &exponent) != 0.5 || native.table_entries < 16) return nullptr;
+  for (const auto& [factor, x] : {std::pair(inner->a, inner->b), std::pair(inner->b, inner->a)}) {
+    const auto* sum = factor.as<Add>();
+    const auto argument = sum ? one_plus(intrinsic::erf, *sum) : std::nullopt;
+    if (!argument) continue;
+    const auto [y, scale] = scaled(*argument);
+    Terms terms(native);
+    const Expr first = terms(x), second = structural_equal(x, y) ? first : terms(y);
+    return terms.wrap(first * one_plus_erf_single(terms, second, scale, height));
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 Expr expand(const Mul& product, const Native& native) {
   if (!is_single(product.dtype)) return nullptr;
+  if (Expr whole = gelu(product, native)) return whole;
   for (const auto& [factor, x] : {std::pair(product.a, product.b), std::pair(product.b, product.a)}) {
     const auto* sigmoid = factor.as<Call>();
     if (!sigmoid || sigmoid->op != &intrinsic::sigmoid || !structural_equal(sigmoid->args[0], x)) continue;
@@ -150,25 +194,15 @@ Expr expand(const Mul& product, const Native& native) {
   return nullptr;
 }
 
-// x / c as a product with 1 / c, which rounds once more: a division takes as long as five products, and GELU divides by
-// the root of 2.
-Expr without_division(const Expr& e) {
-  const auto* quotient = e.as<Div>();
-  const auto by = quotient ? as_float(quotient->b) : std::nullopt;
-  if (!by || !(std::fabs(*by) >= 0x1p-20 && std::fabs(*by) <= 0x1p20)) return e;
-  return quotient->a * number(e, 1 / *by);
-}
-
 Expr expand(const Add& sum, const Native& native) {
   if (!is_single(sum.dtype)) return nullptr;
-  for (const auto& [term, other] : {std::pair(sum.a, sum.b), std::pair(sum.b, sum.a)}) {
-    const auto* call = term.as<Call>();
-    const bool is_erf = call && call->op == &intrinsic::erf, is_tanh = call && call->op == &intrinsic::tanh;
-    if ((!is_erf && !is_tanh) || as_float(other) != 1.0) continue;
-    Terms terms(native);
-    const Expr x = terms(is_erf ? without_division(call->args[0]) : call->args[0]);
-    return terms.wrap(is_erf ? one_plus_erf_single(terms, x) : one_plus_tanh_single(terms, x));
+  Terms terms(native);
+  if (const auto argument = one_plus(intrinsic::erf, sum)) {
+    const auto [x, scale] = scaled(*argument);
+    return terms.wrap(one_plus_erf_single(terms, terms(x), scale));
   }
+  if (const auto argument = one_plus(intrinsic::tanh, sum))
+    return terms.wrap(one_plus_tanh_single(terms, terms(*argument)));
   return nullptr;
 }
 

@@ -24,7 +24,7 @@ ir::Expr expand(const ir::Call& call, const Native& native = {});
 // A choice between 0 and exp(x), or exp of x and no more than a bound, by how low x is, which takes less than both;
 // null for any other.
 ir::Expr expand(const ir::Select& choice, const Native& native = {});
-// x * sigmoid(x); null for any other product.
+// x * sigmoid(x), and x * (1 + erf(y)) * 0.5 where one instruction looks up a table; null for any other product.
 ir::Expr expand(const ir::Mul& product, const Native& native = {});
 // 1 + erf(x) and 1 + tanh(x); null for any other sum.
 ir::Expr expand(const ir::Add& sum, const Native& native = {});

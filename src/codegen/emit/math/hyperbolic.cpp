@@ -123,26 +123,44 @@ Expr entry_of(const Expr& index, const std::array<double, 16>& entries) {
   return from_bits(call(index->dtype, math::lookup, std::move(args)));
 }
 
-// Zero up to -4, two from 3.89 on. A NaN stays, by the distance.
-Expr one_plus_erf_by_table(Terms& t, const Expr& x) {
-  const double narrowed = static_cast<float>(width_of_piece);
-  const Expr bounded = t(at_most(t(at_least(x, -4.0)), 3.89));
+// The polynomials of height (1 + erf(scale x)) in the distance from k `width`, which is about 0.52 k / scale: those of
+// above, written out around what that is exactly. From the middle of the lowest piece down it is to be zero.
+using Pieces = std::array<std::array<double, 16>, one_plus_erf_pieces.size()>;
+Pieces pieces_of(double width, double scale, double height) {
+  Pieces made{};
+  for (int entry = 0; entry < 16; ++entry) {
+    const double off = (entry < 8 ? entry : entry - 16) * (width * scale - width_of_piece);
+    std::array<double, one_plus_erf_pieces.size()> c{};
+    for (size_t p = one_plus_erf_pieces.size(); p-- > 0;) {  // Horner, with x + off in place of x
+      for (size_t i = c.size(); i-- > 0;) c[i] = c[i] * off + (i > 0 ? c[i - 1] : one_plus_erf_pieces[p][entry]);
+    }
+    for (size_t p = 0; p < c.size(); ++p) made[p][entry] = height * c[p] * std::pow(scale, static_cast<double>(p));
+  }
+  made[0][8] = 0;
+  return made;
+}
+
+// Zero up to -4.16, twice the height from 3.89 on. A NaN stays, by the distance.
+Expr one_plus_erf_by_table(Terms& t, const Expr& x, double scale, double height) {
+  const double width = static_cast<float>(width_of_piece / scale);
+  const Pieces pieces = pieces_of(width, scale, height);
+  const Expr bounded = t(at_most(t(at_least(x, -8 * width)), 3.89 / scale));
   const Expr magic = number(x, 12582912.0);  // 1.5 * 2^23: sums with it have the nearest integer in the low bits
-  const Expr shifted = t(bounded * number(x, 1 / narrowed) + magic);
-  const Expr distance = t(bounded - t(shifted - magic) * number(x, narrowed));
+  const Expr shifted = t(bounded * number(x, 1 / width) + magic);
+  const Expr distance = t(bounded - t(shifted - magic) * number(x, width));
   const Expr piece = t(bits_of(shifted));
-  Expr sum = entry_of(piece, one_plus_erf_pieces.back());
-  for (size_t power = one_plus_erf_pieces.size() - 1; power-- > 0;)
-    sum = sum * distance + entry_of(piece, one_plus_erf_pieces[power]);
-  return select(x <= number(x, -4.0), number(x, 0.0), sum);
+  Expr sum = entry_of(piece, pieces.back());
+  for (size_t power = pieces.size() - 1; power-- > 0;) sum = sum * distance + entry_of(piece, pieces[power]);
+  return sum;
 }
 
 }  // namespace
 
 // Where a register holds no table of sixteen: erfc(|x|) = exp(|x| P(|x|)), P minimax for the error of erfc, 2^-28.7;
 // from 4 on it is nothing beside 1. Below zero that is the sum, above what it lacks of 2.
-Expr one_plus_erf_single(Terms& t, const Expr& x) {
-  if (t.native().table_entries >= 16) return one_plus_erf_by_table(t, x);
+Expr one_plus_erf_single(Terms& t, const Expr& given, double scale, double height) {
+  if (t.native().table_entries >= 16) return one_plus_erf_by_table(t, given, scale, height);
+  const Expr x = scale == 1 ? given : t(given * number(given, scale));
   const Expr size = t(magnitude(x));
   const Expr log_rest =
       t(size * polynomial(size, {-1.1283793449401855, -0.6366161108016968, -0.10279920697212219, 0.019217142835259438,
@@ -150,7 +168,8 @@ Expr one_plus_erf_single(Terms& t, const Expr& x) {
                                  -0.00010602662223391235, 8.043819434533361e-06}));
   const Expr is_near = make<Not>(size >= number(x, 4.0));
   const Expr rest = t(select(is_near, exp_single_inside(t, log_rest), number(x, 0.0)));
-  return select(x < number(x, 0.0), rest, number(x, 2.0) - rest);
+  const Expr sum = select(x < number(x, 0.0), rest, number(x, 2.0) - rest);
+  return height == 1 ? sum : sum * number(x, height);
 }
 
 // Below 1 x + x P(x^2), 2^-74.7; above 1 - exp(-x^2) G((x - 2.5) / (x + 2.5)), G = exp(x^2) erfc(x), 2^-70; from 6
