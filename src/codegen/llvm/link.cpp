@@ -43,6 +43,8 @@ support::Hash128 content_hash(const ArtifactContents& contents) {
 
 namespace {
 
+constexpr int64_t huge_page = 2 << 20;
+
 Diagnostic file_failed(const std::string& path, const std::string& why) {
   return {.code = codes::file_failed, .message = fmt::format("'{}' cannot be written: {}", path, why)};
 }
@@ -183,9 +185,12 @@ Status link_artifact(const ArtifactContents& contents, const LinkOptions& option
     std::vector<std::string> args = objects;
     for (const char* arg : {"--threads=1", "--build-id=none", "-o"}) args.push_back(arg);
     args.push_back(result);
+    // Weights that fill huge pages lie in memory as in the file, counted from a multiple of one: where the file is kept
+    // in huge pages, a process sees them as such.
+    const bool fills_huge_pages = holds_weights(contents) && contents.weights_bytes >= 2 * huge_page;
+    if (shared) args.push_back(fmt::format("-zmax-page-size={}", fills_huge_pages ? huge_page : 4096));
     if (shared)
-      for (const char* arg : {"-shared", "--gc-sections", "--hash-style=gnu", "-znow", "-zrelro", "-znoexecstack",
-                              "-zmax-page-size=4096"})
+      for (const char* arg : {"-shared", "--gc-sections", "--hash-style=gnu", "-znow", "-zrelro", "-znoexecstack"})
         args.push_back(arg);
     else
       args.push_back("-r");

@@ -151,6 +151,39 @@ TEST_F(Link, external_weights_lie_beside) {
   EXPECT_EQ(read(folder / "m.so").find(weights.substr(200, 100)), std::string::npos);
 }
 
+// Large and small ones in turn, more of them between two multiples of a huge page than one call of the system takes.
+TEST_F(Link, many_megabytes_of_weights_lie_where_they_belong) {
+  const CompiledKernels kernels = compile_kernels({scale("a", 2)}, test::native()).value_or_throw();
+  std::string source(9 << 20, '\0');
+  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<char>(i * 31 + i / 251);
+  ArtifactContents many = contents(kernels);
+  many.weights.clear();
+  std::string expected;
+  const auto add = [&](size_t from, size_t size) {
+    expected.resize((expected.size() + 63) / 64 * 64);
+    many.weights.push_back({static_cast<int64_t>(expected.size()), std::string_view(source).substr(from, size), {}});
+    expected += source.substr(from, size);
+  };
+  add(0, (5 << 20) + 17);
+  for (size_t i = 0; i < 1500; ++i) add(i, 1 + i % 130);
+  add(3, 9 << 20);
+  add(11, 63);
+  expected.resize(expected.size() + 5000);
+  many.weights_bytes = static_cast<int64_t>(expected.size());
+  const std::string path = (folder / "m.so").string();
+  link_artifact(many, {}, path).value_or_throw();
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << ::dlerror();
+  const auto* artifact = static_cast<const LatheArtifact*>(::dlsym(library, LATHE_ARTIFACT_SYMBOL));
+  ASSERT_EQ(artifact->weights_bytes, expected.size());
+  EXPECT_TRUE(std::string_view(static_cast<const char*>(artifact->weights), expected.size()) == expected);
+  ::dlclose(library);
+  EXPECT_LT(fs::file_size(path), expected.size() + (64 << 10)) << "huge pages cost addresses, not bytes of the file";
+  many.weights_file = "m.weights";
+  link_artifact(many, {}, path).value_or_throw();
+  EXPECT_TRUE(read(folder / "m.weights") == expected);
+}
+
 TEST_F(Link, archives_of_two_models_link_into_one_program) {
   // Both hold the same kernel and the same weights.
   const CompiledKernels one = compile_kernels({scale("a", 2)}, test::native()).value_or_throw();

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <llvm/Support/MemoryBuffer.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "abi/artifact.h"
@@ -57,16 +58,87 @@ support::Diagnostic cannot_write(const std::string& path, int error) {
           .message = fmt::format("'{}' cannot be written: {}", path, std::generic_category().message(error))};
 }
 
-// 0, or the error.
-int write_at(int file, std::string_view bytes, uint64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return count < 0 ? errno : ENOSPC;
-    bytes.remove_prefix(static_cast<size_t>(count));
-    offset += static_cast<uint64_t>(count);
+// Writes pieces that lie behind one another in a file, many megabytes at a time and up to multiples of a huge page: a
+// file system that keeps files in pages of the size of what is written then has huge ones, which a process that maps
+// the file sees as such.
+class PieceWriter {
+ public:
+  PieceWriter(int file, uint64_t offset) : file_(file), at_(offset), end_(next_end(offset)) {}
+
+  // 0, or the error. `bytes` are read until `flush`.
+  int add(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const std::string_view piece = bytes.substr(0, end_ - at_ - pending_bytes_);
+      pending_.push_back({const_cast<char*>(piece.data()), piece.size()});
+      pending_bytes_ += piece.size();
+      bytes.remove_prefix(piece.size());
+      if (at_ + pending_bytes_ == end_ || pending_.size() == most_pieces)
+        if (const int error = flush()) return error;
+    }
+    return 0;
   }
-  return 0;
+
+  int flush() {
+    size_t first = 0;
+    while (first < pending_.size()) {
+      const ssize_t count =
+          ::pwritev(file_, &pending_[first], static_cast<int>(pending_.size() - first), static_cast<off_t>(at_));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return count < 0 ? errno : ENOSPC;
+      at_ += static_cast<uint64_t>(count);
+      for (auto left = static_cast<size_t>(count); left > 0;) {
+        const size_t taken = std::min(left, pending_[first].iov_len);
+        pending_[first].iov_base = static_cast<char*>(pending_[first].iov_base) + taken;
+        pending_[first].iov_len -= taken;
+        left -= taken;
+        if (pending_[first].iov_len == 0) ++first;
+      }
+    }
+    pending_.clear();
+    pending_bytes_ = 0;
+    end_ = next_end(at_);
+    return 0;
+  }
+
+ private:
+  static constexpr uint64_t huge_page = 2 << 20, most_bytes = 4 * huge_page;
+  static constexpr size_t most_pieces = 512;  // of the 1,024 that a call takes
+  static uint64_t next_end(uint64_t at) { return (at / huge_page + 1) * huge_page + most_bytes - huge_page; }
+
+  const int file_;
+  uint64_t at_, end_;
+  std::vector<iovec> pending_;
+  uint64_t pending_bytes_ = 0;
+};
+
+// The weights from `base` of the file on.
+int write_weights_at(int file, const ArtifactContents& contents, uint64_t base) {
+  static constexpr char zeros[4096] = {};
+  PieceWriter out(file, base);
+  uint64_t at = 0;
+  const auto zeros_until = [&](uint64_t offset) {
+    support::require(offset >= at, "weights overlap");
+    for (; at < offset; at += std::min<uint64_t>(sizeof(zeros), offset - at))
+      if (const int error = out.add({zeros, std::min<size_t>(sizeof(zeros), offset - at)})) return error;
+    return 0;
+  };
+  for (const WeightBytes& weight : contents.weights) {
+    if (const int error = zeros_until(static_cast<uint64_t>(weight.offset))) return error;
+    if (const int error = out.add(weight.bytes)) return error;
+    at += weight.bytes.size();
+  }
+  if (const int error = zeros_until(static_cast<uint64_t>(contents.weights_bytes))) return error;
+  return out.flush();
+}
+
+// `flags`: how the file is opened.
+support::Status write_weights_into(const ArtifactContents& contents, const std::string& path, int flags,
+                                   uint64_t base) {
+  const int file = ::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, 0666);
+  if (file < 0) return cannot_write(path, errno);
+  int error = write_weights_at(file, contents, base);
+  if (::close(file) != 0 && error == 0) error = errno;
+  return error == 0 ? support::success() : support::Status(cannot_write(path, error));
 }
 
 Elf64_Shdr section(uint32_t name, uint32_t type, uint64_t flags, uint64_t offset, uint64_t size, uint64_t align) {
@@ -79,9 +151,7 @@ Elf64_Shdr section(uint32_t name, uint32_t type, uint64_t flags, uint64_t offset
 }  // namespace
 
 support::Status write_weights_file(const ArtifactContents& contents, const std::string& path) {
-  Writer out(path);
-  write_weights(out, contents, 0);
-  return out.close();
+  return write_weights_into(contents, path, O_CREAT | O_TRUNC, 0);
 }
 
 support::Status write_weights_object(const ArtifactContents& contents, const std::string& symbol, Filled filled,
@@ -157,14 +227,7 @@ support::Status fill_weights_section(const ArtifactContents& contents, const std
   if (!mapped) return cannot_write(path, mapped.getError().value());
   const auto [offset, size] = find_weights_section({(*mapped)->getBufferStart(), (*mapped)->getBufferSize()});
   support::require(size == static_cast<uint64_t>(contents.weights_bytes), "the linked file has no place for weights");
-  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) return cannot_write(path, errno);
-  int error = 0;
-  for (size_t i = 0; i < contents.weights.size() && error == 0; ++i)
-    error = write_at(file, contents.weights[i].bytes, offset + static_cast<uint64_t>(contents.weights[i].offset));
-  if (::close(file) != 0 && error == 0) error = errno;
-  if (error != 0) return cannot_write(path, error);
-  return support::success();
+  return write_weights_into(contents, path, 0, offset);
 }
 
 }  // namespace lathe::codegen

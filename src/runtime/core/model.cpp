@@ -247,8 +247,11 @@ int32_t fill(LatheModel& model, const char* folder, const LatheOpenOptions* opti
   const LatheArtifact& artifact = *model.artifact;
   if (const int32_t status = check_artifact(artifact)) return status;
   if (const int32_t status = find_weights(model, folder, options)) return status;
-  if (option(options, &LatheOpenOptions::huge_pages) != 0)
+  if (option(options, &LatheOpenOptions::huge_pages) != 0) {
     if (const int32_t status = copy_weights(model)) return status;
+  } else {
+    want_huge_pages(model.weights, artifact.weights_bytes);
+  }
   const ProgramSurroundings around = {model.weights, artifact.weights_bytes, artifact.kernel_count};
   if (const int32_t status = verify_program(artifact.program, artifact.program_bytes, around, &model.program))
     return status;

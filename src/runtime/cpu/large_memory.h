@@ -26,4 +26,16 @@ inline void* allocate_large(uint64_t bytes, uint64_t alignment) {
   return memory;
 }
 
+// Says of memory that a file is mapped into that huge pages are welcome: those that the file system has of it are, and
+// what is read from disk comes in such.
+inline void want_huge_pages(const void* memory, uint64_t bytes) {
+#ifdef MADV_HUGEPAGE
+  const uint64_t begin = (reinterpret_cast<uint64_t>(memory) + 4095) / 4096 * 4096;
+  const uint64_t end = reinterpret_cast<uint64_t>(memory) + bytes;
+  if (bytes > huge_page && begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#else
+  (void)memory, (void)bytes;
+#endif
+}
+
 }  // namespace lathe::runtime
