@@ -40,8 +40,9 @@ class Planner {
  public:
   Planner(const ir::IRModule& module, const relax::Function& function, ResultMemory results)
       : module_(module), results_(results) {
-    const std::vector<State> states = states_of(*function);
-    for (size_t i = 0; i < states.size() && states.size() <= function->params.size(); ++i)
+    const std::vector<State> states =
+        results == ResultMemory::outputs && check_states(*function) ? states_of(*function) : std::vector<State>{};
+    for (size_t i = 0; i < states.size(); ++i)
       if (states[i].is_in_place()) keep(function->params[function->params.size() - states.size() + i]);
     const auto* body = function->body.as<SeqExpr>();
     for (const BindingBlock& block : body->blocks)

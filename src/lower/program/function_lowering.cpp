@@ -37,7 +37,7 @@ support::Status FunctionLowering::run() {
     slots_.push_back(parts_.writer.storage({.kind = abi::StorageKind::dynamic, .alignment = plan_alignment}));
   const std::vector<Var>& params = planned_.function->params;
   for (const Var& param : params) TRY(planned_.is_main ? declare_input(param) : declare_parameter(param));
-  if (planned_.is_main) TRY(declare_states());
+  if (planned_.is_main) declare_states();
   for (const Var& param : params)
     if (planned_.is_main && holds_strings(param->struct_info)) TRY(take_strings(param));
   for (const Var& param : params) bind_symbols(param->struct_info, registers_.at(param.get()));
@@ -92,11 +92,6 @@ std::optional<ValueKind> FunctionLowering::collection_kind(const StructInfo& inf
   return std::nullopt;
 }
 
-ir::Expr FunctionLowering::as_size(const Expr& e) {
-  const auto* shape = e->struct_info.as<ShapeStructInfo>();
-  return shape && shape->values && shape->ndim == 1 ? shape->values->at(0) : ir::Expr();
-}
-
 support::Status FunctionLowering::declare_input(const Var& param) {
   if (const auto kind = collection_kind(param->struct_info)) {
     parts_.writer.input({.name = param->name, .kind = *kind, .unknown_rank = true});
@@ -113,10 +108,9 @@ support::Status FunctionLowering::declare_input(const Var& param) {
   return declare_parameter(param);
 }
 
-support::Status FunctionLowering::declare_states() {
+void FunctionLowering::declare_states() {
   const std::vector<Var>& params = planned_.function->params;
   const std::vector<State> states = states_of(*planned_.function);
-  if (states.size() > params.size()) return refuse(planned_.function, "there are more states than parameters");
   const auto counts = [&](uint32_t i, const State& state) {
     const ir::Expr size = as_size(params[params.size() - states.size() + i]);
     const auto* symbol = size ? size.as<ir::VarNode>() : nullptr;
@@ -129,7 +123,6 @@ support::Status FunctionLowering::declare_states() {
                          state.is_in_place() ? length : abi::absent,
                          state.is_in_place() ? static_cast<uint32_t>(state.axis) : abi::absent, 0});
   }
-  return support::success();
 }
 
 // A function's parameters are its first registers.
@@ -567,6 +560,7 @@ support::Status FunctionLowering::call_kernel(const VarBinding& bound, const Cal
 }
 
 bool FunctionLowering::is_state_in_place(const Expr& e) const {
+  if (!planned_.is_main) return false;
   const std::vector<Var>& params = planned_.function->params;
   const std::vector<State> states = states_of(*planned_.function);
   for (size_t i = 0; i < states.size(); ++i)

@@ -29,10 +29,8 @@ class FunctionLowering {
   static abi::PortSpec port(const std::string& name, const relax::TensorStructInfo& info);
   // The kind of a value that is one register and no tensor: a sequence or an optional.
   static std::optional<abi::ValueKind> collection_kind(const relax::StructInfo& info);
-  // The number that a value is that is one and no tensor; null for others.
-  static ir::Expr as_size(const relax::Expr& e);
   Status declare_input(const relax::Var& param);
-  Status declare_states();
+  void declare_states();
   Status declare_parameter(const relax::Var& param);
   void bind_symbols(const relax::StructInfo& info, const Registers& registers);
   Status check_input(const relax::Var& param);

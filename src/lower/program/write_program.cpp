@@ -3,6 +3,7 @@
 #include "ir/formats/dlpack_type.h"
 #include "lower/codes.h"
 #include "lower/program/program_parts.h"
+#include "lower/states/states.h"
 #include "relax/control.h"
 
 namespace lathe::lower {
@@ -112,6 +113,7 @@ uint32_t ProgramParts::runtime_kernel(std::string_view name) {
 support::Result<Program> write_program(const ir::IRModule& module, const std::string& main) {
   FunctionOrder functions(module);
   TRY(functions.visit(main));
+  TRY(check_states(*module.find_as<relax::FunctionNode>(main)));
   ProgramParts parts{.module = module};
   plan_functions(parts, functions.order);
   if (parts.result.arena_bytes > 0)

@@ -179,6 +179,65 @@ void set_states(ir::Attributes& attributes, const std::vector<State>& states) {
   attributes.set(attribute, std::move(all));
 }
 
+ir::Expr as_size(const Expr& e) {
+  const auto* shape = e->struct_info.as<ShapeStructInfo>();
+  return shape && shape->values && shape->ndim == 1 ? shape->values->at(0) : ir::Expr();
+}
+
+namespace {
+
+bool has_memory(const TensorStructInfo& info, const State& state) {
+  return state.axis >= 0 && state.axis < info.ndim && info.dtype.storage_bits() % 8 == 0 &&
+         std::all_of(info.shape->begin(), info.shape->end(), [](const ir::Expr& extent) { return ir::as_int(extent); });
+}
+
+// Whether one of the parameters is the symbol.
+bool counts(std::span<const Var> params, const std::string& symbol) {
+  return std::any_of(params.begin(), params.end(), [&](const Var& param) {
+    const ir::Expr size = as_size(param);
+    const auto* counted = size ? size.as<ir::VarNode>() : nullptr;
+    return counted && counted->name == symbol;
+  });
+}
+
+}  // namespace
+
+support::Status check_states(const relax::FunctionNode& function) {
+  if (!function.attrs.contains(attribute)) return support::success();
+  const auto wrong = [](const std::string& why) {
+    return refuse("the attribute 'states' says what cannot be: " + why);
+  };
+  const std::vector<State> states = states_of(function);
+  const auto* body = function.body.as<SeqExpr>();
+  const auto* results = body ? body->body.as<Tuple>() : nullptr;
+  if (!results) return wrong("the function's result is no tuple");
+  if (!function.attrs.get<List>(attribute) || states.size() > function.params.size())
+    return wrong("it is no list of some of the parameters");
+  const auto replaced = std::count_if(states.begin(), states.end(), [](const State& s) { return !s.is_in_place(); });
+  auto next = std::ssize(results->items) - replaced;
+  const std::span<const Var> params = std::span(function.params).last(states.size());
+  bool is_behind_sizes = false;
+  for (size_t i = 0; i < states.size(); ++i) {
+    const State& state = states[i];
+    const auto* info = as_tensor(params[i]);
+    const bool is_size = as_size(params[i]) != nullptr;
+    if (info ? !info->shape || is_behind_sizes : !is_size || state.is_in_place())
+      return wrong(fmt::format("'{}' is no tensor of known rank in front of lengths", params[i]->name));
+    is_behind_sizes = is_size;
+    if (state.is_in_place()) {
+      if (!has_memory(*info, state) || !counts(params, state.length))
+        return wrong(fmt::format("'{}' is no memory that a length counts in", params[i]->name));
+      continue;
+    }
+    if (next < 0 || state.output != next++) return wrong("the results that replace states are not the last ones");
+    const Expr& result = results->items[static_cast<size_t>(state.output)];
+    const auto* after = as_tensor(result);
+    if (is_size ? !as_size(result) : !after || !(after->dtype == info->dtype) || after->ndim != info->ndim)
+      return wrong(fmt::format("'{}' cannot become result {}", params[i]->name, state.output));
+  }
+  return support::success();
+}
+
 support::Result<ir::IRModule> keep_states(ir::IRModule module, const std::vector<StateNames>& names) {
   if (names.empty()) return module;
   const auto function = module.find_as<FunctionNode>("main");

@@ -22,8 +22,12 @@ struct State {
   bool is_in_place() const { return output < 0; }
 };
 
-// Empty where the function keeps none.
+// Empty where the function keeps none. What the attribute says is believed: see check_states.
 std::vector<State> states_of(const relax::FunctionNode& function);
+// Whether it says what can be, of a main function from a script too. Diagnostic: lower-wrong-state.
+support::Status check_states(const relax::FunctionNode& function);
+// The number that a value is that is one and no tensor (the length of a state); null for others.
+ir::Expr as_size(const relax::Expr& e);
 void set_states(ir::Attributes& attributes, const std::vector<State>& states);
 
 // An input and the output that takes its place for the next run. A '*' in both stands for any text, the same in both.

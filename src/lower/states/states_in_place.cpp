@@ -379,7 +379,9 @@ class StatePlacing {
 
 support::Result<ir::IRModule> states_in_place(ir::IRModule module, const ir::PassContext& context) {
   const auto function = module.find_as<FunctionNode>("main");
-  if (!function || states_of(*function).empty()) return module;
+  if (!function) return module;
+  TRY(check_states(*function));
+  if (states_of(*function).empty()) return module;
   StatePlacing placing(module, context, function);
   module.set("main", TRY(placing.run()));
   drop_uncalled(module, placing.replaced());

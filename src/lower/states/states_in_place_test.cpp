@@ -145,6 +145,50 @@ TEST(states_in_place, makes_of_programs_what_its_text_expects) {
   EXPECT_TRUE(unexpected.empty()) << unexpected;
 }
 
+TEST(check_states, refuses_what_cannot_be) {
+  const auto graph = script_dialect(ops::default_operators());
+  const script::Dialect* const dialects[] = {&tir::script_dialect(), graph.get()};
+  const auto refusal = [&](const std::string& states, const std::string& results = "return y, z") {
+    const std::string text = R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), a: R.Tensor((2, 3), "float32"), n_size: R.Shape(["n"])):
+        n = T.int64(is_size_var=True)
+        R.func_attr({"states": )" +
+                             states +
+                             R"(})
+        with R.dataflow():
+            y = R.add(x, a)
+            z = R.add(y, a)
+            R.output(y, z)
+        )" + results + "\n";
+    ir::IRModule module = script::parse({"test.py", text}, dialects).value_or_throw();
+    module = legalize(std::move(module), {}).value_or_throw();
+    const auto placed = states_in_place(module, {});
+    const auto written = write_program(module);
+    EXPECT_EQ(placed.ok(), written.ok()) << states;
+    if (written.ok()) return std::string();
+    EXPECT_EQ(written.diagnostics()[0].code.name, "lower-wrong-state");
+    return written.diagnostics()[0].message.substr(std::string("the attribute 'states' says what cannot be: ").size());
+  };
+  EXPECT_EQ(refusal(R"([{"output": 1}, {"output": 2}])", "return y, z, n_size"), "");
+  EXPECT_EQ(refusal(R"([{"axis": 0, "length": "n"}, {"output": 2}])", "return y, z, n_size"), "");
+  EXPECT_EQ(refusal("3"), "it is no list of some of the parameters");
+  EXPECT_EQ(refusal("[1, 2, 3, 4]"), "it is no list of some of the parameters");
+  EXPECT_EQ(refusal(R"([{"output": 1}, {"output": 2}])", "return y"), "the function's result is no tuple");
+  EXPECT_EQ(refusal(R"([{"output": 0}])"), "the results that replace states are not the last ones");
+  EXPECT_EQ(refusal(R"([{"output": 1}])"), "'n_size' cannot become result 1");
+  EXPECT_EQ(refusal(R"([{"output": 1}, {"output": 0}])"), "the results that replace states are not the last ones");
+  EXPECT_EQ(refusal(R"([{"output": 1}, {"axis": 0, "length": "n"}])"),
+            "'n_size' is no tensor of known rank in front of lengths");
+  for (const char* state : {R"({"axis": 2, "length": "n"})", R"({"axis": -1, "length": "n"})",
+                            R"({"axis": 0, "length": "m"})", R"({"axis": 0})", "7", "{}"})
+    EXPECT_EQ(refusal("[" + std::string(state) + R"(, {"output": 1}])", "return y, n_size"),
+              "'a' is no memory that a length counts in")
+        << state;
+}
+
 // Run after run beside the model itself, to which everything is passed along.
 TEST(states_in_place, keeps_what_random_models_compute) {
   std::mt19937_64 random(23);
