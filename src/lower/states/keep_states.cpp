@@ -188,7 +188,7 @@ namespace {
 
 bool has_memory(const TensorStructInfo& info, const State& state) {
   return state.axis >= 0 && state.axis < info.ndim && info.dtype.storage_bits() % 8 == 0 &&
-         std::all_of(info.shape->begin(), info.shape->end(), [](const ir::Expr& extent) { return ir::as_int(extent); });
+         constant_shape(*info.shape).has_value();
 }
 
 // Whether one of the parameters is the symbol.

@@ -76,13 +76,12 @@ class StatePlacing {
       const auto* info = as_tensor(param);
       const auto value = values.find(result.get());
       const auto call = value == values.end() ? std::nullopt : as_call_tir(value->second);
-      if (!info || !info->shape || !call || call->args.empty() || call->args[0].get() != param.get()) {
-        decline(i, "no kernel puts it together of what there was and what is new");
-        continue;
-      }
-      const auto kernel = module_.find_as<tir::PrimFunc>(call->function);
+      const bool begins_with_it = info && info->shape && call && call->outputs.size() == 1 &&
+                                  call->inplace_indices.empty() && !call->args.empty() &&
+                                  call->args[0].get() == param.get();
+      const auto kernel = begins_with_it ? module_.find_as<tir::PrimFunc>(call->function) : nullptr;
       const auto parts = kernel ? tir::as_concatenation(*kernel) : std::nullopt;
-      if (!parts || call->outputs.size() != 1 || !call->inplace_indices.empty() || parts->parts[0].param != 0) {
+      if (!parts || parts->parts[0].param != 0) {
         decline(i, "no kernel puts it together of what there was and what is new");
         continue;
       }
@@ -217,19 +216,13 @@ class StatePlacing {
     return inner;
   }
 
-  std::vector<std::string> versions(const std::string& kernel) const {
-    std::vector<std::string> all;
-    for (const Version& version : versions_of(*module_.find_as<tir::PrimFunc>(kernel))) all.push_back(version.function);
-    return all;
-  }
-
   bool can_read(const std::string& name, size_t param) const {
     const auto kernel = module_.find_as<tir::PrimFunc>(name);
     if (!kernel || !tir::has_plain_uses(*kernel, param)) return false;
-    const std::vector<std::string> others = versions(name);
-    return std::all_of(others.begin(), others.end(), [&](const std::string& other) {
-      const auto version = module_.find_as<tir::PrimFunc>(other);
-      return version && tir::has_plain_uses(*version, param);
+    const std::vector<Version> versions = versions_of(*kernel);
+    return std::all_of(versions.begin(), versions.end(), [&](const Version& version) {
+      const auto other = module_.find_as<tir::PrimFunc>(version.function);
+      return other && tir::has_plain_uses(*other, param);
     });
   }
 

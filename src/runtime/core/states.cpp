@@ -112,6 +112,18 @@ int32_t check_count(const LatheContext& context, int32_t count) {
               context.model->state_count, count);
 }
 
+// One copy of each state, in order; the caller releases those that are there, also after a failure.
+template <typename Copy>
+int32_t copy_each(Vector<LatheValue*>& copies, int32_t count, Copy copy_of) {
+  if (!copies.reserve(static_cast<uint64_t>(count)))
+    return fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for the states");
+  for (int32_t i = 0; i < count; ++i) {
+    LatheValue* copy = copy_of(static_cast<uint64_t>(i));
+    if (copy == nullptr || !copies.push(copy)) return last_error().code;
+  }
+  return 0;
+}
+
 // Nobody runs meanwhile.
 template <typename Action>
 int32_t alone(LatheContext& context, Action action) {
@@ -198,13 +210,7 @@ int32_t get_states(LatheContext& context, DLManagedTensor** states, int32_t coun
   if (const int32_t status = check_count(context, count)) return status;
   return alone(context, [&] {
     Vector<LatheValue*> copies;
-    int32_t status = copies.reserve(static_cast<uint64_t>(count))
-                         ? 0
-                         : fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for the states");
-    for (int32_t i = 0; i < count && status == 0; ++i) {
-      LatheValue* copy = copy_of_kept(context, static_cast<uint64_t>(i));
-      if (copy == nullptr || !copies.push(copy)) status = last_error().code;
-    }
+    int32_t status = copy_each(copies, count, [&](uint64_t i) { return copy_of_kept(context, i); });
     if (status == 0) status = give_away(copies.elements, states, static_cast<uint32_t>(count));
     for (LatheValue* copy : copies) release(copy);
     return status;
@@ -215,22 +221,16 @@ int32_t set_states(LatheContext& context, const DLTensor* const* states, int32_t
   if (const int32_t status = check_count(context, count)) return status;
   return alone(context, [&] {
     Vector<LatheValue*> copies;
-    int32_t status = copies.reserve(static_cast<uint64_t>(count))
-                         ? 0
-                         : fail(LATHE_OUT_OF_MEMORY, nullptr, "there is no memory for the states");
-    for (int32_t i = 0; i < count && status == 0; ++i) {
-      LatheValue* copy = copy_of_given(context, static_cast<uint64_t>(i), states[i]);
-      if (copy == nullptr || !copies.push(copy)) status = last_error().code;
-    }
+    const int32_t status = copy_each(copies, count, [&](uint64_t i) { return copy_of_given(context, i, states[i]); });
     if (status != 0) {
       for (LatheValue* copy : copies) release(copy);
       return status;
     }
     forget(context);
-    for (int32_t i = 0; i < count; ++i) {
-      const StateRecord& record = context.model->program.states[static_cast<uint64_t>(i)];
-      release(context.states[static_cast<uint64_t>(i)]);
-      context.states[static_cast<uint64_t>(i)] = copies[static_cast<uint64_t>(i)];
+    for (uint64_t i = 0; i < copies.count; ++i) {
+      const StateRecord& record = context.model->program.states[i];
+      release(context.states[i]);
+      context.states[i] = copies[i];
       if (is_in_place(record)) context.state_scalars[record.length] = states[i]->shape[record.axis];
     }
     return 0;

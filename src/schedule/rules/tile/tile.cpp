@@ -201,10 +201,9 @@ class TileNest {
         const LoopRV at = TRY(asking_step(attempt, leaf.block, lane, steps, cut_bytes_ * leaf.tiles / all));
         if (!attempt.prefetch(leaf.block, number, lane, at, share)) return support::success();
       }
-      // Beside one another lie what two panels have for a step, where a tile is as wide: not one piece, and left alone.
-      Schedule nearer = attempt;
-      if (plan_.prefetch > 1 && nearer.prefetch(leaf.block, number, steps.back(), steps.back(), {.level = 1}))
-        attempt = std::move(nearer);
+      // Where a tile is as wide as two panels, what they have for a step is not one piece: refused, and left alone.
+      if (plan_.prefetch > 1)
+        static_cast<void>(attempt.prefetch(leaf.block, number, steps.back(), steps.back(), {.level = 1}));
     }
     schedule_ = std::move(attempt);
     return support::success();
