@@ -194,6 +194,19 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
   return found;
 }
 
+namespace {
+
+// The products that one turn of the loops around the contraction computes, where that is known.
+std::optional<int64_t> products_of(const Contraction& found, const Work& work) {
+  std::vector<const For*> loops{work.loops[found.lane]};
+  if (found.row) loops.push_back(work.loops[*found.row]);
+  for (const auto* list : {&found.batch, &found.between, &found.reduce})
+    for (const size_t loop : *list) loops.push_back(work.loops[loop]);
+  return constant_product(loops);
+}
+
+}  // namespace
+
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
                            const Contraction& found, bool within_thread) {
   // The model: every step of the reduction loads `vectors` vectors of weights and feeds rows * vectors accumulators
@@ -220,6 +233,11 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     vectors = *width == 3 * plan.lanes ? 3 : std::min<int64_t>(2, most);
     // Few rows: more vectors keep the additions busy.
     while (height && *height * vectors < 8 && vectors * 2 <= most && vectors < 8) vectors *= 2;
+    const auto is_one = [&](size_t loop) { return is_int(work.loops[loop]->extent, 1); };
+    const bool by_lanes = !within_thread && std::all_of(found.batch.begin(), found.batch.end(), is_one) &&
+                          std::all_of(found.between.begin(), found.between.end(), is_one);
+    if (vectors > 3 && by_lanes && enough_for_threads(products_of(found, work), plan))
+      vectors = shared_width(vectors, plan.lanes, *width, context.target);
     while (vectors > 1 && *width % (vectors * plan.lanes) != 0 && *width < 2 * vectors * plan.lanes) --vectors;
   }
   std::vector<int64_t> choices;
@@ -250,12 +268,12 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     if (borders.ends) plan.last_alone = found.between_rows.last;
   }
   const TileWork tiles = tile_work(schedule.function(), work, found, plan);
-  const bool threads = !within_thread && enough_for_threads(constant_product(work.loops), plan);
+  const bool threads = !within_thread && enough_for_threads(products_of(found, work), plan);
   if (!within_thread) plan.shared = shared_loop(found, work);
   if (found.row) {
     const bool uneven = threads && tiles.lane_shares == tiles.lane_tiles && shares_unevenly(tiles, context.target) &&
                         row_shares(work, plan, context.target).size() < 2;
-    const int64_t first = rows_go_first(tiles, uneven, context.target) ? 1 : 0;
+    const int64_t first = rows_go_first(tiles, threads, uneven, context.target) ? 1 : 0;
     plan.rows_first = 1 == TRY(schedule.get(TRY(decide(schedule, context, rule, "rows_first", {0, 1}, first))));
   }
   plan.within_thread = within_thread;

@@ -41,6 +41,8 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
   result.lane_tiles = tiles_of(found.lane, plan.lanes * plan.vectors);
   result.weights = result.cut * result.lane_tiles;
   if (found.row) result.row_tiles = tiles_of(*found.row, plan.rows);
+  if (found.row && found.between.empty())
+    result.row_rest = static_cast<double>(extent(*found.row) % plan.rows) / static_cast<double>(plan.rows);
   result.batches = batches;
   result.lane_shares = result.lane_tiles;
   for (const size_t loop : found.between)
@@ -119,6 +121,18 @@ TileShape tile_shape(int64_t vectors, int64_t most_vectors, const Contraction& f
   return sums(wide) * 3 >= sums({vectors, rows}) * 2 ? wide : TileShape{vectors, tall.rows};
 }
 
+int64_t shared_width(int64_t vectors, int64_t lanes, int64_t width, const target::Target& target) {
+  constexpr int64_t least = 4;  // sums side by side, that one addition need not wait for the last
+  const auto time = [&](int64_t wide) {
+    const int64_t cuts = (width + wide * lanes - 1) / (wide * lanes);
+    return (cuts + target.cores - 1) / target.cores * wide;
+  };
+  int64_t best = vectors;
+  for (int64_t v = vectors / 2; v >= least; v /= 2)
+    if (4 * time(v) <= 3 * time(best)) best = v;
+  return best;
+}
+
 bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::optional<int64_t> width,
                    std::optional<int64_t> height, const Contraction& found, const target::Target& target) {
   constexpr int64_t enough_rows = 64;    // that what tiles of fewer rows leave over is little
@@ -129,7 +143,8 @@ bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::o
   if (*width % (wide * lanes) != 0 && *width < enough_cuts * wide * lanes) return false;
   if (equal_tiles(height, held_rows(wide, target)) * wide < enough_chains) return false;
   if (leaves_out_sides(found, height, equal_tiles(height, held_rows(vectors, target)))) return false;
-  return 2 * (tiles.first + tiles.outputs) > target.cache_bytes(2, 512 << 10);
+  const int64_t near = target.cache_bytes(2, 512 << 10);
+  return 2 * (tiles.first + tiles.outputs) > near && tiles.cut * wide <= near;
 }
 
 int64_t most_short_rows(const Contraction& found, int64_t rows, int64_t most, const target::Target& target) {
@@ -156,38 +171,40 @@ BorderCode border_code(const Contraction& found, const TilePlan& plan, std::opti
 
 namespace {
 
-// Shares of the work where threads take the cuts of the lanes: those that there are, and those that there is time for.
-struct Shares {
-  int64_t taken = 1, possible = 1;
-};
-Shares shares_of(const TileWork& tiles, const target::Target& target) {
-  const int64_t taken = tiles.batches * tiles.lane_shares;
-  return {taken, (taken + target.cores - 1) / target.cores * target.cores};
+// How much longer than their equal part threads take for so many pieces of the work, which no two of them share, and a
+// rest, which is smaller than a piece and waits for these.
+double unevenness(int64_t pieces, const target::Target& target, double rest = 0) {
+  const double all = static_cast<double>(pieces) + rest;
+  const int64_t rounds = (pieces + target.cores - 1) / target.cores;
+  return all > 0 ? (static_cast<double>(rounds) + rest) * target.cores / all : 1;
 }
 
 }  // namespace
 
 bool shares_unevenly(const TileWork& tiles, const target::Target& target) {
-  const Shares shares = shares_of(tiles, target);
-  return tiles.batches % target.cores != 0 && 6 * shares.taken <= 5 * shares.possible;
+  constexpr double noticed = 1.2;
+  return tiles.batches % target.cores != 0 && unevenness(tiles.batches * tiles.lane_shares, target) >= noticed;
 }
 
-bool rows_go_first(const TileWork& tiles, bool uneven, const target::Target& target) {
-  constexpr double bytes_a_product = 32;  // that the second cache gives meanwhile
+bool rows_go_first(const TileWork& tiles, bool threads, bool uneven, const target::Target& target) {
+  constexpr double bytes_a_product = 64;  // that the second cache gives meanwhile, half of them unnoticed
   const auto again = [&](int64_t bytes, int64_t times) {
     return static_cast<double>(bytes) * static_cast<double>(times - 1) * cost_of_a_byte(bytes, target);
   };
-  double idle = 0;
-  if (uneven) {
-    const Shares shares = shares_of(tiles, target);
-    idle = (static_cast<double>(shares.possible) / static_cast<double>(shares.taken) - 1) *
-           static_cast<double>(tiles.products) * bytes_a_product;
-  }
-  if (tiles.lane_tiles < 2) return idle > 0;
+  const auto idle = [&](double unevenness) {
+    return (unevenness - 1) * static_cast<double>(tiles.products) * bytes_a_product;
+  };
+  const bool rest = tiles.row_rest > 0 && tiles.batches == 1;
+  const double by_rows = rest ? unevenness(tiles.row_tiles - 1, target, tiles.row_rest)
+                              : unevenness(tiles.batches * tiles.row_tiles, target);
+  const double idle_by_rows = threads ? idle(by_rows) : 0;
+  const double idle_by_lanes = uneven ? idle(unevenness(tiles.batches * tiles.lane_shares, target)) : 0;
+  if (tiles.lane_tiles < 2) return idle_by_rows < idle_by_lanes;
   // Pieces of a row that the second cache does not keep until their neighbours come cost their lines a second time.
   const int64_t passing = tiles.first + tiles.outputs;
   const double pieces = passing > target.cache_bytes(2, 512 << 10) ? 4.0 * static_cast<double>(tiles.outputs) : 0;
-  return again(tiles.weights, tiles.row_tiles) < again(tiles.first, tiles.lane_tiles) + pieces + idle;
+  return again(tiles.weights, tiles.row_tiles) + idle_by_rows <
+         again(tiles.first, tiles.lane_tiles) + pieces + idle_by_lanes;
 }
 
 std::optional<size_t> shared_loop(const Contraction& found, const Work& work) {

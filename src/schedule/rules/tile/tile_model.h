@@ -17,6 +17,7 @@ struct TileWork {
   int64_t outputs = 0;      // the output, and what is read beside it element by element (a residual)
   int64_t lane_tiles = 1;   // cuts of the lanes
   int64_t row_tiles = 1;    // tiles of rows, over all loops that walk the first tensor alone
+  double row_rest = 0;      // where that is one loop: the height of a last, lower tile, one thread's alone, in tiles
   int64_t batches = 1;      // elements of the batch
   int64_t lane_shares = 1;  // of an element: iterations that threads can share without cutting the rows for them
   int64_t products = 0;     // of vectors
@@ -35,10 +36,16 @@ struct TileShape {
 TileShape tile_shape(int64_t vectors, int64_t most_vectors, const Contraction& found, std::optional<int64_t> height,
                      const target::Target& target);
 
-// Whether cuts of the lanes are better twice as wide, and tiles lower for it. `tiles` is the work in tiles of one row.
-// Each cut passes over the first tensor and over what is written, in pieces of its width; where the second cache keeps
-// little of these, half as many cuts save more than it costs that each weight is loaded for fewer rows. Not where tall
-// tiles do without the products of zeros.
+// How many vectors a cut of the lanes has where tiles have few rows and threads share the cuts: `vectors`, or fewer
+// where a quarter less time passes then until the last thread has done its cuts, but enough to keep the additions busy.
+int64_t shared_width(int64_t vectors, int64_t lanes, int64_t width, const target::Target& target);
+
+// Whether cuts of the lanes are better twice as wide, and tiles lower for it. `tiles` is the work in tiles of one row
+// and one vector. Each cut passes over the first tensor and over what is written, in pieces of its width; where the
+// second cache keeps little of these, half as many cuts save more than it costs that each weight is loaded for fewer
+// rows. Not where tall tiles do without the products of zeros, nor where the second cache would not hold the weights of
+// a cut: these come for every tile, and low tiles ask for more bytes a product than what lies behind that cache may
+// give.
 bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::optional<int64_t> width,
                    std::optional<int64_t> height, const Contraction& found, const target::Target& target);
 
@@ -57,9 +64,9 @@ BorderCode border_code(const Contraction& found, const TilePlan& plan, std::opti
 
 // Whether the loops of rows are better outside the lane loop. Inside it, the weights come once and the first tensor
 // again for each cut of the lanes; what is written lies in pieces of a cut's width, which no prefetching of the machine
-// follows. Outside it, the weights come again for each tile of rows. `uneven`: threads could share the cuts of the
-// lanes alone, which leaves some of them idle for a part of the time.
-bool rows_go_first(const TileWork& tiles, bool uneven, const target::Target& target);
+// follows. Outside it, the weights come again for each tile of rows. `threads`: they share the tiles of rows then, be
+// these as few as they may; `uneven`: otherwise the cuts of the lanes alone, which leaves some of them idle.
+bool rows_go_first(const TileWork& tiles, bool threads, bool uneven, const target::Target& target);
 
 // Whether threads share the cuts of the lanes so badly that a sixth of their time is lost or more.
 bool shares_unevenly(const TileWork& tiles, const target::Target& target);

@@ -10,18 +10,22 @@ namespace {
 
 using testing::machine;
 
-// Vectors and rows of a product's tile, as the model decides them.
-std::string tile_of(const target::Target& target, int64_t m, int64_t n) {
+// What the model decides of a product's tile: the text between two answers.
+std::string decided(const target::Target& target, int64_t m, int64_t n, int64_t k, const char* from, const char* to) {
   AnalyticDecider decider;
   std::string text;
   ir::PassContext context;
   context.on_remark = [&](const ir::Remark& remark) {
     if (remark.taken) text = remark.text;
   };
-  const Function f = testing::matmul(int64(m), int64(n), int64(8));
+  const Function f = testing::matmul(int64(m), int64(n), int64(k));
   schedule_function(Schedule::create(f).value_or_throw(), target, decider, context);
-  const size_t begin = text.find("vectors=");
-  return begin == std::string::npos ? text : text.substr(begin, text.find(' ', text.find("rows=")) - begin);
+  const size_t begin = text.find(from);
+  return begin == std::string::npos ? text : text.substr(begin, text.find(' ', text.find(to)) - begin);
+}
+
+std::string tile_of(const target::Target& target, int64_t m, int64_t n, int64_t k = 8) {
+  return decided(target, m, n, k, "vectors=", "rows=");
 }
 
 // Beside the sums, a row of weights and what multiplies it: with none to spare code generation spills.
@@ -50,6 +54,42 @@ TEST(tile_shape, is_wide_and_low_where_fewer_cuts_pass_over_much) {
   EXPECT_EQ(tile_of(many, 2100, 511), "vectors=4 rows=6") << "little beside seven";
   EXPECT_EQ(tile_of(many, 42, 8192), "vectors=2 rows=14") << "few rows";
   EXPECT_EQ(tile_of(machine(256, 16), 2100, 256), "vectors=2 rows=6") << "few registers";
+  EXPECT_EQ(tile_of(many, 2100, 256, 1984), "vectors=4 rows=6") << "weights of a cut that the second cache holds";
+  EXPECT_EQ(tile_of(many, 2100, 256, 8128), "vectors=2 rows=14") << "and that it does not hold";
+}
+
+// A matrix times a vector: as many cuts of the lanes as keep all cores busy, of four vectors at least.
+TEST(tile_shape, leaves_cuts_to_each_core) {
+  target::Target target = machine(512, 32);
+  for (const auto& [cores, n, tile] :
+       std::vector<std::tuple<int, int64_t, std::string>>{{1, 768, "vectors=8 rows=1"},
+                                                          {2, 768, "vectors=8 rows=1"},
+                                                          {2, 128, "vectors=4 rows=1"},
+                                                          {16, 768, "vectors=4 rows=1"},
+                                                          {16, 2304, "vectors=4 rows=1"},
+                                                          {16, 2048, "vectors=8 rows=1"},
+                                                          {16, 256, "vectors=4 rows=1"}}) {
+    target.cores = cores;
+    EXPECT_EQ(tile_of(target, 1, n, 4096), tile) << cores << " cores, " << n;
+  }
+  target.cores = 16;
+  EXPECT_EQ(tile_of(target, 1, 768, 64), "vectors=8 rows=1") << "too little for threads";
+}
+
+// Threads share what is outermost: rows there are no good where they are one tile, or fewer than the threads.
+TEST(rows_first, leaves_no_thread_idle) {
+  target::Target target = machine(512, 32);
+  const auto order = [&](int64_t m, int64_t n, int64_t k) {
+    return decided(target, m, n, k, "rows_first=", "rows_first=");
+  };
+  for (const int cores : {2, 4, 16}) {
+    target.cores = cores;
+    for (const int64_t m : {1, 4, 8, 14, 15}) EXPECT_EQ(order(m, 3072, 768), "rows_first=0") << cores << ", " << m;
+  }
+  target.cores = 2;
+  EXPECT_EQ(order(28 * 14, 64, 768), "rows_first=1") << "weights of two cuts, many rows";
+  target.cores = 16;
+  EXPECT_EQ(order(3 * 14, 512, 768), "rows_first=0");
 }
 
 }  // namespace
