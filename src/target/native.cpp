@@ -1,5 +1,8 @@
 // This machine as a target, by CPUID: never by the name of its CPU.
+#include <algorithm>
+
 #include "runtime/cpu/host.h"
+#include "runtime/cpu/thread_count.h"
 #include "target/features.h"
 
 namespace lathe::target {
@@ -9,7 +12,8 @@ Target native_target() {
   Target target;
   target.triple = std::string(host.architecture) + "-unknown-linux-gnu";
   for (int32_t f = 0; f < host.feature_count; ++f) target.features.insert(host.features[f]);
-  target.cores = std::max<int32_t>(1, host.logical_cores);
+  // A container or an affinity mask leaves fewer than there are: work is cut for those that will do it.
+  target.cores = std::max<int32_t>(1, std::min(host.logical_cores, runtime::usable_cores()));
   for (const runtime::CacheInfo& cache : host.caches) {
     if (cache.level == 0) break;
     if (cache.instructions) continue;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/cpu/host.h"
+#include "runtime/cpu/thread_count.h"
 
 namespace lathe::target {
 namespace {
@@ -36,7 +37,7 @@ TEST(target, native_is_this_machine) {
   EXPECT_EQ(native.kind, "llvm");
   EXPECT_EQ(native.triple.substr(0, native.triple.find('-')), runtime::host().architecture);
   EXPECT_FALSE(native.features.empty());
-  EXPECT_GE(native.cores, 1);
+  EXPECT_EQ(native.cores, std::min(runtime::host().logical_cores, runtime::usable_cores())) << "as many as may be used";
   EXPECT_TRUE(native.cpu.empty()) << "a CPU's name decides nothing";
 }
 

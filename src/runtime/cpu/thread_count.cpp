@@ -112,13 +112,16 @@ int32_t cgroup_quota(const char* membership, const char* root) {
   return smallest;
 }
 
-int32_t choose_thread_count(int32_t option) {
-  if (option > 0) return option < 4096 ? option : 4096;
-  const Environment environment = read_environment();
-  if (environment.num_threads > 0) return environment.num_threads;
+int32_t usable_cores() {
   const int32_t cores = allowed_cores();
   const int32_t quota = cgroup_quota();
   return quota > 0 && quota < cores ? quota : cores;
+}
+
+int32_t choose_thread_count(int32_t option) {
+  if (option > 0) return option < 4096 ? option : 4096;
+  const Environment environment = read_environment();
+  return environment.num_threads > 0 ? environment.num_threads : usable_cores();
 }
 
 }  // namespace lathe::runtime

@@ -12,7 +12,10 @@ int32_t allowed_cores();
 // parameters so that tests can show it others than "/proc/self/cgroup" and "/sys/fs/cgroup".
 int32_t cgroup_quota(const char* membership = "/proc/self/cgroup", const char* root = "/sys/fs/cgroup");
 
-// option where it is positive, else LATHE_NUM_THREADS, else OMP_NUM_THREADS, else what the machine allows.
+// The smaller of the two: what the machine allows this process.
+int32_t usable_cores();
+
+// option where it is positive, else LATHE_NUM_THREADS, else OMP_NUM_THREADS, else usable_cores.
 int32_t choose_thread_count(int32_t option);
 
 }  // namespace lathe::runtime

@@ -205,6 +205,59 @@ std::optional<int64_t> products_of(const Contraction& found, const Work& work) {
   return constant_product(loops);
 }
 
+// The model of cost asked about one contraction; `threads`: there is enough of it for several.
+struct Planning {
+  const PrimFunc& function;
+  const Work& work;
+  const Contraction& found;
+  const target::Target& target;
+  bool threads;
+
+  bool rows_outside(const TilePlan& plan) const {
+    const TileWork tiles = tile_work(function, work, found, plan);
+    const bool uneven = threads && tiles.lane_shares == tiles.lane_tiles && shares_unevenly(tiles, target) &&
+                        row_shares(work, plan, target).size() < 2;
+    return rows_go_first(tiles, threads, uneven, target);
+  }
+
+  // How many vectors a cut has, `most` at most. `plan` knows the lanes and the loop that threads can share.
+  int64_t vectors(const TilePlan& plan, int64_t most, bool within_thread) const {
+    const auto width = as_int(work.loops[found.lane]->extent), height = rows();
+    const int64_t by_width = vectors_by_width(plan, width, height);
+    const int64_t preferred = tile_shape(by_width, most, found, height, target).vectors;
+    const TileWork thin = tile_work(function, work, found, plan);
+    if (within_thread || by_width < 2 || preferred != by_width ||
+        !wide_cuts_pay(thin, by_width, plan.lanes, width, height, found, target))
+      return preferred;
+    TilePlan wide = plan;
+    wide.vectors = 2 * by_width;
+    wide.rows = equal_tiles(height, tile_shape(wide.vectors, wide.vectors, found, height, target).rows);
+    // Low tiles are bad where all weights come for each of them, from behind the second cache.
+    const bool near = thin.weights <= target.cache_bytes(2, 512 << 10);
+    return near || !rows_outside(wide) ? wide.vectors : preferred;
+  }
+
+  std::optional<int64_t> rows() const {
+    return found.row ? as_int(work.loops[*found.row]->extent) : std::optional<int64_t>(1);
+  }
+
+ private:
+  int64_t vectors_by_width(const TilePlan& plan, std::optional<int64_t> width, std::optional<int64_t> height) const {
+    if (!width) return 2;
+    const int64_t most = std::max<int64_t>(1, *width / plan.lanes);
+    // Rows of three vectors are one cut: low tiles of three keep more sums going than two and one, or one at a time.
+    int64_t vectors = *width == 3 * plan.lanes ? 3 : std::min<int64_t>(2, most);
+    // Few rows: more vectors keep the additions busy.
+    while (height && *height * vectors < 8 && vectors * 2 <= most && vectors < 8) vectors *= 2;
+    const auto is_one = [&](size_t loop) { return is_int(work.loops[loop]->extent, 1); };
+    const bool by_lanes = threads && std::all_of(found.batch.begin(), found.batch.end(), is_one) &&
+                          std::all_of(found.between.begin(), found.between.end(), is_one);
+    if (vectors > 3 && by_lanes) vectors = shared_width(vectors, plan.lanes, *width, target);
+    while (vectors > 1 && *width % (vectors * plan.lanes) != 0 && *width < 2 * vectors * plan.lanes) --vectors;
+    return vectors;
+  }
+};
+
 }  // namespace
 
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
@@ -226,28 +279,13 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     lanes = largest_divisor(found.packed, lanes);
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, rule, "lanes", {lanes}, lanes))));
 
-  int64_t vectors = width ? 1 : 2;
-  if (width) {
-    const int64_t most = std::max<int64_t>(1, *width / plan.lanes);
-    // Rows of three vectors are one cut: low tiles of three keep more sums going than two and one, or one at a time.
-    vectors = *width == 3 * plan.lanes ? 3 : std::min<int64_t>(2, most);
-    // Few rows: more vectors keep the additions busy.
-    while (height && *height * vectors < 8 && vectors * 2 <= most && vectors < 8) vectors *= 2;
-    const auto is_one = [&](size_t loop) { return is_int(work.loops[loop]->extent, 1); };
-    const bool by_lanes = !within_thread && std::all_of(found.batch.begin(), found.batch.end(), is_one) &&
-                          std::all_of(found.between.begin(), found.between.end(), is_one);
-    if (vectors > 3 && by_lanes && enough_for_threads(products_of(found, work), plan))
-      vectors = shared_width(vectors, plan.lanes, *width, context.target);
-    while (vectors > 1 && *width % (vectors * plan.lanes) != 0 && *width < 2 * vectors * plan.lanes) --vectors;
-  }
+  const bool threads = !within_thread && enough_for_threads(products_of(found, work), plan);
+  if (!within_thread) plan.shared = shared_loop(found, work);
   std::vector<int64_t> choices;
   for (int64_t v = 1; v <= 8; ++v)
     if (v == 1 || !width || v * plan.lanes <= *width) choices.push_back(v);
-  int64_t preferred = tile_shape(vectors, choices.back(), found, height, context.target).vectors;
-  if (!within_thread && vectors > 1 && preferred == vectors &&
-      wide_cuts_pay(tile_work(schedule.function(), work, found, plan), vectors, plan.lanes, width, height, found,
-                    context.target))
-    preferred = 2 * vectors;
+  const Planning planning{schedule.function(), work, found, context.target, threads};
+  const int64_t preferred = planning.vectors(plan, choices.back(), within_thread);
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, rule, "vectors", choices, preferred))));
 
   const int64_t most_rows = tile_shape(plan.vectors, plan.vectors, found, height, context.target).rows;
@@ -268,12 +306,8 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     if (borders.ends) plan.last_alone = found.between_rows.last;
   }
   const TileWork tiles = tile_work(schedule.function(), work, found, plan);
-  const bool threads = !within_thread && enough_for_threads(products_of(found, work), plan);
-  if (!within_thread) plan.shared = shared_loop(found, work);
   if (found.row) {
-    const bool uneven = threads && tiles.lane_shares == tiles.lane_tiles && shares_unevenly(tiles, context.target) &&
-                        row_shares(work, plan, context.target).size() < 2;
-    const int64_t first = rows_go_first(tiles, threads, uneven, context.target) ? 1 : 0;
+    const int64_t first = planning.rows_outside(plan) ? 1 : 0;
     plan.rows_first = 1 == TRY(schedule.get(TRY(decide(schedule, context, rule, "rows_first", {0, 1}, first))));
   }
   plan.within_thread = within_thread;
