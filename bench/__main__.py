@@ -30,7 +30,7 @@ def arguments_of(words):
         epilog="example: ./dev bench --group matmul --threads 1 --save products.json --html products.html. No "
         f"comparison by lines, with options of their own: {', '.join(COMMANDS)}, as ./dev bench compile --help",
     )  # fmt: skip
-    parser.add_argument("lines", nargs="*", help="names of lines (default: all)")
+    parser.add_argument("lines", nargs="*", help="names of lines or of groups (default: all)")
     parser.add_argument("--group", action="append", default=[], help="the lines of a group")
     parser.add_argument("--quick", action="store_true", help="few lines, few and short rounds")
     parser.add_argument("--threads", default="1,2", help="numbers of threads (default: 1,2)")

@@ -73,13 +73,13 @@ def all_lines():
 
 
 def chosen_lines(names=(), groups=(), quick=False):
-    """The lines named, or those of the groups, or all; with `quick` (and no names) only every eighth of a group."""
+    """The lines and groups named, or all; with `quick` (and no names) only every eighth line of a group."""
     lines = all_lines()
     known = {line.name for line in lines} | {line.group for line in lines}
     unknown = [name for name in (*names, *groups) if name not in known]
     if unknown:
         raise ValueError(f"no line or group is named '{unknown[0]}'; --list shows them")
     if names:
-        return [line for line in lines if line.name in names]
+        return [line for line in lines if line.name in names or line.group in (*names, *groups)]
     lines = [line for line in lines if not groups or line.group in groups]
     return [line for line in lines if line.quick] if quick else lines

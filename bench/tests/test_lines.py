@@ -33,6 +33,14 @@ def test_a_line_runs_with_its_inputs(name):
     assert relative_error(got, reference_outputs(model, feeds)[0]) < 1e-5
 
 
+def test_lines_and_groups_are_chosen_by_name():
+    group = [line.name for line in all_lines() if line.group == "attention"]
+    assert [line.name for line in chosen_lines(["attention"])] == group
+    assert [line.name for line in chosen_lines([], ["attention"])] == group
+    assert {line.name for line in chosen_lines(["attention", "chain-1M"])} == {*group, "chain-1M"}
+    assert {line.name for line in chosen_lines(["chain-1M"], ["attention"])} == {*group, "chain-1M"}
+
+
 def test_an_unknown_line_is_refused():
     with pytest.raises(ValueError, match="'resnet51'"):
         chosen_lines(["resnet51"])

@@ -7,6 +7,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <deque>
+
 #include "abi/artifact.h"
 #include "codegen/emit/codes.h"
 
@@ -15,89 +17,59 @@ namespace {
 
 constexpr std::string_view section_name = ".lathe_weights";
 
-// Appends to a file and keeps count; zeros fill gaps.
-class Writer {
- public:
-  explicit Writer(const std::string& path) : path_(path), file_(path, std::ios::binary) {}
-  void bytes(const void* data, uint64_t size) {
-    file_.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
-    at_ += size;
-  }
-  template <class T>
-  void record(const T& value) {
-    bytes(&value, sizeof(value));
-  }
-  void zeros_until(uint64_t offset) {
-    static constexpr char zeros[4096] = {};
-    support::require(offset >= at_, "weights overlap");
-    while (at_ < offset) bytes(zeros, std::min<uint64_t>(sizeof(zeros), offset - at_));
-  }
-  support::Status close() {
-    file_.close();
-    if (!file_)
-      return support::Diagnostic{.code = codes::file_failed, .message = fmt::format("'{}' cannot be written", path_)};
-    return support::success();
-  }
-
- private:
-  std::string path_;
-  std::ofstream file_;
-  uint64_t at_ = 0;
-};
-
-void write_weights(Writer& out, const ArtifactContents& contents, uint64_t base) {
-  for (const WeightBytes& weight : contents.weights) {
-    out.zeros_until(base + static_cast<uint64_t>(weight.offset));
-    out.bytes(weight.bytes.data(), weight.bytes.size());
-  }
-  out.zeros_until(base + static_cast<uint64_t>(contents.weights_bytes));
-}
-
 support::Diagnostic cannot_write(const std::string& path, int error) {
   return {.code = codes::file_failed,
           .message = fmt::format("'{}' cannot be written: {}", path, std::generic_category().message(error))};
 }
 
-// Writes pieces that lie behind one another in a file, many megabytes at a time and up to multiples of a huge page: a
-// file system that keeps files in pages of the size of what is written then has huge ones, which a process that maps
-// the file sees as such.
-class PieceWriter {
+// Writes a file from `offset` on, many megabytes at a time and up to multiples of a huge page: a file system that keeps
+// files in pages of the size of what is written then has huge ones, which a process that maps the file sees as such.
+// The first error ends it; close() tells.
+class Writer {
  public:
-  PieceWriter(int file, uint64_t offset) : file_(file), at_(offset), end_(next_end(offset)) {}
+  // `flags`: how the file is opened.
+  Writer(std::string path, int flags, uint64_t offset)
+      : path_(std::move(path)),
+        file_(::open(path_.c_str(), flags | O_WRONLY | O_CLOEXEC, 0666)),
+        at_(offset),
+        end_(next_end(offset)) {
+    if (file_ < 0) error_ = errno;
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer() {
+    if (file_ >= 0) ::close(file_);
+  }
 
-  // 0, or the error. `bytes` are read until `flush`.
-  int add(std::string_view bytes) {
-    while (!bytes.empty()) {
+  // `bytes` are read until the file is closed.
+  void bytes(std::string_view bytes) {
+    while (!bytes.empty() && error_ == 0) {
       const std::string_view piece = bytes.substr(0, end_ - at_ - pending_bytes_);
       pending_.push_back({const_cast<char*>(piece.data()), piece.size()});
       pending_bytes_ += piece.size();
       bytes.remove_prefix(piece.size());
-      if (at_ + pending_bytes_ == end_ || pending_.size() == most_pieces)
-        if (const int error = flush()) return error;
+      if (at_ + pending_bytes_ == end_ || pending_.size() == most_pieces) flush();
     }
-    return 0;
   }
 
-  int flush() {
-    size_t first = 0;
-    while (first < pending_.size()) {
-      const ssize_t count =
-          ::pwritev(file_, &pending_[first], static_cast<int>(pending_.size() - first), static_cast<off_t>(at_));
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return count < 0 ? errno : ENOSPC;
-      at_ += static_cast<uint64_t>(count);
-      for (auto left = static_cast<size_t>(count); left > 0;) {
-        const size_t taken = std::min(left, pending_[first].iov_len);
-        pending_[first].iov_base = static_cast<char*>(pending_[first].iov_base) + taken;
-        pending_[first].iov_len -= taken;
-        left -= taken;
-        if (pending_[first].iov_len == 0) ++first;
-      }
-    }
-    pending_.clear();
-    pending_bytes_ = 0;
-    end_ = next_end(at_);
-    return 0;
+  template <class T>
+  void record(const T& value) {
+    records_.emplace_back(reinterpret_cast<const char*>(&value), sizeof(value));
+    bytes(records_.back());
+  }
+
+  // Zeros up to that place in the file.
+  void zeros_until(uint64_t offset) {
+    static constexpr char zeros[4096] = {};
+    const auto at = [&] { return at_ + pending_bytes_; };
+    support::require(error_ != 0 || offset >= at(), "what is written overlaps");
+    while (error_ == 0 && at() < offset) bytes({zeros, std::min<size_t>(sizeof(zeros), offset - at())});
+  }
+
+  support::Status close() {
+    flush();
+    if (file_ >= 0 && ::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
+    return error_ == 0 ? support::success() : support::Status(cannot_write(path_, error_));
   }
 
  private:
@@ -105,40 +77,48 @@ class PieceWriter {
   static constexpr size_t most_pieces = 512;  // of the 1,024 that a call takes
   static uint64_t next_end(uint64_t at) { return (at / huge_page + 1) * huge_page + most_bytes - huge_page; }
 
-  const int file_;
-  uint64_t at_, end_;
+  void flush() {
+    for (size_t first = 0; first < pending_.size() && error_ == 0;) {
+      const ssize_t count =
+          ::pwritev(file_, &pending_[first], static_cast<int>(pending_.size() - first), static_cast<off_t>(at_));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) error_ = count < 0 ? errno : ENOSPC;
+      for (auto left = static_cast<size_t>(std::max<ssize_t>(count, 0)); left > 0;) {
+        const size_t taken = std::min(left, pending_[first].iov_len);
+        pending_[first].iov_base = static_cast<char*>(pending_[first].iov_base) + taken;
+        pending_[first].iov_len -= taken;
+        at_ += taken;
+        left -= taken;
+        if (pending_[first].iov_len == 0) ++first;
+      }
+    }
+    pending_.clear();
+    pending_bytes_ = 0;
+    end_ = next_end(at_);
+  }
+
+  const std::string path_;
+  int file_, error_ = 0;
+  uint64_t at_, end_;  // what is written, and where the next writing ends
   std::vector<iovec> pending_;
   uint64_t pending_bytes_ = 0;
+  std::deque<std::string> records_;
 };
 
 // The weights from `base` of the file on.
-int write_weights_at(int file, const ArtifactContents& contents, uint64_t base) {
-  static constexpr char zeros[4096] = {};
-  PieceWriter out(file, base);
-  uint64_t at = 0;
-  const auto zeros_until = [&](uint64_t offset) {
-    support::require(offset >= at, "weights overlap");
-    for (; at < offset; at += std::min<uint64_t>(sizeof(zeros), offset - at))
-      if (const int error = out.add({zeros, std::min<size_t>(sizeof(zeros), offset - at)})) return error;
-    return 0;
-  };
+void write_weights(Writer& out, const ArtifactContents& contents, uint64_t base) {
   for (const WeightBytes& weight : contents.weights) {
-    if (const int error = zeros_until(static_cast<uint64_t>(weight.offset))) return error;
-    if (const int error = out.add(weight.bytes)) return error;
-    at += weight.bytes.size();
+    out.zeros_until(base + static_cast<uint64_t>(weight.offset));
+    out.bytes(weight.bytes);
   }
-  if (const int error = zeros_until(static_cast<uint64_t>(contents.weights_bytes))) return error;
-  return out.flush();
+  out.zeros_until(base + static_cast<uint64_t>(contents.weights_bytes));
 }
 
-// `flags`: how the file is opened.
 support::Status write_weights_into(const ArtifactContents& contents, const std::string& path, int flags,
                                    uint64_t base) {
-  const int file = ::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, 0666);
-  if (file < 0) return cannot_write(path, errno);
-  int error = write_weights_at(file, contents, base);
-  if (::close(file) != 0 && error == 0) error = errno;
-  return error == 0 ? support::success() : support::Status(cannot_write(path, error));
+  Writer out(path, flags, base);
+  write_weights(out, contents, base);
+  return out.close();
 }
 
 Elf64_Shdr section(uint32_t name, uint32_t type, uint64_t flags, uint64_t offset, uint64_t size, uint64_t align) {
@@ -177,7 +157,7 @@ support::Status write_weights_object(const ArtifactContents& contents, const std
   header.e_shoff = headers, header.e_ehsize = sizeof(Elf64_Ehdr), header.e_shentsize = sizeof(Elf64_Shdr);
   header.e_shnum = later ? 6 : 5, header.e_shstrndx = 3;
 
-  Writer out(path);
+  Writer out(path, O_CREAT | O_TRUNC, 0);
   out.record(header);
   if (!later) write_weights(out, contents, data);
   out.zeros_until(symbols);
@@ -187,7 +167,7 @@ support::Status write_weights_object(const ArtifactContents& contents, const std
   entry.st_name = symbol_name, entry.st_info = ELF64_ST_INFO(STB_WEAK, STT_OBJECT), entry.st_other = STV_HIDDEN;
   entry.st_shndx = 1, entry.st_size = size;
   out.record(entry);
-  out.bytes(names.data(), names.size());
+  out.bytes(names);
   out.zeros_until(headers);
   out.record(Elf64_Shdr{});
   // Sections of one name, of which one has contents, have contents together: lld makes room in the file for the one
