@@ -2,6 +2,7 @@
 
 #include "driver/report/fail_on_request.h"
 #include "graph/passes.h"
+#include "lower/ahead/ask_for_weights.h"
 #include "lower/batch/split_batch.h"
 #include "lower/legalize/legalize.h"
 #include "lower/parts/parts_in_place.h"
@@ -93,6 +94,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"parts_in_place", lower::parts_in_place, {"legalize"}},
       {"row_strips", with_target(lower::row_strips, target), {"legalize"}},
       {"schedule_functions", default_schedule(target, decisions, schedules), {"legalize"}},
+      {"ask_for_weights", with_target(lower::ask_for_weights, target), {"schedule_functions"}},
   };
   rows = failing_on_request(std::move(rows));
   for (ir::PassRow& row : kernel_rows()) rows.push_back(std::move(row));

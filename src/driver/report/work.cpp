@@ -1,5 +1,6 @@
 #include "driver/report/work.h"
 
+#include "lower/ahead/ask_for_weights.h"
 #include "schedule/cost/cost.h"
 #include "tir/analysis/flops.h"
 
@@ -7,10 +8,11 @@ namespace lathe::driver {
 namespace {
 
 // What tensor functions mean before they are scheduled is what they have to do.
-constexpr std::array<std::string_view, 5> rows_that_make_functions{"legalize", "states_in_place", "split_batch",
-                                                                   "parts_in_place", "row_strips"};
+constexpr std::array<std::string_view, 6> rows_that_make_functions{
+    "legalize", "states_in_place", "split_batch", "parts_in_place", "row_strips", "ask_for_weights"};
 // After these, loops have their kinds and buffers their places, and blocks still say what they compute.
-constexpr std::array<std::string_view, 3> rows_of_schedules{"schedule_functions", "inline_calls", "compact_buffers"};
+constexpr std::array<std::string_view, 4> rows_of_schedules{"schedule_functions", "ask_for_weights", "inline_calls",
+                                                            "compact_buffers"};
 
 }  // namespace
 
@@ -30,6 +32,11 @@ std::function<void(const std::string&, const ir::IRModule&)> WorkReport::watch()
     for (const auto& [name, base] : module) {
       const auto* function = base.as<tir::PrimFunc>();
       if (!function || kernels_.count(name)) continue;
+      if (const auto* original = function->attrs.get<std::string>(lower::scheduled_as)) {
+        scheduled_as_[name] = *original;
+        kernels_[name] = kernels_[*original];
+        continue;
+      }
       KernelWork& work = kernels_[name];
       bool of_loops = false, of_sizes = false;
       work.operations = tir::estimate_flops(function->body, &of_loops);
@@ -46,6 +53,12 @@ void WorkReport::finish(const CompiledModel& model) {
     at->second.rule = remark.pass;
     at->second.decisions = remark.text;
   }
+  for (const auto& [name, original] : scheduled_as_) kernels_[name] = kernels_[original];
+}
+
+const std::string& WorkReport::scheduled_as(const std::string& kernel) const {
+  const auto at = scheduled_as_.find(kernel);
+  return at == scheduled_as_.end() ? kernel : at->second;
 }
 
 std::optional<double> WorkReport::predicted(const std::string& kernel, const target::Target& target,

@@ -26,6 +26,8 @@ class WorkReport {
   void finish(const CompiledModel& model);
   // Null where nothing is known of a kernel.
   const KernelWork* find(const std::string& kernel) const;
+  // The kernel that it is a copy of, made behind scheduling, or itself.
+  const std::string& scheduled_as(const std::string& kernel) const;
   // The seconds that the model of cost says a call takes (schedule/cost/cost.h); nothing where an extent is symbolic.
   std::optional<double> predicted(const std::string& kernel, const target::Target& target, const MachineLimits& machine,
                                   int threads) const;
@@ -33,6 +35,7 @@ class WorkReport {
  private:
   ir::IRModule scheduled_;  // before blocks are lowered
   std::map<std::string, KernelWork> kernels_;
+  std::map<std::string, std::string> scheduled_as_;
 };
 
 }  // namespace lathe::driver

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/function.h"
+#include "ir/tensor_data.h"
 
 namespace lathe::lower::testing {
 

@@ -230,9 +230,11 @@ class Kernels {
  private:
   Result<ordered_json> one(const std::string& name) {
     ordered_json row{{"name", name}};
+    const std::string& scheduled_as = work_.scheduled_as(name);
     ordered_json declined = ordered_json::array();
     for (const ir::Remark& remark : model_.remarks)
-      if (remark.subject == name && !remark.taken) declined.push_back({{"by", remark.pass}, {"why", remark.text}});
+      if (remark.subject == scheduled_as && !remark.taken)
+        declined.push_back({{"by", remark.pass}, {"why", remark.text}});
     row["declined"] = std::move(declined);
     if (const KernelWork* work = work_.find(name)) {
       row["rule"] = work->rule;
@@ -252,9 +254,9 @@ class Kernels {
       row["calls"] = static_cast<double>(at->second.calls) / static_cast<double>(std::max<uint64_t>(runs_->runs, 1));
       row["share"] = static_cast<double>(at->second.nanoseconds) / static_cast<double>(std::max<uint64_t>(all_, 1));
     }
-    row["tensor_program"] = text(unscheduled_, name);
-    row["scheduled"] = text(scheduled_, name);
-    row["trace"] = trace_of(name);
+    row["tensor_program"] = text(unscheduled_, scheduled_as);
+    row["scheduled"] = text(scheduled_, scheduled_as);
+    row["trace"] = trace_of(scheduled_as);
     row["kernel"] = text(model_.module, name);
     const tir::Function function = model_.module.find_as<tir::PrimFunc>(name);
     const codegen::Backend* backend = codegen::find_backend(model_.target.kind);
