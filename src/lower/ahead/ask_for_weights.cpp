@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t line_bytes = 64;
 constexpr int64_t most_lines = 8;        // asked for in one turn
-constexpr double waits_below = 4;        // operations a byte of the weights: memory sets the time
+constexpr double waits_below = 4;        // operations a byte: memory sets the time
 constexpr double operations_a_byte = 8;  // in whose time memory gives a byte, to one core
 constexpr size_t most_kernels = 4;       // that ask for the same weights
 
@@ -32,6 +32,12 @@ struct KernelCall {
   Expr weights;  // its largest constant, or null
   int64_t weight_bytes = 0;
   bool takes_operands = false;  // one more is no problem
+  // Whether it reads all of so many bytes of weights at least (of a table a few rows, perhaps), and does little with
+  // them.
+  bool waits_for(int64_t least) const {
+    const auto bytes = static_cast<double>(weight_bytes);
+    return weight_bytes >= least && traffic >= bytes && operations < waits_below * traffic;
+  }
   // Operations that are left when memory has given what the kernel reads and writes, in bytes that it could give.
   int64_t idle() const { return static_cast<int64_t>(operations / operations_a_byte - traffic); }
 };
@@ -165,8 +171,7 @@ class Asking {
       if (const auto call = call_of(binding)) calls.push_back(described(graph::var_of_binding(binding).get(), *call));
     orders_.clear();
     for (size_t k = 0; k < calls.size(); ++k)
-      if (calls[k].weight_bytes >= least_ && calls[k].operations < waits_below * calls[k].traffic)
-        order_before(calls, k);
+      if (calls[k].waits_for(least_)) order_before(calls, k);
     if (orders_.empty()) return function;
     return graph::rewrite_bindings(function, [&](graph::Emitter&, const Var& var, const Expr& value) -> Result<Expr> {
       const auto order = orders_.find(var.get());
