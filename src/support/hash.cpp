@@ -33,12 +33,13 @@ namespace {
 // in one word of a lane never meet in it; two differences that cancel out in one half of the state do not in the other.
 constexpr size_t lanes = 4, stripe = lanes * sizeof(uint64_t), many_bytes = 4096;
 
-void add_stripes(Hasher& hasher, const char* bytes, size_t stripes) {
+// The whole stripes of `bytes`.
+void add_stripes(Hasher& hasher, std::string_view bytes) {
   uint64_t high[lanes], low[lanes];
   for (size_t i = 0; i < lanes; ++i) high[i] = low[i] = 0x243f6a8885a308d3ULL * (2 * i + 1);
-  for (size_t s = 0; s < stripes; ++s, bytes += stripe) {
+  for (size_t at = 0; at + stripe <= bytes.size(); at += stripe) {
     uint64_t words[lanes];
-    std::memcpy(words, bytes, stripe);
+    std::memcpy(words, bytes.data() + at, stripe);
     for (size_t i = 0; i < lanes; ++i) {
       high[i] = std::rotl(high[i] ^ words[i], 29) * 0x9fb21c651e98df25ULL;
       low[i] = std::rotl(low[i] + words[i], 37) * 0xd6e8feb86659fd93ULL;
@@ -59,9 +60,8 @@ Hash128 hash_bytes(std::string_view bytes) {
     return hasher.finish();
   }
   hasher.add(static_cast<uint64_t>(bytes.size()));
-  const size_t stripes = bytes.size() / stripe;
-  add_stripes(hasher, bytes.data(), stripes);
-  hasher.add(bytes.substr(stripes * stripe));
+  add_stripes(hasher, bytes);
+  hasher.add(bytes.substr(bytes.size() / stripe * stripe));
   return hasher.finish();
 }
 
