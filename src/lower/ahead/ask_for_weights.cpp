@@ -4,11 +4,11 @@
 
 #include "graph/rewrite_bindings.h"
 #include "ir/build.h"
+#include "ir/visit.h"
 #include "lower/other_kernels.h"
 #include "relax/call_tir.h"
 #include "support/mutation.h"
 #include "tir/analysis/flops.h"
-#include "tir/rewrite.h"
 
 namespace lathe::lower {
 
@@ -99,18 +99,6 @@ struct Order {
   Turns turns;
 };
 
-class LoopReplacing : public tir::TirRewriter {
- public:
-  LoopReplacing(const tir::For* loop, tir::Stmt by) : loop_(loop), by_(std::move(by)) {}
-
- protected:
-  tir::Stmt visit_stmt(tir::Stmt s) override { return s.get() == loop_ ? by_ : children(std::move(s)); }
-
- private:
-  const tir::For* loop_;
-  tir::Stmt by_;
-};
-
 // The kernel with one operand more, behind its inputs, of which it asks for a part in turns.
 tir::Function asking(const tir::PrimFunc& function, size_t inputs, const Order& order) {
   const TurnLoops found(function);
@@ -151,7 +139,8 @@ tir::Function asking(const tir::PrimFunc& function, size_t inputs, const Order& 
     const auto behind = static_cast<ptrdiff_t>(inputs);
     copy.params.insert(copy.params.begin() + behind, handle);
     copy.buffer_map.insert(copy.buffer_map.begin() + behind, std::pair(handle, ahead));
-    copy.body = LoopReplacing(&loop, asks)(copy.body);
+    copy.body = ir::rewrite_post_order(
+        copy.body, [&](ir::NodeRef n) -> ir::NodeRef { return n.get() == &loop ? ir::NodeRef(asks) : n; });
   });
 }
 

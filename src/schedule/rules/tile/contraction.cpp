@@ -221,8 +221,8 @@ struct Planning {
   }
 
   // How many vectors a cut has, `most` at most. `plan` knows the lanes and the loop that threads can share.
-  int64_t vectors(const TilePlan& plan, int64_t most, bool within_thread) const {
-    const auto width = as_int(work.loops[found.lane]->extent), height = rows();
+  int64_t vectors(const TilePlan& plan, int64_t most, std::optional<int64_t> width, std::optional<int64_t> height,
+                  bool within_thread) const {
     const int64_t by_width = vectors_by_width(plan, width, height);
     const int64_t preferred = tile_shape(by_width, most, found, height, target).vectors;
     const TileWork thin = tile_work(function, work, found, plan);
@@ -235,10 +235,6 @@ struct Planning {
     // Low tiles are bad where all weights come for each of them, from behind the second cache.
     const bool near = thin.weights <= target.cache_bytes(2, 512 << 10);
     return near || !rows_outside(wide) ? wide.vectors : preferred;
-  }
-
-  std::optional<int64_t> rows() const {
-    return found.row ? as_int(work.loops[*found.row]->extent) : std::optional<int64_t>(1);
   }
 
  private:
@@ -285,7 +281,7 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   for (int64_t v = 1; v <= 8; ++v)
     if (v == 1 || !width || v * plan.lanes <= *width) choices.push_back(v);
   const Planning planning{schedule.function(), work, found, context.target, threads};
-  const int64_t preferred = planning.vectors(plan, choices.back(), within_thread);
+  const int64_t preferred = planning.vectors(plan, choices.back(), width, height, within_thread);
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, rule, "vectors", choices, preferred))));
 
   const int64_t most_rows = tile_shape(plan.vectors, plan.vectors, found, height, context.target).rows;
