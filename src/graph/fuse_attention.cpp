@@ -53,16 +53,19 @@ class AttentionFuser {
     for (size_t i = 0; i < bindings_.size(); ++i) {
       const Call* softmax = call_at(i);
       if (!softmax || callee_operator(*softmax) != &ops::softmax) continue;
-      Found found{i, {i}};
+      Found found{i, i, {i}};
       if (const std::string why = match(*softmax, found); !why.empty()) {
         context_.remark("fuse_attention", name + "." + var_of_binding(bindings_[i])->name, why);
         continue;
       }
+      const std::vector<Binding> made = divided_last(found);
       std::vector<const VarBinding*> group;
-      for (const size_t each : found.bindings) group.push_back(bindings_[each].as<VarBinding>());
-      const auto anchor = std::find(found.bindings.begin(), found.bindings.end(), found.softmax);
-      calls[*found.bindings.rbegin()] =
-          outliner_.call_of(group, static_cast<size_t>(std::distance(found.bindings.begin(), anchor)));
+      size_t anchor = 0;
+      for (const Binding& binding : made) {
+        group.push_back(binding.as<VarBinding>());
+        if (callee_operator(*group.back()->value.as<Call>()) == &ops::softmax_terms) anchor = group.size() - 1;
+      }
+      calls[*found.bindings.rbegin()] = outliner_.call_of(group, anchor);
       gone.insert(found.bindings.begin(), found.bindings.end());
     }
     if (calls.empty()) return function;
@@ -79,7 +82,7 @@ class AttentionFuser {
 
  private:
   struct Found {
-    size_t softmax;
+    size_t softmax, values;     // the second product
     std::set<size_t> bindings;  // of the group
     Expr scores = {}, query = {}, key = {}, value = {}, mixed = {};
   };
@@ -96,6 +99,59 @@ class AttentionFuser {
   bool is_used_once(const Expr& var) const {
     const auto it = uses_.find(var.get());
     return (it != uses_.end() && it->second == 1) || support::flip(fuse_attention_forgets_uses);
+  }
+
+  // The group's bindings, where not the weights are divided by their sum but what is mixed by them, which is shorter,
+  // and a scale before softmax becomes softmax's own.
+  std::vector<Binding> divided_last(const Found& found) const {
+    std::vector<Binding> made;
+    const auto bind = [&](const Operator& op, std::vector<Expr> args, AttributesRef attributes, const VarBinding& as,
+                          const std::string& name) -> Expr {
+      Expr value = make_call(op, std::move(args), std::move(attributes), as.value->origin()).value_or_throw();
+      Var var = name.empty() ? as.var : relax_var(name, value->struct_info, true);
+      made.push_back(make<VarBinding>(std::move(value), var));
+      return var;
+    };
+    Expr terms, total;
+    const std::optional<size_t> scaling = scaling_before(found);
+    for (const size_t i : found.bindings) {
+      const auto& own = *bindings_[i].as<VarBinding>();
+      const Call& call = *own.value.as<Call>();
+      const std::string& name = own.var->name;
+      if (i == scaling) continue;
+      if (i == found.softmax) {
+        const double scale = scaling ? *scale_of(*call_at(*scaling)) : 1.0;
+        terms = bind(ops::softmax_terms, {scaling ? call_at(*scaling)->args[0] : call.args[0]},
+                     make<ops::SoftmaxTermsAttributes>(int64_t{-1}, scale), own, name + "_terms");
+        total =
+            bind(ops::sum, {terms}, make<ops::ReduceAttributes>(std::vector<int64_t>{-1}, true), own, name + "_sum");
+      } else if (i == found.values) {
+        const Expr mixed = bind(ops::matmul, {terms, call.args[1]}, call.attributes, own, name + "_mixed");
+        const Expr one = constant(ir::tensor_of<float>(ir::DType::float32(), {}, {1}));
+        // The largest term is 1; of no terms, which only the run knows then, nothing is mixed.
+        if (!ir::as_int(known_extents(terms)->back()))
+          total = bind(ops::maximum, {total, one}, {}, own, name + "_divisor");
+        const Expr share = bind(ops::divide, {one, total}, {}, own, name + "_share");
+        bind(ops::multiply, {share, mixed}, {}, own, "");
+      } else {
+        made.push_back(bindings_[i]);
+      }
+    }
+    return made;
+  }
+
+  // What a call multiplies its first operand by, where that is one number above 0.
+  static std::optional<double> scale_of(const Call& call) {
+    const Operator* op = callee_operator(call);
+    const auto* constant = call.args.size() == 2 && call.args[1] ? call.args[1].as<Constant>() : nullptr;
+    if ((op != &ops::multiply && op != &ops::divide) || !constant || constant->data->elements() != 1) return {};
+    const double number = ir::float_at(*constant->data, 0), scale = op == &ops::multiply ? number : 1 / number;
+    return scale >= 0x1p-20 && scale <= 0x1p20 ? std::optional(scale) : std::nullopt;
+  }
+  // The binding of the group that scales what softmax takes, all of it by one number.
+  std::optional<size_t> scaling_before(const Found& found) const {
+    const auto at = binding_of(call_at(found.softmax)->args[0]);
+    return at && found.bindings.count(*at) && scale_of(*call_at(*at)) ? at : std::nullopt;
   }
 
   // The last call that reads each value.
@@ -125,6 +181,7 @@ class AttentionFuser {
     if (!values || !is_plain_product(*values) || binding_of(values->args[0]) != found.softmax)
       return "softmax is not the first operand of a matrix product that alone reads it";
     found.bindings.insert(*after);
+    found.values = *after;
     found.mixed = var_of_binding(bindings_[*after]);
     found.value = values->args[1];
     if (std::string why = misfit(*shape, found); !why.empty()) return why;

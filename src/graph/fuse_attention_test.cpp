@@ -34,11 +34,11 @@ struct Parts {
   Expr scores() { return g.call(ops::matmul, {q, g.call(ops::permute_dims, {k}, order({0, 1, 3, 2}))}); }
 };
 
-// `before` becomes calls of these, and means the same.
+// `before` becomes calls of these, and means the same but for rounding: what is mixed is divided, not the weights.
 void expect_fused(const ir::IRModule& before, const Names& expected) {
   const Outcome outcome = attention_fused(before);
   EXPECT_EQ(calls(outcome.module), expected) << outcome.remark;
-  EXPECT_EQ(difference(before, outcome.module), "");
+  EXPECT_EQ(difference(before, outcome.module, 1e-6), "");
 }
 
 void expect_declined(const ir::IRModule& before, const std::string& remark) {
@@ -57,7 +57,30 @@ TEST(fuse_attention, takes_scale_and_masks_with_it) {
   const Expr seen = values({1, 7}, {1, 1, 0, 1, 1, 1, 0}, ir::DType::boolean());
   const Expr masked = p.g.call(ops::where, {seen, added, filled({}, -1e9)});
   const Expr mixed = p.g.call(ops::matmul, {p.g.call(ops::softmax, {masked}), p.v});
-  expect_fused(p.g.finish(mixed), {"[permute_dims matmul divide add where nn.softmax matmul]"});
+  expect_fused(p.g.finish(mixed),
+               {"[permute_dims matmul divide add where nn.softmax_terms sum matmul divide multiply]"});
+}
+
+TEST(fuse_attention, leaves_the_scale_to_softmax) {
+  for (const auto& [op, number] : {std::pair{&ops::multiply, 0.125F}, {&ops::divide, 5.0F}}) {
+    Parts p;
+    const Expr scaled = p.g.call(*op, {p.scores(), filled({}, number)});
+    expect_fused(p.g.finish(p.g.call(ops::matmul, {p.g.call(ops::softmax, {scaled}), p.v})),
+                 {"[permute_dims matmul nn.softmax_terms sum matmul divide multiply]"});
+  }
+}
+
+TEST(fuse_attention, keeps_a_scale_that_softmax_cannot_take) {
+  for (const float number : {-0.5F, 0.0F, 1e30F}) {
+    Parts p;
+    const Expr scaled = p.g.call(ops::multiply, {p.scores(), filled({}, number)});
+    expect_fused(p.g.finish(p.g.call(ops::matmul, {p.g.call(ops::softmax, {scaled}), p.v})),
+                 {"[permute_dims matmul multiply nn.softmax_terms sum matmul divide multiply]"});
+  }
+  Parts p;
+  const Expr by_head = p.g.call(ops::multiply, {p.scores(), weights({1, 2, 1, 1}, 3)});
+  expect_fused(p.g.finish(p.g.call(ops::matmul, {p.g.call(ops::softmax, {by_head}), p.v})),
+               {"[permute_dims matmul multiply nn.softmax_terms sum matmul divide multiply]"});
 }
 
 TEST(fuse_attention, reads_and_writes_heads_where_they_lie) {
@@ -67,8 +90,9 @@ TEST(fuse_attention, reads_and_writes_heads_where_they_lie) {
   const auto heads = [&](const Expr& x) { return g.call(ops::permute_dims, {x}, order({0, 2, 1, 3})); };
   const Expr scores = g.call(ops::matmul, {heads(q), g.call(ops::permute_dims, {k}, order({0, 2, 3, 1}))});
   const Expr mixed = g.call(ops::matmul, {g.call(ops::softmax, {scores}), heads(v)});
-  expect_fused(g.finish(heads(mixed)),
-               {"[permute_dims permute_dims matmul nn.softmax permute_dims matmul permute_dims]"});
+  expect_fused(
+      g.finish(heads(mixed)),
+      {"[permute_dims permute_dims matmul nn.softmax_terms sum permute_dims matmul divide multiply permute_dims]"});
 }
 
 TEST(fuse_attention, takes_a_batch_that_is_not_known) {
@@ -80,14 +104,14 @@ TEST(fuse_attention, takes_a_batch_that_is_not_known) {
   const Expr q = tensor("q", 5), k = tensor("k", 7), v = tensor("v", 7);
   const Expr scores = g.call(ops::matmul, {q, g.call(ops::permute_dims, {k}, order({0, 2, 1}))});
   expect_fused(g.finish(g.call(ops::matmul, {g.call(ops::softmax, {scores}), v})),
-               {"[permute_dims matmul nn.softmax matmul]"});
+               {"[permute_dims matmul nn.softmax_terms sum matmul divide multiply]"});
 }
 
 TEST(fuse_attention, takes_a_single_query) {
   Graph g;
   const Expr q = g.input("q", Extents{2, 1, 3}), k = g.input("k", Extents{2, 3, 7}), v = g.input("v", Extents{2, 7, 4});
   expect_fused(g.finish(g.call(ops::matmul, {g.call(ops::softmax, {g.call(ops::matmul, {q, k})}), v})),
-               {"[matmul nn.softmax matmul]"});
+               {"[matmul nn.softmax_terms sum matmul divide multiply]"});
 }
 
 TEST(fuse_attention, leaves_scores_that_are_used_elsewhere) {
@@ -110,7 +134,7 @@ TEST(fuse_attention, keeps_permutations_that_are_used_elsewhere) {
   const Expr keys = p.g.call(ops::permute_dims, {p.k}, order({0, 1, 3, 2}));
   const Expr scores = p.g.call(ops::matmul, {p.q, keys});
   const Expr mixed = p.g.call(ops::matmul, {p.g.call(ops::softmax, {scores}), p.v});
-  expect_fused(p.g.finish({mixed, keys}), {"permute_dims", "[matmul nn.softmax matmul]"});
+  expect_fused(p.g.finish({mixed, keys}), {"permute_dims", "[matmul nn.softmax_terms sum matmul divide multiply]"});
 }
 
 TEST(fuse_attention, leaves_softmax_along_another_axis) {
@@ -133,7 +157,8 @@ TEST(fuse_attention, takes_lengths_that_are_not_known) {
              v = g.input("v", {ir::int64(2), keys, ir::int64(4)}), mask = g.input("mask", {rows, keys});
   const Expr scores = g.call(ops::matmul, {q, g.call(ops::permute_dims, {k}, order({0, 2, 1}))});
   const Expr weights = g.call(ops::softmax, {g.call(ops::add, {scores, mask})});
-  expect_fused(g.finish(g.call(ops::matmul, {weights, v})), {"[permute_dims matmul add nn.softmax matmul]"});
+  expect_fused(g.finish(g.call(ops::matmul, {weights, v})),
+               {"[permute_dims matmul add nn.softmax_terms sum matmul maximum divide multiply]"});
 }
 
 TEST(fuse_attention, leaves_what_is_of_no_known_depth_or_nothing) {

@@ -143,6 +143,15 @@ struct SoftmaxAttributes : AttributesNode {
   static constexpr auto fields() { return std::tuple{field("axis", &SoftmaxAttributes::axis)}; }
 };
 
+struct SoftmaxTermsAttributes : AttributesNode {
+  static constexpr std::string_view kind_name = "SoftmaxTermsAttributes";
+  int64_t axis = -1;
+  double scale = 1.0;  // above 0
+  static constexpr auto fields() {
+    return std::tuple{field("axis", &SoftmaxTermsAttributes::axis), field("scale", &SoftmaxTermsAttributes::scale)};
+  }
+};
+
 struct ReduceAttributes : AttributesNode {
   static constexpr std::string_view kind_name = "ReduceAttributes";
   std::optional<std::vector<int64_t>> axis;  // nothing: all

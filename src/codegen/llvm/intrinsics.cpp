@@ -36,7 +36,11 @@ bool is_cheap(const Expr& e) {
 
 math::Native native_functions(const target::Target& target) {
   const bool wide = target.has("avx512f"), has_tables = wide || (target.has("avx2") && target.has("fma"));
-  return {.ldexp_lanes = wide ? 16 : 0, .table_entries = !has_tables ? 0 : wide ? 16 : 8};
+  return {.ldexp_lanes = wide ? 16 : 0,
+          .table_entries = !has_tables ? 0
+                           : wide      ? 16
+                                       : 8,
+          .paired_entries = wide ? 32 : 0};
 }
 
 // Arithmetic inside is on values: an index may hold a call, but what it computes from wraps.
@@ -228,19 +232,26 @@ KernelEmitter::V KernelEmitter::by_registers(int width, const std::vector<V>& ve
   return builder_.CreateShuffleVector(all, llvm::createSequentialMask(0, static_cast<unsigned>(lanes), 0));
 }
 
-// An entry of a constant table by the low bits of each lane's index: VPERMD, a register of lanes at a time. A scalar
-// reads it from memory.
+// An entry of a constant table by the low bits of each lane's index, a register of lanes at a time: VPERMD, or VPERMI2D
+// of a table in two registers. A scalar reads it from memory.
 KernelEmitter::V KernelEmitter::lookup(const Call& n) {
   std::vector<uint32_t> entries;
   for (size_t i = 1; i < n.args.size(); ++i) entries.push_back(static_cast<uint32_t>(*as_int(n.args[i])));
   if (support::flip(llvm_lookup_entry)) std::swap(entries.front(), entries.back());
   llvm::Constant* table = llvm::ConstantDataVector::get(builder_.getContext(), entries);
-  const auto width = static_cast<int>(entries.size());
   const V index = value(n.args[0]);
   if (lanes_of(index) == 1) return builder_.CreateExtractElement(table, builder_.CreateAnd(index, entries.size() - 1));
-  return by_registers(width, {index}, [&](const std::vector<V>& parts) {
-    return builder_.CreateIntrinsic(width == 16 ? llvm_op::x86_avx512_permvar_si_512 : llvm_op::x86_avx2_permd, {},
-                                    {table, parts[0]});
+  const bool is_pair = entries.size() == 32;
+  return by_registers(is_pair ? 16 : static_cast<int>(entries.size()), {index}, [&](const std::vector<V>& parts) -> V {
+    if (!is_pair)
+      return builder_.CreateIntrinsic(
+          entries.size() == 16 ? llvm_op::x86_avx512_permvar_si_512 : llvm_op::x86_avx2_permd, {}, {table, parts[0]});
+    const std::span<const uint32_t> all(entries);
+    const auto half = [&](size_t first) {
+      return llvm::ConstantDataVector::get(builder_.getContext(),
+                                           llvm::ArrayRef<uint32_t>(all.subspan(first, 16).data(), 16));
+    };
+    return builder_.CreateIntrinsic(llvm_op::x86_avx512_vpermi2var_d_512, {}, {half(0), parts[0], half(16)});
   });
 }
 

@@ -1,4 +1,5 @@
-// Softmax and its logarithm along one axis, shifted by the largest element so that no exponential overflows. Floats
+// Softmax, what it divides by its sum, and its logarithm, along one axis, shifted by the largest element so that no
+// exponential overflows. Floats
 // narrower than float32 are computed in float32.
 #include "ops/gradient/gradient.h"
 #include "ops/rule.h"
@@ -7,12 +8,14 @@ namespace lathe::ops {
 
 namespace {
 
-Result<StructInfo> infer_softmax(const InferContext& c) {
+Result<StructInfo> infer_along(const InferContext& c, int64_t axis) {
   TRY(relax::check_dtype(c, 0, DTypeSet::floating));
   const int64_t rank = c.tensor(0)->ndim;
-  if (rank >= 0) TRY(relax::normalize_axis(c, c.attrs<SoftmaxAttributes>().axis, rank));
+  if (rank >= 0) TRY(relax::normalize_axis(c, axis, rank));
   return c.args[0]->struct_info;
 }
+
+Result<StructInfo> infer_softmax(const InferContext& c) { return infer_along(c, c.attrs<SoftmaxAttributes>().axis); }
 
 // The reduction of f(x at…) along the axis.
 Tensor along(const Tensor& x, size_t axis, const std::vector<Tensor>& inputs,
@@ -37,55 +40,93 @@ Expr summed_along(Expr x, std::vector<te::IterVar> axes) { return te::sum(std::m
 // a processor a hundred times as long.
 double vanishing(DType wide) { return wide.bits == 64 ? -690.0 : -80.0; }
 
-// max; then exp(x - max) and their sum; then `finish` of element, maximum, exponential and sum.
-std::vector<Tensor> lower_softmax(const LowerContext& c, bool logarithm) {
-  const Tensor& x = c.tensor(0);
-  const int64_t axis_given = c.attrs<SoftmaxAttributes>().axis;
-  const auto axis = static_cast<size_t>(axis_given < 0 ? axis_given + static_cast<int64_t>(x.ndim()) : axis_given);
-  const DType wide = relax::accumulation_dtype(x.dtype());
-  const auto rest_of = [&](Indices cell) {
-    cell.erase(cell.begin() + static_cast<int64_t>(axis));
-    return cell;
-  };
-
-  // A NaN need not be seen here: its exponential is one, and so is their sum.
-  const Tensor largest = along(
+// The largest element along the axis of each cell but this; a NaN need not be seen: its exponential is one, and so is
+// their sum.
+Tensor largest_along(const Tensor& x, size_t axis) {
+  return along(
       x, axis, {x}, [&](const Indices& cell, const Indices&) { return x(cell); }, te::max_of_numbers, "softmax_max");
-  const auto shifted = [&](const Indices& cell) {
-    return ir::cast(wide, x(cell)) - ir::cast(wide, largest(rest_of(cell)));
-  };
-  if (logarithm) {
-    const Tensor total = along(
-        x, axis, {x, largest},
-        [&](const Indices& cell, const Indices&) { return ir::call(ir::intrinsic::exp, shifted(cell)); }, summed_along,
-        "softmax_sum");
-    return {te::compute(
-        x.shape(),
-        [&](const Indices& i) {
-          return ir::cast(x.dtype(), shifted(i) - ir::call(ir::intrinsic::log, total(rest_of(i))));
-        },
-        {x, largest, total}, "log_softmax")};
-  }
-  const Tensor exponentials = te::compute(
+}
+
+size_t axis_of(const Tensor& x, int64_t given) {
+  return static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(x.ndim()) : given);
+}
+
+Indices without(Indices cell, size_t axis) {
+  cell.erase(cell.begin() + static_cast<int64_t>(axis));
+  return cell;
+}
+
+Expr difference(const Tensor& x, const Tensor& largest, const Indices& cell, size_t axis) {
+  const DType wide = relax::accumulation_dtype(x.dtype());
+  return ir::cast(wide, x(cell)) - ir::cast(wide, largest(without(cell, axis)));
+}
+
+// exp(scale (x - max)).
+Tensor exponentials_of(const Tensor& x, const Tensor& largest, size_t axis, double scale) {
+  const DType wide = relax::accumulation_dtype(x.dtype());
+  return te::compute(
       x.shape(),
       [&](const Indices& i) {
-        const Expr below = shifted(i), none = ir::constant(wide, 0.0);
-        // It is not above 0, or it is a NaN. Said so, an exponential has no overflow to think of.
-        const Expr power = ir::call(ir::intrinsic::exp, ir::select(below > none, none, below));
-        return ir::select(below < ir::constant(wide, vanishing(wide)), none, power);
+        const Expr apart = difference(x, largest, i, axis), none = ir::constant(wide, 0.0);
+        const Expr power = scale == 1.0 ? apart : apart * ir::constant(wide, scale);
+        return ir::select(power < ir::constant(wide, vanishing(wide)), none,
+                          ir::call(ir::intrinsic::exp_nonpositive, power));
       },
       {x, largest}, "softmax_exp");
-  const Tensor total = along(
-      x, axis, {exponentials}, [&](const Indices& cell, const Indices&) { return exponentials(cell); }, summed_along,
-      "softmax_sum");
+}
+
+Tensor total_along(const Tensor& exponentials, size_t axis) {
+  return along(
+      exponentials, axis, {exponentials}, [&](const Indices& cell, const Indices&) { return exponentials(cell); },
+      summed_along, "softmax_sum");
+}
+
+std::vector<Tensor> lower_softmax(const LowerContext& c) {
+  const Tensor& x = c.tensor(0);
+  const size_t axis = axis_of(x, c.attrs<SoftmaxAttributes>().axis);
+  const DType wide = relax::accumulation_dtype(x.dtype());
+  const Tensor exponentials = exponentials_of(x, largest_along(x, axis), axis, 1.0);
+  const Tensor total = total_along(exponentials, axis);
   // One division for a row: the sum lies between 1 and the length, so its reciprocal loses half a unit and no more.
   return {te::compute(
       x.shape(),
       [&](const Indices& i) {
-        const Expr share = ir::div(ir::constant(wide, 1.0), total(rest_of(i)));
+        const Expr share = ir::div(ir::constant(wide, 1.0), total(without(i, axis)));
         return ir::cast(x.dtype(), exponentials(i) * share);
       },
       {exponentials, total}, "softmax")};
+}
+
+std::vector<Tensor> lower_log_softmax(const LowerContext& c) {
+  const Tensor& x = c.tensor(0);
+  const size_t axis = axis_of(x, c.attrs<SoftmaxAttributes>().axis);
+  const Tensor largest = largest_along(x, axis);
+  const Tensor total = along(
+      x, axis, {x, largest},
+      [&](const Indices& cell, const Indices&) {
+        return ir::call(ir::intrinsic::exp, difference(x, largest, cell, axis));
+      },
+      summed_along, "softmax_sum");
+  return {te::compute(
+      x.shape(),
+      [&](const Indices& i) {
+        return ir::cast(x.dtype(),
+                        difference(x, largest, i, axis) - ir::call(ir::intrinsic::log, total(without(i, axis))));
+      },
+      {x, largest, total}, "log_softmax")};
+}
+
+Result<StructInfo> infer_softmax_terms(const InferContext& c) {
+  if (!(c.attrs<SoftmaxTermsAttributes>().scale > 0))
+    return relax::wrong(codes::wrong_attribute, "the scale of nn.softmax_terms is not above 0");
+  return infer_along(c, c.attrs<SoftmaxTermsAttributes>().axis);
+}
+
+std::vector<Tensor> lower_softmax_terms(const LowerContext& c) {
+  const Tensor& x = c.tensor(0);
+  const auto& attrs = c.attrs<SoftmaxTermsAttributes>();
+  const size_t axis = axis_of(x, attrs.axis);
+  return {te::topi::cast(exponentials_of(x, largest_along(x, axis), axis, attrs.scale), x.dtype(), "softmax_terms")};
 }
 
 }  // namespace
@@ -95,10 +136,20 @@ const Operator softmax{
     .inputs = {{"x"}},
     .attributes = relax::attributes_of<SoftmaxAttributes>(),
     .infer = infer_softmax,
-    .meaning = relax::TeExpression([](const LowerContext& c) { return lower_softmax(c, false); }),
+    .meaning = relax::TeExpression(lower_softmax),
     .fusion = FusionKind::reduction,
     .gradient = gradient_of_softmax,
     .reference = "scipy.special.softmax(x, axis=axis)",
+};
+
+const Operator softmax_terms{
+    .name = "nn.softmax_terms",
+    .inputs = {{"x"}},
+    .attributes = relax::attributes_of<SoftmaxTermsAttributes>(),
+    .infer = infer_softmax_terms,
+    .meaning = relax::TeExpression(lower_softmax_terms),
+    .fusion = FusionKind::reduction,
+    .reference = "numpy.exp(scale * (x - x.max(axis, keepdims=True)))",
 };
 
 const Operator log_softmax{
@@ -106,7 +157,7 @@ const Operator log_softmax{
     .inputs = {{"x"}},
     .attributes = relax::attributes_of<SoftmaxAttributes>(),
     .infer = infer_softmax,
-    .meaning = relax::TeExpression([](const LowerContext& c) { return lower_softmax(c, true); }),
+    .meaning = relax::TeExpression(lower_log_softmax),
     .fusion = FusionKind::reduction,
     .gradient = gradient_of_log_softmax,
     .reference = "scipy.special.log_softmax(x, axis=axis)",

@@ -44,6 +44,29 @@ TEST(softmax, has_no_terms_below_the_normal_numbers) {
   EXPECT_EQ(got.at({1, 1}), 0);
 }
 
+TEST(softmax, has_terms_that_are_not_divided_yet) {
+  for (const DType dtype : floats)
+    for (const double scale : {1.0, 0.125, 3.0}) {
+      const Array x = random_array(dtype, {3, 4, 5}, 2);
+      Array wanted = zeros(dtype, x.shape);
+      for_each_index(x.shape, [&](const Extents& i) {
+        double largest = x.at(i);
+        for (Extents j{i[0], 0, i[2]}; j[1] < 4; ++j[1]) largest = std::max(largest, x.at(j));
+        wanted.at(i) = rounded(dtype, std::exp(scale * (x.at(i) - largest)));
+      });
+      EXPECT_TRUE(close(run(softmax_terms, {x}, make<SoftmaxTermsAttributes>(int64_t{1}, scale))[0], wanted, 8));
+    }
+}
+
+TEST(softmax, refuses_a_scale_of_its_terms_that_is_not_above_0) {
+  for (const double scale : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    const auto failed =
+        refusal(softmax_terms, {zeros(DType::float32(), {2, 3})}, make<SoftmaxTermsAttributes>(int64_t{-1}, scale));
+    ASSERT_EQ(failed.size(), 1u);
+    EXPECT_EQ(failed[0].message, "the scale of nn.softmax_terms is not above 0");
+  }
+}
+
 TEST(softmax, refuses_an_axis_outside) {
   const auto failed = refusal(softmax, {zeros(DType::float32(), {2, 3})}, make<SoftmaxAttributes>(int64_t{2}));
   ASSERT_EQ(failed.size(), 1u);

@@ -43,6 +43,7 @@ bool indexed_by(const BufferLoad& load, const Expr& e) {
 struct Attention {
   std::string scores, weights, values;  // the first product, what softmax makes of it, the second product
   std::vector<std::string> softmax;     // between the scores and the weights, in program order
+  std::vector<std::string> totals;      // of the weights: sums that the second product's result is divided by
   std::string start;                    // of the second product's sums, where it is a block of its own, or empty
   std::string output;                   // what follows the second product, or this itself
   Buffer score, key, mixed;             // what the products write, and the operand with the columns of the scores
@@ -73,7 +74,6 @@ std::optional<std::string> find_parts(const std::vector<Work>& list, Attention& 
   const size_t first = products[0], second = products[1];
   const Product scores = *product_of(list[first].block()), values = *product_of(list[second].block());
   if (first != 0) return fmt::format("block '{}' comes before the products", list[0].block().name);
-  if (second + 2 < list.size()) return "several blocks follow the products";
   if (values.store->indices.size() != scores.store->indices.size()) return "the products have different ranks";
   if (auto why = find_operands(list[first].block(), scores, found)) return why;
   found.scores = list[first].block().name;
@@ -81,44 +81,48 @@ std::optional<std::string> find_parts(const std::vector<Work>& list, Attention& 
   found.output = list.back().block().name;
   found.mixed = values.store->buffer;
   bool reduces = false;
-  std::vector<size_t> between;
-  for (size_t i = first + 1; i < second; ++i)
-    if (buffers_written(list[i].realize) == std::vector<Buffer>{found.mixed})
-      found.start = list[i].block().name;
-    else
-      between.push_back(i);
-  if (between.empty()) return "nothing is between the products";
-  for (const size_t i : between) {
+  for (size_t i = first + 1; i < list.size(); ++i) {
     const Work& work = list[i];
+    if (i == second || (i > second && i + 1 == list.size())) continue;
     const std::string& name = work.block().name;
+    const std::vector<Buffer> written = buffers_written(work.realize);
+    if (written == std::vector<Buffer>{found.mixed}) {
+      found.start = name;
+      continue;
+    }
+    const std::vector<Buffer> read = buffers_read(work.realize);
+    if (i > second && std::find(read.begin(), read.end(), found.mixed) != read.end())
+      return "several blocks follow the products";
     if (work.is_output) return fmt::format("block '{}', between the products, writes an output", name);
     if (work.reduces() && !is_reduction(work.block())) return fmt::format("block '{}' is not a plain reduction", name);
     reduces = reduces || work.reduces();
-    if (i != between.back()) found.softmax.push_back(name);
+    if (written == std::vector<Buffer>{values.a->buffer} && !work.reduces())
+      found.weights = name;
+    else
+      (found.weights.empty() ? found.softmax : found.totals).push_back(name);
   }
+  if (found.softmax.empty() && found.weights.empty()) return "nothing is between the products";
   if (!reduces) return "nothing is reduced between the products";
-  const Work& last = list[between.back()];
-  if (last.reduces() || buffers_written(last.realize) != std::vector<Buffer>{values.a->buffer})
-    return "the second product does not read what is computed last before it";
-  found.weights = last.block().name;
+  if (found.weights.empty()) return "the second product does not read what is computed last before it";
   return std::nullopt;
 }
 
-// Whether the block makes a product's operand from what a reduction found: the last of softmax, which is not computed
-// again for each column of the values.
-bool is_weights(const Work& work, const std::vector<Work>& list) {
+// Whether the block makes a product's operand, or one number a row, from what a reduction found: the last of softmax,
+// which is not computed again for each column of the values.
+bool is_of_a_row(const Work& work, const std::vector<Work>& list) {
   const std::vector<Buffer> read = buffers_read(work.realize), written = buffers_written(work.realize);
   const auto holds = [](const std::vector<Buffer>& buffers, const Buffer& buffer) {
     return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end();
   };
   bool multiplied = false, from_reduction = false;
+  const auto one_a_row = [](const Buffer& buffer) { return !buffer->shape.empty() && is_int(buffer->shape.back(), 1); };
   for (const Work& other : list) {
     const auto product = product_of(other.block());
     multiplied = multiplied || (product && (holds(written, product->a->buffer) || holds(written, product->b->buffer)));
     if (!other.reduces()) continue;
     for (const Buffer& buffer : buffers_written(other.realize)) from_reduction = from_reduction || holds(read, buffer);
   }
-  return multiplied && from_reduction;
+  return from_reduction && (multiplied || std::all_of(written.begin(), written.end(), one_a_row));
 }
 
 // The loops of the output block that walk what the second product computes, in its order: batches, rows, columns.
@@ -131,13 +135,25 @@ Result<std::vector<LoopRV>> loops_of_output(Schedule& schedule, const Attention&
     if (load && load->buffer == parts.mixed) indices = load->indices;
   });
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(handle(schedule, work))));
-  std::vector<LoopRV> order;
-  for (const Expr& index : indices)
+  std::vector<bool> taken(loops.size());
+  // The loop that an index goes by; a 0, all that an axis of one element has, by any of one iteration.
+  const auto loop_of = [&](const Expr& index) -> std::optional<size_t> {
     for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
-      for (size_t l = 0; l < loops.size(); ++l)
-        if (index == Expr(work.block().iter_vars[v]->var) &&
-            work.realize->iter_values[v] == Expr(work.loops[l]->loop_var))
-          order.push_back(loops[l]);
+      for (size_t l = 0; l < loops.size(); ++l) {
+        if (taken[l] || work.realize->iter_values[v] != Expr(work.loops[l]->loop_var)) continue;
+        if (index == Expr(work.block().iter_vars[v]->var)) return l;
+      }
+    for (size_t l = 0; l < loops.size(); ++l)
+      if (is_int(index, 0) && !taken[l] && is_int(work.loops[l]->extent, 1)) return l;
+    return std::nullopt;
+  };
+  std::vector<LoopRV> order;
+  for (const Expr& index : indices) {
+    const auto found = loop_of(index);
+    if (!found) break;
+    taken[*found] = true;
+    order.push_back(loops[*found]);
+  }
   if (order.size() < 2 || order.size() != parts.mixed->shape.size())
     return refuse(codes::not_inlinable, fmt::format("block '{}' does not walk the result by loops", parts.output));
   TRY(schedule.reorder(order));
@@ -165,13 +181,13 @@ Result<BlockRV> copy_keys(Schedule& schedule, const Attention& parts, int64_t wi
 }
 
 Status tile_in_block(Schedule& schedule, const RuleContext& context, std::string_view rule, const std::string& block,
-                     size_t outer) {
+                     size_t outer, const std::string& epilogue = {}) {
   const std::vector<Work> list = works(schedule.function());
   const Contraction found = TRY(contraction(schedule.function(), *find(list, block), outer));
   if (found.windows) return refuse(codes::not_inlinable, fmt::format("block '{}' reads windows", block));
   TilePlan plan = TRY(plan_tile(schedule, context, rule, found, true));
   plan.outer = outer;
-  return register_tile(schedule, context, plan, "");
+  return register_tile(schedule, context, plan, epilogue);
 }
 
 // The first product: in tiles; where keys that were not copied lie the other way, each score is a sum in vectors.
@@ -212,6 +228,27 @@ Result<LoopRV> block_rows(Schedule& schedule, const Attention& parts, LoopRV row
   return schedule.merge({TRY(schedule.strip_mine(own, block))[0], strips});
 }
 
+// Brings softmax to its block of rows and, but for the first reduction, to single rows: while the lanes of one row's
+// largest score are combined, the next row begins.
+Status place_softmax(Schedule& schedule, const Attention& parts, LoopRV rows, size_t outer, int64_t block) {
+  const auto place = [&](const std::string& name, LoopRV loop) -> Status {
+    return schedule.compute_at(TRY(schedule.get_block(name)), loop);
+  };
+  for (size_t i = parts.totals.size(); i-- > 0;) TRY(place(parts.totals[i], rows));
+  TRY(place(parts.weights, rows));
+  const LoopRV row = block > 1 ? TRY(schedule.get_loops(TRY(schedule.get_block(parts.weights)))).at(outer) : rows;
+  for (size_t i = parts.softmax.size(); i-- > 1;) TRY(place(parts.softmax[i], row));
+  if (!parts.softmax.empty()) TRY(place(parts.softmax[0], rows));
+  // What reads the weights of a row follows them there; sums of unknown length, whose starts are by themselves, stay.
+  Schedule attempt = schedule;
+  const auto follow = [&]() -> Status {
+    for (const std::string& total : parts.totals) TRY(attempt.reverse_compute_at(TRY(attempt.get_block(total)), row));
+    return support::success();
+  };
+  if (block > 1 && follow()) schedule = std::move(attempt);
+  return support::success();
+}
+
 }  // namespace
 
 int64_t attention_rows(std::optional<int64_t> rows, std::optional<int64_t> columns, const target::Target& target) {
@@ -235,6 +272,10 @@ int64_t attention_rows(std::optional<int64_t> rows, std::optional<int64_t> colum
   const int64_t few = std::min(cache / 8 / row, on_stack / (4 * (*columns + 32)));
   const int64_t preferred = std::max(few, least_rows), most = cache * 3 / 4 / row;
   if (!rows) return std::max(few / height * height, whole_tiles);
+  // A tile's worth of rows, of which nothing is left over: what follows the second product runs on the tile then.
+  constexpr int64_t useful_rows = 6;  // beside two vectors they hide the latency of a sum
+  if (const int64_t tile = largest_divisor(*rows, height); tile >= std::max(useful_rows, height / 2) && tile <= most)
+    return tile;
   const int64_t divisor = largest_divisor(*rows, std::min(preferred, most));
   if (2 * divisor >= least_rows || divisor == *rows) return divisor;
   for (int64_t block = preferred; block <= std::min(*rows, most); ++block)
@@ -249,7 +290,7 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
   for (const Work& work : before)
     if (has_effects(work.block())) return Outcome(fmt::format("block '{}' has effects", work.block().name));
   TRY(inline_producers(schedule, [&](const Work& work) {
-    return is_costly(work.block()) || is_weights(work, works(schedule.function()));
+    return is_costly(work.block()) || is_of_a_row(work, works(schedule.function()));
   }));
   const std::vector<Work> inlined = works(schedule.function());
   Attention parts;
@@ -276,16 +317,12 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
   outer = TRY(schedule.get_loops(TRY(schedule.get_block(parts.output))));
   outer.resize(count - 1, rows);
 
-  // What one block of rows needs comes into its loop, of softmax what one row needs into the row's.
+  // What one block of rows needs comes into its loop.
   if (parts.output != parts.values) {
     TRY(schedule.compute_at(TRY(schedule.get_block(parts.values)), rows));
     if (!parts.start.empty()) TRY(schedule.compute_at(TRY(schedule.get_block(parts.start)), rows));
   }
-  const BlockRV weights = TRY(schedule.get_block(parts.weights));
-  TRY(schedule.compute_at(weights, rows));
-  const LoopRV row = block > 1 ? TRY(schedule.get_loops(weights)).at(count) : rows;
-  for (size_t i = parts.softmax.size(); i-- > 0;)
-    TRY(schedule.compute_at(TRY(schedule.get_block(parts.softmax[i])), row));
+  TRY(place_softmax(schedule, parts, rows, count, block));
   TRY(schedule.compute_at(TRY(schedule.get_block(parts.scores)), rows));
   if (own_keys) TRY(schedule.compute_at(*copy, outer.back()));
   for (const std::string& name : {parts.scores, parts.weights}) TRY(keep_rows_apart(schedule, name, parts));
@@ -297,9 +334,13 @@ Result<Outcome> attention(Schedule& schedule, const RuleContext& context) {
   TRY(schedule_scores(schedule, context, parts, count, copies));
   std::vector<std::string> by_row = parts.softmax;
   by_row.push_back(parts.weights);
-  if (parts.output != parts.values) by_row.push_back(parts.output);
+  by_row.insert(by_row.end(), parts.totals.begin(), parts.totals.end());
   TRY(schedule_rows(schedule, context, by_row, around_row));
-  if (!is_int(parts.mixed->shape.back(), 1)) TRY(tile_in_block(schedule, context, "values", parts.values, count));
+  const std::string follows = parts.output == parts.values ? "" : parts.output;
+  if (!is_int(parts.mixed->shape.back(), 1))
+    TRY(tile_in_block(schedule, context, "values", parts.values, count, follows));
+  else if (!follows.empty())
+    TRY(schedule_rows(schedule, context, {follows}, around_row));
   if (!own_keys) outer.push_back(rows);
   if (!terms || *terms >= 4 * parallel_work) try_parallel(schedule, outer);
   return Outcome();

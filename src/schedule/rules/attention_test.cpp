@@ -25,10 +25,12 @@ struct Shape {
   enum Keys { by_row, by_column } keys = by_row;  // [columns, depth] or [depth, columns]
   enum Mask { none, added, chosen } mask = none;
   bool heads_inside = false;  // [rows, heads, depth], as projections give them, in all tensors
+  bool divides_last = false;  // what is mixed by the sum of the weights, not these
 
   std::string text() const {
-    return fmt::format("{} heads, {} rows, {} columns, {} deep, {} wide, keys {}, mask {}, heads inside {}", heads,
-                       rows, columns, depth, width, static_cast<int>(keys), static_cast<int>(mask), heads_inside);
+    return fmt::format(
+        "{} heads, {} rows, {} columns, {} deep, {} wide, keys {}, mask {}, heads inside {}, divides last {}", heads,
+        rows, columns, depth, width, static_cast<int>(keys), static_cast<int>(mask), heads_inside, divides_last);
   }
 };
 
@@ -65,10 +67,20 @@ Function attention_of(const Shape& s) {
   b.compute("exp", e,
             [&](const Indices& i) { return call(intrinsic::exp, load(masked, i) - load(most, {i[0], i[1]})); });
   b.sum("sum", total, {{"k", columns}}, [&](const Indices& i) { return load(e, i); });
-  b.compute("norm", p, [&](const Indices& i) { return div(load(e, i), load(total, {i[0], i[1]})); });
-  const Buffer mixed = s.heads_inside ? b.inner("O", {heads, rows, width}) : y;
+  if (!s.divides_last)
+    b.compute("norm", p, [&](const Indices& i) { return div(load(e, i), load(total, {i[0], i[1]})); });
+  const Buffer mixed = s.heads_inside || s.divides_last ? b.inner("O", {heads, rows, width}) : y;
   b.sum("values", mixed, {{"k", columns}},
-        [&](const Indices& i) { return load(p, {i[0], i[1], i[3]}) * at(v, i[0], i[3], i[2]); });
+        [&](const Indices& i) { return load(s.divides_last ? e : p, {i[0], i[1], i[3]}) * at(v, i[0], i[3], i[2]); });
+  if (s.divides_last) {
+    const Buffer share = b.inner("R", {heads, rows, int64(1)});
+    b.compute("share", share, [&](const Indices& i) { return div(f32(1), load(total, {i[0], i[1]})); });
+    b.compute("divide", y, [&](const Indices& i) {
+      const Expr head = i[s.heads_inside ? 1 : 0], row = i[s.heads_inside ? 0 : 1];
+      return load(share, {head, row, int64(0)}) * load(mixed, {head, row, i[2]});
+    });
+    return b.build();
+  }
   if (s.heads_inside) b.compute("permute", y, [&](const Indices& i) { return load(mixed, {i[1], i[0], i[2]}); });
   return b.build();
 }
@@ -100,18 +112,21 @@ TEST(attention, takes_every_shape) {
                                                                                          {16, 64, 2, 32},
                                                                                          {14, 31, 4, 5},
                                                                                          {17, 70, 1, 40},
-                                                                                         {29, 16, 3, 8}}) {
-      const Shape shape{.rows = rows, .columns = columns, .depth = depth, .width = width};
-      EXPECT_EQ(scheduled(attention_of(shape), machine(bits, registers), 1e-5), "attention")
-          << bits << " bits, " << shape.text() << "\n"
-          << last_remarks;
-    }
+                                                                                         {29, 16, 3, 8}})
+      for (const bool divides_last : {false, true}) {
+        const Shape shape{
+            .rows = rows, .columns = columns, .depth = depth, .width = width, .divides_last = divides_last};
+        EXPECT_EQ(scheduled(attention_of(shape), machine(bits, registers), 1e-5), "attention")
+            << bits << " bits, " << shape.text() << "\n"
+            << last_remarks;
+      }
 }
 
 TEST(attention, takes_keys_masks_and_heads_as_networks_write_them) {
   for (const auto keys : {Shape::by_row, Shape::by_column})
     for (const auto mask : {Shape::none, Shape::added, Shape::chosen})
-      for (const bool heads_inside : {false, true}) {
+      for (const auto [heads_inside, divides_last] :
+           {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
         const Shape shape{.heads = 3,
                           .rows = 15,
                           .columns = 37,
@@ -119,7 +134,8 @@ TEST(attention, takes_keys_masks_and_heads_as_networks_write_them) {
                           .width = 19,
                           .keys = keys,
                           .mask = mask,
-                          .heads_inside = heads_inside};
+                          .heads_inside = heads_inside,
+                          .divides_last = divides_last};
         EXPECT_EQ(scheduled(attention_of(shape), machine(512, 32), 1e-5), "attention") << shape.text() << last_remarks;
       }
 }
@@ -157,7 +173,8 @@ TEST(attention, keeps_no_more_scores_than_a_block_has) {
 
 // Attention as tensor expressions give it where lengths may be symbols: sums of unknown length have their start in a
 // nest of their own. Of two heads of 5, which lie inside a row where that is wanted; values are 19 wide.
-Function attention_of_lengths(const std::string& rows, const std::string& keys, bool heads_inside) {
+Function attention_of_lengths(const std::string& rows, const std::string& keys, bool heads_inside,
+                              bool divides_last = false) {
   std::string text = R"(
 @T.prim_func
 def main(q: T.handle, k: T.handle, v: T.handle, b: T.handle, y: T.handle, n: T.int64(is_size_var=True), m: T.int64(is_size_var=True)):
@@ -219,6 +236,19 @@ def main(q: T.handle, k: T.handle, v: T.handle, b: T.handle, y: T.handle, n: T.i
     for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
       text.replace(at, from.size(), to);
   };
+  if (divides_last) {
+    const size_t norm = text.find("    for h, i, j in T.grid(2, n, m):\n        with T.block(\"norm\")");
+    text.replace(norm, text.find("    for h, i, w in T.grid(2, n, 19):\n        with T.block(\"values_init\")") - norm,
+                 R"(
+    for h, i in T.grid(2, n):
+        with T.block("share"):
+            vh, vi = T.axis.remap("SS", [h, i])
+            R[vh, vi, 0] = T.float32(1) / T.max(T_[vh, vi], T.float32(1))
+)");
+    swap("P = T.alloc_buffer((2, n, m), \"float32\")", "R = T.alloc_buffer((2, n, 1), \"float32\")");
+    swap("P[", "E[");
+    swap("Y[vi, vh, vw] = O[vh, vi, vw]", "Y[vi, vh, vw] = R[vh, vi, 0] * O[vh, vi, vw]");
+  }
   if (!heads_inside) {
     text.resize(text.find("    for i, h, w in T.grid(n, 2, 19)"));
     swap("    O = T.alloc_buffer((2, n, 19), \"float32\")\n", "");
@@ -241,10 +271,11 @@ TEST(attention, takes_lengths_that_only_the_run_knows) {
   for (const auto& [rows, keys] : {std::pair{1, 1}, {3, 40}, {28, 32}, {61, 51}, {12, 7}, {0, 3}, {5, 0}})
     lengths.push_back({{"n", rows}, {"m", keys}});
   for (const auto& [bits, registers] : machines)
-    for (const bool heads_inside : {false, true})
-      EXPECT_EQ(scheduled_once(attention_of_lengths("n", "m", heads_inside), machine(bits, registers), 1e-5, lengths),
+    for (const auto [heads_inside, divides_last] : {std::pair{false, false}, {true, false}, {true, true}})
+      EXPECT_EQ(scheduled_once(attention_of_lengths("n", "m", heads_inside, divides_last), machine(bits, registers),
+                               1e-5, lengths),
                 "attention")
-          << bits << " bits\n"
+          << bits << " bits, divides last " << divides_last << "\n"
           << last_remarks;
 }
 
@@ -309,7 +340,8 @@ TEST(attention, says_why_it_declines) {
 TEST(attention, chooses_rows_by_the_second_cache) {
   target::Target target = machine(512, 32);
   target.caches = {{.level = 2, .bytes = 1 << 20}};
-  EXPECT_EQ(attention_rows(128, 128, target), 32) << "32 KB, on the stack";
+  EXPECT_EQ(attention_rows(128, 128, target), 8) << "one tile";
+  EXPECT_EQ(attention_rows(34, 128, target), 34) << "32 KB, on the stack";
   EXPECT_EQ(attention_rows(512, 512, target), 8);
   EXPECT_EQ(attention_rows(2048, 2048, target), 8);
   EXPECT_EQ(attention_rows(197, 197, target), 197) << "a prime that fits as it is";

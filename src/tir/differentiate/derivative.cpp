@@ -53,6 +53,8 @@ const UnaryRow unary_rows[] = {
        return g * number_like(x, 2 * std::numbers::inv_sqrtpi) * applied(intrinsic::exp, minus(square(x)));
      }},
     {intrinsic::exp, [](const Expr& x, const Expr& g) { return g * applied(intrinsic::exp, x); }},
+    {intrinsic::exp_nonpositive,
+     [](const Expr& x, const Expr& g) { return g * applied(intrinsic::exp_nonpositive, x); }},
     {intrinsic::exp2,
      [](const Expr& x, const Expr& g) { return g * number_like(x, std::numbers::ln2) * applied(intrinsic::exp2, x); }},
     {intrinsic::exp10,

@@ -43,9 +43,10 @@ ValueInterval floor_rest(ValueInterval a, ValueInterval b) {
 // How NumPy calls an intrinsic of floats where nothing but the name is another, by the number of arguments.
 std::string_view numpy_name(const Intrinsic& op) {
   static const std::unordered_map<const Intrinsic*, std::string_view> other = {
-      {&intrinsic::asin, "arcsin"},    {&intrinsic::acos, "arccos"},   {&intrinsic::atan, "arctan"},
-      {&intrinsic::asinh, "arcsinh"},  {&intrinsic::acosh, "arccosh"}, {&intrinsic::atanh, "arctanh"},
-      {&intrinsic::nearbyint, "rint"}, {&intrinsic::atan2, "arctan2"}, {&intrinsic::pow, "power"}};
+      {&intrinsic::asin, "arcsin"},        {&intrinsic::acos, "arccos"},   {&intrinsic::atan, "arctan"},
+      {&intrinsic::asinh, "arcsinh"},      {&intrinsic::acosh, "arccosh"}, {&intrinsic::atanh, "arctanh"},
+      {&intrinsic::nearbyint, "rint"},     {&intrinsic::atan2, "arctan2"}, {&intrinsic::pow, "power"},
+      {&intrinsic::exp_nonpositive, "exp"}};
   static const std::unordered_set<const Intrinsic*> same = {
       &intrinsic::abs,   &intrinsic::ceil,  &intrinsic::cos,      &intrinsic::cosh,      &intrinsic::exp,
       &intrinsic::exp2,  &intrinsic::expm1, &intrinsic::floor,    &intrinsic::log,       &intrinsic::log10,

@@ -85,6 +85,8 @@ Expr one_plus_exp_of_negative(Terms& t, const Expr& x);
 // 0 where x < low, exp(argument) elsewhere; the argument is x, but no more than `high`; -104 <= low. Needs no guard of
 // its own below.
 Expr exp_single_above(Terms& t, const Expr& x, double low, const Expr& argument, double high);
+// 0 where x < low, exp(scale x) elsewhere, for x that are not above 0; -87 <= scale low, scale > 0.
+Expr exp_nonpositive_single(Terms& t, const Expr& x, double scale, double low);
 // exp(high + low), |low| small against high; high within [-746, 710].
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low);
 Expr exp2_double(Terms& t, const Expr& x);

@@ -15,6 +15,8 @@ Expr bounded(Terms& t, const Expr& x) {
   return F(t, x, widest);
 }
 
+Expr exp_nonpositive(Terms& t, const Expr& x) { return exp_nonpositive_single(t, x, 1, -87); }
+
 // Without a function for float32 it is computed in float64 and rounded: those are no operators of a hot loop.
 struct Row {
   const Intrinsic* op;
@@ -30,6 +32,7 @@ const Row unary_rows[] = {
     {&intrinsic::sin, nullptr, &bounded<&sin_double, 1024>, &bounded<&sin_double, 128>},
     {&intrinsic::cos, nullptr, &bounded<&cos_double, 1024>, &bounded<&cos_double, 128>},
     {&intrinsic::tan, nullptr, &bounded<&tan_double, 1024>, &bounded<&tan_double, 128>},
+    {&intrinsic::exp_nonpositive, &exp_nonpositive, &exp_double},
     {&intrinsic::exp2, nullptr, &exp2_double},
     {&intrinsic::exp10, nullptr, &exp10_double},
     {&intrinsic::expm1, nullptr, &expm1_double},
@@ -107,6 +110,18 @@ Expr neighbour(const Expr& first, const Expr& second) {
   return terms.wrap(next_after(terms, x, y));
 }
 
+// x and c of x c or x / c, where neither is so large or small that it matters to what is computed of it; c is 1 for all
+// else. GELU divides by the root of 2, and a division takes as long as five products.
+std::pair<Expr, double> scaled(const Expr& e) {
+  const auto* quotient = e.as<Div>();
+  const auto* product = e.as<Mul>();
+  const auto is_plain = [](std::optional<double> c) { return c && *c >= 0x1p-20 && *c <= 0x1p20; };
+  if (quotient && is_plain(as_float(quotient->b))) return {quotient->a, 1 / *as_float(quotient->b)};
+  if (product && is_plain(as_float(product->b))) return {product->a, *as_float(product->b)};
+  if (product && is_plain(as_float(product->a))) return {product->b, *as_float(product->a)};
+  return {e, 1};
+}
+
 // c, where `e` is x but no more than a constant c, and NaN where x is.
 std::optional<double> most_of(const Expr& e, const Expr& x) {
   const auto* choice = e.as<Select>();
@@ -128,10 +143,16 @@ std::optional<double> most_of(const Expr& e, const Expr& x) {
 Expr expand(const Select& choice, const Native& native) {
   const auto* below = choice.condition.as<LT>();
   const auto* power = choice.false_value.as<Call>();
-  if (!below || !power || power->op != &intrinsic::exp || !is_single(choice.dtype)) return nullptr;
+  if (!below || !power || !is_single(choice.dtype)) return nullptr;
   const auto low = as_float(below->b), none = as_float(choice.true_value);
   if (!low || !(*low >= -104) || none != 0.0 || std::signbit(*none)) return nullptr;
   const Expr& argument = power->args[0];
+  if (power->op == &intrinsic::exp_nonpositive && *low >= -87 && structural_equal(below->a, argument)) {
+    const auto [x, scale] = scaled(argument);
+    Terms terms(native);
+    return terms.wrap(exp_nonpositive_single(terms, terms(x), scale, *low / scale));
+  }
+  if (power->op != &intrinsic::exp) return nullptr;
   const auto high = structural_equal(below->a, argument) ? std::optional(infinite()) : most_of(argument, below->a);
   if (!high || !(*high >= *low)) return nullptr;
   Terms terms(native);
@@ -148,18 +169,6 @@ std::optional<Expr> one_plus(const Intrinsic& f, const Add& sum) {
     if (call && call->op == &f && as_float(other) == 1.0) return call->args[0];
   }
   return std::nullopt;
-}
-
-// x and c of x c or x / c, where neither is so large or small that it matters to what is computed of it; c is 1 for all
-// else. GELU divides by the root of 2, and a division takes as long as five products.
-std::pair<Expr, double> scaled(const Expr& e) {
-  const auto* quotient = e.as<Div>();
-  const auto* product = e.as<Mul>();
-  const auto is_plain = [](std::optional<double> c) { return c && *c >= 0x1p-20 && *c <= 0x1p20; };
-  if (quotient && is_plain(as_float(quotient->b))) return {quotient->a, 1 / *as_float(quotient->b)};
-  if (product && is_plain(as_float(product->b))) return {product->a, *as_float(product->b)};
-  if (product && is_plain(as_float(product->a))) return {product->b, *as_float(product->a)};
-  return {e, 1};
 }
 
 // x (1 + erf(y)) h, h a power of two, which changes no bit of a table's entries but the exponent.

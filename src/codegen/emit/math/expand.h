@@ -7,13 +7,14 @@
 namespace lathe::codegen::math {
 
 // What only functions that are written out call: lookup(i, c0, c1, …) is, in each lane, the entry that the low bits of
-// i count to. Entries are int32 constants, Native::table_entries in number.
+// i count to. Entries are int32 constants, Native::table_entries or Native::paired_entries in number.
 inline constexpr ir::Intrinsic lookup{"lookup", -1, ir::Effect::pure, "an entry of a table in a register"};
 
 // What a backend has instructions for.
 struct Native {
-  int ldexp_lanes = 0;    // x * 2^k, rounded once, of so many float32 at a time; 0: of none
-  int table_entries = 0;  // int32 that one instruction looks up; 0: none does
+  int ldexp_lanes = 0;     // x * 2^k, rounded once, of so many float32 at a time; 0: of none
+  int table_entries = 0;   // int32 that one instruction looks up in a register; 0: none does
+  int paired_entries = 0;  // the same in two registers
   bool has_ldexp(ir::DType t) const {
     return t.is_ieee_float() && t.bits == 32 && ldexp_lanes > 0 && t.lanes % ldexp_lanes == 0;
   }

@@ -71,10 +71,9 @@ Reduced reduce_to_table(Terms& t, const Expr& x) {
   return {t(bits_of(shifted)), t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low)), whole};
 }
 
-// 2^(j / n + exponent) for the step that the low bits of `steps` name, as bits; `less` for each step.
-Expr looked_up(Terms& t, const Expr& steps, int64_t exponent, int64_t less) {
+// 2^(j / entries + exponent) for the step that the low bits of `steps` name, as bits; `less` for each step.
+Expr looked_up(const Expr& steps, int entries, int64_t exponent, int64_t less) {
   std::vector<Expr> args{steps};
-  const int entries = t.native().table_entries;
   for (int j = 0; j < entries; ++j) {
     const auto power = std::bit_cast<int32_t>(static_cast<float>(std::exp2(j / static_cast<double>(entries))));
     args.push_back(ir::constant(DType::int_(32), static_cast<int64_t>(power) + (exponent << 23) - j * less));
@@ -96,7 +95,8 @@ Expr exp_by_table(Terms& t, const Expr& x, int64_t exponent = 0) {
   const Reduced r = reduce_to_table(t, x);
   const int places = 23 - bits_of_table(t);
   // With its steps subtracted from an entry, all of k may be added to the exponent's place.
-  const Expr power = t(from_bits(looked_up(t, r.k, exponent, int64_t{1} << places) + shift_left(r.k, places)));
+  const Expr power =
+      t(from_bits(looked_up(r.k, t.native().table_entries, exponent, int64_t{1} << places) + shift_left(r.k, places)));
   return times_exp(t, power, r.rest);
 }
 
@@ -144,7 +144,7 @@ Expr exp_single(Terms& t, const Expr& x) {
     return scaled(t, t(exp_reduced(r.rest)), r, vanishes);
   }
   const Reduced steps = reduce_to_table(t, inside);
-  const Expr y = t(times_exp(t, t(from_bits(looked_up(t, steps.k, 0, 0))), steps.rest));
+  const Expr y = t(times_exp(t, t(from_bits(looked_up(steps.k, t.native().table_entries, 0, 0))), steps.rest));
   const int64_t none = std::bit_cast<int32_t>(static_cast<float>(magic_of_table(t)));
   const Expr k = t(shift_right(steps.k - none, bits_of_table(t)));
   return scaled(t, y, {k, steps.rest, call(intrinsic::floor, steps.whole)}, vanishes);
@@ -172,6 +172,32 @@ Expr exp_single_above(Terms& t, const Expr& x, double low, const Expr& argument,
   }
   const Reduced r = reduce(t, any ? bounded : t(at_least(bounded, low)));
   return chosen(scaled(t, t(exp_reduced(r.rest)), r, {}));
+}
+
+// 2^(scale x / ln 2): x has lost so much by a subtraction that one product takes k off, whose error grows as x's own,
+// 1.6e-8 |scale x| (8e-8 without one rounding for two operations) beside 1.8 units. With a table in two registers two
+// terms are left (2^-24.2).
+Expr exp_nonpositive_single(Terms& t, const Expr& x, double scale, double low) {
+  const Constants& c = single_constants;
+  const int entries = std::max({t.native().paired_entries, t.native().table_entries, 1});
+  const Expr factor = number(x, scale * c.log2_e), magic = number(x, c.to_integer / entries);
+  const Expr shifted = t(x * factor + magic);
+  const Expr whole = t(shifted - magic), steps = t(bits_of(shifted));
+  // Who has a table has an instruction for this.
+  const Expr rest = t(entries > 1 ? fma(x, factor, negated(whole)) : x * factor - whole);
+  const Expr is_kept = t(make<Not>(x < number(x, low)));
+  const auto kept = [&](const Expr& y) { return select(is_kept, y, number(x, 0.0)); };
+  if (entries == 1)
+    return kept(polynomial(rest, {1.0, 0.69314720573719575, 0.24022646890645521, 0.055503287771053248,
+                                  0.0096184889563311816, 0.0013399931177239738, 0.0001534581216131163}) *
+                power_of_two(steps - std::bit_cast<int32_t>(static_cast<float>(c.to_integer)), c));
+  const int places = 23 - std::countr_zero(static_cast<unsigned>(entries));
+  const Expr power = t(from_bits(looked_up(steps, entries, 0, int64_t{1} << places) + shift_left(steps, places)));
+  const Expr slope =
+      entries >= 32   ? polynomial(rest, {0.69315732977313194, 0.24022649737573123})
+      : entries >= 16 ? polynomial(rest, {0.69314718266905218, 0.24023428803482855, 0.055502134036342264})
+                      : polynomial(rest, {0.69314721426012837, 0.24025762978444157, 0.055496221830451616});  // 2^-25.2
+  return kept(power * (rest * slope) + power);
 }
 
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low) {
