@@ -49,6 +49,33 @@ std::optional<Slide> slides(const Work& work, const std::vector<Access>& all, co
   return std::nullopt;
 }
 
+// Whether the block sums products.
+bool sums_products(const Work& work) {
+  const auto* store = work.block().body.as<BufferStore>();
+  const auto* sum = store ? store->value.as<Add>() : nullptr;
+  return sum && (sum->a.is<Mul>() || sum->b.is<Mul>());
+}
+
+// How many neighbours of a row go down an image together, so that registers hold their sums, what they read of all rows
+// of a window, and the weights: each row of the image is then read once for all windows that reach it. At most `most`;
+// 1 where there is no room for two.
+int64_t neighbours_going_down(const Work& work, const Slide& along, const Slide& down, int64_t most,
+                              const target::Target& target) {
+  const int64_t weights = sums_products(work) ? (along.reach + 1) * (down.reach + 1) : 0;
+  const auto registers = [&](int64_t count) {
+    return ((count - 1) * along.stride + along.reach + 1) * (down.reach + 1) + count + weights;
+  };
+  while (most > 1 && registers(most) > target.vector_registers) --most;
+  return most;
+}
+
+// Rows that a tile of neighbours goes down: four, or fewer where threads would wait for tiles.
+int64_t rows_going_down(std::optional<int64_t> rows, int64_t other_tiles, const target::Target& target) {
+  int64_t tall = equal_tiles(rows, 4);
+  while (tall > 1 && rows && *rows / tall * other_tiles < 4 * target.cores) --tall;
+  return tall;
+}
+
 // Into how many pieces the rows of an image can be cut so that tiles of the plan divide each.
 std::vector<int64_t> row_pieces(std::optional<int64_t> height, const TilePlan& plan) {
   std::vector<int64_t> choices{1};
@@ -88,9 +115,7 @@ bool pads_lanes(const Work& work) {
 // than a copy of the image.
 bool pads_wide_windows(const Work& work, const Work& reduction) {
   constexpr int64_t wide = 25;
-  const auto* store = reduction.block().body.as<BufferStore>();
-  const auto* sum = store ? store->value.as<Add>() : nullptr;
-  if (!sum || !(sum->a.is<Mul>() || sum->b.is<Mul>())) return false;
+  if (!sums_products(reduction)) return false;
   const auto steps = constant_product(loops_of(reduction, IterType::reduce));
   return padding_condition(work) && !pads_lanes(work) && steps && *steps >= wide && *steps <= most_steps;
 }
@@ -217,9 +242,25 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     plan.reduce = std::move(order);
     plan.row = spatial.back();
     plan.rows_first = true;
-    plan.rows =
-        TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), equal_tiles(height, fit)))));
     spatial.pop_back();
+    const std::optional<Slide> down = spatial.empty() || pads_pieces ? std::nullopt
+                                                                     : slides(work, accesses(schedule.function().body),
+                                                                              *work.loops[spatial.back()], plan);
+    // A long chain of operations on each sum takes the registers for itself.
+    const bool has_room = down && (around.epilogue.empty() || !is_costly(find(list, around.epilogue)->block()));
+    const int64_t narrow = has_room ? neighbours_going_down(work, *slide, *down, fit, context.target) : 1;
+    const int64_t rows = equal_tiles(height, narrow > 1 ? narrow : fit);
+    plan.rows = TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), rows))));
+    if (down) {
+      const auto count = as_int(work.loops[spatial.back()]->extent);
+      const int64_t beside = height ? (*height + plan.rows - 1) / plan.rows : 1;
+      const int64_t tall = narrow > 1 ? rows_going_down(count, beside, context.target) : 1;
+      plan.tall = TRY(schedule.get(TRY(decide(schedule, context, "pool", "tall", up_to(8, count), tall))));
+      if (plan.tall > 1) {
+        plan.between = {spatial.back()};
+        spatial.pop_back();
+      }
+    }
     if (pads_pieces) {
       const std::vector<int64_t> choices = row_pieces(height, plan);
       const int64_t row_bytes = width.value_or(0) * widest_bits(work.block()) / 8;

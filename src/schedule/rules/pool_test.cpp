@@ -129,5 +129,57 @@ TEST(pool, copies_the_image_that_wide_windows_pad) {
           << height << "x" << width << "x" << channels << ", windows of " << kernel << last_remarks;
 }
 
+// 3x3 windows over an image with channels last that needs no padding: products, or the largest element.
+Function windows_last(int64_t down, int64_t across, int64_t channels, int64_t stride, bool largest) {
+  Builder b;
+  const Buffer x = b.input("X", {int64((down - 1) * stride + 3), int64((across - 1) * stride + 3), int64(channels)}),
+               w = largest ? Buffer() : b.input("W", {int64(3), int64(3), int64(channels)}),
+               y = b.output("Y", {int64(down), int64(across), int64(channels)});
+  const auto at = [&](const std::vector<Expr>& i) {
+    return load(x, {i[0] * stride + i[3], i[1] * stride + i[4], i[2]});
+  };
+  const std::vector<testing::Axis> window{{"kh", int64(3)}, {"kw", int64(3)}};
+  if (largest)
+    b.max("largest", y, window, at);
+  else
+    b.sum("conv", y, window, [&](const std::vector<Expr>& i) { return at(i) * load(w, {i[3], i[4], i[2]}); });
+  return b.build();
+}
+
+TEST(pool, goes_down_the_rows_that_windows_share) {
+  for (const auto& [bits, registers] : machines)
+    for (const auto& [down, across, channels, stride] : std::vector<std::array<int64_t, 4>>{
+             {14, 14, 32, 1}, {7, 7, 16, 1}, {9, 5, 40, 2}, {1, 9, 16, 1}, {5, 1, 8, 1}})
+      for (const bool largest : {false, true})
+        for (const int64_t tall : {0, 3}) {
+          std::map<std::string, int64_t> decisions;
+          if (tall > 0) decisions["pool.tall"] = tall;
+          const Function f = windows_last(down, across, channels, stride, largest);
+          EXPECT_EQ(scheduled(f, machine(bits, registers), 1e-5, {}, decisions), "pool")
+              << down << "x" << across << "x" << channels << ", stride " << stride << ", tall " << tall << last_remarks;
+        }
+}
+
+TEST(pool, goes_down_where_registers_hold_what_windows_share) {
+  const auto taken = [](const Function& f, const target::Target& target) {
+    std::string choices;
+    ir::PassContext context;
+    context.on_remark = [&](const ir::Remark& remark) {
+      if (remark.pass == "pool" && remark.taken) choices = remark.text;
+    };
+    AnalyticDecider decider;
+    schedule_function(Schedule::create(f).value_or_throw(), target, decider, context);
+    return choices.substr(choices.find("rows="));
+  };
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=4");
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 2, false), machine(512, 32)), "rows=2 tall=4") << "wider, less is shared";
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, true), machine(512, 32)), "rows=6 tall=4") << "no weights";
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, false), machine(256, 16)), "rows=4 tall=1") << "no room for two";
+  EXPECT_EQ(taken(windows_last(4, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=2") << "for two cores";
+  target::Target many = machine(512, 32);
+  many.cores = 16;
+  EXPECT_EQ(taken(windows_last(14, 14, 64, 1, false), many), "rows=4 tall=1") << "threads wait for tiles";
+}
+
 }  // namespace
 }  // namespace lathe::schedule

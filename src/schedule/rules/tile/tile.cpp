@@ -213,7 +213,7 @@ class TileNest {
   Result<BlockRV> finish(BlockRV block) {
     // …, sums, the insides of the axes in the order of their cutting
     const std::vector<LoopRV> now = TRY(schedule_.get_loops(block));
-    const LoopRV tile = now.at(first_sum_ - 1);
+    LoopRV tile = now.at(first_sum_ - 1);
     auto inside = now.begin() + static_cast<ptrdiff_t>(first_sum_);
     std::vector<LoopRV> sums(inside, inside + static_cast<ptrdiff_t>(plan_.reduce.size()));
     inside += static_cast<ptrdiff_t>(plan_.reduce.size());
@@ -222,6 +222,13 @@ class TileNest {
       for (size_t i = 0; i < (axis.kind == TileAxis::lanes ? 2 : 1); ++i)
         (axis.kind == TileAxis::lanes ? lanes : rows).push_back(*inside++);
     std::vector<LoopRV> order = sums;
+    // Rows of windows go one by one, written out: what two of them share stays in registers.
+    const bool one_by_one = plan_.window && rows.size() > 1;
+    if (one_by_one) {
+      tile = rows.front();
+      order.insert(order.begin(), tile);
+      rows.erase(rows.begin());
+    }
     order.insert(order.end(), rows.begin(), rows.end());
     order.insert(order.end(), lanes.begin(), lanes.end());
     TRY(schedule_.reorder(order));
@@ -244,6 +251,7 @@ class TileNest {
         TRY(schedule_.unroll(sums[*plan_.own_bodies]));
     }
     TRY(finish_tile(schedule_, out, tile, rank_ - 1, width));
+    if (one_by_one) TRY(schedule_.unroll(tile));
     return parts ? *parts : block;
   }
 
