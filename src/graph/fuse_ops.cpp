@@ -1,7 +1,9 @@
+#include "graph/channels_first.h"
 #include "graph/outline.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
+#include "ops/operators.h"
 
 namespace lathe::graph {
 
@@ -174,6 +176,8 @@ class Fuser {
     const Var& value = item(from.items.back()).binding->var;
     if (from.anchor >= 0) {
       if (to.items.size() == 1 && pads(item(to.items[0]))) return "";
+      if (to.items.size() == 1 && item(from.anchor).op == &ops::conv && puts_channels_first(*item(to.items[0]).call))
+        return "";
       for (const int i : to.items)
         if (!pointwise(item(i).op->fusion) || !same_shape(item(i).binding->var, value))
           return "the consumer of a product or reduction is not elementwise over the same shape";

@@ -1,3 +1,4 @@
+#include "graph/channels_first.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
@@ -71,13 +72,16 @@ class Alone {
       const Operator* op = callee_operator(*call);
       computed_by_[bound->var.get()] = op;
       bool anchored = op && (op->fusion == FusionKind::reduction || op->fusion == FusionKind::product);
+      bool is_image = op == &ops::conv;
       for (const Expr& arg : call->args) {
         if (!arg) continue;
         user_[arg.get()] = op;
-        anchored =
-            anchored || (is_fusable(op, FusionKind::broadcast) && used_once(arg.get()) && anchored_.count(arg.get()));
+        const bool follows = is_fusable(op, FusionKind::broadcast) && used_once(arg.get());
+        anchored = anchored || (follows && anchored_.count(arg.get()));
+        is_image = is_image || (follows && images_.count(arg.get()));
       }
       if (anchored) anchored_.insert(bound->var.get());
+      if (is_image) images_.insert(bound->var.get());
     }
   }
 
@@ -89,7 +93,8 @@ class Alone {
     const auto user = user_.find(var.get());
     const bool joins_user =
         user != user_.end() && used_once(var.get()) && is_fusable(user->second, FusionKind::reduction);
-    return !joins_producer && !joins_user;
+    const bool joins_image = used_once(input) && images_.count(input) && puts_channels_first(permute);
+    return !joins_producer && !joins_user && !joins_image;
   }
 
  private:
@@ -102,6 +107,8 @@ class Alone {
   std::unordered_map<const ir::Node*, const Operator*> computed_by_, user_;
   // What a product or reduction computes, with the elementwise operators that join it: a permutation does not.
   std::unordered_set<const ir::Node*> anchored_;
+  // Of these what a convolution computes.
+  std::unordered_set<const ir::Node*> images_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "ir/visit.h"
 #include "schedule/codes.h"
+#include "schedule/rules/nest/transposed.h"
 #include "schedule/rules/tile/apart.h"
 #include "schedule/rules/tile/panels.h"
 #include "schedule/rules/tile/tile_model.h"
@@ -370,6 +371,27 @@ Status set_groups_apart(Schedule& schedule, const std::string& name) {
   return schedule.transform_block_layout(block, map);
 }
 
+// Where the block behind the contraction writes it in another order, the lanes not innermost: it takes what a loop has
+// computed of whole rows of its own, which lie in memory of the loop's, in squares that pass through registers.
+Status turn_behind(Schedule& schedule, const RuleContext& context, const std::string& behind) {
+  const BlockRV turned = TRY(schedule.get_block(behind));
+  const auto row = as_int(TRY(schedule.get(TRY(schedule.get_loops(turned)).back()))->extent);
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(schedule.get_producers(turned)).at(0)));
+  for (size_t i = loops.size(); i-- > 0;) {
+    Schedule attempt = schedule;
+    if (!attempt.reverse_compute_at(turned, loops[i])) continue;
+    if (as_int(TRY(attempt.get(TRY(attempt.get_loops(turned)).back()))->extent) != row) continue;
+    const std::vector<Work> list = works(attempt.function());
+    const Work& work = *find(list, behind);
+    const int64_t lanes = context.target.lanes(widest_bits(work.block()));
+    const auto crossing = crossing_loop(attempt.function(), work, lanes);
+    if (!crossing || !tile_crossing(attempt, context, turned, *crossing, lanes, false)) break;
+    schedule = std::move(attempt);
+    return support::success();
+  }
+  return vectorize_elementwise(schedule, context, turned);
+}
+
 // Schedules a function around its one contraction; declines one that reads windows when they are not wanted, and one
 // that does not when they are.
 Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& context, std::string_view rule,
@@ -391,6 +413,12 @@ Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& cont
     return Outcome(windows ? "it reads no windows of its input" : "it reads windows of its input");
   // Sums of no terms still have their start, which lies in memory, and what follows reads it there.
   if (found->updates && !around.epilogue.empty()) around.behind.push_back(std::exchange(around.epilogue, ""));
+  std::string turned;
+  if (!around.epilogue.empty()) {
+    const Work& epilogue = *find(list, around.epilogue);
+    const int64_t lanes = context.target.lanes(widest_bits(epilogue.block()));
+    if (crossing_loop(schedule.function(), epilogue, lanes)) turned = std::exchange(around.epilogue, "");
+  }
   const TilePlan plan = TRY(plan_tile(schedule, context, rule, *found));
   // Where a primitive refuses the copies, weights are read as they lie.
   Schedule attempt = schedule;
@@ -400,6 +428,7 @@ Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& cont
     schedule = std::move(attempt);
   else
     TRY(register_tile(schedule, context, plan, around.epilogue));
+  if (!turned.empty()) TRY(turn_behind(schedule, context, turned));
   for (const std::vector<std::string>* list : {&around.before, &around.behind})
     for (const std::string& other : *list)
       TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
