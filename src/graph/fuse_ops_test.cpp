@@ -214,5 +214,23 @@ TEST(fuse_ops, says_why_neighbours_stay_apart) {
   EXPECT_NE(reasons[0].find("operand of a product"), std::string::npos) << reasons[0];
 }
 
+// Images of a convolution with the channels last, and a bias, permuted.
+ir::IRModule permuted_images(Extents size, std::vector<int64_t> axes, bool are_used_twice = false) {
+  Graph g;
+  const auto last = ir::make<ops::ConvAttributes>(Extents{}, Extents{}, Extents{}, 1, "NOTSET", "NHWC");
+  const Expr x = g.input("x", Extents{1, size[0], size[1], 1});
+  const Expr images = g.call(ops::conv, {x, weights({size[2], 1, 1, 1}, 1)}, last);
+  const Expr biased = g.call(ops::add, {images, weights({size[2]}, 2)});
+  const Expr y = g.call(ops::permute_dims, {biased}, ir::make<ops::PermuteDimsAttributes>(std::move(axes)));
+  return are_used_twice ? g.finish({y, biased}) : g.finish(y);
+}
+
+TEST(fuse_ops, lets_a_convolution_write_large_images_with_the_channels_first) {
+  expect_groups(permuted_images({64, 64, 32}, {0, 3, 1, 2}), {"[nn.conv add permute_dims]"});
+  expect_groups(permuted_images({64, 63, 32}, {0, 3, 1, 2}), {"[nn.conv add]", "[permute_dims]"});
+  expect_groups(permuted_images({64, 64, 32}, {0, 3, 2, 1}), {"[nn.conv add]", "[permute_dims]"});
+  expect_groups(permuted_images({64, 64, 32}, {0, 3, 1, 2}, true), {"[nn.conv add]", "[permute_dims]"});
+}
+
 }  // namespace
 }  // namespace lathe::graph

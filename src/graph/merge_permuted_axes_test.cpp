@@ -33,5 +33,19 @@ TEST(merge_permuted_axes, moves_every_element_to_where_it_was) {
   EXPECT_GE(merged, 30);
 }
 
+// What a convolution writes with the channels first is left for it to write.
+TEST(merge_permuted_axes, leaves_what_joins_a_convolution) {
+  const auto permuted = [](int64_t width) {
+    Graph g;
+    const Expr x = g.input("x", Extents{1, 1, 64, width});
+    const Expr images = g.call(ops::relu, {g.call(ops::conv, {x, weights({32, 1, 1, 1}, 1)})});
+    const Expr last =
+        g.call(ops::permute_dims, {images}, ir::make<ops::PermuteDimsAttributes>(std::vector<int64_t>{0, 3, 1, 2}));
+    return calls(merge_permuted_axes(g.finish(last), context()).value_or_throw()).size();
+  };
+  EXPECT_EQ(permuted(64), 3u) << "convolution, relu, permutation";
+  EXPECT_EQ(permuted(63), 5u) << "the permutation, merged, between two views";
+}
+
 }  // namespace
 }  // namespace lathe::graph

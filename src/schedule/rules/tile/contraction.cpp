@@ -375,6 +375,7 @@ Status set_groups_apart(Schedule& schedule, const std::string& name) {
 // computed of whole rows of its own, which lie in memory of the loop's, in squares that pass through registers.
 Status turn_behind(Schedule& schedule, const RuleContext& context, const std::string& behind) {
   const BlockRV turned = TRY(schedule.get_block(behind));
+  const auto all = constant_product(find(works(schedule.function()), behind)->loops);
   const auto row = as_int(TRY(schedule.get(TRY(schedule.get_loops(turned)).back()))->extent);
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(schedule.get_producers(turned)).at(0)));
   for (size_t i = loops.size(); i-- > 0;) {
@@ -383,6 +384,8 @@ Status turn_behind(Schedule& schedule, const RuleContext& context, const std::st
     if (as_int(TRY(attempt.get(TRY(attempt.get_loops(turned)).back()))->extent) != row) continue;
     const std::vector<Work> list = works(attempt.function());
     const Work& work = *find(list, behind);
+    const auto inside = constant_product({work.loops.begin() + static_cast<ptrdiff_t>(i) + 1, work.loops.end()});
+    if (!all || !inside || 2 * *inside > *all) break;  // by itself, threads share it
     const int64_t lanes = context.target.lanes(widest_bits(work.block()));
     const auto crossing = crossing_loop(attempt.function(), work, lanes);
     if (!crossing || !tile_crossing(attempt, context, turned, *crossing, lanes, false)) break;

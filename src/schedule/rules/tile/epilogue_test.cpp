@@ -2,6 +2,7 @@
 // padding is around them: nothing between lies in memory.
 #include <gtest/gtest.h>
 
+#include "driver/pipeline.h"
 #include "schedule/analysis/access.h"
 #include "schedule/rules/rules.h"
 #include "schedule/testing/random_program.h"
@@ -110,6 +111,59 @@ TEST(epilogue, is_on_tiles_of_groups) {
           expect_on_the_tile(grouped(batch, width, outputs), bits, registers,
                              fmt::format("{}x{}, groups of {}", batch, width, outputs));
         }
+}
+
+// A convolution of windows with channels last, a bias, and the result with the channels first.
+Function turned(int64_t batch, int64_t height, int64_t width, int64_t channels, int64_t kernel) {
+  constexpr int64_t terms = 3;
+  Builder b;
+  const Buffer x = b.input("X", {int64(batch), int64(height + kernel - 1), int64(width + kernel - 1), int64(terms)});
+  const Buffer w = b.input("W", {int64(kernel), int64(kernel), int64(terms), int64(channels)});
+  const Buffer bias = b.input("bias", {int64(channels)});
+  const std::vector<Expr> shape{int64(batch), int64(height), int64(width), int64(channels)};
+  const Buffer c = b.inner("C", shape), r = b.inner("R", shape),
+               y = b.output("Y", {shape[0], shape[3], shape[1], shape[2]});
+  b.sum("conv", c, {{"k0", int64(kernel)}, {"k1", int64(kernel)}, {"k", int64(terms)}},
+        [&](const std::vector<Expr>& i) {
+          return load(x, {i[0], i[1] + i[4], i[2] + i[5], i[6]}) * load(w, {i[4], i[5], i[6], i[3]});
+        });
+  b.compute("add", r, [&](const std::vector<Expr>& i) { return load(c, i) + load(bias, {i[3]}); });
+  b.compute("permute", y, [&](const std::vector<Expr>& i) { return load(r, {i[0], i[2], i[3], i[1]}); });
+  return b.build();
+}
+
+// The elements of the largest buffer that is neither a parameter nor in registers.
+int64_t largest_between(const Function& f, const target::Target& target) {
+  AnalyticDecider decider;
+  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, decider, {});
+  const Function kernel = driver::lower_to_kernel(done.mod().find_as<PrimFunc>("main")).value_or_throw();
+  int64_t largest = 0;
+  ir::post_order(kernel->body, [&](const NodeRef& n) {
+    const auto* allocate = n.as<Allocate>();
+    if (!allocate) return;
+    int64_t elements = 1;
+    for (const Expr& extent : allocate->extents) elements *= as_int(extent).value_or(1 << 30);
+    largest = std::max(largest, elements);
+  });
+  return largest;
+}
+
+TEST(epilogue, turns_images_row_by_row) {
+  for (const auto& [bits, registers] : machines)
+    for (const auto& [batch, height, width, channels, kernel] :
+         std::vector<std::array<int64_t, 5>>{{1, 6, 32, 32, 3},
+                                             {1, 5, 17, 40, 3},
+                                             {2, 4, 20, 21, 2},
+                                             {1, 9, 7, 96, 3},
+                                             {1, 3, 2, 16, 1},
+                                             {1, 1, 33, 16, 3}}) {
+      const Function f = turned(batch, height, width, channels, kernel);
+      const std::string what = fmt::format("{}x{}x{}x{}, windows of {}", batch, height, width, channels, kernel);
+      EXPECT_EQ(scheduled(f, machine(bits, registers), 1e-5), "conv") << what << last_remarks;
+      // Where vectors do not fill the channels, what is left over is a nest of its own.
+      if (height > 1 && channels % 32 == 0)
+        EXPECT_LE(2 * largest_between(f, machine(bits, registers)), height * width * channels) << what;
+    }
 }
 
 }  // namespace
