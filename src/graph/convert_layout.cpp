@@ -239,9 +239,13 @@ class LayoutConverter {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape* kernel = shape_of(call.args[1]);
     if (!twin_of(call.args[0]) && !wanted_last_.count(var.get()) && fills_rows(call, var)) return Expr();
-    const bool is_product = attrs.groups == 1 && is_pixel(*kernel) && moves_by_one(attrs);
-    if (is_product && !twin_of(call.args[0]) && !wanted_last_.count(var.get()) && fills_planes(*shape_of(var), *kernel))
-      return product_of_planes(emitter, var, call);
+    const bool is_of_pixels = attrs.groups == 1 && is_pixel(*kernel) && all_are(attrs.padding, 0);
+    const bool is_product = is_of_pixels && all_are(attrs.strides, 1);
+    const bool has_strides = attrs.strides.size() + 2 == kernel->size();
+    if ((is_product || (is_of_pixels && has_strides)) && !twin_of(call.args[0]) && !wanted_last_.count(var.get()) &&
+        fills_planes(*shape_of(var), *kernel))
+      return product_of_planes(emitter, var, call.args[1],
+                               is_product ? call.args[0] : TRY(met_pixels(emitter, var, call)));
     if (is_product && !images_.count(var.get())) {
       const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
       const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
@@ -272,11 +276,26 @@ class LayoutConverter {
   }
 
   // The weights times the image's planes.
-  Result<Expr> product_of_planes(Emitter& emitter, const Var& var, const Call& call) {
-    const Shape &kernel = *shape_of(call.args[1]), &image = *shape_of(call.args[0]);
-    const Expr matrix = TRY(reshaped(emitter, call.args[1], {kernel[0], kernel[1]}));
-    const Expr planes = TRY(reshaped(emitter, call.args[0], planes_of(image)));
+  Result<Expr> product_of_planes(Emitter& emitter, const Var& var, const Expr& weights, const Expr& image) {
+    const Shape& kernel = *shape_of(weights);
+    const Expr matrix = TRY(reshaped(emitter, weights, {kernel[0], kernel[1]}));
+    const Expr planes = TRY(reshaped(emitter, image, planes_of(*shape_of(image))));
     return held_as_planes(emitter, var, TRY(make_call(ops::matmul, {matrix, planes})));
+  }
+
+  // The pixels that a convolution of single pixels reads, where its strides pass over others.
+  static Result<Expr> met_pixels(Emitter& emitter, const Var& var, const Call& call) {
+    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
+    const Shape& out = *shape_of(var);
+    std::vector<int64_t> axes;
+    std::vector<ir::Expr> begin, end;
+    for (size_t d = 2; d < out.size(); ++d) {
+      axes.push_back(static_cast<int64_t>(d));
+      begin.push_back(ir::int64(0));
+      end.push_back(ir::int64((*ir::as_int(out[d]) - 1) * attrs.strides[d - 2] + 1));
+    }
+    return emitter.call(ops::strided_slice, {call.args[0], make<ShapeExpr>(begin), make<ShapeExpr>(end)},
+                        make<ops::StridedSliceAttributes>(axes, attrs.strides), "pixels");
   }
 
   // `value` is what `var` is, as [batch, channels, pixels].
@@ -335,11 +354,8 @@ class LayoutConverter {
   }
 
   // Windows of one pixel that touch every pixel once.
-  static bool moves_by_one(const ops::ConvAttributes& attrs) {
-    const auto all = [](const std::vector<int64_t>& list, int64_t value) {
-      return std::all_of(list.begin(), list.end(), [&](int64_t i) { return i == value; });
-    };
-    return all(attrs.strides, 1) && all(attrs.padding, 0);
+  static bool all_are(const std::vector<int64_t>& list, int64_t value) {
+    return std::all_of(list.begin(), list.end(), [&](int64_t i) { return i == value; });
   }
 
   Result<Expr> pool(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {

@@ -106,6 +106,30 @@ TEST(convert_layout, multiplies_the_planes_of_an_image_where_a_pointwise_convolu
   EXPECT_EQ(transposes(unknown.finish(conv(unknown, x, {7, 3, 1, 1}))), 3) << "pixels that only the run counts";
 }
 
+TEST(convert_layout, multiplies_the_planes_of_the_pixels_that_strides_meet) {
+  for (const Extents& strides : std::vector<Extents>{{2, 2}, {1, 3}, {3, 1}}) {
+    Graph g;
+    const Expr x = g.input("x", Extents{2, 3, 9, 7});
+    const auto before =
+        g.finish(g.call(ops::conv, {x, weights({4, 3, 1, 1}, 1)}, ir::make<ops::ConvAttributes>(strides)));
+    Names all = calls(converted(before));
+    std::erase(all, "reshape");
+    EXPECT_EQ(all, names("strided_slice matmul"));
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "");
+  }
+  const auto is_sliced = [](int64_t channels, Extents padding) {
+    Graph g;
+    const Expr x = g.input("x", Extents{2, channels, 9, 7});
+    const auto before = g.finish(
+        g.call(ops::conv, {x, weights({4, channels, 1, 1}, 1)}, ir::make<ops::ConvAttributes>(Extents{2, 2}, padding)));
+    EXPECT_EQ(difference(before, converted(before), 1e-4), "");
+    return find_call(converted(before), "strided_slice") != nullptr;
+  };
+  EXPECT_TRUE(is_sliced(20, {}));
+  EXPECT_FALSE(is_sliced(21, {})) << "more channels than pixels that are met";
+  EXPECT_FALSE(is_sliced(3, {0, 1, 0, 1}));
+}
+
 TEST(convert_layout, converts_nothing_between_convolutions) {
   Graph g;
   Expr y = conv(g, image(g), {8, 3, 3, 3}, {1, 1, 1, 1});
