@@ -19,6 +19,7 @@ FLOATS = {
     "T.atan2(y, x)": np.arctan2(Y, X),
     "T.atanh(x)": np.arctanh(X), "T.ceil(y)": np.ceil(Y), "T.copysign(x, y)": np.copysign(X, Y), "T.cos(y)": np.cos(Y),
     "T.cosh(y)": np.cosh(Y), "T.exp(y)": np.exp(Y), "T.exp2(y)": np.exp2(Y), "T.floor(y)": np.floor(Y),
+    "T.exp_nonpositive(-x)": np.exp(-X),
     "T.exp10(y)": 10.0**Y, "T.hypot(x, y)": np.hypot(X, Y), "T.ldexp(x, i // 4)": np.ldexp(X, I // 4),
     "T.ldexp(y, 3)": Y * 8, "T.nextafter(x, y)": np.nextafter(X, Y),
     "T.call_intrin('float32', 'tir.exp', y)": np.exp(Y), "T.Call('float32', 'tir.atan2', [y, x])": np.arctan2(Y, X),
