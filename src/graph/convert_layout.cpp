@@ -107,9 +107,12 @@ class LayoutConverter {
       if (!op) continue;
       calls[bound->var.get()] = call;
       if (op->name != "nn.conv" || !has_padding(*call) || !turns(*call)) continue;
+      const ir::Node* image = call->args[0].get();
       if (const ir::Node* from = computed_by_convolution(call->args[0], uses, calls)) {
-        padded_.insert(call->args[0].get());
+        padded_.insert(image);
         images_.insert(from);
+      } else if (uses.at(image) == 1 && shape_of(call->args[0]) && relax::constant_shape(*shape_of(call->args[0]))) {
+        alone_.insert(image);
       }
     }
   }
@@ -258,8 +261,10 @@ class LayoutConverter {
       return converted(emitter, var, TRY(make_call(ops::conv, call.args, turning)), false);
     }
     auto moved = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.data_layout = "NHWC"; });
+    // What turns an image for one convolution writes it into its padding.
+    const bool is_turned = !twin_of(call.args[0]) && alone_.count(call.args[0].get()) && attrs.groups == 1;
     Expr data = TRY(image(emitter, call.args[0]));
-    if (padded_.count(call.args[0].get())) {
+    if (is_turned || padded_.count(call.args[0].get())) {
       data = TRY(padded(emitter, data, attrs.padding));
       moved = ir::with(*moved, [](ops::ConvAttributes& copy) { copy.padding.assign(copy.padding.size(), 0); });
     }
@@ -598,6 +603,7 @@ class LayoutConverter {
   const ConstantWeights weights_;
   const int64_t lanes_;
   std::unordered_set<const ir::Node*> padded_;       // what a convolution reads with its padding around it
+  std::unordered_set<const ir::Node*> alone_;        // of no convolution, what one convolution with padding alone reads
   std::unordered_set<const ir::Node*> wanted_last_;  // what is read with the channels last
   std::unordered_set<const ir::Node*> images_;       // convolutions whose value is written into such an image
   std::unordered_map<const ir::Node*, Twin> twins_;

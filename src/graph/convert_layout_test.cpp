@@ -222,6 +222,20 @@ TEST(convert_layout, writes_a_product_with_its_own_sigmoid_into_padding) {
   EXPECT_EQ(pads(true), 0) << "the sigmoid is wanted elsewhere";
 }
 
+// What turns an image for one convolution writes the padding around it.
+TEST(convert_layout, turns_an_image_into_its_padding) {
+  const auto all = [](bool are_two, int64_t groups) {
+    Graph g;
+    const Expr x = g.input("x", Extents{1, 8, 5, 4});
+    const Expr y = conv(g, x, {8, 8 / groups, 3, 3}, {1, 1, 1, 1}, groups);
+    const auto before = g.finish(are_two ? g.call(ops::add, {y, conv(g, x, {8, 8, 3, 3}, {1, 1, 1, 1})}) : y);
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "");
+    return calls(converted(before));
+  };
+  EXPECT_EQ(all(false, 1), names("permute_dims nn.pad nn.conv permute_dims"));
+  EXPECT_EQ(all(true, 1), names("permute_dims nn.conv nn.conv add permute_dims")) << "two read it";
+}
+
 TEST(convert_layout, reads_the_single_pixel_of_a_mean_without_a_transposition) {
   Graph g;
   const Expr y = g.call(ops::relu, {conv(g, image(g), {6, 3, 2, 2})});

@@ -187,7 +187,8 @@ class Fuser {
       const FusionKind kind = item(i).op->fusion;
       const bool direct = reads(i, value);
       if (kind == FusionKind::product && direct) return "the operand of a product is computed once, not per use";
-      if (kind == FusionKind::injective && direct && !cheap_injective(item(i), value))
+      const bool turns_inside = from.items.size() == 1 && item(from.items[0]).op == &ops::permute_dims && pads(item(i));
+      if (kind == FusionKind::injective && direct && !turns_inside && !cheap_injective(item(i), value))
         return "the consumer would compute it more than once, or under conditions";
     }
     if (to.anchor >= 0 && item(to.anchor).op->fusion == FusionKind::product) {

@@ -232,5 +232,22 @@ TEST(fuse_ops, lets_a_convolution_write_large_images_with_the_channels_first) {
   expect_groups(permuted_images({64, 64, 32}, {0, 3, 1, 2}, true), {"[nn.conv add]", "[permute_dims]"});
 }
 
+TEST(fuse_ops, turns_an_image_into_its_padding) {
+  for (const bool is_turned : {true, false}) {
+    Graph g;
+    const Expr x = g.input("x", Extents{1, 3, 5, 4});
+    const Expr y = is_turned ? g.call(ops::permute_dims, {x},
+                                      ir::make<ops::PermuteDimsAttributes>(std::vector<int64_t>{0, 2, 3, 1}))
+                             : g.call(ops::exp, {x});
+    const auto sides = [](Extents of) {
+      std::vector<ir::Expr> each;
+      for (const int64_t one : of) each.push_back(ir::int64(one));
+      return ir::make<relax::ShapeExpr>(std::move(each));
+    };
+    const Expr padded = g.call(ops::pad, {y, sides({0, 1, 1, 0}), sides({0, 1, 2, 0})});
+    expect_groups(g.finish(padded), is_turned ? Names{"[permute_dims nn.pad]"} : Names{"[exp]", "[nn.pad]"});
+  }
+}
+
 }  // namespace
 }  // namespace lathe::graph

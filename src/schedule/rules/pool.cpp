@@ -69,11 +69,17 @@ int64_t neighbours_going_down(const Work& work, const Slide& along, const Slide&
   return most;
 }
 
-// Rows that a tile of neighbours goes down: four, or fewer where threads would wait for tiles.
-int64_t rows_going_down(std::optional<int64_t> rows, int64_t other_tiles, const target::Target& target) {
-  int64_t tall = equal_tiles(rows, 4);
-  while (tall > 1 && rows && *rows / tall * other_tiles < 4 * target.cores) --tall;
-  return tall;
+// Rows that a tile of neighbours goes down: about four. Where threads share the tiles, so many that these come out even
+// among them, two for each at best; one where none do.
+int64_t rows_going_down(std::optional<int64_t> rows, bool threads, const target::Target& target) {
+  if (!threads || target.cores < 2) return equal_tiles(rows, 4);
+  for (const int64_t each : {2, 1})
+    for (const int64_t tall : {4, 5, 6, 7, 8, 3, 2}) {
+      const int64_t tiles = rows && *rows % tall == 0 ? *rows / tall : 0;
+      const bool is_even = tiles % target.cores == 0 && tiles >= each * target.cores;
+      if (is_even || tiles >= 4 * target.cores) return tall;
+    }
+  return 1;
 }
 
 // Into how many pieces the rows of an image can be cut so that tiles of the plan divide each.
@@ -248,13 +254,13 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
                                                                               *work.loops[spatial.back()], plan);
     // A long chain of operations on each sum takes the registers for itself.
     const bool has_room = down && (around.epilogue.empty() || !is_costly(find(list, around.epilogue)->block()));
-    const int64_t narrow = has_room ? neighbours_going_down(work, *slide, *down, fit, context.target) : 1;
+    const auto count = down ? as_int(work.loops[spatial.back()]->extent) : std::nullopt;
+    int64_t tall = has_room ? rows_going_down(count, enough_for_threads(total, plan), context.target) : 1;
+    const int64_t narrow = tall > 1 ? neighbours_going_down(work, *slide, *down, fit, context.target) : 1;
+    if (narrow == 1) tall = 1;
     const int64_t rows = equal_tiles(height, narrow > 1 ? narrow : fit);
     plan.rows = TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), rows))));
     if (down) {
-      const auto count = as_int(work.loops[spatial.back()]->extent);
-      const int64_t beside = height ? (*height + plan.rows - 1) / plan.rows : 1;
-      const int64_t tall = narrow > 1 ? rows_going_down(count, beside, context.target) : 1;
       plan.tall = TRY(schedule.get(TRY(decide(schedule, context, "pool", "tall", up_to(8, count), tall))));
       if (plan.tall > 1) {
         plan.between = {spatial.back()};

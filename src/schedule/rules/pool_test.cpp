@@ -171,14 +171,19 @@ TEST(pool, goes_down_where_registers_hold_what_windows_share) {
     schedule_function(Schedule::create(f).value_or_throw(), target, decider, context);
     return choices.substr(choices.find("rows="));
   };
-  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=4");
-  EXPECT_EQ(taken(windows_last(28, 28, 64, 2, false), machine(512, 32)), "rows=2 tall=4") << "wider, less is shared";
-  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, true), machine(512, 32)), "rows=6 tall=4") << "no weights";
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=7") << "four tiles for two cores";
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 2, false), machine(512, 32)), "rows=2 tall=7") << "wider, less is shared";
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, true), machine(512, 32)), "rows=6 tall=7") << "no weights";
   EXPECT_EQ(taken(windows_last(28, 28, 64, 1, false), machine(256, 16)), "rows=4 tall=1") << "no room for two";
-  EXPECT_EQ(taken(windows_last(4, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=2") << "for two cores";
+  EXPECT_EQ(taken(windows_last(8, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=2") << "two for each core";
+  EXPECT_EQ(taken(windows_last(14, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=7") << "one for each core";
+  EXPECT_EQ(taken(windows_last(7, 28, 64, 1, false), machine(512, 32)), "rows=7 tall=1") << "seven, for two cores";
+  target::Target alone = machine(512, 32);
+  alone.cores = 1;
+  EXPECT_EQ(taken(windows_last(7, 28, 64, 1, false), alone), "rows=4 tall=4");
   target::Target many = machine(512, 32);
   many.cores = 16;
-  EXPECT_EQ(taken(windows_last(14, 14, 64, 1, false), many), "rows=4 tall=1") << "threads wait for tiles";
+  EXPECT_EQ(taken(windows_last(14, 14, 64, 1, false), many), "rows=7 tall=1") << "threads wait for tiles";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "driver/pipeline.h"
 #include "schedule/analysis/access.h"
+#include "schedule/rules/nest/work.h"
 #include "schedule/rules/rules.h"
 #include "schedule/testing/random_program.h"
 #include "schedule/testing/rule_check.h"
@@ -163,6 +164,30 @@ TEST(epilogue, turns_images_row_by_row) {
       // Where vectors do not fill the channels, what is left over is a nest of its own.
       if (height > 1 && channels % 32 == 0)
         EXPECT_LE(2 * largest_between(f, machine(bits, registers)), height * width * channels) << what;
+    }
+}
+
+// An image turned to channels last, with zeros around it: the sides are loops of their own, what is inside goes in
+// squares without a condition.
+TEST(epilogue, turns_an_image_into_its_padding) {
+  for (const auto& [bits, registers] : machines)
+    for (const auto& [height, width, channels] :
+         std::vector<std::array<int64_t, 3>>{{5, 32, 48}, {3, 19, 21}, {1, 40, 16}, {7, 3, 64}}) {
+      Builder b;
+      const Buffer x = b.input("X", {int64(channels), int64(height), int64(width)});
+      const Buffer y = b.output("Y", {int64(height + 1), int64(width + 2), int64(channels)});
+      b.compute("pad", y, [&](const std::vector<Expr>& i) {
+        const Expr inside = logical_and(i[0] < height, logical_and(i[1] >= 1, i[1] < width + 1));
+        return if_then_else(inside, load(x, {i[2], i[0], i[1] - 1}), testing::f32(0));
+      });
+      const Function f = b.build();
+      EXPECT_EQ(scheduled(f, machine(bits, registers)), "elementwise") << last_remarks;
+      AnalyticDecider decider;
+      const Schedule done =
+          schedule_function(Schedule::create(f).value_or_throw(), machine(bits, registers), decider, {});
+      const std::vector<Work> list = works(done.function());
+      if (width >= 4)
+        EXPECT_FALSE(is_conditional(find(list, "pad")->block())) << height << "x" << width << "x" << channels;
     }
 }
 
