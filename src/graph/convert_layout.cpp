@@ -108,10 +108,12 @@ class LayoutConverter {
       calls[bound->var.get()] = call;
       if (op->name != "nn.conv" || !has_padding(*call) || !turns(*call)) continue;
       const ir::Node* image = call->args[0].get();
+      const Shape* shape = shape_of(call->args[0]);
+      const auto used = uses.find(image);  // a constant is not counted
       if (const ir::Node* from = computed_by_convolution(call->args[0], uses, calls)) {
         padded_.insert(image);
         images_.insert(from);
-      } else if (uses.at(image) == 1 && shape_of(call->args[0]) && relax::constant_shape(*shape_of(call->args[0]))) {
+      } else if (used != uses.end() && used->second == 1 && shape && relax::constant_shape(*shape)) {
         alone_.insert(image);
       }
     }

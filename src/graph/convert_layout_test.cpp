@@ -234,6 +234,9 @@ TEST(convert_layout, turns_an_image_into_its_padding) {
   };
   EXPECT_EQ(all(false, 1), names("permute_dims nn.pad nn.conv permute_dims"));
   EXPECT_EQ(all(true, 1), names("permute_dims nn.conv nn.conv add permute_dims")) << "two read it";
+  Graph known;
+  const auto before = known.finish(conv(known, weights({1, 8, 5, 4}, 3), {8, 8, 3, 3}, {1, 1, 1, 1}));
+  EXPECT_EQ(difference(before, converted(before), 1e-5), "") << "a constant image";
 }
 
 TEST(convert_layout, reads_the_single_pixel_of_a_mean_without_a_transposition) {
