@@ -103,7 +103,7 @@ std::optional<std::string> find_parts(const std::vector<Work>& list, Attention& 
   }
   if (found.softmax.empty() && found.weights.empty()) return "nothing is between the products";
   if (!reduces) return "nothing is reduced between the products";
-  if (found.weights.empty()) return "the second product does not read what is computed last before it";
+  if (found.weights.empty()) return "the second product reads nothing that is computed between";
   return std::nullopt;
 }
 
