@@ -175,9 +175,9 @@ class Fuser {
     if (from.anchor >= 0 && to.anchor >= 0) return "both hold a product or reduction";
     const Var& value = item(from.items.back()).binding->var;
     if (from.anchor >= 0) {
-      if (to.items.size() == 1 && pads(item(to.items[0]))) return "";
-      if (to.items.size() == 1 && item(from.anchor).op == &ops::conv && puts_channels_first(*item(to.items[0]).call))
-        return "";
+      const Item* alone = to.items.size() == 1 ? &item(to.items[0]) : nullptr;
+      const bool is_image = item(from.anchor).op == &ops::conv;
+      if (alone && (pads(*alone) || (is_image && puts_channels_first(*alone->call)))) return "";
       for (const int i : to.items)
         if (!pointwise(item(i).op->fusion) || !same_shape(item(i).binding->var, value))
           return "the consumer of a product or reduction is not elementwise over the same shape";

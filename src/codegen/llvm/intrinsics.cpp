@@ -246,10 +246,8 @@ KernelEmitter::V KernelEmitter::lookup(const Call& n) {
     if (!is_pair)
       return builder_.CreateIntrinsic(
           entries.size() == 16 ? llvm_op::x86_avx512_permvar_si_512 : llvm_op::x86_avx2_permd, {}, {table, parts[0]});
-    const std::span<const uint32_t> all(entries);
     const auto half = [&](size_t first) {
-      return llvm::ConstantDataVector::get(builder_.getContext(),
-                                           llvm::ArrayRef<uint32_t>(all.subspan(first, 16).data(), 16));
+      return llvm::ConstantDataVector::get(builder_.getContext(), llvm::ArrayRef(entries).slice(first, 16));
     };
     return builder_.CreateIntrinsic(llvm_op::x86_avx512_vpermi2var_d_512, {}, {half(0), parts[0], half(16)});
   });

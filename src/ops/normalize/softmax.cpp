@@ -1,6 +1,5 @@
 // Softmax, what it divides by its sum, and its logarithm, along one axis, shifted by the largest element so that no
-// exponential overflows. Floats
-// narrower than float32 are computed in float32.
+// exponential overflows. Floats narrower than float32 are computed in float32.
 #include "ops/gradient/gradient.h"
 #include "ops/rule.h"
 

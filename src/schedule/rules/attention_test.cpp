@@ -13,6 +13,7 @@ namespace {
 
 using testing::Builder;
 using testing::f32;
+using testing::largest_allocation;
 using testing::last_remarks;
 using testing::machine;
 using testing::machines;
@@ -83,22 +84,6 @@ Function attention_of(const Shape& s) {
   }
   if (s.heads_inside) b.compute("permute", y, [&](const Indices& i) { return load(mixed, {i[1], i[0], i[2]}); });
   return b.build();
-}
-
-// The largest buffer that is allocated, in elements.
-int64_t largest_allocation(const Function& f, const target::Target& target) {
-  AnalyticDecider model;
-  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, model, {});
-  const Function kernel = driver::lower_to_kernel(done.mod().find_as<PrimFunc>("main")).value_or_throw();
-  int64_t largest = 0;
-  ir::post_order(kernel->body, [&](const NodeRef& n) {
-    const auto* allocate = n.as<Allocate>();
-    if (!allocate) return;
-    int64_t elements = 1;
-    for (const Expr& extent : allocate->extents) elements *= as_int(extent).value_or(1 << 30);
-    largest = std::max(largest, elements);
-  });
-  return largest;
 }
 
 TEST(attention, takes_every_shape) {

@@ -6,16 +6,6 @@
 
 namespace lathe::schedule {
 
-namespace {
-
-std::vector<std::string> names_of_blocks(const Schedule& schedule) {
-  std::vector<std::string> names;
-  for (const Work& work : works(schedule.function())) names.push_back(work.block().name);
-  return names;
-}
-
-}  // namespace
-
 Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context) {
   const std::vector<Work> before = works(schedule.function());
   if (before.empty()) return Outcome("the function has no blocks");
@@ -27,17 +17,13 @@ Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context) {
         return Outcome(fmt::format("axis '{}' of block '{}' is not spatial", iter->var->name, work.block().name));
   }
   TRY(inline_producers(schedule, [](const Work&) { return false; }));
-  for (const std::string& name : names_of_blocks(schedule)) {
-    const BlockRV block = TRY(schedule.get_block(name));
+  for (const Work& work : works(schedule.function())) {
+    std::vector<BlockRV> parts{TRY(handle(schedule, work))};
     // Padding around what is turned: squares need no condition.
-    std::vector<BlockRV> sides;
-    const std::vector<Work> list = works(schedule.function());
-    const Work& work = *find(list, name);
-    if (is_conditional(work.block()) &&
-        crossing_loop(schedule.function(), work, context.target.lanes(widest_bits(work.block()))))
-      if (auto split = schedule.split_padding(block)) sides = *std::move(split);
-    TRY(vectorize_elementwise(schedule, context, block));
-    for (const BlockRV& side : sides) TRY(vectorize_elementwise(schedule, context, side));
+    const int64_t lanes = context.target.lanes(widest_bits(work.block()));
+    if (is_conditional(work.block()) && crossing_loop(*work.function, work, lanes))
+      if (const auto sides = schedule.split_padding(parts[0])) parts.insert(parts.end(), sides->begin(), sides->end());
+    for (const BlockRV& part : parts) TRY(vectorize_elementwise(schedule, context, part));
   }
   return Outcome();
 }

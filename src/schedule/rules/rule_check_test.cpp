@@ -100,4 +100,19 @@ std::string scheduled_once(const Function& f, const target::Target& target, doub
   return taken;
 }
 
+int64_t largest_allocation(const Function& f, const target::Target& target) {
+  AnalyticDecider model;
+  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, model, {});
+  const Function kernel = driver::lower_to_kernel(done.mod().find_as<PrimFunc>("main")).value_or_throw();
+  int64_t largest = 0;
+  ir::post_order(kernel->body, [&](const NodeRef& n) {
+    const auto* allocate = n.as<Allocate>();
+    if (!allocate) return;
+    int64_t elements = 1;
+    for (const Expr& extent : allocate->extents) elements *= as_int(extent).value_or(1 << 30);
+    largest = std::max(largest, elements);
+  });
+  return largest;
+}
+
 }  // namespace lathe::schedule::testing

@@ -58,7 +58,7 @@ Expr exp_reduced(const Expr& r, double by = 1.0) {
 // ---- by a table, in float32 ----
 
 bool has_table(const Terms& t, const Expr& x) { return x->dtype.bits == 32 && t.native().table_entries > 0; }
-int bits_of_table(const Terms& t) { return std::countr_zero(static_cast<unsigned>(t.native().table_entries)); }
+int bits_of_table(int entries) { return std::countr_zero(static_cast<unsigned>(entries)); }
 // The last bit of what is added to it is worth a step; all its own bits lie above those that are counted.
 double magic_of_table(const Terms& t) { return single_constants.to_integer / t.native().table_entries; }
 
@@ -81,6 +81,13 @@ Expr looked_up(const Expr& steps, int entries, int64_t exponent, int64_t less) {
   return call(steps->dtype, math::lookup, std::move(args));
 }
 
+// 2^(steps / entries + exponent), where it is a normal number; any number elsewhere.
+Expr power_of_steps(Terms& t, const Expr& steps, int entries, int64_t exponent = 0) {
+  const int places = 23 - bits_of_table(entries);
+  // With its steps subtracted from an entry, all of them may be added to the exponent's place.
+  return t(from_bits(looked_up(steps, entries, exponent, int64_t{1} << places) + shift_left(steps, places)));
+}
+
 // power * exp(r), |r| <= ln 2 / (2 table_entries).
 Expr times_exp(Terms& t, const Expr& power, const Expr& r) {
   const Expr q = t.native().table_entries >= 16
@@ -93,10 +100,7 @@ Expr times_exp(Terms& t, const Expr& power, const Expr& r) {
 // result is any number.
 Expr exp_by_table(Terms& t, const Expr& x, int64_t exponent = 0) {
   const Reduced r = reduce_to_table(t, x);
-  const int places = 23 - bits_of_table(t);
-  // With its steps subtracted from an entry, all of k may be added to the exponent's place.
-  const Expr power =
-      t(from_bits(looked_up(r.k, t.native().table_entries, exponent, int64_t{1} << places) + shift_left(r.k, places)));
+  const Expr power = power_of_steps(t, r.k, t.native().table_entries, exponent);
   return times_exp(t, power, r.rest);
 }
 
@@ -146,7 +150,7 @@ Expr exp_single(Terms& t, const Expr& x) {
   const Reduced steps = reduce_to_table(t, inside);
   const Expr y = t(times_exp(t, t(from_bits(looked_up(steps.k, t.native().table_entries, 0, 0))), steps.rest));
   const int64_t none = std::bit_cast<int32_t>(static_cast<float>(magic_of_table(t)));
-  const Expr k = t(shift_right(steps.k - none, bits_of_table(t)));
+  const Expr k = t(shift_right(steps.k - none, bits_of_table(t.native().table_entries)));
   return scaled(t, y, {k, steps.rest, call(intrinsic::floor, steps.whole)}, vanishes);
 }
 
@@ -191,8 +195,7 @@ Expr exp_nonpositive_single(Terms& t, const Expr& x, double scale, double low) {
     return kept(polynomial(rest, {1.0, 0.69314720573719575, 0.24022646890645521, 0.055503287771053248,
                                   0.0096184889563311816, 0.0013399931177239738, 0.0001534581216131163}) *
                 power_of_two(steps - std::bit_cast<int32_t>(static_cast<float>(c.to_integer)), c));
-  const int places = 23 - std::countr_zero(static_cast<unsigned>(entries));
-  const Expr power = t(from_bits(looked_up(steps, entries, 0, int64_t{1} << places) + shift_left(steps, places)));
+  const Expr power = power_of_steps(t, steps, entries);
   const Expr slope =
       entries >= 32   ? polynomial(rest, {0.69315732977313194, 0.24022649737573123})
       : entries >= 16 ? polynomial(rest, {0.69314718266905218, 0.24023428803482855, 0.055502134036342264})

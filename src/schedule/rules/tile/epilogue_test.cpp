@@ -2,7 +2,6 @@
 // padding is around them: nothing between lies in memory.
 #include <gtest/gtest.h>
 
-#include "driver/pipeline.h"
 #include "schedule/analysis/access.h"
 #include "schedule/rules/nest/work.h"
 #include "schedule/rules/rules.h"
@@ -13,6 +12,7 @@ namespace lathe::schedule {
 namespace {
 
 using testing::Builder;
+using testing::largest_allocation;
 using testing::last_remarks;
 using testing::machine;
 using testing::machines;
@@ -133,22 +133,6 @@ Function turned(int64_t batch, int64_t height, int64_t width, int64_t channels, 
   return b.build();
 }
 
-// The elements of the largest buffer that is neither a parameter nor in registers.
-int64_t largest_between(const Function& f, const target::Target& target) {
-  AnalyticDecider decider;
-  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, decider, {});
-  const Function kernel = driver::lower_to_kernel(done.mod().find_as<PrimFunc>("main")).value_or_throw();
-  int64_t largest = 0;
-  ir::post_order(kernel->body, [&](const NodeRef& n) {
-    const auto* allocate = n.as<Allocate>();
-    if (!allocate) return;
-    int64_t elements = 1;
-    for (const Expr& extent : allocate->extents) elements *= as_int(extent).value_or(1 << 30);
-    largest = std::max(largest, elements);
-  });
-  return largest;
-}
-
 TEST(epilogue, turns_images_row_by_row) {
   for (const auto& [bits, registers] : machines)
     for (const auto& [batch, height, width, channels, kernel] :
@@ -163,7 +147,7 @@ TEST(epilogue, turns_images_row_by_row) {
       EXPECT_EQ(scheduled(f, machine(bits, registers), 1e-5), "conv") << what << last_remarks;
       // Where vectors do not fill the channels, what is left over is a nest of its own.
       if (height > 1 && channels % 32 == 0)
-        EXPECT_LE(2 * largest_between(f, machine(bits, registers)), height * width * channels) << what;
+        EXPECT_LE(2 * largest_allocation(f, machine(bits, registers)), height * width * channels) << what;
     }
 }
 
