@@ -1,13 +1,16 @@
 """lathe compile: every kind of output, targets, dimensions."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pytest
 
+from tests.models.builder import ModelBuilder
 from tests.support import paths
 from tests.support.backends import onnxruntime_session
 
@@ -111,6 +114,23 @@ def test_dump_ir_and_stop_after(lathe_cli, tmp_path):
     lathe_cli("compile", paths.DIGITS_MODEL, "-o", tmp_path / "digits.so", f"--dump-ir={folder}")
     dumps = sorted(path.name for path in folder.iterdir())
     assert len(dumps) > 5 and any("fuse_ops" in name for name in dumps), dumps
+
+
+def test_a_classifiers_weights_are_asked_for_ahead(lathe_cli, tmp_path):
+    """Panels of 1,000 columns end in lanes that nobody reads; their weights are waited for all the same."""
+    model, folder = tmp_path / "classifier.onnx", tmp_path / "dumps"
+    network = ModelBuilder("classifier", 7)
+    rows = network.node("MatMul", network.input("x", [256, 512]), network.normal((512, 512), 0.05))
+    mean = network.node("ReduceMean", rows, axes=[0], keepdims=1)
+    network.output(network.node("MatMul", mean, network.normal((512, 1000), 0.05)), "y", [1, 1000])
+    onnx.save(network.build(), model)
+    caches = [{"level": level, "bytes": size} for level, size in ((1, 1 << 15), (2, 1 << 20), (3, 1 << 25))]
+    machine = {"kind": "llvm", "triple": "x86_64-unknown-linux-gnu", "features": ["+avx2", "+fma"], "caches": caches}
+    target = tmp_path / "target.json"
+    target.write_text(json.dumps(machine))
+    lathe_cli("compile", model, "-o", tmp_path / "classifier.so", f"--dump-ir={folder}", "--target", target)
+    (changed,) = folder.glob("*ask_for_weights.py")
+    assert "T.prefetch(ahead" in changed.read_text()
 
 
 def test_aarch64_artifact_is_for_aarch64(lathe_cli, tmp_path):

@@ -19,7 +19,8 @@ using namespace relax;  // NOLINT: the subject of this file
 namespace {
 
 constexpr int64_t line_bytes = 64;
-constexpr int64_t most_lines = 8;        // asked for in one turn
+constexpr int64_t most_lines = 8;  // asked for in one turn
+constexpr double most_of = 0.75;
 constexpr double waits_below = 4;        // operations a byte: memory sets the time
 constexpr double operations_a_byte = 8;  // in whose time memory gives a byte, to one core
 constexpr size_t most_kernels = 4;       // that ask for the same weights
@@ -32,11 +33,11 @@ struct KernelCall {
   Expr weights;  // its largest constant, or null
   int64_t weight_bytes = 0;
   bool takes_operands = false;  // one more is no problem
-  // Whether it reads all of so many bytes of weights at least (of a table a few rows, perhaps), and does little with
-  // them.
+  // Whether it reads so many bytes of weights at least, most of them (of a table a few rows, perhaps; of panels all but
+  // the lanes that fill the last one), and does little with them.
   bool waits_for(int64_t least) const {
-    const auto bytes = static_cast<double>(weight_bytes);
-    return weight_bytes >= least && traffic >= bytes && operations < waits_below * traffic;
+    const double most = most_of * static_cast<double>(weight_bytes);
+    return weight_bytes >= least && traffic >= most && operations < waits_below * traffic;
   }
   // Operations that are left when memory has given what the kernel reads and writes, in bytes that it could give.
   int64_t idle() const { return static_cast<int64_t>(operations / operations_a_byte - traffic); }
