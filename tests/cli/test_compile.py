@@ -117,15 +117,15 @@ def test_dump_ir_and_stop_after(lathe_cli, tmp_path):
 
 
 def test_a_classifiers_weights_are_asked_for_ahead(lathe_cli, tmp_path):
-    """Panels of 1,000 columns end in lanes that nobody reads; their weights are waited for all the same."""
+    """Panels of 1,001 columns end in lanes that nobody reads; their weights are waited for all the same."""
     model, folder = tmp_path / "classifier.onnx", tmp_path / "dumps"
     network = ModelBuilder("classifier", 7)
     rows = network.node("MatMul", network.input("x", [256, 512]), network.normal((512, 512), 0.05))
     mean = network.node("ReduceMean", rows, axes=[0], keepdims=1)
-    network.output(network.node("MatMul", mean, network.normal((512, 1000), 0.05)), "y", [1, 1000])
+    network.output(network.node("MatMul", mean, network.normal((512, 1001), 0.05)), "y", [1, 1001])
     onnx.save(network.build(), model)
     caches = [{"level": level, "bytes": size} for level, size in ((1, 1 << 15), (2, 1 << 20), (3, 1 << 25))]
-    machine = {"kind": "llvm", "triple": "x86_64-unknown-linux-gnu", "features": ["+avx2", "+fma"], "caches": caches}
+    machine = {"kind": "llvm", "triple": "x86_64-unknown-linux-gnu", "features": ["avx2", "fma"], "caches": caches}
     target = tmp_path / "target.json"
     target.write_text(json.dumps(machine))
     lathe_cli("compile", model, "-o", tmp_path / "classifier.so", f"--dump-ir={folder}", "--target", target)
