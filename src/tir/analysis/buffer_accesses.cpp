@@ -22,15 +22,16 @@ class AccessCollection {
       loops_.pop_back();
     } else if (const auto* branch = node.as<IfThenElse>()) {
       collect(branch->condition);
-      conditionally([&] {
-        collect(branch->then_case);
-        collect(branch->else_case);
-      });
+      for (const Stmt& own : {branch->then_case, branch->else_case}) {
+        branches_.push_back(++branches_seen_);
+        collect(own);
+        branches_.pop_back();
+      }
     } else if (const auto* repeat = node.as<While>()) {
-      conditionally([&] {
-        collect(repeat->condition);
-        collect(repeat->body);
-      });
+      const bool before = std::exchange(conditional_, true);
+      collect(repeat->condition);
+      collect(repeat->body);
+      conditional_ = before;
     } else if (const auto* realize = node.as<BlockRealize>()) {
       instance(*realize);
     } else if (const auto* load = node.as<BufferLoad>()) {
@@ -54,12 +55,6 @@ class AccessCollection {
   }
 
  private:
-  void conditionally(support::function_ref<void()> body) {
-    const bool before = std::exchange(conditional_, true);
-    body();
-    conditional_ = before;
-  }
-
   void instance(const BlockRealize& realize) {
     for (const Expr& value : realize.iter_values) collect(value);
     collect(realize.predicate);
@@ -122,6 +117,7 @@ class AccessCollection {
                         .loops = loops_,
                         .block = block_,
                         .predicate = predicate_,
+                        .branches = branches_,
                         .conditional = conditional_,
                         .in_init = in_init_,
                         .order = accesses.size()};
@@ -142,6 +138,8 @@ class AccessCollection {
   VarMap lets_;
   Ref<Block> block_;
   Expr predicate_ = boolean(true);
+  std::vector<size_t> branches_;
+  size_t branches_seen_ = 0;
   bool conditional_ = false, in_init_ = false;
 };
 
@@ -279,6 +277,10 @@ using Box = std::vector<Interval>;
 std::optional<Box> box_filled(const BufferAccess& read, const BufferAccess& write, arith::Analyzer& known) {
   if (!write.is_write || write.buffer != read.buffer || write.order > read.order) return std::nullopt;
   if (write.conditional || write.indices.size() != read.indices.size()) return std::nullopt;
+  // Where the read is, so are the branches that the write is in.
+  if (write.branches.size() > read.branches.size() ||
+      !std::equal(write.branches.begin(), write.branches.end(), read.branches.begin()))
+    return std::nullopt;
   const size_t shared = shared_loops(read, write);
   const std::vector<Ref<For>> inner(write.loops.begin() + static_cast<ptrdiff_t>(shared), write.loops.end());
   if (!only_clips(write.predicate, write, known) || !fills_a_box(write.indices, inner, known)) return std::nullopt;

@@ -15,7 +15,9 @@ struct BufferAccess {
   size_t lanes = 0;             // how many of the loops, innermost, are such
   Ref<Block> block;             // the innermost around it; null outside blocks
   Expr predicate;               // of the blocks around it, in loop variables
-  bool conditional = false;     // under an if, or in a while
+  std::vector<size_t>
+      branches;              // branches of ifs around it, outermost first, by their numbers among those that were seen
+  bool conditional = false;  // in a while, or under a condition of its own
   bool in_init = false;
   // Reads of a reduction with init, of the element that the same instance writes.
   bool accumulates = false;

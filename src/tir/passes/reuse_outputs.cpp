@@ -61,8 +61,8 @@ class Replacement {
     size_t own = 0;
     for (const BufferAccess* write : writes_) {
       const auto* store = write->block ? write->block->body.as<BufferStore>() : nullptr;
-      if (!write->is_write || write->conditional || !is_plain(*write) || !store || store->predicate ||
-          write->block->init || write->buffer != output_)
+      if (!write->is_write || write->conditional || !write->branches.empty() || !is_plain(*write) || !store ||
+          store->predicate || write->block->init || write->buffer != output_)
         return false;
       size_t reads = 0;
       for (const BufferAccess* use : uses_) {
