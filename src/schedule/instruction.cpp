@@ -229,6 +229,8 @@ const std::vector<InstructionKind> kinds{
      }},
     {"merge",
      [](Schedule& s, const Instruction& i) -> Outputs { return std::vector<Argument>{TRY(s.merge(TRY(loops(i))))}; }},
+    {"join",
+     [](Schedule& s, const Instruction& i) -> Outputs { return std::vector<Argument>{TRY(s.join(TRY(loops(i))))}; }},
     {"loop_partition",
      [](Schedule& s, const Instruction& i) -> Outputs {
        return outputs(TRY(s.loop_partition(TRY(input<LoopRV>(i, 0)), TRY(factors(i)), preserves_units(i))));

@@ -84,6 +84,9 @@ class Schedule {
   Status reorder(const std::vector<LoopRV>& loops);
   // One loop instead of several that follow one another, with the loops that each alone is in.
   Result<LoopRV> merge(const std::vector<LoopRV>& loops);
+  // One loop instead of several that come right behind one another: its iterations are those of the first, then those
+  // of the next, chosen by an `if`.
+  Result<LoopRV> join(const std::vector<LoopRV>& loops);
   // One loop after the other instead of one: of the given extents (one inferred), each with its own copy of the blocks.
   Result<std::vector<LoopRV>> loop_partition(LoopRV loop, const std::vector<Factor>& factors,
                                              bool preserve_unit_iters = true);

@@ -144,6 +144,18 @@ Result<LoopRV> Schedule::merge(const std::vector<LoopRV>& loops) {
   return merged;
 }
 
+Result<LoopRV> Schedule::join(const std::vector<LoopRV>& loops) {
+  std::vector<Id> ids;
+  for (const LoopRV& loop : loops) ids.push_back(TRY(find(loop))->id);
+  const std::string function = loops.empty() ? working_on_ : handles_[loops[0].index].function;
+  Edit edit = TRY(primitives::join(program(function), ids));
+  const Id created = edit.created.at(0);
+  accept(function, std::move(edit));
+  const LoopRV joined = add_loop(function, created);
+  record("join", {loops.begin(), loops.end()}, {}, {joined});
+  return joined;
+}
+
 Status Schedule::bind(LoopRV loop, const std::string& thread_axis) {
   const Handle handle = *TRY(find(loop));
   accept(handle.function, TRY(primitives::bind(program(handle.function), handle.id, thread_axis)));

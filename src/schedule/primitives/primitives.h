@@ -28,6 +28,7 @@ Result<Edit> unroll(const Program& program, Id loop);
 Result<Edit> bind(const Program& program, Id loop, const std::string& thread_axis);
 // Creates the one loop.
 Result<Edit> merge(const Program& program, const std::vector<Id>& loops);
+Result<Edit> join(const Program& program, const std::vector<Id>& loops);
 
 // primitives/blocks. blockize creates the block, decompose_padding the one that fills.
 Result<Edit> reorder_block_iter_var(const Program& program, Id block, const std::vector<int64_t>& order);

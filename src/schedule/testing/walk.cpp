@@ -21,6 +21,7 @@ constexpr const char* names[] = {"split",
                                  "fuse",
                                  "reorder",
                                  "merge",
+                                 "join",
                                  "loop_partition",
                                  "peel",
                                  "strip_mine",
@@ -142,17 +143,27 @@ class Walk {
     struct Wish {
       std::string_view primitive, nest, block;
     };
-    static constexpr Wish wishes[] = {
-        {"cache_inplace", "in_place", ""},     {"rolling_buffer", "windows", ""},
-        {"decompose_padding", "", "padding"},  {"split_padding", "", "padding"},
-        {"rfactor", "product", "reduction"},   {"decompose_reduction", "product", ""},
-        {"pad_einsum", "product", ""},         {"reverse_compute_inline", "chain", ""},
-        {"compute_inline", "windows", ""},     {"compute_at", "windows", "window"},
-        {"reverse_compute_at", "product", ""}, {"merge", "chain", ""},
-        {"prefetch", "product", ""},           {"reindex_cache_read", "windows", ""},
-        {"reindex_cache_write", "chain", ""},  {"transform_layout", "chain", ""},
-        {"tensorize", "", "window"},           {"cache_index", "product", "window"},
-        {"set_axis_separator", "chain", ""},   {"sample_compute_location", "windows", ""}};
+    static constexpr Wish wishes[] = {{"cache_inplace", "in_place", ""},
+                                      {"rolling_buffer", "windows", ""},
+                                      {"decompose_padding", "", "padding"},
+                                      {"split_padding", "", "padding"},
+                                      {"rfactor", "product", "reduction"},
+                                      {"decompose_reduction", "product", ""},
+                                      {"pad_einsum", "product", ""},
+                                      {"reverse_compute_inline", "chain", ""},
+                                      {"compute_inline", "windows", ""},
+                                      {"compute_at", "windows", "window"},
+                                      {"reverse_compute_at", "product", ""},
+                                      {"merge", "chain", ""},
+                                      {"join", "chain", ""},
+                                      {"prefetch", "product", ""},
+                                      {"reindex_cache_read", "windows", ""},
+                                      {"reindex_cache_write", "chain", ""},
+                                      {"transform_layout", "chain", ""},
+                                      {"tensorize", "", "window"},
+                                      {"cache_index", "product", "window"},
+                                      {"set_axis_separator", "chain", ""},
+                                      {"sample_compute_location", "windows", ""}};
     const std::string least = least_accepted();
     const auto wish =
         std::find_if(std::begin(wishes), std::end(wishes), [&](const Wish& w) { return w.primitive == least; });
@@ -243,7 +254,10 @@ class Walk {
       some.resize(std::min(some.size(), 2 + pick(3)));
       return made([=](Schedule& s) { return s.reorder(some); });
     }
-    if (name == "merge") {
+    if (name == "merge" || name == "join") {
+      const auto together = [joins = name == "join"](Schedule& s, const std::vector<LoopRV>& loops) {
+        return joins ? s.join(loops) : s.merge(loops);
+      };
       const LoopRV next = c.other_loop;
       // Loops at the same depth of neighbours fit more often.
       const std::vector<BlockRV> after = neighbours(c, true);
@@ -252,10 +266,10 @@ class Walk {
         const size_t depth = pick(c.loops.size());
         if (depth < theirs.size()) {
           const LoopRV mine = c.loops[depth], their = theirs[depth];
-          return made([=](Schedule& s) { return s.merge({mine, their}); });
+          return made([=](Schedule& s) { return together(s, {mine, their}); });
         }
       }
-      return made([=](Schedule& s) { return s.merge({loop, next}); });
+      return made([=](Schedule& s) { return together(s, {loop, next}); });
     }
     if (name == "loop_partition") {
       const bool units = pick(2);

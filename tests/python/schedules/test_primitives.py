@@ -102,6 +102,7 @@ def pair(sch, block):
 
 
 STEPS = {
+    "join": (chain, lambda s: s.join(s.get_loops("B")[0], s.get_loops("C")[0])),
     "merge": (chain, lambda s: s.merge(s.get_loops("B")[0], s.get_loops("C")[0])),
     "fuse": (chain, lambda s: s.fuse(*s.get_loops("B"), preserve_unit_iters=True)),
     "split": (chain, lambda s: s.split(s.get_loops("B")[0], factors=[None, 5], disable_predication=False)),

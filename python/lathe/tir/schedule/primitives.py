@@ -73,6 +73,7 @@ PRIMITIVES = {
     "sample_partitioned_tile": "loop | n, partition_pos=0, innerpart_factor=1, decision=None",
     "sample_compute_location": "block | decision=None",
     "merge": "*loops",
+    "join": "*loops",
     "fuse": "*loops | preserve_unit_iters=True",
     "split": "loop | factors, preserve_unit_iters=True, disable_predication=False",
     "loop_partition": "loop | factors, preserve_unit_iters=True",
