@@ -316,8 +316,8 @@ TEST(gemm, lets_threads_share_the_rows_or_the_lanes) {
   const auto share = [&](int64_t m, int64_t n, int64_t k) { return answer("share=", m, n, k); };
   EXPECT_EQ(answer("rows_first=", 3025, 16, 128), "rows_first=1")
       << "one cut of the lanes, rows that two do not divide";
-  EXPECT_EQ(answer("rows_first=", 121, 160, 750), "rows_first=1") << "five cuts of the lanes";
-  EXPECT_EQ(answer("rows_first=", 121, 192, 750), "rows_first=0") << "six";
+  EXPECT_EQ(answer("grid=", 121, 160, 750), "grid=1") << "five cuts of the lanes";
+  EXPECT_EQ(answer("grid=", 121, 192, 750), "grid=0") << "six";
   EXPECT_EQ(share(784, 32, 192), "share=2") << "one cut of the lanes";
   EXPECT_EQ(share(196, 96, 576), "share=2") << "three cuts of the lanes, which two threads cannot share evenly";
   EXPECT_EQ(share(196, 384, 64), "share=2") << "98 KB of weights, 350 KB of rows and output";
@@ -676,7 +676,7 @@ TEST(rules, say_what_they_decided) {
   module.set("product", testing::matmul(int64(28), int64(64), int64(64)));
   ASSERT_TRUE(schedule_functions(module, machine(512, 32), decider, context).ok());
   EXPECT_EQ(decisions, std::vector<std::string>{
-                           "gemm: lanes=16 vectors=2 rows=14 rows_first=0 share=1 steps=4 prefetch=0 panels=0"});
+                           "gemm: lanes=16 vectors=2 rows=14 rows_first=0 share=1 grid=0 steps=4 prefetch=0 panels=0"});
 }
 
 // The steps of a recurrent cell; with `ragged`, backwards over sequences of lengths of their own.

@@ -227,15 +227,9 @@ struct Planning {
     const int64_t by_width = vectors_by_width(plan, width, height);
     const int64_t preferred = tile_shape(by_width, most, found, height, target).vectors;
     const TileWork thin = tile_work(function, work, found, plan);
-    if (within_thread || by_width < 2 || preferred != by_width ||
-        !wide_cuts_pay(thin, by_width, plan.lanes, width, height, found, target))
-      return preferred;
-    TilePlan wide = plan;
-    wide.vectors = 2 * by_width;
-    wide.rows = equal_tiles(height, tile_shape(wide.vectors, wide.vectors, found, height, target).rows);
-    // Low tiles are bad where all weights come for each of them, from behind the second cache.
-    const bool near = thin.weights <= target.cache_bytes(2, 512 << 10);
-    return near || !rows_outside(wide) ? wide.vectors : preferred;
+    const bool wide = !within_thread && by_width > 1 && preferred == by_width &&
+                      wide_cuts_pay(thin, by_width, plan.lanes, width, height, found, target);
+    return wide ? 2 * by_width : preferred;
   }
 
  private:
@@ -312,6 +306,10 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     const std::vector<int64_t> shares = row_shares(work, plan, context.target);
     const int64_t share = threads ? rows_shared(tiles, shares, context.target) : 1;
     plan.share = TRY(schedule.get(TRY(decide(schedule, context, rule, "share", shares, share))));
+    if (plan.share == 1 && !plan.rows_first && found.row) {
+      const int64_t grid = threads && grid_is_evener(tiles, context.target) ? 1 : 0;
+      plan.grid = 1 == TRY(schedule.get(TRY(decide(schedule, context, rule, "grid", {0, 1}, grid))));
+    }
     // Tiles divide the pieces.
     if (plan.share > 1) plan.first_alone = plan.last_alone = 0;
   }

@@ -132,6 +132,8 @@ class TileNest {
       std::vector<Factor> factors{Factor(), Factor(part.size)};
       if (axis.kind == TileAxis::lanes) factors.insert(factors.begin() + 1, Factor(part.vectors));
       const std::vector<LoopRV> pieces = TRY(schedule_.split(part.loop, factors));
+      if (k == 0) seconds_.emplace_back();
+      if (k == 1) seconds_.back().push_back(pieces[0]);
       order.insert(order.end(), pieces.begin() + 1, pieces.end());
       if (order.size() > 1) TRY(schedule_.reorder(order));
       std::vector<Leaf> own = TRY(cut(part.block, k + 1));
@@ -307,10 +309,31 @@ class TileNest {
     return turns;
   }
 
+  // Threads share the tiles of every cut of the lanes: those of one height, and then those of another.
+  Status share_tiles(Schedule& schedule) {
+    const size_t begin = parts_[0] == 1 ? plan_.outer : axes_[0].position;
+    for (size_t part = 0; part < seconds_.size(); ++part) {
+      const std::vector<LoopRV> loops = TRY(schedule.get_loops(firsts_.at(part)));
+      std::vector<LoopRV> shared(loops.begin() + static_cast<ptrdiff_t>(begin),
+                                 loops.begin() + static_cast<ptrdiff_t>(axes_[1].position));
+      const std::vector<LoopRV>& tiles = seconds_[part];
+      shared.push_back(tiles.size() > 1 ? TRY(schedule.join(tiles)) : tiles.at(0));
+      TRY(schedule.parallel(TRY(schedule.fuse(shared))));
+    }
+    return support::success();
+  }
+
   // Threads share the pieces that the rows were cut into for them, or else the outer loops but the innermost of them:
   // all where there is one part; otherwise those around the parts, where they are enough, or those of each part.
   Status share_among_threads() {
     if (!enough_) return support::success();
+    if (plan_.grid && axes_.size() > 1 && plan_.panels.empty()) {
+      Schedule attempt = schedule_;
+      if (share_tiles(attempt)) {
+        schedule_ = std::move(attempt);
+        return support::success();
+      }
+    }
     size_t end = axes_.size() == 1 ? first_sum_ : axes_.back().position;
     // A panel is copied once for all that is inside the lanes.
     if (!plan_.panels.empty()) end = axes_[0].position + 1;
@@ -344,6 +367,8 @@ class TileNest {
   int64_t cut_bytes_ = 0;        // of the weights that a cut of the lanes reads
   std::vector<size_t> parts_;    // how many the axes fell into, at most
   std::vector<BlockRV> firsts_;  // the first block of each part of the outermost axis
+  std::vector<std::vector<LoopRV>>
+      seconds_;  // in each of these, the loops over the tiles of the next axis, by its parts
   Buffer written_;
   size_t rank_ = 0, lane_dimension_ = 0;
   bool exact_ = false;                          // the tile divides every axis

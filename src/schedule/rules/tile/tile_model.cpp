@@ -186,6 +186,12 @@ bool shares_unevenly(const TileWork& tiles, const target::Target& target) {
   return tiles.batches % target.cores != 0 && unevenness(tiles.batches * tiles.lane_shares, target) >= noticed;
 }
 
+bool grid_is_evener(const TileWork& tiles, const target::Target& target) {
+  constexpr double noticed = 1.05;
+  const int64_t cuts = tiles.batches * tiles.lane_shares;
+  return unevenness(cuts, target) >= noticed * unevenness(cuts * tiles.row_tiles, target);
+}
+
 bool rows_go_first(const TileWork& tiles, bool threads, bool uneven, const target::Target& target) {
   constexpr double bytes_a_product = 64;  // that the second cache gives meanwhile, half of them unnoticed
   const auto again = [&](int64_t bytes, int64_t times) {
@@ -198,8 +204,11 @@ bool rows_go_first(const TileWork& tiles, bool threads, bool uneven, const targe
   const double by_rows = rest ? unevenness(tiles.row_tiles - 1, target, tiles.row_rest)
                               : unevenness(tiles.batches * tiles.row_tiles, target);
   const double idle_by_rows = threads ? idle(by_rows) : 0;
-  const double idle_by_lanes = uneven ? idle(unevenness(tiles.batches * tiles.lane_shares, target)) : 0;
-  if (tiles.lane_tiles < 2) return idle_by_rows < idle_by_lanes;
+  const int64_t cuts = tiles.batches * tiles.lane_shares;
+  const double by_cuts = unevenness(cuts, target), by_tiles = unevenness(cuts * tiles.row_tiles, target);
+  // Tiles of one cut ask for the next step's weights where the rows are outside.
+  if (tiles.lane_tiles < 2) return uneven && by_rows < by_cuts;
+  const double idle_by_lanes = uneven ? idle(std::min(by_cuts, by_tiles)) : 0;
   // Pieces of a row that the second cache does not keep until their neighbours come cost their lines a second time.
   const int64_t passing = tiles.first + tiles.outputs;
   const double pieces = passing > target.cache_bytes(2, 512 << 10) ? 4.0 * static_cast<double>(tiles.outputs) : 0;

@@ -65,8 +65,13 @@ BorderCode border_code(const Contraction& found, const TilePlan& plan, std::opti
 // Whether the loops of rows are better outside the lane loop. Inside it, the weights come once and the first tensor
 // again for each cut of the lanes; what is written lies in pieces of a cut's width, which no prefetching of the machine
 // follows. Outside it, the weights come again for each tile of rows. `threads`: they share the tiles of rows then, be
-// these as few as they may; `uneven`: otherwise the cuts of the lanes alone, which leaves some of them idle.
+// these as few as they may; `uneven`: otherwise the cuts of the lanes, which leaves some of them idle, or the tiles of
+// all of these, where there are several.
 bool rows_go_first(const TileWork& tiles, bool threads, bool uneven, const target::Target& target);
+
+// Whether threads are better given the tiles of all cuts of the lanes than these cuts: a twentieth of their time is
+// won.
+bool grid_is_evener(const TileWork& tiles, const target::Target& target);
 
 // Whether threads share the cuts of the lanes so badly that a sixth of their time is lost or more.
 bool shares_unevenly(const TileWork& tiles, const target::Target& target);
