@@ -403,41 +403,6 @@ TEST(conv, gives_threads_their_lines) {
       }
 }
 
-// Channels last, weights [group, kernel, kernel, inputs, outputs]; the first axis may be of any extent.
-Function grouped_conv(int64_t batch, int64_t groups, int64_t inputs, int64_t outputs, int64_t height, int64_t width,
-                      int64_t kernel, int64_t stride) {
-  Builder b;
-  const Buffer x = b.input("X", {int64(batch), int64((height - 1) * stride + kernel),
-                                 int64((width - 1) * stride + kernel), int64(groups * inputs)});
-  const Buffer w = b.input("W", {int64(groups), int64(kernel), int64(kernel), int64(inputs), int64(outputs)});
-  const Buffer bias = b.input("bias", {int64(groups * outputs)});
-  const std::vector<Expr> shape{int64(batch), int64(height), int64(width), int64(groups * outputs)};
-  const Buffer c = b.inner("C", shape), y = b.output("Y", shape);
-  b.sum("conv", c, {{"rc", int64(inputs)}, {"kh", int64(kernel)}, {"kw", int64(kernel)}},
-        [&](const std::vector<Expr>& i) {
-          const Expr group = floordiv(i[3], int64(outputs));
-          return load(x, {i[0], i[1] * stride + i[5], i[2] * stride + i[6], group * inputs + i[4]}) *
-                 load(w, {group, i[5], i[6], i[4], floormod(i[3], int64(outputs))});
-        });
-  b.compute("add", y, [&](const std::vector<Expr>& i) { return load(c, i) + load(bias, {i[3]}); });
-  return b.build();
-}
-
-TEST(conv, has_a_loop_over_groups) {
-  for (const auto& [bits, registers] : machines)
-    for (const auto& [batch, groups, inputs, outputs, height, width, kernel, stride] :
-         std::vector<std::array<int64_t, 8>>{{1, 4, 4, 8, 5, 14, 3, 1},
-                                             {2, 3, 5, 17, 3, 7, 3, 2},
-                                             {1, 2, 3, 48, 4, 9, 3, 3},
-                                             {3, 33, 2, 8, 2, 3, 1, 1},
-                                             {1, 2, 4, 12, 1, 13, 2, 1},
-                                             {1, 5, 2, 16, 7, 7, 3, 1}}) {
-      const std::string taken = scheduled(grouped_conv(batch, groups, inputs, outputs, height, width, kernel, stride),
-                                          machine(bits, registers));
-      EXPECT_EQ(taken, "conv") << groups << " groups of " << inputs << " to " << outputs << last_remarks;
-    }
-}
-
 // Short axes behind one another are one long row, whose sum is gathered in vectors.
 TEST(reduction, joins_axes_behind_one_another) {
   const Function f = testing::from_text(R"(

@@ -73,38 +73,72 @@ class ZeroSkipping : public TirRewriter {
       const Expr index = known_.simplify(substitute(read->load->indices[d], values_));
       const int64_t before = read->border.before[d] + (support::flip(skip_zeros_one_more) ? 1 : 0);
       const Expr end = known_.simplify(read->load->buffer->shape[d] - read->border.after[d]);
-      if (before > 0) ask(ge(index, int64(before)), self.get(), predicate);
-      if (read->border.after[d] > 0) ask(lt(index, end), self.get(), predicate);
+      if (before > 0) ask({index, int64(before), true}, self.get(), predicate);
+      if (read->border.after[d] > 0) ask({index, end, false}, self.get(), predicate);
     }
     if (predicate.same_as(realize.predicate)) return self;
     return with(realize, [&](BlockRealize& copy) { copy.predicate = predicate; });
   }
 
-  // Puts the condition around the outermost loop that it does not vary in and that does nothing else, or, where it is
-  // decided when loops are written out, at the block. Elsewhere it is not asked: zeros are added.
-  void ask(const Expr& condition, const Node* block, Expr& predicate) {
-    if (known_.can_prove(condition)) return;
-    size_t outermost = loops_.size();
+  // That an index lies behind the zeros before a tensor, or before those behind it.
+  struct Inside {
+    Expr index, end;
+    bool behind;
+    Expr condition() const { return behind ? ge(index, end) : lt(index, end); }
+  };
+
+  // Where a condition is asked: around a loop, for so many iterations.
+  struct Place {
+    size_t outermost;
     int64_t iterations = 1;
+    Expr condition = {};
+  };
+
+  // The outermost loop that does nothing else than the block and does not change the answer. With `any`, loops that are
+  // written out may: it is asked whether any of their iterations is inside.
+  Place place_for(Inside asked, const Node* block, bool any) {
+    Place place{loops_.size()};
     const Node* inner = block;
-    while (outermost > first_) {
-      const For& loop = *loops_[outermost - 1];
-      if (!holds_only(loop, inner) || uses_var(condition, loop.loop_var)) break;
+    for (; place.outermost > first_; --place.outermost) {
+      const For& loop = *loops_[place.outermost - 1];
+      if (!holds_only(loop, inner)) break;
+      if (uses_var(asked.index, loop.loop_var) || uses_var(asked.end, loop.loop_var)) {
+        const auto last = any && is_written_out(loop) ? as_int(loop.min + loop.extent - 1) : std::nullopt;
+        const Var& v = loop.loop_var;
+        const auto step = as_int(known_.simplify(substitute(asked.index, {{v, Expr(v) + 1}}) - asked.index));
+        if (!last || !step || uses_var(asked.end, v)) break;
+        const Expr value = asked.behind == (*step > 0) ? constant(v->dtype, *last) : loop.min;
+        asked.index = known_.simplify(substitute(asked.index, {{v, value}}));
+      }
       if (!is_written_out(loop) && loop.kind != ForKind::vectorized)
-        iterations *= as_int(loop.extent).value_or(iterations_worth_asking);
+        place.iterations *= as_int(loop.extent).value_or(iterations_worth_asking);
       inner = &loop;
-      --outermost;
     }
-    if (iterations >= iterations_worth_asking) {
-      Expr& asked = around_[loops_[outermost]];
-      asked = asked ? logical_and(asked, condition) : condition;
-      return;
-    }
+    place.condition = asked.condition();
+    return place;
+  }
+
+  // Puts the condition around the outermost loop that it does not vary in and that does nothing else, or, where it is
+  // decided when loops are written out, at the block; else whether a tile has any element inside, around the tile's
+  // loops. Elsewhere it is not asked: zeros are added.
+  void ask(const Inside& inside, const Node* block, Expr& predicate) {
+    const Expr condition = inside.condition();
+    if (known_.can_prove(condition)) return;
     const std::vector<Var> vars = free_vars(condition);
     const bool decided = std::all_of(vars.begin(), vars.end(), [&](const Var& v) {
       return std::any_of(loops_.begin(), loops_.end(),
                          [&](const For* loop) { return loop->loop_var == v && is_written_out(*loop); });
     });
+    for (const bool any : {false, true}) {
+      const Place place = place_for(inside, block, any);
+      if (place.iterations >= iterations_worth_asking) {
+        if (known_.can_prove(place.condition)) return;
+        Expr& asked = around_[loops_[place.outermost]];
+        asked = asked ? logical_and(asked, place.condition) : place.condition;
+        return;
+      }
+      if (decided) break;
+    }
     if (decided) predicate = is_int(predicate, 1) ? condition : logical_and(predicate, condition);
   }
 

@@ -37,23 +37,81 @@ bool reads_own_sum(const Access& read, const Path& path) {
   return sum && !in_init(inner) && runs_init(*sum, loops_above(inner)) == true;
 }
 
-// The values of a block's variable for which it writes elements of `needed`, where the index of what it writes is the
-// variable times a positive constant, plus what its inner loops add; nothing where it is something else.
-std::optional<Interval> values_for(const Range& index, const IterVar& iter, const std::vector<const For*>& inner,
-                                   const Interval& needed) {
-  Linear low = linear(index.min);
-  const Linear moving = low.extract([&](const Expr& atom) { return atom == Expr(iter->var); });
-  if (moving.terms.size() != 1 || moving.terms[0].coefficient < 1 || uses_var(low.expr(), iter->var))
-    return std::nullopt;
-  const int64_t step = moving.terms[0].coefficient;
-  const auto reach = constant_interval(low, domains_of(inner));
-  const auto extent = as_int(index.extent);
-  if (!reach || !extent) return std::nullopt;
-  // step * v + [first, last] meets [needed.low, needed.high]
-  const int64_t first = reach->first, last = reach->second + *extent - 1;
-  const auto divided = [&](const Expr& e) { return step == 1 ? Linear(linear(e)).expr() : floordiv(e, int64(step)); };
-  return Interval{divided(needed.low - last + (step - 1)), divided(needed.high - first)};
-}
+// Which values of a block's variables an iteration of the loop at the end of `target` needs.
+class Narrowing {
+ public:
+  Narrowing(const Block& block, const Program& program, const Path& target) : block_(block) {
+    around_ = ranges_around(*program.function, target.back().as<For>()->id);
+    const For& loop = *target.back().as<For>();
+    around_[loop.loop_var] = Range{loop.min, loop.extent};
+    for (const auto& [variable, range] : around_) known_.bind(variable, range);
+  }
+
+  // `parts` (what the variables run over, one a variable) becomes what is needed for the elements of `needed` that
+  // `write` writes. Reductions run over what they did, and what two writes need different values of over its domain.
+  void narrow(const Access& write, const std::vector<Interval>& needed, const std::vector<Interval>& domains,
+              std::vector<Interval>& parts, std::vector<bool>& narrowed) {
+    VarMap single;  // digits that an iteration needs one value of
+    for (const bool lower : {false, true}) {
+      for (size_t i = 0; i < parts.size(); ++i) {
+        if (block_.iter_vars[i]->type != IterType::spatial || (lower && (narrowed[i] || single.empty()))) continue;
+        for (size_t d = 0; d < write.region.size(); ++d) {
+          const auto values = values_for(write.region[d], *block_.iter_vars[i], write.loops, needed[d], single);
+          if (!values) continue;
+          const bool differs = narrowed[i] && !(same(parts[i].low, values->low) && same(parts[i].high, values->high));
+          parts[i] = differs ? domains[i] : *values;
+          narrowed[i] = true;
+          break;
+        }
+      }
+      for (size_t i = 0; i < parts.size(); ++i) {
+        if (!narrowed[i]) continue;
+        const Expr low = known_.simplify(parts[i].low);
+        if (same(low, known_.simplify(parts[i].high))) single[block_.iter_vars[i]->var] = low;
+      }
+    }
+  }
+
+ private:
+  // The values of the variable for which an index is in `needed`, where that is the variable times a positive constant,
+  // plus what inner loops add, or other variables as lower digits, or, as higher ones, of one value; nothing where it
+  // is something else.
+  std::optional<Interval> values_for(const Range& index, const IterVarNode& iter, const std::vector<const For*>& inner,
+                                     const Interval& needed, const VarMap& single) const {
+    VarMap others = single;
+    others.erase(iter.var);
+    Linear low = linear(substitute(index.min, others));
+    const Linear moving = low.extract([&](const Expr& atom) { return atom == Expr(iter.var); });
+    if (moving.terms.size() != 1 || moving.terms[0].coefficient < 1 || uses_var(low.expr(), iter.var))
+      return std::nullopt;
+    const int64_t step = moving.terms[0].coefficient;
+    const Linear outside = low.extract([&](const Expr& atom) {
+      const std::vector<Var> free = free_vars(atom);
+      return std::all_of(free.begin(), free.end(), [&](const Var& v) { return around_.count(v) != 0; });
+    });
+    Domains domains = domains_of(inner);
+    auto reach = constant_interval(low, domains);
+    if (!reach) {
+      for (const IterVar& other : block_.iter_vars)
+        if (other.get() != &iter) domains[other->var] = {other->dom.min, other->dom.min + other->dom.extent - 1};
+      reach = constant_interval(low, domains);
+      if (!reach || reach->second - reach->first >= step) return std::nullopt;
+    }
+    const auto extent = as_int(index.extent);
+    if (!extent) return std::nullopt;
+    // step * v + [first, last] meets [needed.low, needed.high]
+    const int64_t first = reach->first, last = reach->second + *extent - 1;
+    const auto divided = [&](const Expr& e) {
+      const Expr inside = outside.is_constant() ? e : known_.simplify(e - outside.expr());
+      return step == 1 ? Linear(linear(inside)).expr() : floordiv(inside, int64(step));
+    };
+    return Interval{divided(needed.low - last + (step - 1)), divided(needed.high - first)};
+  }
+
+  const Block& block_;
+  Ranges around_;
+  mutable arith::Analyzer known_;
+};
 
 // Whether others write the buffer only before the block or where it has run already, both before and after it moves:
 // inside the outermost loop that it moves into, or behind that.
@@ -196,6 +254,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
   }
   parts = domains;
   std::vector<bool> narrowed(parts.size());
+  Narrowing narrowing(*block, program, target);
   bool exact = true;  // the part is what an iteration touches and nothing else
   for (const Access& write : accesses(block->body)) {
     if (!write.writes) continue;
@@ -205,20 +264,7 @@ Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool ke
       return problem(codes::region,
                      fmt::format("which part of '{}' an iteration needs could not be told", write.buffer->name));
     exact = exact && region->exact;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const IterVar& iter = block->iter_vars[i];
-      if (iter->type != IterType::spatial) continue;
-      for (size_t d = 0; d < write.region.size(); ++d) {
-        const auto values = values_for(write.region[d], iter, write.loops, region->dimensions[d]);
-        if (!values) continue;
-        if (narrowed[i] && !(same(parts[i].low, values->low) && same(parts[i].high, values->high)))
-          parts[i] = domains[i];
-        else
-          parts[i] = *values;
-        narrowed[i] = true;
-        break;
-      }
-    }
+    narrowing.narrow(write, region->dimensions, domains, parts, narrowed);
   }
   // Where the block leaves out a part of its domain, the box around what an iteration touches may have instances that
   // did not run before, whose operands nobody has written.

@@ -37,6 +37,32 @@ def main(X: T.Buffer((3, 5), "int32"), Y: T.Buffer((3, 5), "int32")):
   EXPECT_TRUE(sch.get_loops(sch.get_block("triple").value_or_throw()).value_or_throw().size() == 1);
 }
 
+// An index made of digits, a group and a channel in it: of the groups, only the one that an iteration reads.
+TEST(compute_at, computes_the_group_that_is_read) {
+  const Function original = testing::from_text(R"(
+@T.prim_func
+def main(X: T.Buffer((4, 6), "int32"), Y: T.Buffer((24,), "int32")):
+    A = T.alloc_buffer((24,), "int32")
+    for g, c in T.grid(4, 6):
+        with T.block("double"):
+            vg, vc = T.axis.remap("SS", [g, c])
+            A[vg * 6 + vc] = X[vg, vc] * 2
+    for g, c in T.grid(4, 6):
+        with T.block("turn"):
+            vg, vc = T.axis.remap("SS", [g, c])
+            Y[vg * 6 + vc] = A[vg * 6 + 5 - vc]
+)");
+  Schedule sch = Schedule::create(original).value_or_throw();
+  const LoopRV group = sch.get_loops(sch.get_block("turn").value_or_throw()).value_or_throw().at(0);
+  const BlockRV moved = sch.get_block("double").value_or_throw();
+  const Status status = sch.compute_at(moved, group);
+  ASSERT_TRUE(status.ok()) << support::render(status.diagnostics());
+  EXPECT_EQ(tir::testing::difference(original, sch.mod().find_as<PrimFunc>("main"), 3), "");
+  const std::vector<LoopRV> loops = sch.get_loops(moved).value_or_throw();
+  ASSERT_EQ(loops.size(), 2U) << "the group's, and that of its channels";
+  EXPECT_EQ(as_int(sch.get(loops[1]).value_or_throw()->extent), 6);
+}
+
 // A block made of a nest is one writer: its inner block is no other. What is computed is the tiles that are read.
 TEST(compute_at, moves_a_block_with_blocks_inside) {
   const Function original = testing::from_text(R"(

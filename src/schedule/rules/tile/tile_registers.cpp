@@ -1,6 +1,7 @@
 #include "schedule/rules/tile/tile_registers.h"
 
 #include "ir/visit.h"
+#include "schedule/analysis/linear.h"
 #include "schedule/codes.h"
 
 namespace lathe::schedule {
@@ -114,6 +115,12 @@ Result<Inside> loops_inside(Schedule& schedule, BlockRV block, LoopRV outer) {
   const auto* store = node->body.as<BufferStore>();
   const std::vector<Work> list = works(schedule.function());
   const Work* work = find(list, node->name);
+  // Of a number with digits, as channels in groups are, the last.
+  const Linear last = linear(store->indices.back());
+  const auto steps_by_one = [&](const Expr& e) {
+    return std::any_of(last.terms.begin(), last.terms.end(),
+                       [&](const Linear::Term& term) { return term.atom == e && term.coefficient == 1; });
+  };
   Inside result;
   bool inside = false;
   for (const LoopRV& loop : TRY(schedule.get_loops(block))) {
@@ -123,7 +130,7 @@ Result<Inside> loops_inside(Schedule& schedule, BlockRV block, LoopRV outer) {
       for (size_t i = 0; i < node->iter_vars.size(); ++i) {
         if (!uses_var(work->realize->iter_values[i], l->loop_var)) continue;
         reduces = reduces || node->iter_vars[i]->type == IterType::reduce;
-        lanes = lanes || store->indices.back() == Expr(node->iter_vars[i]->var);
+        lanes = lanes || steps_by_one(node->iter_vars[i]->var);
       }
       (reduces ? result.sums : lanes ? result.lanes : result.others).push_back(loop);
     }
