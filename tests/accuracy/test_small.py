@@ -39,6 +39,7 @@ def test_symbolic_batch_of_narrow_images(backend, name):
 def test_symbolic_batch_and_length(backend):
     assert_accurate(backend, MODELS["transformer"](length="length", fused_gelu=True), 2, describe="transformer")
     assert_accurate(backend, MODELS["tcn"](length="length"), 2, describe="tcn")
+    assert_accurate(backend, MODELS["wav2vec"](length=333), (1, 3), describe="wav2vec")
 
 
 def test_the_trained_digits_model(backend):

@@ -5,6 +5,7 @@ python -m tests.models resnet50 --height 224 --width 192 --batch 1 -o resnet50.o
 
 from tests.models.builder import random_input
 from tests.models.convnext import convnext
+from tests.models.deeplab import deeplab
 from tests.models.detector import detector
 from tests.models.efficientnet import efficientnet
 from tests.models.grouped import regnet, resnext
@@ -17,6 +18,7 @@ from tests.models.tcn import tcn
 from tests.models.transformer import transformer
 from tests.models.unet import unet
 from tests.models.vit import vit
+from tests.models.wav2vec import wav2vec
 
 MODELS = {
     "digits": digits,
@@ -35,6 +37,8 @@ MODELS = {
     "shufflenet_v2": shufflenet_v2,
     "convnext": convnext,
     "detector": detector,
+    "deeplab": deeplab,
+    "wav2vec": wav2vec,
 }
 
 IMAGE_MODELS = ("resnet50", "mobilenet_v2", "squeezenet")

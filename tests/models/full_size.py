@@ -31,6 +31,11 @@ IMAGES = {
     ),
     "convnext": dict(height=224, width=192, widths=(96, 192, 384, 768), depths=(3, 3, 9, 3), classes=1000),
     "detector": dict(height=320, width=256, classes=80),
+    "deeplab": dict(height=257, width=225, widths=(32, 64, 128, 256), depth=2, pyramid=128, classes=21),
+    "wav2vec": dict(
+        length=16000, windows=((10, 5), (3, 2), (3, 2), (3, 2), (3, 2), (2, 2), (2, 2)), channels=512, features=768,
+        heads=12, taps=128, groups=16, layers=4, inner=3072, classes=32,
+    ),
 }
 LLAMA = dict(features=768, heads=12, shared=3, layers=6, inner=2048, words=5003)
 WORDS = 5003  # fewer than BERT and GPT-2 have: a table of all takes longer to draw than the rest to compute
