@@ -71,9 +71,9 @@ def gemm(a, x, w, b=None):
     return y if b is None else y + a.get("beta", 1.0) * b
 
 
-def resize(a, x, region, scales):
+def resize(a, x, region, scales, sizes=None):
     mode = a.get("coordinate_transformation_mode", b"half_pixel")
-    shape = [round(n * s) for n, s in zip(x.shape, scales.tolist())]
+    shape = [round(n * s) for n, s in zip(x.shape, scales.tolist())] if sizes is None else sizes.tolist()
     if a["mode"] == b"nearest":
         assert mode == b"asymmetric" and a.get("nearest_mode") == b"floor"
         for axis, (size, scale) in enumerate(zip(shape, scales.tolist())):

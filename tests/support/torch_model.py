@@ -58,9 +58,12 @@ def conv_transpose(a, x, w, b=None):
     return pad_uneven(y, [-p for p in pads], 0.0)
 
 
-def resize(a, x, region, scales):
+def resize(a, x, region, scales, sizes=None):
     """Of images, by the modes that PyTorch has too."""
-    sizes = [round(n * s) for n, s in zip(x.shape[2:], scales.tolist()[2:])]
+    if sizes is None:
+        sizes = [round(n * s) for n, s in zip(x.shape[2:], scales.tolist()[2:])]
+    else:
+        sizes = sizes.tolist()[2:]
     mode = a.get("coordinate_transformation_mode", b"half_pixel")
     if a["mode"] == b"nearest":
         assert mode == b"asymmetric" and a.get("nearest_mode") == b"floor"

@@ -221,6 +221,20 @@ Tensor weighed(const AxisPlan& plan, const Tensor& from, const std::vector<Tenso
   return te::compute(shape, [&](const Indices& i) { return extrapolated(i, sums(i)); }, read, name);
 }
 
+// In which order the axes are resampled: along the innermost of the tensor, where lanes read at places that come from a
+// table, while there are fewest rows: before axes that grow, behind all others.
+std::vector<AxisPlan> in_order(const std::vector<AxisPlan>& plans, size_t rank) {
+  if (static_cast<size_t>(plans.back().axis) + 1 != rank) return plans;
+  std::vector<AxisPlan> first, growing;
+  for (size_t i = 0; i + 1 < plans.size(); ++i) {
+    const auto from = ir::as_int(plans[i].own), to = ir::as_int(plans[i].extent);
+    (from && to && *to > *from ? growing : first).push_back(plans[i]);
+  }
+  first.push_back(plans.back());
+  first.insert(first.end(), growing.begin(), growing.end());
+  return first;
+}
+
 }  // namespace
 
 Expr interpolation_weight(Interpolation interpolation, double cubic_a, const Expr& distance) {
@@ -273,7 +287,8 @@ Value resample(BlockBuilder& b, const Value& x, const std::vector<ResampledAxis>
   };
   const auto between = [&](const std::vector<Tensor>& in) {
     Tensor value = in[0];
-    for (const AxisPlan& plan : plans) value = weighed(plan, value, in, wide, ir::constant(wide, how.extrapolation));
+    for (const AxisPlan& plan : in_order(plans, own.size()))
+      value = weighed(plan, value, in, wide, ir::constant(wide, how.extrapolation));
     if (wide == dtype) return std::vector{value};
     return std::vector{
         te::compute(shape, [&](const Indices& i) { return ir::cast(dtype, value(i)); }, {value}, "resample")};

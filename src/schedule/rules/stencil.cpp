@@ -248,6 +248,11 @@ Result<Outcome> stencil(Schedule& schedule, const RuleContext& context) {
         for (size_t l = 0; l < at; ++l)
           if (uses(access.region[d].min, *consumer.loops[l])) at = l;
     if (at == 0 || at == consumer.loops.size()) break;
+    // A few planes are too few for threads: they share the rows of all planes, one block after the other.
+    const auto turns = constant_product({consumer.loops.begin(), consumer.loops.begin() + static_cast<ptrdiff_t>(at)});
+    const auto all = constant_product(last.loops);
+    if (context.target.cores > 1 && turns && *turns < 4 * context.target.cores && (!all || *all >= parallel_work))
+      break;
     const LoopRV loop = TRY(schedule.get_loops(TRY(schedule.get_block(chain[i + 1]))))[at - 1];
     Schedule attempt = schedule;
     if (!attempt.compute_at(TRY(attempt.get_block(chain[i])), loop)) break;
