@@ -309,8 +309,9 @@ Expr summed(Graph& g, const Expr& x, int64_t width) {
   return g.builder()
       .call_te("summed", {x},
                [&](const std::vector<te::Tensor>& in) {
-                 const te::Tensor half =
-                     te::compute(in[0].shape(), [&](const Indices& i) { return in[0](i) * 0.5; }, in, "half");
+                 const te::Tensor half = te::compute(
+                     in[0].shape(), [&](const Indices& i) { return in[0](i) * ir::constant(in[0].dtype(), 0.5); }, in,
+                     "half");
                  Indices shape = in[0].shape();
                  shape.back() = shape.back() - (width - 1);
                  const te::IterVar k = te::reduce_axis(ir::int64(0), ir::int64(width), "k");

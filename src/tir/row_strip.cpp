@@ -48,8 +48,9 @@ class StripFinder {
       return std::all_of(seq->seq.begin(), seq->seq.end(), [&](const Stmt& one) { return collect(one); });
     if (s.is<For>()) {
       auto nest = as_plain_nest(s);
-      if (nest) nests_.push_back(*std::move(nest));
-      return nest.has_value();
+      if (!nest) return false;
+      nests_.push_back(*std::move(nest));
+      return true;
     }
     const auto* realize = s.as<BlockRealize>();  // the root, or the computation of a scalar
     if (!realize || !realize->block->iter_vars.empty() || !realize->block->match_buffers.empty()) return false;

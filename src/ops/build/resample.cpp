@@ -18,6 +18,7 @@ struct AxisPlan {
   Expr own, extent;
   // The nearest element, or the first that has a weight, and whether it may lie outside of the axis.
   std::function<Expr(const std::vector<Tensor>& in, const Expr& i)> index;
+  bool by_table = true;  // which holds the index
   bool may_lie_outside = true;
   Expr taps;
   std::function<Expr(const std::vector<Tensor>& in, const Expr& tap, const Expr& i)> weight;
@@ -49,6 +50,7 @@ std::optional<AxisPlan> repeating_plan(const ResampledAxis& axis, const Expr& ow
   AxisPlan plan;
   plan.taps = ir::int64(1);
   plan.index = index_by(*digits);
+  plan.by_table = false;
   plan.may_lie_outside =
       digits->shift != 0 || !relax::same_extent(axis.extent, relax::simplified(own * digits->period));
   return plan;
@@ -62,6 +64,7 @@ AxisPlan known_plan(const ResampledAxis& axis, int64_t own, int64_t extent, DTyp
   AxisPlan plan;
   if (const auto digits = as_digits(table.index)) {
     plan.index = index_by(*digits);
+    plan.by_table = false;
   } else {
     const size_t at = args.size();
     args.push_back(relax::constant(ir::tensor_of<int64_t>(DType::int64(), {extent}, table.index)));
@@ -224,7 +227,7 @@ Tensor weighed(const AxisPlan& plan, const Tensor& from, const std::vector<Tenso
 // In which order the axes are resampled: along the innermost of the tensor, where lanes read at places that come from a
 // table, while there are fewest rows: before axes that grow, behind all others.
 std::vector<AxisPlan> in_order(const std::vector<AxisPlan>& plans, size_t rank) {
-  if (static_cast<size_t>(plans.back().axis) + 1 != rank) return plans;
+  if (!plans.back().by_table || static_cast<size_t>(plans.back().axis) + 1 != rank) return plans;
   std::vector<AxisPlan> first, growing;
   for (size_t i = 0; i + 1 < plans.size(); ++i) {
     const auto from = ir::as_int(plans[i].own), to = ir::as_int(plans[i].extent);

@@ -271,8 +271,10 @@ Result<Outcome> stencil(Schedule& schedule, const RuleContext& context) {
       const BlockRV block = TRY(schedule.get_block(name));
       const LoopRV first = TRY(schedule.get_loops(block)).front();
       if (name != chain.back() && TRY(schedule.get(first))->id != TRY(schedule.get(outer.front()))->id) {
+        const auto own = constant_product(find(list, name)->loops);
         Schedule attempt = schedule;
-        if (parallelize_outer(attempt, block)) schedule = std::move(attempt);
+        if ((!own || *own >= parallel_work) && parallelize_outer(attempt, block, parallel_work))
+          schedule = std::move(attempt);
       }
     }
     // As many loops as can be one: where extents are not known, those may be fewer.

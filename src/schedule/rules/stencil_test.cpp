@@ -26,9 +26,9 @@ Expr place(const Axis& axis, const Buffer& table, const Expr& i, int64_t tap) {
   return max(min(first + tap, int64(axis.from - 1)), int64(0));
 }
 
-// [images, rows.from, columns.from] resampled along rows and then columns, or along both at once where each has one
-// tap.
-Function resampled(int64_t images, const Axis& rows, const Axis& columns, int64_t inner) {
+// [images, rows.from, columns.from] resampled along rows and then columns, or the other way, or along both at once
+// where each has one tap.
+Function resampled(int64_t images, const Axis& rows, const Axis& columns, int64_t inner, bool across_first = false) {
   Builder b;
   const auto with_inner = [&](std::vector<Expr> all, const Expr& last) {
     if (inner > 1) all.push_back(last);
@@ -52,17 +52,22 @@ Function resampled(int64_t images, const Axis& rows, const Axis& columns, int64_
     });
     return b.build();
   }
-  const Buffer t = b.inner("T", with_inner({int64(images), int64(rows.to), int64(columns.from)}, int64(inner)));
-  b.compute("down", t, [&](const std::vector<Expr>& i) {
-    return sum(rows.taps, [&](int64_t k) {
-      return load(x, with_inner({i[0], place(rows, down, i[1], k), i[2]}, last_of(i))) * load(v, {int64(k), i[1]});
+  const Buffer t = b.inner("T", with_inner({int64(images), int64(across_first ? rows.from : rows.to),
+                                            int64(across_first ? columns.to : columns.from)},
+                                           int64(inner)));
+  const auto pass = [&](bool is_down, const Buffer& from, const Buffer& to) {
+    const Axis& axis = is_down ? rows : columns;
+    b.compute(is_down ? "down" : "across", to, [&](const std::vector<Expr>& i) {
+      return sum(axis.taps, [&](int64_t k) {
+        const Expr at = place(axis, is_down ? down : across, i[is_down ? 1 : 2], k);
+        const Expr row = is_down ? at : i[1], column = is_down ? i[2] : at;
+        return load(from, with_inner({i[0], row, column}, last_of(i))) *
+               (is_down ? load(v, {int64(k), i[1]}) : load(w, {int64(k), i[2]}));
+      });
     });
-  });
-  b.compute("across", y, [&](const std::vector<Expr>& i) {
-    return sum(columns.taps, [&](int64_t k) {
-      return load(t, with_inner({i[0], i[1], place(columns, across, i[2], k)}, last_of(i))) * load(w, {int64(k), i[2]});
-    });
-  });
+  };
+  pass(!across_first, x, t);
+  pass(across_first, t, y);
   return b.build();
 }
 
@@ -84,8 +89,8 @@ TEST(stencil, keeps_the_meaning_of_random_resamplings) {
     };
     const Axis rows = axis(), columns = axis();
     const int64_t images = one_of({1, 2, 3}), inner = trial % 4 == 0 ? one_of({2, 8, 17}) : 1;
-    const std::string rule =
-        scheduled(resampled(images, rows, columns, inner), machine(trial % 3 == 0 ? 256 : 512, 32), 1e-5);
+    const std::string rule = scheduled(resampled(images, rows, columns, inner, trial % 2 == 1),
+                                       machine(trial % 3 == 0 ? 256 : 512, 32), 1e-5);
     ++taken[rule];
     EXPECT_TRUE(rule == "stencil" || rule == "elementwise") << rule << last_remarks;
   }
@@ -123,6 +128,26 @@ TEST(stencil, walks_rows_in_vectors_apart_from_their_edges) {
     inside = inside || blocks == std::set<std::string>{"down", "across"};
   });
   EXPECT_TRUE(inside) << done.trace().as_python();
+}
+
+// Where columns are resampled first, a plane of them is kept; a few planes leave threads idle, so these share rows.
+TEST(stencil, gives_threads_rows_where_planes_are_few) {
+  Axis rows{60, 130, 2, 0, 5, 2}, columns{40, 120, 2, 0, 5, 2};
+  rows.from_table = columns.from_table = true;
+  const auto shared = [&](int64_t images) {
+    AnalyticDecider decider;
+    const Function f = resampled(images, rows, columns, 1, true);
+    const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(512, 32), decider, {});
+    std::vector<int64_t> extents;
+    for (const For* loop : loops_in(done.mod().find_as<PrimFunc>("main"), ForKind::parallel))
+      extents.push_back(as_int(loop->extent).value_or(-1));
+    return extents;
+  };
+  EXPECT_EQ(shared(16), std::vector<int64_t>{16});
+  const std::vector<int64_t> few = shared(7);
+  ASSERT_EQ(few.size(), 2U);
+  EXPECT_EQ(few[0], 7 * 60);
+  EXPECT_EQ(few[1], 7 * 130);
 }
 
 TEST(stencil, leaves_what_reads_no_windows) {
