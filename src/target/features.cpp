@@ -33,7 +33,9 @@ bool has_plain_names(const Target& target) {
     });
   };
   return is_plain(target.triple) && is_plain(target.cpu) &&
-         std::all_of(target.features.begin(), target.features.end(), is_plain);
+         std::all_of(target.features.begin(), target.features.end(), [&](const std::string& name) {
+           return is_plain(name) && !name.starts_with('+') && !name.starts_with('-');
+         });
 }
 
 }  // namespace lathe::target

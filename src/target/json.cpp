@@ -104,10 +104,7 @@ Result<Target> target_from_json(const std::string& text) {
     if (!features.is_array()) return bad(fmt::format("'features' of a target is a list, not {}", features.type_name()));
     for (const json& feature : features) {
       if (!feature.is_string()) return bad(fmt::format("a feature of a target is text, not {}", feature.dump()));
-      const auto name = feature.get<std::string>();
-      if (name.starts_with('+') || name.starts_with('-'))
-        return bad(fmt::format("a feature of a target is a name without sign, not '{}'", name));
-      target.features.insert(name);
+      target.features.insert(feature.get<std::string>());
     }
   }
   if (!has_plain_names(target)) return bad(plain_names_only);

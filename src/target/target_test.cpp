@@ -79,6 +79,7 @@ TEST(target, refuses_names_that_are_no_text_or_hold_more_than_one) {
   EXPECT_EQ(code_of(parse_target("native -mattr=+avx\"2")), "target-bad-option");
   EXPECT_EQ(code_of(target_from_json(R"({"triple": "x86_64-linux", "features": ["avx,+fma"]})")), "target-bad-file");
   EXPECT_EQ(code_of(target_from_json(R"({"triple": "x86_64-linux", "features": ["+fma"]})")), "target-bad-file");
+  EXPECT_EQ(code_of(parse_target("x86_64-linux -mattr=++fma")), "target-bad-option");
   EXPECT_EQ(code_of(target_from_json(R"({"triple": "x86_64-linux", "cpu": "a -cores=2"})")), "target-bad-file");
 }
 

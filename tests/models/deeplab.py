@@ -1,4 +1,4 @@
-"""DeepLabv3 (Chen et al. 2017): pyramids of dilated windows, as far apart as an image is long, over a small backbone."""
+"""DeepLabv3 (Chen et al. 2017): pyramids of dilated windows, as far apart as an image is long, behind a backbone."""
 
 from tests.models.builder import ModelBuilder
 

@@ -1,4 +1,4 @@
-"""wav2vec 2.0 (Baevski et al. 2020): 1-D convolutions over sound, a grouped one of many taps for positions, encoders."""
+"""wav2vec 2.0 (Baevski et al. 2020): 1-D convolutions over sound, a grouped one for positions, encoders."""
 
 import numpy as np
 
