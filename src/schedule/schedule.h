@@ -230,6 +230,9 @@ class Schedule {
   // The same of one that made several.
   std::vector<BlockRV> made_blocks(const std::string& function, Edit edit, const char* kind,
                                    std::vector<Argument> inputs);
+  // The loop that takes the place of several.
+  template <class Step>
+  Result<LoopRV> one_of(const std::vector<LoopRV>& loops, const char* name, Step step);
   template <class Rv>
   Result<LoopRV> within_unit_loop(Rv target);
   template <class Rv>

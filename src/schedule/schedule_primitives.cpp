@@ -132,29 +132,21 @@ Result<LoopRV> Schedule::within_unit_loop(Rv target) {
 Result<LoopRV> Schedule::add_unit_loop(BlockRV block) { return within_unit_loop(block); }
 Result<LoopRV> Schedule::add_unit_loop(LoopRV loop) { return within_unit_loop(loop); }
 
-Result<LoopRV> Schedule::merge(const std::vector<LoopRV>& loops) {
+template <class Step>
+Result<LoopRV> Schedule::one_of(const std::vector<LoopRV>& loops, const char* name, Step step) {
   std::vector<Id> ids;
   for (const LoopRV& loop : loops) ids.push_back(TRY(find(loop))->id);
   const std::string function = loops.empty() ? working_on_ : handles_[loops[0].index].function;
-  Edit edit = TRY(primitives::merge(program(function), ids));
+  Edit edit = TRY(step(program(function), ids));
   const Id created = edit.created.at(0);
   accept(function, std::move(edit));
-  const LoopRV merged = add_loop(function, created);
-  record("merge", {loops.begin(), loops.end()}, {}, {merged});
-  return merged;
+  const LoopRV one = add_loop(function, created);
+  record(name, {loops.begin(), loops.end()}, {}, {one});
+  return one;
 }
 
-Result<LoopRV> Schedule::join(const std::vector<LoopRV>& loops) {
-  std::vector<Id> ids;
-  for (const LoopRV& loop : loops) ids.push_back(TRY(find(loop))->id);
-  const std::string function = loops.empty() ? working_on_ : handles_[loops[0].index].function;
-  Edit edit = TRY(primitives::join(program(function), ids));
-  const Id created = edit.created.at(0);
-  accept(function, std::move(edit));
-  const LoopRV joined = add_loop(function, created);
-  record("join", {loops.begin(), loops.end()}, {}, {joined});
-  return joined;
-}
+Result<LoopRV> Schedule::merge(const std::vector<LoopRV>& loops) { return one_of(loops, "merge", primitives::merge); }
+Result<LoopRV> Schedule::join(const std::vector<LoopRV>& loops) { return one_of(loops, "join", primitives::join); }
 
 Status Schedule::bind(LoopRV loop, const std::string& thread_axis) {
   const Handle handle = *TRY(find(loop));

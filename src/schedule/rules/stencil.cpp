@@ -233,6 +233,8 @@ Result<Outcome> stencil(Schedule& schedule, const RuleContext& context) {
   if (chain.size() == 1 && !(row && !row->gathers && row->divides)) return Outcome(no_windows);
 
   // Each block goes where the rows that read it are computed; nothing else reads it.
+  const auto total = constant_product(last.loops);
+  const bool enough = !total || *total >= parallel_work;  // for threads
   size_t shared = last.loops.size() - 1;  // loops of the result whose iterations are independent of each other
   for (size_t i = chain.size() - 1; i-- > 0;) {
     const std::vector<Work> now = works(schedule.function());
@@ -250,9 +252,7 @@ Result<Outcome> stencil(Schedule& schedule, const RuleContext& context) {
     if (at == 0 || at == consumer.loops.size()) break;
     // A few planes are too few for threads: they share the rows of all planes, one block after the other.
     const auto turns = constant_product({consumer.loops.begin(), consumer.loops.begin() + static_cast<ptrdiff_t>(at)});
-    const auto all = constant_product(last.loops);
-    if (context.target.cores > 1 && turns && *turns < 4 * context.target.cores && (!all || *all >= parallel_work))
-      break;
+    if (context.target.cores > 1 && turns && *turns < 4 * context.target.cores && enough) break;
     const LoopRV loop = TRY(schedule.get_loops(TRY(schedule.get_block(chain[i + 1]))))[at - 1];
     Schedule attempt = schedule;
     if (!attempt.compute_at(TRY(attempt.get_block(chain[i])), loop)) break;
@@ -264,8 +264,7 @@ Result<Outcome> stencil(Schedule& schedule, const RuleContext& context) {
     Schedule attempt = schedule;
     if (vectorize_row(attempt, context, name)) schedule = std::move(attempt);
   }
-  const auto total = constant_product(last.loops);
-  if (!total || *total >= parallel_work) {
+  if (enough) {
     // What is not computed inside the result's loops has its own.
     for (const std::string& name : chain) {
       const BlockRV block = TRY(schedule.get_block(name));
