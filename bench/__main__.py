@@ -9,7 +9,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from google.protobuf.message import DecodeError
+
 from bench import calls, compile_time, language, programs, report, states, symbolic
+from bench.files import SUFFIX, file_line, parsed
 from bench.lines import all_lines, chosen_lines
 from bench.measure import QUICK, PeerFailed, Protocol, ask, measure, prepare
 from bench.peers import LATHE, PEERS
@@ -30,7 +33,9 @@ def arguments_of(words):
         epilog="example: ./dev bench --group matmul --threads 1 --save products.json --html products.html. No "
         f"comparison by lines, with options of their own: {', '.join(COMMANDS)}, as ./dev bench compile --help",
     )  # fmt: skip
-    parser.add_argument("lines", nargs="*", help="names of lines or of groups (default: all)")
+    parser.add_argument("lines", nargs="*", help="names of lines or of groups, or ONNX files (default: all lines)")
+    parser.add_argument("--dim", action="append", default=[], metavar="NAME=N",
+                        help="the size of an open dimension of the files")  # fmt: skip
     parser.add_argument("--group", action="append", default=[], help="the lines of a group")
     parser.add_argument("--quick", action="store_true", help="few lines, few and short rounds")
     parser.add_argument("--threads", default="1,2", help="numbers of threads (default: 1,2)")
@@ -46,8 +51,8 @@ def arguments_of(words):
         parser.error("--compare takes one file of earlier results, or two")
     try:
         options.threads = [int(word) for word in options.threads.split(",")]
-        options.chosen = chosen_lines(options.lines, options.group, options.quick)
-    except ValueError as error:
+        options.chosen = chosen(options)
+    except (ValueError, OSError, DecodeError) as error:
         parser.error(str(error))
     options.chosen_peers = [peer for peer in PEERS if peer.default]
     if options.peers:
@@ -57,6 +62,14 @@ def arguments_of(words):
             parser.error(f"no peer is named '{sorted(unknown)[0]}'")
         options.chosen_peers = [peer for peer in PEERS if peer.name in (*names, LATHE, "onnxruntime")]
     return options
+
+
+def chosen(options):
+    """The lines that are named, those of files last; all where nothing is."""
+    files = [Path(word) for word in options.lines if word.endswith(SUFFIX)]
+    names = [word for word in options.lines if not word.endswith(SUFFIX)]
+    known = chosen_lines(names, options.group, options.quick) if names or options.group or not files else []
+    return [*known, *(file_line(path, parsed(options.dim)) for path in files)]
 
 
 def interpreters_of(peers):

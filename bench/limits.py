@@ -11,8 +11,15 @@ import onnx
 
 
 def work_of(model):
-    """[(operator, float operations, bytes)] for each node that has any; a multiply-add is two operations."""
-    shapes = _shapes(model)
+    """[(operator, float operations, bytes)] for each node that has any; a multiply-add is two operations. None where
+    the shape of a product is not known."""
+    try:
+        return _work_of(model, _shapes(model))
+    except KeyError:
+        return None
+
+
+def _work_of(model, shapes):
     weights = {tensor.name for tensor in model.graph.initializer}
     outside = weights | {v.name for v in model.graph.input} | {v.name for v in model.graph.output}
     renamed = {n.input[0]: n.output[0] for n in model.graph.node if n.op_type == "Identity"}
@@ -34,8 +41,13 @@ def work_of(model):
     return result
 
 
+PRODUCTS = ("MatMul", "Gemm", "Conv", "ConvTranspose", "LSTM", "GRU", "RNN")
+
+
 def _operations(node, shapes):
-    operands = [shapes.get(name, ((), 4))[0] for name in node.input]
+    if node.op_type not in PRODUCTS:
+        return 0
+    operands = [shapes[name][0] if name else () for name in node.input]
     output = math.prod(shapes[node.output[0]][0])
     if node.op_type == "MatMul":
         return 2 * output * operands[0][-1]
@@ -46,13 +58,12 @@ def _operations(node, shapes):
         return 2 * output * math.prod(operands[1][1:])
     if node.op_type == "ConvTranspose":  # each element of the input meets the whole kernel of its group
         return 2 * math.prod(operands[0]) * math.prod(operands[1][1:])
-    if node.op_type in ("LSTM", "GRU", "RNN"):  # x [length, batch, inputs], both weights once for each of its elements
-        return 2 * math.prod(operands[0][:2]) * (math.prod(operands[1]) + math.prod(operands[2]))
-    return 0
+    # A cell: x [length, batch, inputs], both weights once for each of its elements.
+    return 2 * math.prod(operands[0][:2]) * (math.prod(operands[1]) + math.prod(operands[2]))
 
 
 def _shapes(model):
-    """{value: (shape, bytes of an element)}."""
+    """{value: (shape, bytes of an element)}, of those whose shape is known."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     inferred = onnx.shape_inference.infer_shapes(bare, data_prop=True)
@@ -61,13 +72,17 @@ def _shapes(model):
         result[tensor.name] = tuple(tensor.dims), onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
     for value in [*inferred.graph.value_info, *inferred.graph.input, *inferred.graph.output]:
         tensor = value.type.tensor_type
+        if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
+            continue
         size = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).itemsize
         result[value.name] = tuple(d.dim_value for d in tensor.shape.dim), size
     return result
 
 
 def seconds(work, machine):
-    """The limit on a machine as `Probes.limits` describes it."""
+    """The limit on a machine as `Probes.limits` describes it; None where the work is not known."""
+    if work is None:
+        return None
     total = sum(count for _, _, count in work)
     bandwidth = next(
         level["gb_s"] for level in machine["memory"] if level["bytes"] is None or total <= level["bytes"] // 2

@@ -72,7 +72,7 @@ class Prepared:
     artifact: Path
     feeds: dict
     wanted: list  # the outputs in float64
-    work: list
+    work: list | None
     compiled: dict | None = None  # what compiling took, once it was done
 
 
@@ -105,8 +105,8 @@ def measure(ready, threads, peers, protocol, machine, interpreters, say):
     or why there is none. `say` gets a word on what goes on."""
     line = ready.line
     record = {"name": line.name, "group": line.group, "threads": threads, "peers": {}}
-    record["operations"] = sum(operations for _, operations, _ in ready.work)
-    record["bytes"] = sum(count for _, _, count in ready.work)
+    record["operations"] = sum(operations for _, operations, _ in ready.work or ())
+    record["bytes"] = sum(count for _, _, count in ready.work or ())
     record["limit_s"] = limits.seconds(ready.work, machine)
     entries = record["peers"]
     with contextlib.ExitStack() as stack:

@@ -41,7 +41,7 @@ def row(record):
     return (
         record["name"], str(record["threads"]), duration(time), duration(time_of(theirs)) if peer else "–", peer or "",
         f"{ratio_now:.2f}" if ratio_now else "–", duration(record["limit_s"]),
-        f"{record['limit_s'] / time:.0%}" if time else "–", duration(ours.get("compile_s")),
+        f"{record['limit_s'] / time:.0%}" if time and record["limit_s"] else "–", duration(ours.get("compile_s")),
         duration(ours.get("load_s")), duration(ours.get("first_s")), size(memory(ours)), size(memory(theirs)),
         size(ours.get("artifact_bytes")), note,
     )  # fmt: skip
@@ -108,15 +108,16 @@ def bars(record):
     """A line's times as bars, the limit as a mark on each."""
     times = {name: time_of(entry) for name, entry in record["peers"].items()}
     times = {name: time for name, time in times.items() if time}
-    longest = max([*times.values(), record["limit_s"]], default=1)
-    limit = 100 * record["limit_s"] / longest
+    limit = record["limit_s"]
+    longest = max([*times.values(), limit or 0])
+    mark = f'<div class="limit" style="left:{100 * limit / longest:.1f}%"></div>' if limit else ""
     parts = []
     for name, time in sorted(times.items(), key=lambda item: item[1]):
         kind = "ours" if name == LATHE else "peer"
         parts.append(
             f'<div class="bar"><span>{html.escape(name)}</span><div class="track">'
-            f'<div class="{kind}" style="width:{100 * time / longest:.1f}%"></div>'
-            f'<div class="limit" style="left:{limit:.1f}%"></div></div><b>{duration(time)}</b></div>'
+            f'<div class="{kind}" style="width:{100 * time / longest:.1f}%"></div>{mark}</div>'
+            f"<b>{duration(time)}</b></div>"
         )
     for name, entry in record["peers"].items():
         if "failure" in entry:
