@@ -24,6 +24,7 @@ class Line:
     make: Callable[[], onnx.ModelProto]
     quick: bool = False  # one of those that --quick runs
     words: int = 1000  # in the vocabulary of its token ids
+    must_differ: bool = True  # the outputs of two inputs, or the line measures nothing
 
     def feeds(self, model, seed):
         """Random inputs for `model`: floats by their shape, token ids under `words`, `rows` anywhere in their
