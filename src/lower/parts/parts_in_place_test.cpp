@@ -4,9 +4,9 @@
 
 #include "graph/passes.h"
 #include "lower/legalize/legalize.h"
+#include "lower/testing/concat_graph.h"
 #include "lower/testing/opened.h"
 #include "lower/testing/plan_of.h"
-#include "lower/testing/random_graph.h"
 #include "lower/testing/same_results.h"
 #include "ops/attributes.h"
 #include "relax/call_tir.h"
@@ -22,107 +22,12 @@ namespace lathe::lower {
 namespace {
 
 using namespace relax;  // NOLINT: the subject of these tests
+using testing::concat_graph;
+using testing::concatenated;
+using testing::ConcatGraph;
 using testing::Opened;
 using testing::plan_of;
 using testing::random_data;
-
-Expr concatenated(std::vector<Expr> parts, int64_t axis) {
-  return make_call(ops::concat, std::move(parts), ir::make<ops::AxisAttributes>(axis)).value_or_throw();
-}
-
-struct ConcatGraph {
-  ir::IRModule module;
-  std::vector<std::vector<int64_t>> shapes;
-};
-
-// Matrices that are computed, put together along either axis, read, viewed and put together again.
-ConcatGraph concat_graph(int operators, std::mt19937_64& random) {
-  const auto pick = [&](size_t count) { return random() % count; };
-  struct Matrix {
-    Expr value;
-    int64_t rows, columns;
-  };
-  ConcatGraph graph;
-  std::vector<Var> params;
-  std::vector<Matrix> values;
-  for (int i = 0; i < 2; ++i) {
-    const int64_t rows = 3, columns = 16 * (1 + static_cast<int64_t>(pick(2)));
-    graph.shapes.push_back({rows, columns});
-    params.push_back(relax_var("x" + std::to_string(i), tensor_info(graph.shapes.back(), ir::DType::float32())));
-    values.push_back({params.back(), rows, columns});
-  }
-  BlockBuilder b;
-  b.begin_function("main", params);
-  const auto emit = [&](Expr e) { return b.emit_output(std::move(e)); };
-  const auto call = [&](const Operator& op, std::vector<Expr> args) {
-    return emit(make_call(op, std::move(args)).value_or_throw());
-  };
-  const auto reshape = [&](const Expr& x, std::vector<int64_t> shape) {
-    std::vector<ir::Expr> extents;
-    for (const int64_t extent : shape) extents.push_back(ir::int64(extent));
-    return call(ops::reshape, {x, ir::make<ShapeExpr>(std::move(extents))});
-  };
-  for (int i = 0; i < operators; ++i) {
-    const Matrix x = values[pick(2) ? values.size() - 1 : pick(values.size())];
-    const auto [value, rows, columns] = x;
-    switch (pick(10)) {
-      case 8:
-      case 9: {
-        if (columns % 32 != 0) break;
-        const Expr items =
-            emit(make_call(ops::split, {value},
-                           ir::make<ops::SplitAttributes>(int64_t{1}, std::vector<int64_t>{}, int64_t{2}))
-                     .value_or_throw());
-        for (int64_t k = pick(4) ? 0 : 1; k < 2; ++k) {
-          const StructInfo info = tensor_info({rows, columns / 2}, ir::DType::float32());
-          values.push_back({emit(with_struct_info(ir::make<TupleGetItem>(items, k), info)), rows, columns / 2});
-        }
-        break;
-      }
-      case 0:
-        values.push_back({call(ops::relu, {value}), rows, columns});
-        break;
-      case 1:
-        values.push_back({call(ops::add, {value, constant(random_data({1, columns}, random))}), rows, columns});
-        break;
-      case 2:
-        values.push_back({call(ops::matmul, {value, constant(random_data({columns, 16}, random))}), rows, 16});
-        break;
-      case 3:
-        values.push_back(
-            {reshape(call(ops::negative, {reshape(value, {rows, columns / 16, 16})}), {rows, columns}), rows, columns});
-        break;
-      case 4:
-        values.push_back({reshape(value, {rows * columns / 16, 16}), rows * columns / 16, 16});
-        break;
-      case 5:
-      case 6:
-      case 7: {
-        const bool beside = pick(3) > 0;
-        Matrix all{{}, rows, 0};
-        if (!beside) all = {{}, 0, columns};
-        std::vector<Expr> parts;
-        for (size_t k = 0, tries = 0; k < 2 + pick(2) && tries < 20; ++tries) {
-          const Matrix& part = values[pick(values.size())];
-          if (beside ? part.rows != rows : part.columns != columns) continue;
-          parts.push_back(pick(8) ? part.value : constant(random_data({part.rows, part.columns}, random)));
-          (beside ? all.columns : all.rows) += beside ? part.columns : part.rows;
-          ++k;
-        }
-        if (parts.size() < 2 || all.rows * all.columns > 4000) break;
-        values.push_back({emit(concatenated(std::move(parts), beside ? 1 : 0)), all.rows, all.columns});
-        break;
-      }
-      default:
-        break;
-    }
-  }
-  std::vector<Expr> results{values.back().value};
-  if (pick(2)) results.push_back(values[pick(values.size())].value);
-  b.end_function(tuple_of(std::move(results)));
-  graph.module = b.finish();
-  return graph;
-}
 
 int splits(const ir::IRModule& module) {
   int count = 0;

@@ -122,8 +122,12 @@ Result<Edit> through(const Program& program, Id id, BufferIndex which, const Thr
     theirs = used_map(theirs);
   }
   for (const Expr& index : *indices) at.push_back(substitute(index, fresh));
-  // The copy runs over the whole domain, so all of it must be elements of the buffer.
-  for (size_t d = 0; d < at.size(); ++d)
+  // The copy touches what the block's instances do, elements of the buffer. Where an axis that the indices do not use
+  // may be empty, none of them may run, and the copy still does.
+  const bool some_run = std::all_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
+    return fresh.count(iter->var) || analyzer.can_prove(iter->dom.extent > 0);
+  });
+  for (size_t d = 0; d < at.size() && !some_run; ++d)
     if (!analyzer.can_prove(at[d] >= 0) || !analyzer.can_prove(at[d] < buffer->shape[d]))
       return problem(codes::region, fmt::format("could not show that its index {} is always inside the buffer", d));
 

@@ -168,8 +168,8 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
     found.between.erase(found.between.begin());
   }
   const auto moves = [&](const Linear::Term& term) {
-    return std::none_of(work.loops.begin(), work.loops.begin() + static_cast<ptrdiff_t>(outer),
-                        [&](const For* loop) { return term.atom == Expr(loop->loop_var); });
+    return std::any_of(work.loops.begin() + static_cast<ptrdiff_t>(outer), work.loops.end(),
+                       [&](const For* loop) { return uses_var(term.atom, loop->loop_var); });
   };
   for (const Access* access : {first, second})
     for (const Range& range : access->region) {

@@ -1,0 +1,83 @@
+#include "lower/parts/fold_scalars.h"
+
+#include "graph/rewrite_bindings.h"
+#include "ir/build.h"
+#include "ir/visit.h"
+#include "lower/legalize/versions.h"
+#include "relax/call_tir.h"
+#include "support/mutation.h"
+#include "tir/stmt.h"
+
+namespace lathe::lower {
+
+LATHE_FAULT(fold_scalars_by_the_last_call, "lower_test", "a scalar has the value that the last call gives it");
+
+namespace {
+
+// What the calls of a kernel give its scalars, by position: nothing where two give different values, or a symbol.
+using Given = std::vector<std::optional<int64_t>>;
+
+std::map<std::string, Given> scalars_given(const ir::IRModule& module) {
+  std::map<std::string, Given> result;
+  for (const auto& [name, function] : module) {
+    if (!function.is<relax::FunctionNode>()) continue;
+    ir::post_order(function, [&](const ir::NodeRef& node) {
+      const auto* node_call = node.as<relax::Call>();
+      const auto call = node_call ? relax::as_call_tir(relax::Expr(node_call)) : std::nullopt;
+      if (!call || call->scalars.empty()) return;
+      Given values;
+      for (const ir::Expr& scalar : call->scalars) values.push_back(ir::as_int(scalar));
+      const auto [known, is_first] = result.try_emplace(call->function, values);
+      for (size_t i = 0; !is_first && i < values.size(); ++i)
+        if (known->second[i] != values[i]) known->second[i] = std::nullopt;
+      if (support::flip(fold_scalars_by_the_last_call)) known->second = values;
+    });
+  }
+  return result;
+}
+
+// The kernel with the values in the place of those of its scalars that have one.
+tir::Function with_scalars(const tir::Function& kernel, const Given& values) {
+  ir::VarMap numbers;
+  size_t position = 0;
+  tir::Function result = ir::with(*kernel, [&](tir::PrimFunc& copy) {
+    std::erase_if(copy.params, [&](const ir::Var& param) {
+      if (kernel->buffer_of(param)) return false;
+      const std::optional<int64_t>& value = values.at(position++);
+      if (value) numbers[param] = ir::constant(param->dtype, *value);
+      return value.has_value();
+    });
+  });
+  return ir::substitute(result, numbers);
+}
+
+}  // namespace
+
+support::Result<ir::IRModule> fold_scalars(ir::IRModule module, const ir::PassContext&) {
+  std::map<std::string, Given> folded;
+  for (auto& [name, values] : scalars_given(module)) {
+    const auto kernel = module.find_as<tir::PrimFunc>(name);
+    const bool is_known =
+        std::any_of(values.begin(), values.end(), [](const auto& value) { return value.has_value(); });
+    if (!kernel || !is_known || !versions_of(*kernel).empty()) continue;  // a version takes its sizes by position
+    module.set(name, with_scalars(kernel, values));
+    folded.emplace(name, std::move(values));
+  }
+  if (folded.empty()) return module;
+  return graph::rewrite_functions(
+      std::move(module),
+      [&](graph::Emitter&, const relax::Var&, const relax::Expr& value) -> support::Result<relax::Expr> {
+        const auto call = relax::as_call_tir(value);
+        const auto kernel = call ? folded.find(call->function) : folded.end();
+        if (kernel == folded.end()) return relax::Expr();
+        std::vector<ir::Expr> scalars;
+        for (size_t i = 0; i < call->scalars.size(); ++i)
+          if (!kernel->second[i]) scalars.push_back(call->scalars[i]);
+        return relax::Expr(ir::with(*value.as<relax::Call>(), [&](relax::Call& copy) {
+          copy.args.resize(2);
+          if (!scalars.empty()) copy.args.push_back(ir::make<relax::ShapeExpr>(std::move(scalars)));
+        }));
+      });
+}
+
+}  // namespace lathe::lower
