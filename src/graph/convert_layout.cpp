@@ -156,16 +156,26 @@ class LayoutConverter {
 
   // ---- depthwise convolutions by themselves ----
 
-  // What is wanted with the channels last: by a convolution that turns, or by what passes its own order on.
+  // What is wanted with the channels last: by a convolution that turns, by a transposition of the model's own, or by
+  // what passes its own order on.
   void find_wanted_last(const Function& function) {
     const std::vector<Binding> bindings = all_bindings(function);
+    std::unordered_set<const ir::Node*> flat;  // images whose pixels are one axis
+    for (const Binding& binding : bindings) {
+      const auto* bound = binding.as<VarBinding>();
+      const Call* call = bound ? as_call_of(bound->value, "reshape") : nullptr;
+      const Shape *shape = bound ? shape_of(bound->var) : nullptr, *source = call ? shape_of(call->args[0]) : nullptr;
+      if (shape && source && source->size() > 3 && keeps_channels(*source, *shape)) flat.insert(bound->var.get());
+    }
     for (auto it = bindings.rbegin(); it != bindings.rend(); ++it) {
       const auto* bound = it->as<VarBinding>();
       const auto* call = bound ? bound->value.as<Call>() : nullptr;
       const Operator* op = call ? callee_operator(*call) : nullptr;
       if (!op) continue;
       const bool turning = op->name == "nn.conv" && turns(*call) && !fills_rows(*call, bound->var);
-      if (!turning && !wanted_last_.count(bound->var.get())) continue;
+      const Call* exchanging = as_call_of(bound->value, "permute_dims");
+      const bool turned = exchanging && flat.count(exchanging->args[0].get()) && moves_second_last(*exchanging);
+      if (!turning && !turned && !wanted_last_.count(bound->var.get())) continue;
       const auto program = relax::as_call_tir(bound->value);
       for (const Expr& arg : program ? program->args : call->args)
         if (arg) wanted_last_.insert(arg.get());
@@ -458,30 +468,60 @@ class LayoutConverter {
     return converted(emitter, var, TRY(make_call(ops::batch_norm, args, moved)), false);
   }
 
+  // Whether a permutation of [batch, channels, spatial…] gives [batch, spatial…, channels].
+  static bool moves_second_last(const Call& permutation) {
+    const std::vector<int64_t> axes = permuted_axes(permutation);
+    const auto rank = static_cast<int64_t>(axes.size());
+    for (int64_t d = 0; d < rank; ++d)
+      if (axes[static_cast<size_t>(d)] != (d == 0 ? 0 : d == rank - 1 ? 1 : d + 1)) return false;
+    return rank > 2;
+  }
+
   // A transposition of the model's own to what the value is already; or from channels last, which its operand is.
   Result<Expr> permutation(const Var& var, const Call& call) {
     const std::vector<int64_t> axes = permuted_axes(call);
     const auto rank = static_cast<int64_t>(axes.size());
     if (rank < 3) return Expr();
-    bool to_last = true, to_first = true;
-    for (int64_t d = 0; d < rank; ++d) {
-      const int64_t from = axes[static_cast<size_t>(d)];
-      to_last = to_last && from == (d == 0 ? 0 : d == rank - 1 ? 1 : d + 1);
-      to_first = to_first && from == (d == 0 ? 0 : d == 1 ? rank - 1 : d - 1);
-    }
+    bool to_first = true;
+    for (int64_t d = 0; d < rank; ++d)
+      to_first = to_first && axes[static_cast<size_t>(d)] == (d == 0 ? 0 : d == 1 ? rank - 1 : d - 1);
     const Twin* twin = twin_of(call.args[0]);
-    if (to_last && twin && twin->image) return twin->image;
+    if (twin && twin->image && moves_second_last(call)) return twin->image;
     if (to_first && rank > 3 && shape_of(var)) twins_[var.get()] = {call.args[0], {}, false, twins_.size()};
     return Expr();
   }
 
-  // Of one pixel all orders are the same.
+  // Of one pixel all orders are the same. Pixels that are taken for one axis, or for several, are so in either order.
   Result<Expr> view(Emitter& emitter, const Var& var, const Expr& value, const Call& call) {
-    if (!shape_of(value)) return Expr();
-    if (const auto shuffle = shuffle_of(emitter, call, *shape_of(value))) return shuffled(emitter, var, *shuffle);
+    if (!shape_of(value) || !shape_of(call.args[0])) return Expr();
+    const Shape &result = *shape_of(value), &source = *shape_of(call.args[0]);
+    if (const auto shuffle = shuffle_of(emitter, call, result)) return shuffled(emitter, var, *shuffle);
     const Twin* twin = twin_of(call.args[0]);
-    if (!twin || !is_pixel(*shape_of(call.args[0]))) return Expr();
-    return make_call(ops::reshape, {TRY(image_or_rows(emitter, call.args[0])), make<ShapeExpr>(*shape_of(value))});
+    if (twin && is_pixel(source))
+      return make_call(ops::reshape, {TRY(image_or_rows(emitter, call.args[0])), make<ShapeExpr>(result)});
+    if (!keeps_channels(source, result)) return Expr();
+    if (twin) {
+      const Expr same_rows = TRY(rows(emitter, call.args[0]));
+      twins_[var.get()] = {result.size() == 3 ? same_rows : Expr(), same_rows, true, twins_.size()};
+    } else if (const Expr tokens = tokens_of(emitter, call.args[0]); tokens && result.size() > 3) {
+      twins_[var.get()] = {{}, tokens, true, twins_.size()};
+    }
+    return Expr();
+  }
+
+  // Whether both are [batch, channels, spatial…] of the same batch, channels and number of pixels.
+  static bool keeps_channels(const Shape& a, const Shape& b) {
+    return a.size() > 2 && b.size() > 2 && ir::structural_equal(a[0], b[0]) && ir::structural_equal(a[1], b[1]) &&
+           ir::structural_equal(pixels_of(a), pixels_of(b));
+  }
+
+  // The [batch, tokens, channels] of which a value [batch, channels, tokens] is the transposition: as the layers of a
+  // transformer hold an image's pixels; null where it is none.
+  static Expr tokens_of(const Emitter& emitter, const Expr& e) {
+    const Expr made = emitter.value_of(e);
+    const Call* exchanging = made ? as_call_of(made, "permute_dims") : nullptr;
+    const bool turns = exchanging && permuted_axes(*exchanging) == std::vector<int64_t>{0, 2, 1};
+    return turns ? exchanging->args[0] : Expr();
   }
 
   // Channels that were taken for several axes, these exchanged, and taken for one axis again.
