@@ -202,6 +202,34 @@ def main(X: T.Buffer((7,), "int32"), Y: T.Buffer((7,), "int32")):
   EXPECT_EQ(w.problem(), "");
 }
 
+// What every instance of a block reads is in the buffer, whatever the index is made of; without an instance it may not
+// be.
+TEST(found_by_walks, reindexing_at_a_place_that_only_the_run_knows) {
+  Walked w(R"(
+@T.prim_func
+def main(X: T.Buffer((4, 8), "float32"), Y: T.Buffer((4, 4), "float32"), begin: T.int64):
+    for i, j in T.grid(4, 4):
+        with T.block("part"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = X[vi, vj + begin]
+)");
+  EXPECT_EQ(told(w.sch.reindex(w.block("part"), {.writes = false})), "");
+  Walked maybe_none(R"(
+@T.prim_func
+def main(X: T.Buffer((8,), "float32"), z: T.handle, Y: T.Buffer((4,), "float32"), begin: T.int64):
+    n = T.int64()
+    Z = T.match_buffer(z, (n,), "float32")
+    for i, k in T.grid(4, n):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                Y[vi] = T.float32(0)
+            Y[vi] = Y[vi] + X[vi + begin] * Z[vk]
+)");
+  EXPECT_EQ(told(maybe_none.sch.reindex(maybe_none.block("sum"), {.number = 0})),
+            "cannot reindex 'X' of block 'sum': could not show that its index 0 is always inside the buffer");
+}
+
 // What finds an element must have its value where the copy is made.
 TEST(found_by_walks, reindexing_what_is_found_by_memory_of_the_same_loop) {
   Walked w(R"(
