@@ -11,6 +11,7 @@ from bench.lines import Line
 from tests.models import random_input
 
 SUFFIX = ".onnx"
+SAME_ELEMENTS = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten")
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class FileLine(Line):
 
 
 def _tables(graph):
-    """{input: the least number of rows among the weights that it indexes, itself or changed in dtype and shape alone}."""
+    """{input: the least number of rows among the weights that it indexes, as it is or in another dtype or shape}."""
     rows = {tensor.name: tensor.dims[0] for tensor in graph.initializer if tensor.dims}
     source = {value.name: value.name for value in graph.input}
     result = {}
     for node in graph.node:
-        if node.op_type in ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten") and node.input[0] in source:
+        if node.op_type in SAME_ELEMENTS and node.input[0] in source:
             source[node.output[0]] = source[node.input[0]]
         elif node.op_type == "Gather" and node.input[0] in rows and node.input[1] in source:
             name = source[node.input[1]]
