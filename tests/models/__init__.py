@@ -12,6 +12,7 @@ from tests.models.grouped import regnet, resnext
 from tests.models.mobile import mobilenet_v3, shufflenet_v2
 from tests.models.mobilenet_v2 import mobilenet_v2
 from tests.models.resnet50 import resnet50
+from tests.models.segformer import segformer
 from tests.models.small import digits, mlp
 from tests.models.squeezenet import squeezenet
 from tests.models.tcn import tcn
@@ -39,6 +40,7 @@ MODELS = {
     "detector": detector,
     "deeplab": deeplab,
     "wav2vec": wav2vec,
+    "segformer": segformer,
 }
 
 IMAGE_MODELS = ("resnet50", "mobilenet_v2", "squeezenet")

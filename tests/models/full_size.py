@@ -32,6 +32,10 @@ IMAGES = {
     "convnext": dict(height=224, width=192, widths=(96, 192, 384, 768), depths=(3, 3, 9, 3), classes=1000),
     "detector": dict(height=320, width=256, classes=80),
     "deeplab": dict(height=257, width=225, widths=(32, 64, 128, 256), depth=2, pyramid=128, classes=21),
+    "segformer": dict(
+        height=256, width=224, widths=(32, 64, 160, 256), heads=(1, 2, 5, 8), depths=(2, 2, 2, 2),
+        reductions=(8, 4, 2, 1), growth=4, decoder=256, classes=150,
+    ),
     "wav2vec": dict(
         length=16000, windows=((10, 5), (3, 2), (3, 2), (3, 2), (3, 2), (2, 2), (2, 2)), channels=512, features=768,
         heads=12, taps=128, groups=16, layers=4, inner=3072, classes=32,
