@@ -8,8 +8,8 @@ from tests.models.transformer import gelu
 
 
 def segformer(
-    batch="batch", height=50, width=37, seed=37, widths=(16, 24), heads=(1, 2), depths=(1, 2), reductions=(3, 1), growth=2,
-    decoder=20, classes=5,
+    batch="batch", height=50, width=37, seed=37, widths=(16, 24), heads=(1, 2), depths=(1, 2), reductions=(3, 1),
+    growth=2, decoder=20, classes=5,
 ):  # fmt: skip
     """Input: [batch, 3, height, width]. Output: [batch, classes, rows, columns] of the first stage. `widths`, `heads`,
     `depths` and `reductions` (how many pixels of each axis one key stands for) by stage."""
