@@ -27,10 +27,10 @@ std::map<std::string, Given> scalars_given(const ir::IRModule& module) {
       if (!call || call->scalars.empty()) return;
       Given values;
       for (const ir::Expr& scalar : call->scalars) values.push_back(ir::as_int(scalar));
-      const auto [known, is_first] = result.try_emplace(call->function, values);
-      for (size_t i = 0; !is_first && i < values.size(); ++i)
-        if (known->second[i] != values[i]) known->second[i] = std::nullopt;
-      if (support::flip(fold_scalars_by_the_last_call)) known->second = values;
+      Given& known = result.try_emplace(call->function, values).first->second;
+      for (size_t i = 0; i < known.size(); ++i)
+        if (i >= values.size() || known[i] != values[i]) known[i] = std::nullopt;
+      if (support::flip(fold_scalars_by_the_last_call)) known = values;
     });
   }
   return result;
@@ -59,7 +59,8 @@ support::Result<ir::IRModule> fold_scalars(ir::IRModule module, const ir::PassCo
     const auto kernel = module.find_as<tir::PrimFunc>(name);
     const bool is_known =
         std::any_of(values.begin(), values.end(), [](const auto& value) { return value.has_value(); });
-    if (!kernel || !is_known || !versions_of(*kernel).empty()) continue;  // a version takes its sizes by position
+    if (!kernel || !is_known || kernel->params.size() != kernel->buffer_map.size() + values.size()) continue;
+    if (!versions_of(*kernel).empty()) continue;  // a version takes its sizes by position
     module.set(name, with_scalars(kernel, values));
     folded.emplace(name, std::move(values));
   }
