@@ -1,7 +1,6 @@
 """Lines from the user's own ONNX files: their open dimensions get sizes, and their inputs are made up."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import onnx
@@ -86,6 +85,6 @@ def parsed(pairs):
 
 
 def file_line(path, dims):
-    """The line of one file, which is read here already, so that what is wrong with it is said at once."""
-    fixed(path, dims)
-    return FileLine(path.stem, "file", partial(fixed, path, dims), must_differ=False)
+    """The line of one file, which is read here, so that what is wrong with it is said at once."""
+    model = fixed(path, dims)
+    return FileLine(path.stem, "file", lambda: model, must_differ=False)

@@ -173,8 +173,7 @@ class LayoutConverter {
       const Operator* op = call ? callee_operator(*call) : nullptr;
       if (!op) continue;
       const bool turning = op->name == "nn.conv" && turns(*call) && !fills_rows(*call, bound->var);
-      const Call* exchanging = as_call_of(bound->value, "permute_dims");
-      const bool turned = exchanging && flat.count(exchanging->args[0].get()) && moves_second_last(*exchanging);
+      const bool turned = op->name == "permute_dims" && flat.count(call->args[0].get()) && moves_second_last(*call);
       if (!turning && !turned && !wanted_last_.count(bound->var.get())) continue;
       const auto program = relax::as_call_tir(bound->value);
       for (const Expr& arg : program ? program->args : call->args)
