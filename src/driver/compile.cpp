@@ -96,29 +96,28 @@ class Compilation {
 
  private:
   // Nearly every schedule lowers, and to try each takes as long as to lower it. Where one does not, the rows from there
-  // on run again with those that do.
+  // on run again, with each tried.
   Result<ir::IRModule> kernels(ir::IRModule module) {
     const auto row =
         std::find_if(rows_.begin(), rows_.end(), [](const auto& r) { return r.name == "schedule_functions"; });
-    std::optional<ir::IRModule> before, scheduled;
+    ir::IRModule before;
+    bool believed = false;
     size_t remarks = 0, times = 0;
     row->run = [&, schedule = row->run](ir::IRModule programs, const ir::PassContext& context) {
       before = programs;
-      Result<ir::IRModule> result = schedule(std::move(programs), context);
-      if (result) scheduled = *result;
       remarks = model_->remarks.size();
       times = model_->times.size();
-      return result;
+      Result<ir::IRModule> scheduled = schedule(std::move(programs), context);
+      believed = scheduled.ok();
+      return scheduled;
     };
     Result<ir::IRModule> lowered = ir::run_passes(std::move(module), rows_, context_, verify_module);
-    if (lowered.ok() || !scheduled || lowered.diagnostics()[0].code == ir::codes::cancelled) return lowered;
+    if (lowered.ok() || !believed || lowered.diagnostics()[0].code == ir::codes::cancelled) return lowered;
     const std::chrono::nanoseconds scheduling = model_->times.at(times).time;
     model_->remarks.resize(remarks);
     model_->times.resize(times);
-    row->run = [&](const ir::IRModule&, const ir::PassContext& context) {
-      return keep_what_lowers(*before, *scheduled, context);
-    };
-    lowered = ir::run_passes(*before, rows_, context_, verify_module, static_cast<size_t>(row - rows_.begin()));
+    row->run = default_schedule(options_.target, options_.decisions, Schedules::tried);
+    lowered = ir::run_passes(before, rows_, context_, verify_module, static_cast<size_t>(row - rows_.begin()));
     if (model_->times.size() > times) model_->times[times].time += scheduling;
     return lowered;
   }

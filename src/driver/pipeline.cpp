@@ -16,14 +16,12 @@
 namespace lathe::driver {
 namespace {
 
-// Schedules by rules whose questions the user answers, else the analytic model.
-ir::Pass default_schedule(const target::Target& target, const Decisions& decisions, Schedules schedules) {
-  return [=](ir::IRModule module, const ir::PassContext& context) -> support::Result<ir::IRModule> {
-    schedule::AnalyticDecider model;
-    schedule::TableDecider decider(decisions, model);
-    const ir::IRModule before = module;
-    module = TRY(schedule::schedule_functions(std::move(module), target, decider, context));
-    return schedules == Schedules::believed ? std::move(module) : keep_what_lowers(before, std::move(module), context);
+// Accepts what lowers to a kernel.
+schedule::Acceptance on_trial(const std::set<std::string>& disabled) {
+  return [&disabled](const tir::Function& scheduled) {
+    const support::Result<tir::Function> kernel = lower_to_kernel(scheduled, disabled);
+    return kernel.ok() ? schedule::Outcome()
+                       : schedule::Outcome("the schedule does not lower: " + kernel.diagnostics()[0].message);
   };
 }
 
@@ -46,17 +44,13 @@ std::vector<ir::PassRow> failing_on_request(std::vector<ir::PassRow> rows) {
 
 }  // namespace
 
-support::Result<ir::IRModule> keep_what_lowers(const ir::IRModule& before, ir::IRModule scheduled,
-                                               const ir::PassContext& context) {
-  return tir::on_each_function(
-      std::move(scheduled), context, [&](const std::string& name, const tir::Function& f, const ir::PassContext& own) {
-        const auto original = before.find_as<tir::PrimFunc>(name);
-        if (f.same_as(original)) return f;
-        const support::Result<tir::Function> kernel = lower_to_kernel(f, own.disabled);
-        if (kernel.ok()) return f;
-        own.remark("schedule_functions", name, "the schedule does not lower: " + kernel.diagnostics()[0].message);
-        return original;
-      });
+ir::Pass default_schedule(const target::Target& target, const Decisions& decisions, Schedules schedules) {
+  return [=](ir::IRModule module, const ir::PassContext& context) {
+    schedule::AnalyticDecider model;
+    schedule::TableDecider decider(decisions, model);
+    const auto acceptance = schedules == Schedules::tried ? on_trial(context.disabled) : schedule::Acceptance();
+    return schedule::schedule_functions(std::move(module), target, decider, context, acceptance);
+  };
 }
 
 std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions& decisions, Schedules schedules) {

@@ -13,14 +13,13 @@ namespace lathe::driver {
 // The user's answers to questions of the schedule rules, by "rule.name" or "function:rule.name".
 using Decisions = std::map<std::string, int64_t>;
 
-// A function whose schedule does not lower to a kernel keeps its program as it was: a schedule may cost speed, never
-// the model. Either each schedule is lowered on trial, or all are believed, and a later row fails where one does not
-// lower.
+// A schedule may cost speed, never the model: where a rule's program does not lower to a kernel, the next rule is
+// asked, and if none's does, the function keeps its program as it was. Either each program is lowered on trial, or all
+// are believed, and a later row fails where one does not lower.
 enum class Schedules : uint8_t { tried, believed };
 
-// `scheduled`, with those functions as they were `before` that do not lower; a remark says why.
-support::Result<ir::IRModule> keep_what_lowers(const ir::IRModule& before, ir::IRModule scheduled,
-                                               const ir::PassContext& context);
+// Schedules by rules whose questions the user answers, else the analytic model.
+ir::Pass default_schedule(const target::Target& target, const Decisions& decisions, Schedules schedules);
 
 // What passes read of the options by name (ir::PassContext::config).
 ir::Attributes pass_config(const Decisions& decisions, bool winograd);

@@ -579,9 +579,13 @@ class LayoutConverter {
       const Expr result = TRY(make_call(op, {TRY(rows(emitter, call.args[0]))}, over_rows));
       return attrs.keepdims ? converted(emitter, var, result, true) : result;
     }
-    if (!attrs.keepdims) return Expr();
+    const bool over_batch = !axes.empty() && axes.front() == 0,
+               over_channels = !axes.empty() && axes.back() + 1 == rank;
+    if (!attrs.keepdims && over_batch) return Expr();
     const auto moved = ir::with(attrs, [&](ops::ReduceAttributes& copy) { copy.axis = axes; });
-    return converted(emitter, var, TRY(make_call(op, {TRY(image(emitter, call.args[0]))}, moved)), false);
+    const Expr result = TRY(make_call(op, {TRY(image(emitter, call.args[0]))}, moved));
+    // What is left of the axes is [batch, spatial…] in either order, else the channels are last of it.
+    return !attrs.keepdims && over_channels ? result : converted(emitter, var, result, false);
   }
 
   Result<Expr> elementwise(Emitter& emitter, const Var& var, const Operator& op, const Call& call, const Expr& value) {

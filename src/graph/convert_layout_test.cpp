@@ -251,13 +251,25 @@ TEST(convert_layout, reads_the_single_pixel_of_a_mean_without_a_transposition) {
 }
 
 TEST(convert_layout, reduces_axes_where_they_went) {
-  for (const Extents& axes : {Extents{1}, Extents{-1}, Extents{0, 2}, Extents{2, 3}, Extents{-3, 3}})
+  for (const Extents& axes : {Extents{1}, Extents{-1}, Extents{2}, Extents{0, 2}, Extents{2, 3}, Extents{-3, 3}})
     for (const bool keepdims : {true, false}) {
       Graph g;
       const Expr y = conv(g, image(g), {6, 3, 2, 2});
       const auto before = g.finish(g.call(ops::sum, {y}, ir::make<ops::ReduceAttributes>(axes, keepdims)));
       EXPECT_EQ(difference(before, converted(before), 1e-5), "") << axes[0] << keepdims;
     }
+}
+
+TEST(convert_layout, turns_what_is_left_of_an_image_where_an_axis_is_gone) {
+  const std::map<int64_t, std::string> expected{
+      {1, "nn.conv max"}, {2, "nn.conv max permute_dims"}, {3, "nn.conv max permute_dims"}};
+  for (const auto& [axis, all] : expected) {
+    Graph g;
+    const Expr y = conv(g, image(g), {6, 3, 2, 2});
+    const auto before = g.finish(g.call(ops::max, {y}, ir::make<ops::ReduceAttributes>(Extents{axis}, false)));
+    EXPECT_EQ(calls(converted(before)), names(all)) << axis;
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "") << axis;
+  }
 }
 
 TEST(convert_layout, adds_operands_of_every_rank) {

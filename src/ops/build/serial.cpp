@@ -150,20 +150,28 @@ std::pair<Value, Value> top_k(BlockBuilder& b, const Value& x, const Expr& count
                          {line(out[0], row), line(out[1], row)}};
         },
         [&](const Indices& row) {
-          // Insertion: the list of the best so far is kept in order, from its end a place is made for each element.
-          return loops_over({extent, count}, [&](const Indices& step) {
-            const Expr &j = step[0], r = count - 1 - step[1];
-            const Expr before = ir::max(r - 1, ir::int64(0));
-            const Expr element = ir::load(in[0], at_axis(row, j));
-            const Expr previous = ir::load(out[0], at_axis(row, before)), old = ir::load(out[0], at_axis(row, r));
-            const auto both = [&](const Expr& value, const Expr& index) {
-              // The value last: the conditions around read it.
-              return tir::seq({store(out[1], index, at_axis(row, r)), store(out[0], value, at_axis(row, r))});
-            };
-            const tir::Stmt shift = both(previous, ir::load(out[1], at_axis(row, before)));
-            const tir::Stmt insert = both(element, j);
-            const tir::Stmt at_end = when(r < j, when(better(element, old), insert), insert);
-            return when(r <= j, when(r > 0, when(better(element, previous), shift, at_end), at_end));
+          // Insertion: the list of the best so far is kept in order, from its end a place is made for each element that
+          // is better than the last of a full list.
+          const auto make_place = [&](const Expr& j, const Expr& element) {
+            return loops_over({count}, [&](const Indices& step) {
+              const Expr r = count - 1 - step[0];
+              const Expr before = ir::max(r - 1, ir::int64(0));
+              const Expr previous = ir::load(out[0], at_axis(row, before)), old = ir::load(out[0], at_axis(row, r));
+              const auto both = [&](const Expr& value, const Expr& index) {
+                // The value last: the conditions around read it.
+                return tir::seq({store(out[1], index, at_axis(row, r)), store(out[0], value, at_axis(row, r))});
+              };
+              const tir::Stmt shift = both(previous, ir::load(out[1], at_axis(row, before)));
+              const tir::Stmt insert = both(element, j);
+              const tir::Stmt at_end = when(r < j, when(better(element, old), insert), insert);
+              return when(r <= j, when(r > 0, when(better(element, previous), shift, at_end), at_end));
+            });
+          };
+          return loops_over({extent}, [&](const Indices& step) {
+            const Expr element = ir::load(in[0], at_axis(row, step[0]));
+            const Expr last = ir::load(out[0], at_axis(row, count - 1));
+            return when(ir::if_then_else(step[0] < count, ir::boolean(true), better(element, last)),
+                        make_place(step[0], element));
           });
         });
   };

@@ -22,6 +22,8 @@ ir::IRModule filed_one_before(const ir::IRModule& before, const ir::IRModule& sc
   return module;
 }
 
+Function scheduled(const Schedule& schedule) { return schedule.mod().find_as<PrimFunc>(schedule.func_working_on()); }
+
 }  // namespace
 
 const std::vector<Rule>& rules() {
@@ -41,12 +43,13 @@ const std::vector<Rule>& rules() {
 }
 
 Schedule schedule_function(Schedule schedule, const target::Target& target, Decider& decider,
-                           const ir::PassContext& context) {
+                           const ir::PassContext& context, const Acceptance& acceptance) {
   for (const Rule& rule : rules()) {
     Schedule attempt = schedule;
     NotingDecider noting(decider);
     const RuleContext rule_context{target, noting};
-    const Result<Outcome> outcome = support::catch_diagnostics([&]() { return rule.apply(attempt, rule_context); });
+    Result<Outcome> outcome = support::catch_diagnostics([&]() { return rule.apply(attempt, rule_context); });
+    if (outcome.ok() && !*outcome && acceptance) outcome = acceptance(scheduled(attempt));
     if (outcome.ok() && !*outcome) {
       context.remark_taken(std::string(rule.name), schedule.func_working_on(), noting.text());
       return attempt;
@@ -58,7 +61,7 @@ Schedule schedule_function(Schedule schedule, const target::Target& target, Deci
 }
 
 Result<ir::IRModule> schedule_functions(ir::IRModule module, const target::Target& target, Decider& decider,
-                                        const ir::PassContext& context) {
+                                        const ir::PassContext& context, const Acceptance& acceptance) {
   ir::PassContext for_decider = context;
   if (!decider.takes_any_order()) for_decider.threads = 1;
   std::atomic<bool> stopped{false};
@@ -73,7 +76,7 @@ Result<ir::IRModule> schedule_functions(ir::IRModule module, const target::Targe
           own.remark("schedule", name, schedule.diagnostics()[0].message);
           return f;
         }
-        return schedule_function(*std::move(schedule), target, decider, own).mod().find_as<PrimFunc>(name);
+        return scheduled(schedule_function(*std::move(schedule), target, decider, own, acceptance));
       }));
   return support::flip(schedule_functions_mixes_names) ? filed_one_before(before, module) : module;
 }

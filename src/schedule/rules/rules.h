@@ -27,13 +27,16 @@ Result<Outcome> fallback(Schedule& schedule, const RuleContext& context);
 // In the order in which they are asked.
 const std::vector<Rule>& rules();
 
-// The schedule of one function by the first rule that takes it; the remarks say why the earlier ones declined, and what
-// that one decided. A function that no rule takes stays as it is.
+// Why a rule's program is not taken, if it is not. An empty function takes all.
+using Acceptance = std::function<Outcome(const Function& scheduled)>;
+
+// The schedule of one function by the first rule that takes it and whose program is accepted; the remarks say why the
+// earlier ones were not, and what that one decided. A function that no rule takes stays as it is.
 Schedule schedule_function(Schedule schedule, const target::Target& target, Decider& decider,
-                           const ir::PassContext& context);
+                           const ir::PassContext& context, const Acceptance& acceptance = {});
 
 // Schedules every tensor function that still has blocks and is not marked "tir.is_scheduled".
 Result<ir::IRModule> schedule_functions(ir::IRModule module, const target::Target& target, Decider& decider,
-                                        const ir::PassContext& context);
+                                        const ir::PassContext& context, const Acceptance& acceptance = {});
 
 }  // namespace lathe::schedule

@@ -276,15 +276,19 @@ class Kernels {
     return function ? shortened(print_node(function, name)) : "";
   }
 
-  // The steps of the schedule, by asking the rules once more.
+  // The steps of the schedule, by asking the rules once more, for the program that was taken.
   std::string trace_of(const std::string& name) const {
     const auto function = unscheduled_.find_as<tir::PrimFunc>(name);
-    if (!function || scheduled_.find(name).same_as(unscheduled_.find(name))) return "";
+    const auto taken = scheduled_.find(name);
+    if (!function || taken.same_as(unscheduled_.find(name))) return "";
     auto schedule = schedule::Schedule::create(function, name);
     if (!schedule) return "";
     schedule::AnalyticDecider analytic;
     schedule::TableDecider decider(options_.decisions, analytic);
-    return schedule::schedule_function(*std::move(schedule), model_.target, decider, {}).trace().as_python();
+    const auto is_taken = [&](const tir::Function& made) {
+      return ir::structural_equal(made, taken) ? schedule::Outcome() : schedule::Outcome("another program was taken");
+    };
+    return schedule::schedule_function(*std::move(schedule), model_.target, decider, {}, is_taken).trace().as_python();
   }
 
   const CompiledModel& model_;
@@ -331,16 +335,13 @@ ordered_json to_json(const MeasuredRuns& runs) {
 }  // namespace
 
 Explanation::Explanation(std::string name, ir::IRModule module)
-    : name_(std::move(name)), imported_(std::move(module)), last_(imported_) {}
+    : name_(std::move(name)), imported_(std::move(module)), unscheduled_(imported_) {}
 
 std::function<void(const std::string&, const ir::IRModule&)> Explanation::watch() {
   return [this, work = work_.watch()](const std::string& row, const ir::IRModule& module) {
     work(row, module);
-    if (row == row_that_schedules) {
-      unscheduled_ = last_;
-      scheduled_ = module;
-    }
-    last_ = module;
+    if (row == row_that_schedules) scheduled_ = module;
+    if (scheduled_.size() == 0) unscheduled_ = module;
   };
 }
 

@@ -38,7 +38,7 @@ class Explanation {
 
  private:
   std::string name_;
-  ir::IRModule imported_, unscheduled_, scheduled_, last_;
+  ir::IRModule imported_, unscheduled_, scheduled_;
   WorkReport work_;
   std::string json_, timeline_;
 };
