@@ -1,5 +1,7 @@
 // Sums of products.
+#include "ops/attributes.h"
 #include "ops/build.h"
+#include "ops/operators.h"
 
 namespace lathe::ops::build {
 
@@ -8,9 +10,11 @@ namespace {
 // A letter, or a dimension under an ellipsis: 256 + its distance from the right.
 using Label = int;
 
+using Labels = std::vector<Label>;
+
 struct Equation {
-  std::vector<std::vector<Label>> operands;
-  std::vector<Label> result;
+  std::vector<Labels> operands;
+  Labels result;
 };
 
 [[noreturn]] void refuse_equation(std::string_view equation, const std::string& why) {
@@ -19,8 +23,8 @@ struct Equation {
 }
 
 // The labels of one term; an ellipsis stands for `hidden` dimensions.
-std::vector<Label> read_term(std::string_view equation, std::string_view term, size_t hidden) {
-  std::vector<Label> labels;
+Labels read_term(std::string_view equation, std::string_view term, size_t hidden) {
+  Labels labels;
   bool has_ellipsis = false;
   for (size_t i = 0; i < term.size(); ++i) {
     if (std::isalpha(static_cast<unsigned char>(term[i]))) {
@@ -76,35 +80,104 @@ Equation read_equation(std::string_view equation, const std::vector<Value>& oper
   return result;
 }
 
-}  // namespace
+bool has(const Labels& labels, Label label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
 
-Value einsum(BlockBuilder& b, const std::vector<Value>& operands, std::string_view equation) {
-  const Equation e = read_equation(equation, operands);
-  std::map<Label, Expr> extents;
-  for (size_t k = 0; k < operands.size(); ++k)
-    for (size_t d = 0; d < e.operands[k].size(); ++d) {
-      const Label label = e.operands[k][d];
-      const Expr& own = shape_of(operands[k])[d];
-      const auto [it, fresh] = extents.try_emplace(label, own);
-      if (fresh || ir::is_int(own, 1)) continue;
-      if (ir::is_int(it->second, 1))
-        it->second = own;
-      else
-        expect_equal(b, own, it->second);
-    }
-  Shape shape;
-  std::set<Label> kept;
-  for (const Label label : e.result) {
-    if (!extents.count(label)) refuse_equation(equation, "has a letter in its result that no operand has");
-    if (!kept.insert(label).second) refuse_equation(equation, "has a letter twice in its result");
-    shape.push_back(extents[label]);
+// ---- a matrix product ----
+
+// What a label of two operands is to their product: kept by both, by one alone, or summed.
+struct Roles {
+  Labels batch, left, right, summed;
+};
+
+// The roles where each operand has each of its labels once, both the same extents, and neither sums by itself: nothing
+// where the equation is no product of matrices.
+std::optional<Roles> roles_of(const Equation& e, const std::vector<Value>& operands) {
+  Roles roles;
+  std::map<Label, Expr> first;
+  for (size_t d = 0; d < e.operands[0].size(); ++d)
+    if (!first.try_emplace(e.operands[0][d], shape_of(operands[0])[d]).second) return std::nullopt;
+  Labels met;
+  for (size_t d = 0; d < e.operands[1].size(); ++d) {
+    const Label label = e.operands[1][d];
+    if (has(met, label)) return std::nullopt;
+    met.push_back(label);
+    const auto other = first.find(label);
+    if (other == first.end()) continue;
+    if (!ir::structural_equal(other->second, shape_of(operands[1])[d])) return std::nullopt;
+    if (!has(e.result, label)) roles.summed.push_back(label);
   }
+  for (const Label label : e.result) {
+    const bool of_left = first.count(label) > 0, of_right = has(met, label);
+    (of_left && of_right ? roles.batch : of_left ? roles.left : roles.right).push_back(label);
+  }
+  const size_t once = first.size() + met.size() - roles.summed.size() - roles.batch.size();
+  const size_t named = roles.batch.size() + roles.left.size() + roles.right.size() + roles.summed.size();
+  if (once != named || roles.summed.empty()) return std::nullopt;
+  return roles;
+}
+
+Labels joined(std::initializer_list<Labels> parts) {
+  Labels all;
+  for (const Labels& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+Axes places(const Labels& labels, const Labels& among) {
+  Axes axes;
+  for (const Label label : labels) axes.push_back(std::find(among.begin(), among.end(), label) - among.begin());
+  return axes;
+}
+
+// [batch…, left…, summed] times [batch…, summed, right]: with a batch the labels of the left are one axis, too.
+Value product(BlockBuilder& b, std::vector<Value> operands, Equation e, Roles roles) {
+  const auto kept = std::find_if(e.result.begin(), e.result.end(), [&](Label l) { return !has(roles.batch, l); });
+  if (kept != e.result.end() && has(roles.right, *kept)) {  // the result has it so without a transposition
+    std::swap(operands[0], operands[1]);
+    std::swap(e.operands[0], e.operands[1]);
+    std::swap(roles.left, roles.right);
+  }
+  // In the order of what only the run knows: a constant is turned when the model is compiled.
+  const Labels& order = e.operands[operands[0].is<relax::Constant>() ? 1 : 0];
+  Labels summed;
+  std::copy_if(order.begin(), order.end(), std::back_inserter(summed), [&](Label l) { return has(roles.summed, l); });
+  std::map<Label, Expr> extents;
+  for (size_t k = 0; k < 2; ++k)
+    for (size_t d = 0; d < e.operands[k].size(); ++d) extents[e.operands[k][d]] = shape_of(operands[k])[d];
+  const auto shape = [&](const Labels& labels) {
+    Shape all;
+    for (const Label label : labels) all.push_back(extents.at(label));
+    return all;
+  };
+  const auto with = [](Shape a, const Shape& more) {
+    a.insert(a.end(), more.begin(), more.end());
+    return a;
+  };
+  const auto one = [&](const Labels& labels) { return Shape{relax::simplified(ir::product(shape(labels)))}; };
+  const bool keeps_left = roles.batch.empty() && !roles.left.empty();
+  const Shape batch = shape(roles.batch), rows = keeps_left ? shape(roles.left) : one(roles.left);
+  const Value left = permuted(b, operands[0], places(joined({roles.batch, roles.left, summed}), e.operands[0]));
+  const Value right = permuted(b, operands[1], places(joined({roles.batch, summed, roles.right}), e.operands[1]));
+  const Value sums = b.call(ops::matmul, {reshape(b, left, with(with(batch, rows), one(summed))),
+                                          reshape(b, right, with(with(batch, one(summed)), one(roles.right)))})
+                         .value_or_throw();
+  const Labels made = joined({roles.batch, roles.left, roles.right});
+  return permuted(b, reshape(b, sums, shape(made)), places(e.result, made));
+}
+
+// ---- any sum ----
+
+Value sum_of_products(BlockBuilder& b, const std::vector<Value>& operands, const Equation& e,
+                      const std::map<Label, Expr>& extents) {
   const DType dtype = dtype_of(operands[0]), wide = relax::accumulation_dtype(dtype);
+  Shape shape;
+  for (const Label label : e.result) shape.push_back(extents.at(label));
   std::map<Label, te::IterVar> summed;
   std::vector<te::IterVar> axes;
-  for (const auto& [label, extent] : extents)
-    if (!kept.count(label)) {
-      summed[label] = te::reduce_axis(ir::int64(0), extent, "k" + std::to_string(axes.size()));
+  std::set<Label> own;
+  for (const Labels& labels : e.operands) own.insert(labels.begin(), labels.end());
+  for (const Label label : own)
+    if (!has(e.result, label)) {
+      summed[label] = te::reduce_axis(ir::int64(0), extents.at(label), "k" + std::to_string(axes.size()));
       axes.push_back(summed[label]);
     }
   const auto build = [&](const std::vector<Tensor>& in) {
@@ -130,6 +203,76 @@ Value einsum(BlockBuilder& b, const std::vector<Value>& operands, std::string_vi
     return std::vector{te::topi::cast(sums, dtype, "einsum_result")};
   };
   return b.call_te("einsum", operands, build).value_or_throw();
+}
+
+// ---- several operands, two by two ----
+
+Value of_one_or_two(BlockBuilder& b, const std::vector<Value>& operands, const Equation& e,
+                    const std::map<Label, Expr>& extents) {
+  if (operands.size() == 2)
+    if (const auto roles = roles_of(e, operands)) return product(b, operands, e, *roles);
+  return sum_of_products(b, operands, e, extents);
+}
+
+// How many elements are multiplied with each other; an extent that only the run knows counts as 64.
+double work_of(const Labels& labels, const std::map<Label, Expr>& extents) {
+  double work = 1;
+  for (const Label label : std::set<Label>(labels.begin(), labels.end()))
+    work *= static_cast<double>(ir::as_int(extents.at(label)).value_or(64));
+  return work;
+}
+
+// The two that take least are multiplied first, keeping what the others or the result have.
+Value by_pairs(BlockBuilder& b, std::vector<Value> operands, Equation e, const std::map<Label, Expr>& extents) {
+  while (operands.size() > 2) {
+    std::pair<size_t, size_t> least{0, 1};
+    double work = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < operands.size(); ++i)
+      for (size_t j = i + 1; j < operands.size(); ++j)
+        if (const double own = work_of(joined({e.operands[i], e.operands[j]}), extents); own < work) {
+          work = own;
+          least = {i, j};
+        }
+    const auto [i, j] = least;
+    Equation both{{e.operands[i], e.operands[j]}, {}};
+    Labels wanted = e.result;
+    for (size_t k = 0; k < operands.size(); ++k)
+      if (k != i && k != j) wanted = joined({wanted, e.operands[k]});
+    for (const Label label : joined({e.operands[i], e.operands[j]}))
+      if (has(wanted, label) && !has(both.result, label)) both.result.push_back(label);
+    operands[i] = of_one_or_two(b, {operands[i], operands[j]}, both, extents);
+    e.operands[i] = both.result;
+    operands.erase(operands.begin() + static_cast<ptrdiff_t>(j));
+    e.operands.erase(e.operands.begin() + static_cast<ptrdiff_t>(j));
+  }
+  return of_one_or_two(b, operands, e, extents);
+}
+
+}  // namespace
+
+Value einsum(BlockBuilder& b, const std::vector<Value>& operands, std::string_view equation) {
+  const Equation e = read_equation(equation, operands);
+  std::map<Label, Expr> extents;
+  for (size_t k = 0; k < operands.size(); ++k)
+    for (size_t d = 0; d < e.operands[k].size(); ++d) {
+      const Label label = e.operands[k][d];
+      const Expr& own = shape_of(operands[k])[d];
+      const auto [it, fresh] = extents.try_emplace(label, own);
+      if (fresh || ir::is_int(own, 1)) continue;
+      if (ir::is_int(it->second, 1))
+        it->second = own;
+      else
+        expect_equal(b, own, it->second);
+    }
+  std::set<Label> kept;
+  for (const Label label : e.result) {
+    if (!extents.count(label)) refuse_equation(equation, "has a letter in its result that no operand has");
+    if (!kept.insert(label).second) refuse_equation(equation, "has a letter twice in its result");
+  }
+  const DType dtype = dtype_of(operands[0]);
+  // A narrow type is rounded once, an integer as its sum wraps.
+  const bool is_wide = dtype.is_floating() && relax::accumulation_dtype(dtype) == dtype;
+  return is_wide ? by_pairs(b, operands, e, extents) : sum_of_products(b, operands, e, extents);
 }
 
 }  // namespace lathe::ops::build

@@ -147,11 +147,21 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
       }
   if (!lane) return declined("has no spatial axis along which one tensor is contiguous and the other constant");
   found.lane = *lane;
+  const auto is_row = [&](size_t i) {
+    return i != *lane && walk(*first, *work.loops[i]).uses && !walk(*second, *work.loops[i]).uses;
+  };
+  const auto is_longer = [&](size_t i) { return is_row(i) && !is_int(work.loops[i]->extent, 1); };
+  const bool has_longer = std::any_of(spatial.begin(), spatial.end(), is_longer);
   for (size_t n = spatial.size(); n-- > 0;) {
     const size_t i = spatial[n];
     if (i == *lane) continue;
     const Walk in_first = walk(*first, *work.loops[i]), in_second = walk(*second, *work.loops[i]);
-    if (in_first.uses && !in_second.uses && !found.row) {
+    if (is_row(i) && !found.row) {
+      // A single row inside of many is in nobody's way outside.
+      if (has_longer && !is_longer(i)) {
+        found.batch.insert(found.batch.begin(), i);
+        continue;
+      }
       found.row = i;
       found.row_stride = in_first.stride.value_or(0);
     } else if (in_first.uses && in_second.uses) {
