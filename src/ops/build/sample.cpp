@@ -75,75 +75,144 @@ Expr element_or_zero(const Tensor& x, Indices at, const Indices& elements) {
 
 DType interpolation_dtype(DType dtype) { return dtype.is_floating() ? relax::accumulation_dtype(dtype) : place_type; }
 
+// What a place is computed from: elements around it, by their offsets in the plane of a channel (-1 for none), and what
+// each counts. Both are [taps, points…], all channels share them.
+struct Taps {
+  Value offsets, weights;  // no weights where the nearest element is taken
+  int64_t count = 1;
+};
+
+int64_t taps_of(Interpolation interpolation) {
+  return interpolation == Interpolation::nearest ? 1 : interpolation == Interpolation::linear ? 2 : 4;
+}
+
+// Offsets are of 32 bits where the plane is known to be no larger: vectors of them are addresses of as many elements.
+DType offset_dtype(const Shape& plane) {
+  const auto elements = ir::as_int(ir::product(plane));
+  return elements && *elements <= std::numeric_limits<int32_t>::max() ? DType::int32() : DType::int64();
+}
+
+Taps taps_around(BlockBuilder& b, const Value& grid, const std::vector<GridAxis>& axes, DType wide) {
+  const Shape& where = shape_of(grid);
+  const Shape points(where.begin(), where.end() - 1);
+  const Interpolation interpolation = axes[0].how.interpolation;
+  const int64_t each = taps_of(interpolation);
+  const auto spatial = static_cast<int64_t>(axes.size());
+  Taps taps;
+  Shape tapped{ir::int64(1)}, placed{ir::int64(spatial)};
+  for (int64_t d = 0; d < spatial; ++d) taps.count *= each;
+  tapped[0] = ir::int64(taps.count);
+  for (Shape* shape : {&tapped, &placed}) shape->insert(shape->end(), points.begin(), points.end());
+  const auto places_of = [&](const std::vector<Tensor>& in) {
+    return std::vector{te::compute(
+        placed,
+        [&](const Indices& i) {
+          Indices at(i.begin() + 1, i.end());
+          at.push_back(spatial - 1 - i[0]);  // the last coordinate is that of the first dimension
+          GridAxis axis = axes.back();
+          for (size_t d = axes.size() - 1; d-- > 0;)
+            axis.extent = ir::select(ir::eq(i[0], ir::int64(static_cast<int64_t>(d))), axes[d].extent, axis.extent);
+          return axis.placed(as_place(in[0](std::move(at))));
+        },
+        in, "grid_places")};
+  };
+  const Value places = b.call_te("grid_places", {grid}, places_of).value_or_throw();
+  // The place in one dimension, and the element there that a tap reads.
+  const auto tap = [&](const Tensor& from, const Indices& i, size_t d) {
+    Indices at{ir::int64(static_cast<int64_t>(d))};
+    at.insert(at.end(), i.begin() + 1, i.end());
+    const Expr place_of = from(std::move(at));
+    int64_t inside = 1;
+    for (size_t k = d + 1; k < axes.size(); ++k) inside *= each;
+    const Expr number = ir::floormod(ir::floordiv(i[0], ir::int64(inside)), ir::int64(each));
+    return std::pair(place_of, floor_of(place_of) + as_place(number - (each - 1) / 2));
+  };
+  Shape plane;
+  for (const GridAxis& axis : axes) plane.push_back(axis.extent);
+  const DType offset_type = offset_dtype(plane);
+  const auto offsets_of = [&](const std::vector<Tensor>& in) {
+    return std::vector{te::compute(
+        tapped,
+        [&](const Indices& i) {
+          Expr offset = ir::int64(0), is_there = ir::boolean(true);
+          for (size_t d = 0; d < axes.size(); ++d) {
+            const Expr element = axes[d].element(ir::cast(DType::int64(), tap(in[0], i, d).second));
+            offset = offset * axes[d].extent + element;
+            is_there = ir::logical_and(is_there, element >= 0);
+          }
+          return ir::cast(offset_type, ir::select(is_there, offset, ir::int64(-1)));
+        },
+        in, "grid_offsets")};
+  };
+  taps.offsets = b.call_te("grid_offsets", {places}, offsets_of).value_or_throw();
+  if (interpolation == Interpolation::nearest) return taps;
+  const auto weights_of = [&](const std::vector<Tensor>& in) {
+    return std::vector{te::compute(
+        tapped,
+        [&](const Indices& i) {
+          Expr weight;
+          for (size_t d = 0; d < axes.size(); ++d) {
+            const auto [at, element] = tap(in[0], i, d);
+            const Expr own = interpolation_weight(interpolation, -0.75, at - element);
+            weight = weight ? weight * own : own;
+          }
+          return ir::cast(wide, weight);
+        },
+        in, "grid_weights")};
+  };
+  taps.weights = b.call_te("grid_weights", {places}, weights_of).value_or_throw();
+  return taps;
+}
+
 Value sampled_grid(BlockBuilder& b, const Value& x, const Value& grid, const GridSampling& how, bool moves_places) {
   const Shape own = shape_of(x), where = shape_of(grid);
-  const size_t spatial = own.size() - 2;
+  const Shape plane(own.begin() + 2, own.end());
   expect_equal(b, where[0], own[0]);
-  expect_equal(b, where.back(), ir::int64(static_cast<int64_t>(spatial)));
-  const int64_t taps = how.interpolation == Interpolation::nearest  ? 1
-                       : how.interpolation == Interpolation::linear ? 2
-                                                                    : 4;
-  const Shape points(where.begin(), where.end() - 1);
-  Shape shape{own[0], own[1]}, tapped = points;
-  shape.insert(shape.end(), where.begin() + 1, where.end() - 1);
-  tapped.push_back(ir::int64(taps));
+  expect_equal(b, where.back(), ir::int64(static_cast<int64_t>(plane.size())));
   const DType dtype = dtype_of(x), wide = interpolation_dtype(dtype);
+  std::vector<GridAxis> axes;
+  for (const Expr& extent : plane) axes.push_back({how, extent, moves_places});
+  const Shape points(where.begin() + 1, where.end() - 1);
+  const Expr count = ir::product(points);
+  const Taps taps = taps_around(b, reshape(b, grid, {where[0], count, where.back()}), axes, wide);
+  // Where they are many, the channels of an element lie side by side and are read together.
+  constexpr int64_t many = 8;
+  const bool is_last = ir::as_int(own[1]).value_or(0) >= many;
+  const auto turned = [&](const Value& value) { return is_last ? permuted(b, value, {0, 2, 1}) : value; };
+  const Value elements = turned(reshape(b, x, {own[0], own[1], ir::product(plane)}));
+  const auto number = ir::as_int(ir::product(plane));
+  const bool has_elements = number && *number > 0;
 
   const auto build = [&](const std::vector<Tensor>& in) {
-    std::vector<Tensor> elements, weights, read{in[0]};
-    for (size_t d = 0; d < spatial; ++d) {
-      const GridAxis axis{how, own[d + 2], moves_places};
-      const Tensor places = te::compute(
-          points,
-          [&](Indices i) {
-            i.push_back(ir::int64(static_cast<int64_t>(spatial - 1 - d)));
-            return axis.placed(as_place(in[1](std::move(i))));
-          },
-          {in[1]}, "grid_places");
-      const auto tap = [&](const Indices& i) {
-        const Expr at = places({i.begin(), i.end() - 1});
-        return std::pair(at, floor_of(at) + as_place(i.back() - (taps - 1) / 2));
-      };
-      elements.push_back(te::compute(
-          tapped, [&](const Indices& i) { return axis.element(ir::cast(DType::int64(), tap(i).second)); }, {places},
-          "grid_elements"));
-      read.push_back(elements.back());
-      if (taps == 1) continue;
-      weights.push_back(te::compute(
-          tapped,
-          [&](const Indices& i) {
-            const auto [at, element] = tap(i);
-            return ir::cast(wide, interpolation_weight(how.interpolation, -0.75, at - element));
-          },
-          {places}, "grid_weights"));
-      read.push_back(weights.back());
-    }
-    std::vector<te::IterVar> axes;
-    for (size_t d = 0; d < spatial; ++d)
-      axes.push_back(te::reduce_axis(ir::int64(0), ir::int64(taps), "t" + std::to_string(d)));
-    const auto cell = [&](const Indices& i, size_t d) {
-      Indices at{i[0]};
-      at.insert(at.end(), i.begin() + 2, i.end());
-      at.push_back(taps == 1 ? ir::int64(0) : Expr(axes[d]->var));
-      return at;
+    // i is [batch, channel, place].
+    const auto tap = [&](const Indices& i, const Expr& t) { return Indices{t, i[0], i[2]}; };
+    const auto element = [&](const Indices& i, const Expr& t) {
+      const Expr offset = in[1](tap(i, t)), zero = ir::constant(in[0].dtype(), 0), is_there = offset >= 0;
+      const Expr at = ir::cast(DType::int64(), ir::max(offset, ir::constant(offset->dtype, 0)));
+      const Expr read = is_last ? in[0]({i[0], at, i[1]}) : in[0]({i[0], i[1], at});
+      if (!has_elements) return ir::if_then_else(is_there, read, zero);
+      return how.outside == Outside::zeros ? ir::select(is_there, read, zero) : read;
     };
-    const auto element = [&](const Indices& i) {
-      Indices at;
-      for (size_t d = 0; d < spatial; ++d) at.push_back(elements[d](cell(i, d)));
-      return element_or_zero(in[0], {i[0], i[1]}, at);
+    const auto sum = [&](const Indices& i) {
+      if (!taps.weights) return element(i, ir::int64(0));
+      Expr all;
+      for (int64_t t = 0; t < taps.count; ++t) {
+        const Expr term = ir::cast(wide, element(i, ir::int64(t))) * in[2](tap(i, ir::int64(t)));
+        all = all ? all + term : term;
+      }
+      return all;
     };
-    if (taps == 1) return std::vector{te::compute(shape, element, read, "grid_sample")};
-    const Tensor sums = te::compute(
-        shape,
-        [&](const Indices& i) {
-          Expr value = ir::cast(wide, element(i));
-          for (size_t d = 0; d < spatial; ++d) value = value * weights[d](cell(i, d));
-          return te::sum(value, axes);
-        },
-        read, "grid_sample");
-    return std::vector{te::topi::cast(sums, dtype, "grid_sample_result")};
+    const Tensor sampled = is_last ? te::compute(
+                                         {own[0], count, own[1]},
+                                         [&](const Indices& i) { return sum({i[0], i[2], i[1]}); }, in, "grid_sample")
+                                   : te::compute({own[0], own[1], count}, sum, in, "grid_sample");
+    return std::vector{taps.weights ? te::topi::cast(sampled, dtype, "grid_sample_result") : sampled};
   };
-  return b.call_te("grid_sample", {x, grid}, build).value_or_throw();
+  std::vector<Value> operands{elements, taps.offsets};
+  if (taps.weights) operands.push_back(taps.weights);
+  Shape result{own[0], own[1]};
+  result.insert(result.end(), points.begin(), points.end());
+  return reshape(b, turned(b.call_te("grid_sample", operands, build).value_or_throw()), result);
 }
 
 }  // namespace
