@@ -45,6 +45,8 @@ Result<bool> by_rows(Schedule& schedule, const RuleContext& context, const std::
     for (size_t i = list.size() - 1; i-- > 0;)
       if (list[i].loops.size() < rows || list[i].loops[rows - 1] != anchor.loops[rows - 1])
         TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), outer.back()));
+    if (const auto again = computed_again(list, works(schedule.function())))
+      return refuse(codes::not_inlinable, *again);
   }
   int64_t total = 0;
   std::vector<std::string> names;
@@ -61,16 +63,7 @@ Result<bool> by_rows(Schedule& schedule, const RuleContext& context, const std::
 }  // namespace
 
 Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
-  const std::vector<Work> before = works(schedule.function());
-  bool any = false;
-  for (const Work& work : before) {
-    if (has_effects(work.block())) return Outcome(fmt::format("block '{}' has effects", work.block().name));
-    any = any || work.reduces();
-    if (constant_product(work.loops) == 0) return Outcome("there is nothing to compute");
-    if (work.reduces() && !is_reduction(work.block()))
-      return Outcome(fmt::format("block '{}' is not a plain reduction", work.block().name));
-  }
-  if (!any) return Outcome("no block is a reduction");
+  if (const auto why = no_plain_reductions(works(schedule.function()))) return why;
   TRY(inline_producers(schedule, [](const Work& work) { return is_costly(work.block()); }));
   std::vector<BlockRV> partial;
   for (const Work& work : works(schedule.function())) {

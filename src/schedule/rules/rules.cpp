@@ -36,6 +36,7 @@ const std::vector<Rule>& rules() {
       {"gemm", gemm},
       {"conv", conv},
       {"pool", pool},
+      {"columns", columns},
       {"reduction", reduction},
       {"fallback", fallback},
   };

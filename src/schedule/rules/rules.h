@@ -22,6 +22,7 @@ Result<Outcome> conv(Schedule& schedule, const RuleContext& context);
 Result<Outcome> recurrence(Schedule& schedule, const RuleContext& context);
 Result<Outcome> attention(Schedule& schedule, const RuleContext& context);
 Result<Outcome> pool(Schedule& schedule, const RuleContext& context);
+Result<Outcome> columns(Schedule& schedule, const RuleContext& context);
 Result<Outcome> fallback(Schedule& schedule, const RuleContext& context);
 
 // In the order in which they are asked.

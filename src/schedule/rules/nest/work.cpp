@@ -27,6 +27,35 @@ const Work* find(const std::vector<Work>& list, const std::string& block) {
   return nullptr;
 }
 
+Outcome no_plain_reductions(const std::vector<Work>& list) {
+  bool any = false;
+  for (const Work& work : list) {
+    if (has_effects(work.block())) return Outcome(fmt::format("block '{}' has effects", work.block().name));
+    any = any || work.reduces();
+    if (constant_product(work.loops) == 0) return Outcome("there is nothing to compute");
+    if (work.reduces() && !is_reduction(work.block()))
+      return Outcome(fmt::format("block '{}' is not a plain reduction", work.block().name));
+  }
+  return any ? Outcome() : Outcome("no block is a reduction");
+}
+
+Outcome computed_again(const std::vector<Work>& before, const std::vector<Work>& now) {
+  double once = 0, times = 0;
+  std::pair<double, std::string> most;
+  for (const Work& work : before) {
+    const Work* moved = find(now, work.block().name);
+    const auto own = constant_product(work.loops), then = moved ? constant_product(moved->loops) : std::nullopt;
+    if (!own || !then) continue;
+    once += static_cast<double>(*own);
+    times += static_cast<double>(*then);
+    most = std::max(most,
+                    {static_cast<double>(*then) / static_cast<double>(std::max<int64_t>(*own, 1)), work.block().name});
+  }
+  // Tails may be computed with what is beside them, a few small blocks for each row.
+  if (times <= 2 * once) return Outcome();
+  return Outcome(fmt::format("block '{}' would be computed {:.0f} times", most.second, most.first));
+}
+
 Result<BlockRV> handle(Schedule& schedule, const Work& work) { return schedule.get_block(work.block().name); }
 
 std::optional<int64_t> constant_product(const std::vector<const For*>& loops) {

@@ -22,6 +22,11 @@ struct Work {
 std::vector<Work> works(const PrimFunc& function);
 const Work* find(const std::vector<Work>& list, const std::string& block);
 
+// Why the blocks are no group of plain reductions with what is computed beside them, if they are none.
+Outcome no_plain_reductions(const std::vector<Work>& list);
+// What is computed several times where the blocks are `now`, and was once `before`, if anything is.
+Outcome computed_again(const std::vector<Work>& before, const std::vector<Work>& now);
+
 // The handle of a block that these functions found.
 Result<BlockRV> handle(Schedule& schedule, const Work& work);
 
