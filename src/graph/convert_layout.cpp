@@ -1,4 +1,5 @@
 #include "graph/constant_weights.h"
+#include "graph/grouped_channels.h"
 #include "graph/groups.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
@@ -80,6 +81,7 @@ class LayoutConverter {
     if (op->name == "nn.batch_norm_inference") return batch_norm(emitter, var, *call);
     if (op->name == "permute_dims") return permutation(var, *call);
     if (op->is_view) return view(emitter, var, value, *call);
+    if (op->name == "nn.layer_norm") return layer_norm(emitter, var, *call);
     if (op->attributes == relax::attributes_of<ops::ReduceAttributes>()) return reduction(emitter, var, *op, *call);
     if (op->fusion <= FusionKind::broadcast && std::holds_alternative<TeExpression>(op->meaning))
       return elementwise(emitter, var, *op, *call, value);
@@ -495,7 +497,17 @@ class LayoutConverter {
     if (!shape_of(value) || !shape_of(call.args[0])) return Expr();
     const Shape &result = *shape_of(value), &source = *shape_of(call.args[0]);
     if (const auto shuffle = shuffle_of(emitter, call, result)) return shuffled(emitter, var, *shuffle);
+    if (const auto groups = grouped_.find(call.args[0].get()); groups != grouped_.end()) {
+      const Shape& rows = *shape_of(groups->second);
+      const bool is_image =
+          result.size() > 2 && ir::structural_equal(result[0], rows[0]) && ir::structural_equal(result[1], rows[2]);
+      return is_image ? converted(emitter, var, groups->second, true) : Expr();
+    }
     const Twin* twin = twin_of(call.args[0]);
+    if (twin && groups_channels(source, result)) {
+      grouped_[var.get()] = TRY(rows(emitter, call.args[0]));
+      return Expr();
+    }
     if (twin && is_pixel(source))
       return make_call(ops::reshape, {TRY(image_or_rows(emitter, call.args[0])), make<ShapeExpr>(result)});
     if (!keeps_channels(source, result)) return Expr();
@@ -512,6 +524,61 @@ class LayoutConverter {
   static bool keeps_channels(const Shape& a, const Shape& b) {
     return a.size() > 2 && b.size() > 2 && ir::structural_equal(a[0], b[0]) && ir::structural_equal(a[1], b[1]) &&
            ir::structural_equal(pixels_of(a), pixels_of(b));
+  }
+
+  // ---- channels in groups ----
+
+  // Whether an image [batch, channels, spatial…] is taken for [batch, groups, elements] of several channels each.
+  static bool groups_channels(const Shape& source, const Shape& result) {
+    const auto channels = ir::as_int(source[1]), groups = result.size() == 3 ? ir::as_int(result[1]) : std::nullopt;
+    return channels && groups && *groups > 0 && *groups < *channels && *channels % *groups == 0 &&
+           ir::structural_equal(source[0], result[0]);
+  }
+
+  // Normalisation of each channel, or group of channels, over all pixels.
+  Result<Expr> layer_norm(Emitter& emitter, const Var& var, const Call& call) {
+    const Shape* shape = shape_of(var);
+    if (!shape || std::any_of(call.args.begin() + 1, call.args.end(), [](const Expr& e) { return bool(e); }))
+      return Expr();
+    const auto& attrs = *static_cast<const ops::LayerNormAttributes*>(call.attributes.get());
+    const auto rank = static_cast<int64_t>(shape->size());
+    std::vector<int64_t> axes, pixels;
+    for (const int64_t axis : attrs.axes) axes.push_back(axis < 0 ? axis + rank : axis);
+    std::sort(axes.begin(), axes.end());
+    for (int64_t d = 2; d < rank; ++d) pixels.push_back(d);
+    if (axes != pixels) return Expr();
+    if (const auto groups = grouped_.find(call.args[0].get()); groups != grouped_.end()) {
+      const Expr rows = groups->second;
+      grouped_[var.get()] = TRY(normalized_groups(emitter, rows, *ir::as_int((*shape)[1]), attrs.epsilon));
+      return Expr();
+    }
+    if (!twin_of(call.args[0])) return Expr();
+    const auto moved = ir::with(attrs, [](ops::LayerNormAttributes& copy) { copy.axes = {1}; });
+    return converted(emitter, var, TRY(make_call(ops::layer_norm, {TRY(rows(emitter, call.args[0]))}, moved)), true);
+  }
+
+  // What is elementwise on groups, where its other operands are one number a group.
+  Result<Expr> on_groups(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {
+    const Shape& out = *shape_of(var);
+    Expr rows;
+    for (const Expr& arg : call.args) {
+      if (!arg || !as_tensor(arg)) continue;
+      const Shape* shape = shape_of(arg);
+      const bool is_grouped = grouped_.count(arg.get()) > 0;
+      if (!shape || (!is_grouped && !shape->empty() && !ir::is_int(shape->back(), 1))) return Expr();
+      if (is_grouped && relax::same_shape(*shape, out)) rows = grouped_.at(arg.get());
+    }
+    if (!rows) return Expr();
+    std::vector<Expr> args = call.args;
+    for (Expr& arg : args) {
+      if (!arg || !as_tensor(arg) || shape_of(arg)->empty()) continue;
+      const auto groups = grouped_.find(arg.get());
+      arg = groups != grouped_.end()
+                ? groups->second
+                : TRY(for_each_channel(emitter, arg, *ir::as_int(out[1]), *ir::as_int(shape_of(rows)->back())));
+    }
+    grouped_[var.get()] = emitter.emit(TRY(make_call(op, args, call.attributes)), var->name + "_grouped");
+    return Expr();
   }
 
   // The [batch, tokens, channels] of which a value [batch, channels, tokens] is the transposition: as the layers of a
@@ -593,6 +660,8 @@ class LayoutConverter {
     if (!out || out->size() < 3) return Expr();
     const Twin* latest = nullptr;
     bool has_rows = true;
+    if (std::any_of(call.args.begin(), call.args.end(), [&](const Expr& e) { return e && grouped_.count(e.get()); }))
+      return on_groups(emitter, var, op, call);
     for (const Expr& arg : call.args) {
       if (!arg || !as_tensor(arg)) {
         if (arg && arg.is<ShapeExpr>()) return Expr();
@@ -653,6 +722,7 @@ class LayoutConverter {
   std::unordered_set<const ir::Node*> images_;       // convolutions whose value is written into such an image
   std::unordered_map<const ir::Node*, Twin> twins_;
   std::unordered_map<const ir::Node*, Expr> split_;        // tuples, their parts with the channels last
+  std::unordered_map<const ir::Node*, Expr> grouped_;      // [batch, groups, elements] of images: their rows
   std::unordered_map<const ir::Node*, Expr> planes_;       // the same as [batch, channels, pixels]
   std::unordered_map<const ir::Node*, Expr> widened_;      // operands of a lower rank with leading ones
   std::unordered_map<std::string, std::string> programs_;  // tensor programs, those with the channels last

@@ -1,6 +1,7 @@
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
+#include "ops/build.h"
 #include "ops/operators.h"
 #include "support/mutation.h"
 
@@ -23,14 +24,6 @@ bool is_per_channel(const Constant& bias, int64_t channels, int64_t rank) {
   return channels == 1 || size >= rank - 1;
 }
 
-// A scalar of the tensor's dtype.
-Expr scalar(double value, ir::DType dtype) {
-  const int64_t bytes = dtype.element_bytes();
-  const uint64_t bits = ir::encode_float(dtype, value);
-  return constant(
-      ir::tensor_data(dtype, {}, std::string(reinterpret_cast<const char*>(&bits), static_cast<size_t>(bytes))));
-}
-
 class BatchNormFolder {
  public:
   explicit BatchNormFolder(const Function& function) : function_(function) {}
@@ -48,7 +41,7 @@ class BatchNormFolder {
     // scale = gamma / sqrt(variance + epsilon), shift = beta - mean * scale
     const double epsilon = support::flip(fold_batch_norm_forgets_epsilon) ? 0.5 : attrs.epsilon;
     const ir::DType dtype = as_tensor(call->args[4])->dtype;
-    Expr deviation = TRY(emitter.call(ops::add, {call->args[4], scalar(epsilon, dtype)}));
+    Expr deviation = TRY(emitter.call(ops::add, {call->args[4], ops::build::scalar(dtype, epsilon)}));
     deviation = TRY(emitter.call(ops::sqrt, {deviation}));
     const Expr scale = TRY(emitter.call(ops::divide, {call->args[1], deviation}));
     const Expr moved = TRY(emitter.call(ops::multiply, {call->args[3], scale}));

@@ -3,6 +3,7 @@
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
+#include "ops/build.h"
 #include "ops/operators.h"
 #include "support/mutation.h"
 
@@ -88,12 +89,6 @@ Result<Expr> merge_permutations(const Emitter& emitter, const Call& call) {
   return make_call(ops::permute_dims, {inner->args[0]}, make<ops::PermuteDimsAttributes>(std::move(axes)));
 }
 
-Expr scalar(ir::DType dtype, double value) {
-  const uint64_t bits = ir::encode_float(dtype, value);
-  const auto bytes = static_cast<size_t>(dtype.storage_bytes(1));
-  return relax::constant(ir::tensor_data(dtype, {}, std::string(reinterpret_cast<const char*>(&bits), bytes)));
-}
-
 // Powers of known exponents as products, quotients and roots, which cost a fiftieth and are no further from the truth.
 // Products of a narrow type would be rounded once more than its power is.
 Result<Expr> power(Emitter& emitter, const Call& call, const Expr& value) {
@@ -108,14 +103,14 @@ Result<Expr> power(Emitter& emitter, const Call& call, const Expr& value) {
     return make_call(ops::multiply, {square, is(3) ? x : square});
   }
   if (!dtype.is_floating()) return Expr();
-  if (is(-1)) return make_call(ops::divide, {scalar(dtype, 1), x});
+  if (is(-1)) return make_call(ops::divide, {ops::build::scalar(dtype, 1), x});
   if (!is(0.5)) return Expr();
   // The root of -0 is -0 and that of -inf is none, where the powers are 0 and inf.
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const Expr positive = TRY(emitter.call(ops::add, {x, scalar(dtype, 0)}, {}, "positive"));
+  const Expr positive = TRY(emitter.call(ops::add, {x, ops::build::scalar(dtype, 0)}, {}, "positive"));
   const Expr root = TRY(emitter.call(ops::sqrt, {positive}, {}, "root"));
-  const Expr least = TRY(emitter.call(ops::equal, {x, scalar(dtype, -infinity)}, {}, "least"));
-  return make_call(ops::where, {least, scalar(dtype, infinity), root});
+  const Expr least = TRY(emitter.call(ops::equal, {x, ops::build::scalar(dtype, -infinity)}, {}, "least"));
+  return make_call(ops::where, {least, ops::build::scalar(dtype, infinity), root});
 }
 
 Result<Expr> simplify(Emitter& emitter, const Var&, const Expr& value) {

@@ -2,7 +2,7 @@
 // layer normalisation over pixels). Vectors run along the last axis, so many columns at once that what is computed of
 // them stays in the second cache from one block to the next; their results are registers.
 #include "schedule/rules/nest/rows.h"
-#include "schedule/rules/tile/tile_model.h"
+#include "schedule/rules/tile/tile_registers.h"
 
 namespace lathe::schedule {
 
@@ -10,14 +10,36 @@ namespace {
 
 constexpr int64_t most_vectors = 4;  // side by side: they hide the latency of an addition
 
-// Whether vectors can run along the loop: every access that it moves goes to the next element, and the result does.
-bool is_contiguous_along(const PrimFunc& function, const Work& work, const For& lane) {
-  for (const Access& access : accesses(function.body)) {
-    if (access.block != &work.block()) continue;
-    const auto stride = stride_of(access, lane);
-    if (!stride || *stride < 0 || *stride > 1 || (access.writes && *stride != 1)) return false;
+// The innermost spatial loop along which vectors can run: every access that it moves goes to the next element, and the
+// result does. Null where there is none.
+const For* lane_of(const PrimFunc& function, const Work& work) {
+  const auto is_contiguous = [&](const For& loop) {
+    for (const Access& access : accesses(function.body)) {
+      if (access.block != &work.block()) continue;
+      const auto stride = stride_of(access, loop);
+      if (!stride || *stride < 0 || *stride > 1 || (access.writes && *stride != 1)) return false;
+    }
+    return true;
+  };
+  const std::vector<const For*> spatial = loops_of(work, IterType::spatial);
+  const auto found =
+      std::find_if(spatial.rbegin(), spatial.rend(), [&](const For* loop) { return is_contiguous(*loop); });
+  return found == spatial.rend() ? nullptr : *found;
+}
+
+// Long sums are added up in parts.
+Status sum_columns_in_parts(Schedule& schedule) {
+  for (const Work& work : works(schedule.function())) {
+    if (!work.reduces()) continue;
+    const BlockRV block = TRY(handle(schedule, work));
+    const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+    std::vector<LoopRV> sums;
+    for (const For* loop : loops_of(work, IterType::reduce))
+      sums.push_back(
+          loops[static_cast<size_t>(std::find(work.loops.begin(), work.loops.end(), loop) - work.loops.begin())]);
+    TRY(sum_in_parts(schedule, block, sums, TilePlan().chain));
   }
-  return true;
+  return support::success();
 }
 
 // The loops of the last block that its reductions have, too, in order: what is read of them depends on these alone.
@@ -36,45 +58,60 @@ std::vector<size_t> common_loops(const PrimFunc& function, const std::vector<Wor
       }
       return false;
     }();
-    if (is_read) common.push_back(i);
+    if (is_read || is_int(last.loops[i]->extent, 1)) common.push_back(i);
   }
   return common;
 }
 
-// Lanes that go together: whole vectors where the axis divides into them, all of it where it is short or does not.
+// How many columns go together: whole vectors where the axis divides into them, so few that what is read of them stays
+// in half of the second cache. Longer columns are read anew by each block in any case, and memory is best walked in its
+// order then: each core takes its part of the axis.
 int64_t preferred_width(std::optional<int64_t> extent, std::optional<int64_t> column_bytes, int64_t lanes,
                         const target::Target& target) {
   if (!extent || *extent <= lanes) return extent.value_or(0);
   const int64_t fit = target.cache_bytes(2, 512 << 10) / 2 / std::max<int64_t>(column_bytes.value_or(1), 1) / lanes;
-  for (int64_t vectors = std::clamp<int64_t>(fit, 1, most_vectors); vectors > 0; --vectors)
-    if (*extent % (vectors * lanes) == 0) return vectors * lanes;
+  const auto divides = [&](int64_t width) { return *extent % width == 0; };
+  if (fit < most_vectors) return divides(target.cores * lanes) ? *extent / target.cores : *extent;
+  for (int64_t vectors = most_vectors; vectors > 0; --vectors)
+    if (divides(vectors * lanes)) return vectors * lanes;
   return *extent;
 }
 
-// One block inside the loops over columns, `width` of them: sums go round their vectors, which are registers where the
-// width is whole vectors.
-Status schedule_columns(Schedule& schedule, const RuleContext& context, const std::string& name, int64_t width) {
+// One block inside the `outer` loops over groups of columns, `width` of them: sums go round their vectors, which are
+// registers where the width is whole vectors.
+Status schedule_columns(Schedule& schedule, const RuleContext& context, const std::string& name, size_t outer,
+                        int64_t width) {
   const BlockRV block = TRY(schedule.get_block(name));
   const Work work = *find(works(schedule.function()), name);
   const int64_t lanes = context.target.lanes(widest_bits(work.block()));
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
-  const auto handle_of = [&](const For* loop) {
-    return loops[static_cast<size_t>(std::find(work.loops.begin(), work.loops.end(), loop) - work.loops.begin())];
-  };
-  const LoopRV lane = handle_of(loops_of(work, IterType::spatial).back());
+  const For* along = lane_of(schedule.function(), work);
+  if (!along) return refuse(codes::loop_kind, fmt::format("'{}' is not contiguous any more", name));
+  const bool is_whole = width > 0 && width % lanes == 0;
   const auto vectors = [&](LoopRV loop, int64_t together) -> Status {
-    if (width == 0 || width % lanes != 0) return vectorize_by(schedule, loop, lanes * together, lanes);
+    if (!is_whole) return vectorize_by(schedule, loop, lanes * together, lanes);
     const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), std::min(width, lanes * together)}));
-    TRY(schedule.unroll(cut[0]));
+    if (width <= most_vectors * lanes) TRY(schedule.unroll(cut[0]));
     return schedule.vectorize(cut[1]);
   };
-  if (!work.reduces()) return vectors(lane, vectors_together(work.block()));
-  std::vector<LoopRV> order;
-  for (const For* loop : loops_of(work, IterType::reduce)) order.push_back(handle_of(loop));
+  // What is summed apart, what is summed, and vectors innermost.
+  std::vector<LoopRV> apart, sums;
+  LoopRV lane = loops.back();
+  for (size_t i = outer; i < work.loops.size(); ++i) {
+    const std::vector<const For*> reduced = loops_of(work, IterType::reduce);
+    const bool is_sum = std::find(reduced.begin(), reduced.end(), work.loops[i]) != reduced.end();
+    if (work.loops[i] == along)
+      lane = loops[i];
+    else
+      (is_sum ? sums : apart).push_back(loops[i]);
+  }
+  if (sums.empty()) return vectors(lane, vectors_together(work.block()));
+  std::vector<LoopRV> order = apart;
+  order.insert(order.end(), sums.begin(), sums.end());
   order.push_back(lane);
   TRY(schedule.reorder(order));
-  if (width > 0 && width % lanes == 0 && width <= most_vectors * lanes) TRY(schedule.set_scope(block, 0, "register"));
-  const BlockRV start = TRY(schedule.decompose_reduction(block, order[0]));
+  if (is_whole && width <= most_vectors * lanes && apart.empty()) TRY(schedule.set_scope(block, 0, "register"));
+  const BlockRV start = TRY(schedule.decompose_reduction(block, sums[0]));
   TRY(vectors(TRY(schedule.get_loops(start)).back(), 1));
   return vectors(lane, 1);
 }
@@ -84,6 +121,7 @@ Status schedule_columns(Schedule& schedule, const RuleContext& context, const st
 Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
   if (const auto why = no_plain_reductions(works(schedule.function()))) return why;
   TRY(inline_producers(schedule, [](const Work& work) { return is_costly(work.block()); }));
+  TRY(sum_columns_in_parts(schedule));
   const std::vector<Work> list = works(schedule.function());
   if (list.size() < 2) return Outcome("the reduction is by itself");
   const Work& last = list.back();
@@ -91,18 +129,18 @@ Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
   int64_t total = 0, column_bytes = 0;
   bool is_known = true;
   for (const Work& work : list) {
-    const std::vector<const For*> spatial = loops_of(work, IterType::spatial);
-    if (spatial.empty()) return Outcome(fmt::format("block '{}' has no spatial axis", work.block().name));
     if (&work != &last && work.is_output)
       return Outcome(fmt::format("block '{}' also writes an output", work.block().name));
-    if (!is_contiguous_along(schedule.function(), work, *spatial.back()))
-      return Outcome(fmt::format("block '{}' is not contiguous along axis '{}'", work.block().name,
-                                 spatial.back()->loop_var->name));
+    const For* lane = lane_of(schedule.function(), work);
+    if (!lane || (&work == &last && lane != work.loops.back()))
+      return Outcome(fmt::format("block '{}' is not contiguous along an axis that stays", work.block().name));
     const auto own = constant_product(work.loops);
     is_known = is_known && own;
     total += own ? *own * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
-    if (work.reduces())
-      column_bytes += constant_product(loops_of(work, IterType::reduce)).value_or(0) * widest_bits(work.block()) / 8;
+    if (work.reduces()) {
+      const int64_t length = constant_product(loops_of(work, IterType::reduce)).value_or(0);
+      column_bytes = std::max(column_bytes, length * widest_bits(work.block()) / 8);
+    }
   }
   const std::vector<size_t> common = common_loops(schedule.function(), list);
   if (common.empty() || common.back() + 1 != last.loops.size()) return Outcome("the reduced axis is the last one");
@@ -111,10 +149,11 @@ Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
   const auto extent = as_int(last.loops.back()->extent);
   const int64_t lanes = context.target.lanes(widest_bits(last.block()));
   const int64_t preferred = preferred_width(extent, column_bytes, lanes, context.target);
-  std::vector<int64_t> choices{preferred};
+  std::set<int64_t> choices{preferred, extent.value_or(preferred)};
   for (int64_t width = lanes; extent && width <= most_vectors * lanes; width += lanes)
-    if (*extent % width == 0 && width != preferred) choices.push_back(width);
-  const int64_t width = TRY(schedule.get(TRY(decide(schedule, context, "columns", "width", choices, preferred))));
+    if (*extent % width == 0) choices.insert(width);
+  const int64_t width = TRY(
+      schedule.get(TRY(decide(schedule, context, "columns", "width", {choices.begin(), choices.end()}, preferred))));
 
   // [outer…, groups of columns, what is reduced…, columns of a group].
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(TRY(handle(schedule, last))));
@@ -127,16 +166,16 @@ Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
     outer.push_back(cut[0]);
     lane = cut[1];
   }
+  if (outer.empty()) outer.push_back(TRY(schedule.add_unit_loop(loops[0])));
   order = outer;
   for (size_t i = 0; i + 1 < loops.size(); ++i)
     if (std::find(common.begin(), common.end(), i) == common.end()) order.push_back(loops[i]);
   order.push_back(lane);
   TRY(schedule.reorder(order));
-  if (!outer.empty())
-    for (size_t i = list.size() - 1; i-- > 0;)
-      TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), outer.back()));
+  for (size_t i = list.size() - 1; i-- > 0;)
+    TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), outer.back()));
   if (const auto again = computed_again(list, works(schedule.function()))) return again;
-  for (const Work& work : list) TRY(schedule_columns(schedule, context, work.block().name, width));
+  for (const Work& work : list) TRY(schedule_columns(schedule, context, work.block().name, outer.size(), width));
   if (total >= parallel_work) try_parallel(schedule, outer);
   return Outcome();
 }
