@@ -272,6 +272,41 @@ TEST(convert_layout, turns_what_is_left_of_an_image_where_an_axis_is_gone) {
   }
 }
 
+// Six channels by themselves, or two or more of them together, with one number a group behind the normalisation.
+TEST(convert_layout, normalises_groups_of_channels_where_they_lie) {
+  for (const int64_t groups : {1, 2, 3, 6})
+    for (const bool is_scaled : {false, true}) {
+      Graph g;
+      const Expr y = g.call(ops::relu, {conv(g, image(g), {6, 3, 2, 2})});
+      const auto shaped = [&](const Expr& x, const std::vector<int64_t>& inner) {
+        std::vector<ir::Expr> shape{as_tensor(y)->shape->front()};
+        for (const int64_t extent : inner) shape.push_back(ir::int64(extent));
+        return g.call(ops::reshape, {x, make<relax::ShapeExpr>(shape)});
+      };
+      Expr z = g.call(ops::layer_norm, {shaped(y, {groups, 6 / groups * 4 * 3})},
+                      ir::make<ops::LayerNormAttributes>(Extents{2}, 0.01));
+      if (is_scaled) {
+        z = g.call(ops::multiply, {z, weights({groups, 1}, 5)});
+        z = g.call(ops::add, {weights({1, 1, 1}, 6), z});
+      }
+      const auto before = g.finish(g.call(ops::tanh, {shaped(z, {6, 4, 3})}));
+      const auto after = converted(before);
+      const Names all = calls(after);
+      EXPECT_EQ(std::count(all.begin(), all.end(), "permute_dims"), 1) << groups;
+      EXPECT_EQ(difference(before, after, 1e-5), "") << groups << is_scaled;
+    }
+}
+
+// What is no normalisation of whole groups stays with the channels first.
+TEST(convert_layout, leaves_other_normalisations) {
+  for (const Extents& axes : {Extents{1}, Extents{1, 2}, Extents{-1}, Extents{2, 3}, Extents{1, 2, 3}}) {
+    Graph g;
+    const Expr y = conv(g, image(g), {6, 3, 2, 2});
+    const auto before = g.finish(g.call(ops::layer_norm, {y}, ir::make<ops::LayerNormAttributes>(axes, 0.01)));
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "") << axes[0] << ", " << axes.size();
+  }
+}
+
 TEST(convert_layout, adds_operands_of_every_rank) {
   for (const Extents& operand : {Extents{}, Extents{4}, Extents{5, 1}, Extents{7, 1, 1}, Extents{1, 7, 5, 4},
                                  Extents{1, 1, 5, 1}, Extents{1, 7, 1, 1}}) {

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "ir/visit.h"
 #include "schedule/testing/random_program.h"
 #include "schedule/testing/rule_check.h"
 

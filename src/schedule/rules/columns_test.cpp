@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "schedule/rules/rules.h"
+#include "schedule/testing/programs.h"
+#include "schedule/testing/rule_check.h"
+
+namespace lathe::schedule {
+namespace {
+
+using testing::Builder;
+using testing::last_remarks;
+using testing::machine;
+using testing::machines;
+using testing::scheduled;
+
+using Extents = std::vector<Expr>;
+
+// Without axis `axis`.
+std::vector<Expr> without(std::vector<Expr> list, size_t axis) {
+  list.erase(list.begin() + static_cast<ptrdiff_t>(axis));
+  return list;
+}
+
+// Indices of a reduction's result and its term, to those of what is reduced over `axis`.
+std::vector<Expr> with_term(std::vector<Expr> i, size_t axis) {
+  const Expr term = i.back();
+  i.pop_back();
+  i.insert(i.begin() + static_cast<ptrdiff_t>(axis), term);
+  return i;
+}
+
+// softmax over one axis.
+Function softmax_over(const Extents& shape, size_t axis, const std::vector<Var>& symbols = {}) {
+  Builder b;
+  const Buffer x = b.input("X", shape), y = b.output("Y", shape), e = b.inner("E", shape);
+  const Buffer most = b.inner("M", without(shape, axis)), total = b.inner("S", without(shape, axis));
+  const auto of = [&](const Buffer& buffer, const Extents& i) { return load(buffer, without(i, axis)); };
+  b.max("max", most, {{"k", shape[axis]}}, [&](const Extents& i) { return load(x, with_term(i, axis)); });
+  b.compute("exp", e, [&](const Extents& i) { return call(intrinsic::exp, load(x, i) - of(most, i)); });
+  b.sum("sum", total, {{"k", shape[axis]}}, [&](const Extents& i) { return load(e, with_term(i, axis)); });
+  b.compute("norm", y, [&](const Extents& i) { return div(load(e, i), of(total, i)); });
+  return b.build(symbols);
+}
+
+// Each column less its mean, over the distance of it, times one number a column.
+Function normalized_over(const Extents& shape, size_t axis) {
+  Builder b;
+  const Buffer x = b.input("X", shape), w = b.input("W", {shape.back()}), y = b.output("Y", shape);
+  const Buffer total = b.inner("S", without(shape, axis)), squares = b.inner("Q", without(shape, axis));
+  const Expr count = ir::cast(DType::float32(), shape[axis]);
+  const auto centred = [&](const Extents& i) { return load(x, i) - div(load(total, without(i, axis)), count); };
+  b.sum("sum", total, {{"k", shape[axis]}}, [&](const Extents& i) { return load(x, with_term(i, axis)); });
+  b.sum("squares", squares, {{"k", shape[axis]}},
+        [&](const Extents& i) { return centred(with_term(i, axis)) * centred(with_term(i, axis)); });
+  b.compute("normal", y, [&](const Extents& i) {
+    const Expr spread = div(load(squares, without(i, axis)), count) + testing::f32(0.25);
+    return div(centred(i), call(intrinsic::sqrt, spread)) * load(w, {i.back()});
+  });
+  return b.build();
+}
+
+Extents extents(const std::vector<int64_t>& list) {
+  Extents shape;
+  for (const int64_t extent : list) shape.push_back(int64(extent));
+  return shape;
+}
+
+TEST(columns, takes_softmax_over_channels) {
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t width : {3, 7, 16, 19, 48, 64, 67, 256})
+      EXPECT_EQ(scheduled(softmax_over(extents({2, 5, 3, width}), 1), machine(bits, registers), 1e-5), "columns")
+          << bits << " bits, " << width << last_remarks;
+}
+
+TEST(columns, takes_normalisation_of_columns_with_what_follows) {
+  for (const auto& [bits, registers] : machines)
+    for (const std::vector<int64_t>& shape :
+         std::vector<std::vector<int64_t>>{{9, 32}, {1, 9, 16}, {3, 21, 64}, {2, 7, 130}, {1, 13, 2}})
+      EXPECT_EQ(scheduled(normalized_over(extents(shape), shape.size() - 2), machine(bits, registers), 1e-4), "columns")
+          << bits << " bits, " << shape.back() << last_remarks;
+}
+
+// What is summed in parts, where it divides into them, and what does not stay in the second cache.
+TEST(columns, sums_long_columns_in_parts) {
+  for (const int64_t length : {600, 1021, 2048}) {
+    EXPECT_EQ(scheduled(normalized_over(extents({1, length, 16}), 1), machine(512, 32), 1e-4), "columns") << length;
+    target::Target small = machine(512, 32);
+    small.caches = {{.level = 1, .bytes = 8 << 10}, {.level = 2, .bytes = 64 << 10}};
+    EXPECT_EQ(scheduled(normalized_over(extents({1, length, 64}), 1), small, 1e-4), "columns") << length;
+  }
+}
+
+TEST(columns, takes_sizes_that_only_the_run_knows) {
+  const Var n = ir::size_var("n"), m = ir::size_var("m");
+  for (const int64_t rows : {1, 6, 40})
+    for (const int64_t lanes : {0, 1, 33}) {
+      EXPECT_EQ(
+          scheduled(softmax_over({n, int64(5), m}, 1, {n, m}), machine(256, 16), 1e-5, {{"n", rows}, {"m", lanes}}),
+          "columns")
+          << rows << ", " << lanes << last_remarks;
+      EXPECT_EQ(
+          scheduled(softmax_over({int64(2), n, m}, 1, {n, m}), machine(512, 32), 1e-5, {{"n", rows}, {"m", lanes}}),
+          "columns")
+          << rows << ", " << lanes << last_remarks;
+    }
+}
+
+TEST(columns, leaves_rows_to_reductions) {
+  EXPECT_EQ(scheduled(softmax_over(extents({3, 40}), 1), machine(512, 32), 1e-5), "reduction") << last_remarks;
+}
+
+TEST(columns, compute_the_same_for_random_shapes) {
+  std::mt19937 random(20261127);
+  const auto any = [&](int64_t most) { return std::uniform_int_distribution<int64_t>(1, most)(random); };
+  for (int trial = 0; trial < 120; ++trial) {
+    std::vector<int64_t> shape;
+    for (int64_t rank = 1 + any(3); rank > 0; --rank) shape.push_back(any(4) == 1 ? 1 : any(rank == 1 ? 80 : 7));
+    const auto axis = static_cast<size_t>(any(static_cast<int64_t>(shape.size()))) - 1;
+    const auto& [bits, registers] = machines[static_cast<size_t>(any(3)) - 1];
+    const bool is_softmax = any(2) == 1;
+    const Function f = is_softmax ? softmax_over(extents(shape), axis) : normalized_over(extents(shape), axis);
+    const std::string taken = scheduled(f, machine(bits, registers), 1e-4);
+    EXPECT_TRUE(taken == "columns" || taken == "reduction" || taken == "fallback" || taken == "elementwise")
+        << taken << " over axis " << axis << " of " << fmt::format("{}", fmt::join(shape, "x"));
+  }
+}
+
+}  // namespace
+}  // namespace lathe::schedule
