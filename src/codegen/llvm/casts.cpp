@@ -117,6 +117,22 @@ KernelEmitter::V KernelEmitter::round_to_odd_single(V wide) {
   return builder_.CreateBitCast(bits, f32(lanes));
 }
 
+// To signed integers of so many bits: what is out of range is the nearest of them, NaN is 0. LLVM has an instruction
+// for one element and takes vectors apart; these are compared and chosen from, and none is converted that does not fit.
+KernelEmitter::V KernelEmitter::saturated_to_int(V v, int bits) {
+  if (!v->getType()->isVectorTy())
+    return builder_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {i(bits, 1), v->getType()}, {v});
+  llvm::Type* type = i(bits, lanes_of(v));
+  const V least = llvm::ConstantFP::get(v->getType(), -std::ldexp(1.0, bits - 1));
+  const V beyond = builder_.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), std::ldexp(1.0, bits - 1)));
+  V inside = builder_.CreateSelect(builder_.CreateFCmpOGT(v, least), v, least);
+  inside = builder_.CreateSelect(beyond, llvm::Constant::getNullValue(v->getType()), inside);
+  V result = builder_.CreateFPToSI(inside, type);
+  result = builder_.CreateSelect(beyond, llvm::ConstantInt::get(type, llvm::APInt::getSignedMaxValue(bits)), result);
+  const V is_nan = builder_.CreateFCmpUNO(v, v);
+  return builder_.CreateSelect(is_nan, llvm::Constant::getNullValue(type), result);
+}
+
 KernelEmitter::V KernelEmitter::cast(DType from, DType to, V v) {
   if (from == to) return v;
   const int lanes = to.lanes;
@@ -131,16 +147,14 @@ KernelEmitter::V KernelEmitter::cast(DType from, DType to, V v) {
     if (to.is_integer()) {
       // Out of range is unspecified: narrow types take the low bits of a wider one that saturates, as C does on most
       // machines; NaN gives 0.
-      const auto saturated = [&](llvm::Intrinsic::ID op, int bits) -> V {
-        return builder_.CreateIntrinsic(op, {i(bits, lanes), v->getType()}, {v});
-      };
       if (to.bits < 32 || (to.is_int() && to.bits == 32))
-        return builder_.CreateTrunc(saturated(llvm::Intrinsic::fptosi_sat, 32), register_type(to));
-      const V wide = saturated(llvm::Intrinsic::fptosi_sat, 64);
+        return builder_.CreateTrunc(saturated_to_int(v, 32), register_type(to));
+      const V wide = saturated_to_int(v, 64);
       if (to.bits < 64) return builder_.CreateTrunc(wide, register_type(to));
       if (to.is_int()) return wide;
       const V beyond = builder_.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), 0x1p63));
-      return builder_.CreateSelect(beyond, saturated(llvm::Intrinsic::fptoui_sat, 64), wide);
+      const V above = builder_.CreateIntrinsic(llvm::Intrinsic::fptoui_sat, {i(64, lanes), v->getType()}, {v});
+      return builder_.CreateSelect(beyond, above, wide);
     }
     if (is_narrow(to)) return narrow(to, from.bits == 64 ? round_to_odd_single(v) : v);
     return from.bits < to.bits ? builder_.CreateFPExt(v, f64(lanes)) : builder_.CreateFPTrunc(v, f32(lanes));

@@ -222,18 +222,18 @@ double work_of(const Labels& labels, const std::map<Label, Expr>& extents) {
   return work;
 }
 
-// The two that take least are multiplied first, keeping what the others or the result have.
+// Two that share a label go before two that do not, and of these those that take least, keeping what the others or the
+// result have.
 Value by_pairs(BlockBuilder& b, std::vector<Value> operands, Equation e, const std::map<Label, Expr>& extents) {
   while (operands.size() > 2) {
-    std::pair<size_t, size_t> least{0, 1};
-    double work = std::numeric_limits<double>::infinity();
+    std::tuple<bool, double, size_t, size_t> least{true, std::numeric_limits<double>::infinity(), 0, 1};
     for (size_t i = 0; i < operands.size(); ++i)
-      for (size_t j = i + 1; j < operands.size(); ++j)
-        if (const double own = work_of(joined({e.operands[i], e.operands[j]}), extents); own < work) {
-          work = own;
-          least = {i, j};
-        }
-    const auto [i, j] = least;
+      for (size_t j = i + 1; j < operands.size(); ++j) {
+        const bool apart = std::none_of(e.operands[i].begin(), e.operands[i].end(),
+                                        [&](Label label) { return has(e.operands[j], label); });
+        least = std::min(least, {apart, work_of(joined({e.operands[i], e.operands[j]}), extents), i, j});
+      }
+    const auto [apart, work, i, j] = least;
     Equation both{{e.operands[i], e.operands[j]}, {}};
     Labels wanted = e.result;
     for (size_t k = 0; k < operands.size(); ++k)

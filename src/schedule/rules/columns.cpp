@@ -46,7 +46,8 @@ Status sum_columns_in_parts(Schedule& schedule) {
 std::vector<size_t> common_loops(const PrimFunc& function, const std::vector<Work>& list) {
   std::set<const ir::Node*> results;
   for (const Work& work : list)
-    if (work.reduces()) results.insert(work.block().body.as<BufferStore>()->buffer.get());
+    if (work.reduces())
+      for (const Buffer& buffer : buffers_written(work.block().body)) results.insert(buffer.get());
   const Work& last = list.back();
   std::vector<size_t> common;
   for (size_t i = 0; i < last.loops.size(); ++i) {
@@ -110,7 +111,9 @@ Status schedule_columns(Schedule& schedule, const RuleContext& context, const st
   order.insert(order.end(), sums.begin(), sums.end());
   order.push_back(lane);
   TRY(schedule.reorder(order));
-  if (is_whole && width <= most_vectors * lanes && apart.empty()) TRY(schedule.set_scope(block, 0, "register"));
+  const bool is_one = work.block().body.is<BufferStore>();
+  if (is_one && is_whole && width <= most_vectors * lanes && apart.empty())
+    TRY(schedule.set_scope(block, 0, "register"));
   const BlockRV start = TRY(schedule.decompose_reduction(block, sums[0]));
   TRY(vectors(TRY(schedule.get_loops(start)).back(), 1));
   return vectors(lane, 1);

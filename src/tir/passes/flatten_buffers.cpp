@@ -21,6 +21,22 @@ std::vector<size_t> group_bounds(const BufferNode& buffer) {
   return bounds;
 }
 
+// Whether `whole` and `rest` are the quotient and the remainder of one number by `extent`: that number, or null. By an
+// extent that only the run knows, as a loop that was several has them; of others `simplify` knows.
+Expr of_digits(const Expr& whole, const Expr& extent, const Expr& rest) {
+  const auto* quotient = whole.as<FloorDiv>();
+  const auto* remainder = rest.as<FloorMod>();
+  const bool is_one = quotient && remainder && ir::structural_equal(quotient->b, extent) &&
+                      ir::structural_equal(remainder->b, extent) && ir::structural_equal(quotient->a, remainder->a);
+  return is_one ? quotient->a : Expr();
+}
+
+// The next of some indices in row-major order.
+Expr next_index(const Expr& flat, const Expr& extent, const Expr& index) {
+  const Expr whole = of_digits(flat, extent, index);
+  return whole ? whole : add_index(mul_index(flat, extent), index);
+}
+
 // One extent a group.
 std::vector<Expr> group_extents(const BufferNode& buffer) {
   const std::vector<size_t> bounds = group_bounds(buffer);
@@ -42,7 +58,7 @@ std::vector<Expr> group_indices(const BufferNode& buffer, const std::vector<Expr
     Expr flat = int64(0);
     for (size_t d = bounds[group]; d < bounds[group + 1]; ++d) {
       const bool wrong = d == 1 && support::flip(flatten_buffers_stride);
-      flat = add_index(mul_index(flat, as_index(buffer.shape[wrong ? 0 : d])), as_index(indices[d]));
+      flat = next_index(flat, as_index(buffer.shape[wrong ? 0 : d]), as_index(indices[d]));
     }
     result.push_back(flat);
   }
@@ -76,7 +92,7 @@ std::vector<Expr> flat_indices(const BufferNode& buffer, const std::vector<Expr>
       flat = add_index(flat, mul_index(index, as_index(buffer.strides[d])));
       continue;
     }
-    flat = add_index(mul_index(flat, as_index(buffer.shape[d])), index);
+    flat = next_index(flat, as_index(buffer.shape[d]), index);
   }
   return {buffer.elem_offset ? add_index(flat, as_index(buffer.elem_offset)) : flat};
 }

@@ -146,6 +146,11 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
         break;
       }
   if (!lane) return declined("has no spatial axis along which one tensor is contiguous and the other constant");
+  const auto sums_along_both = [&](size_t i) {
+    return walk(*first, *work.loops[i]).stride == 1 && walk(*second, *work.loops[i]).stride == 1;
+  };
+  if (is_int(work.loops[*lane]->extent, 1) && std::any_of(found.reduce.begin(), found.reduce.end(), sums_along_both))
+    return declined("has one column, and sums along what is contiguous in both tensors");
   found.lane = *lane;
   const auto is_row = [&](size_t i) {
     return i != *lane && walk(*first, *work.loops[i]).uses && !walk(*second, *work.loops[i]).uses;
