@@ -41,6 +41,19 @@ Result<std::pair<LoopRV, size_t>> join_row(Schedule& schedule, BlockRV block, co
   return std::pair(loops.back(), size_t(1));
 }
 
+// How many of the innermost loops are a piece together, whose elements then are counted without quotients; 0 where they
+// are too many or too few elements, or all there are.
+size_t loops_of_piece(const Work& work, size_t reducing) {
+  int64_t elements = 1;
+  size_t count = 0;
+  for (; count < reducing; ++count) {
+    const int64_t extent = *as_int(work.loops[work.loops.size() - 1 - count]->extent);
+    if (elements * extent > longest_piece) break;
+    elements *= extent;
+  }
+  return elements >= shortest_piece && count < reducing ? count : 0;
+}
+
 }  // namespace
 
 Result<std::optional<BlockRV>> cut_reduction(Schedule& schedule, BlockRV block, int64_t lanes) {
@@ -53,6 +66,7 @@ Result<std::optional<BlockRV>> cut_reduction(Schedule& schedule, BlockRV block, 
   if (count == 0) return none;
   const std::vector<LoopRV> all = TRY(schedule.get_loops(block));
   const std::vector<LoopRV> loops(all.end() - static_cast<ptrdiff_t>(count), all.end());
+  const Schedule apart = schedule;
   Schedule attempt = schedule;
   const auto [row, joined] = TRY(join_row(attempt, block, loops));
   if (!TRY(walks_a_row(attempt, block, row))) return none;
@@ -62,8 +76,16 @@ Result<std::optional<BlockRV>> cut_reduction(Schedule& schedule, BlockRV block, 
     schedule = attempt;
     const int64_t piece = largest_divisor(extent, longest_piece);
     const int64_t whole = std::max(2 * longest_piece, longest_chain * 4 * lanes);
-    if (extent <= whole || piece < shortest_piece) return none;
-    outside = {TRY(attempt.split(row, {Factor(), piece}))[0]};
+    if (extent <= whole) return none;
+    if (const size_t inner = loops_of_piece(*work, count)) {
+      attempt = apart;
+      outside.assign(loops.begin(), loops.end() - static_cast<ptrdiff_t>(inner));
+      if (inner > 1) TRY(attempt.fuse({loops.end() - static_cast<ptrdiff_t>(inner), loops.end()}));
+    } else if (piece >= shortest_piece) {
+      outside = {TRY(attempt.split(row, {Factor(), piece}))[0]};
+    } else {
+      return none;
+    }
   } else if (extent < 2 * lanes) {
     return none;
   }

@@ -49,6 +49,17 @@ std::optional<Slide> slides(const Work& work, const std::vector<Access>& all, co
   return std::nullopt;
 }
 
+// Whether what the block reads is contiguous along its innermost sum, which is long enough for vectors.
+bool sums_along_row(const PrimFunc& function, const Work& work, const target::Target& target) {
+  const std::vector<const For*> sums = loops_of(work, IterType::reduce);
+  const auto extent = sums.empty() ? std::nullopt : as_int(sums.back()->extent);
+  if (!extent || *extent < 2 * target.lanes(widest_bits(work.block()))) return false;
+  for (const Access& access : accesses(function.body))
+    if (access.block == &work.block() && !access.writes && access.buffer != work.block().body.as<BufferStore>()->buffer)
+      if (const auto stride = stride_of(access, *sums.back()); !stride || *stride < 0 || *stride > 1) return false;
+  return true;
+}
+
 // Whether the block sums products.
 bool sums_products(const Work& work) {
   const auto* store = work.block().body.as<BufferStore>();
@@ -209,6 +220,8 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     moves = moves || (!access.writes && access.buffer != work.block().body.as<BufferStore>()->buffer && *stride != 0);
   }
   if (!moves) return Outcome(fmt::format("nothing is read along axis '{}'", lane.loop_var->name));
+  if (is_int(lane.extent, 1) && sums_along_row(schedule.function(), work, context.target))
+    return Outcome(fmt::format("axis '{}' is one column of what is contiguous along a sum", lane.loop_var->name));
   spatial.pop_back();
   const auto total = constant_product(work.loops);
 
