@@ -27,66 +27,62 @@ Result<StructInfo> infer_arg_reduce(const InferContext& c) {
   return relax::tensor_info(relax::reduced_shape(*x.shape, axes, a.keepdims), DType::int64());
 }
 
-Expr worst(DType dtype, bool largest) {
-  const bool infinite = dtype.is_ieee_float() || dtype.is_bfloat16();
-  if (infinite)
-    return ir::constant(dtype,
-                        largest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
-  return largest ? ir::min_value(dtype) : ir::max_value(dtype);
-}
-
+// The extreme first, then the least (or the largest) index of what equals it: two reductions that vectors can compute.
 std::vector<Tensor> lower_arg_reduce(const LowerContext& c, bool largest) {
   const Tensor& x = c.tensor(0);
   const auto& a = c.attrs<ArgReduceAttributes>();
   const bool last = a.select_last_index != support::flip(ops_arg_tie);
-  const DType dtype = x.dtype();
-  // The identity loses every tie.
-  const Expr no_index = ir::int64(last ? -1 : std::numeric_limits<int64_t>::max());
-  const ir::CommReducer reducer = te::comm_reducer(
-      [&](const Indices& l, const Indices& r) {
-        const Expr earlier = last ? l[0] > r[0] : l[0] < r[0];
-        const Expr better = largest ? l[1] > r[1] : l[1] < r[1];
-        Expr same = ir::eq(l[1], r[1]);
-        Expr left = better;
-        if (dtype.is_floating()) {
-          const Expr l_nan = ir::ne(l[1], l[1]), r_nan = ir::ne(r[1], r[1]);
-          left = ir::logical_or(better, ir::logical_and(l_nan, ir::logical_not(r_nan)));
-          same = ir::logical_or(same, ir::logical_and(l_nan, r_nan));
-        }
-        left = ir::logical_or(left, ir::logical_and(same, earlier));
-        return Indices{ir::select(left, l[0], r[0]), ir::select(left, l[1], r[1])};
-      },
-      [&](const auto&) { return Indices{no_index, worst(dtype, largest)}; }, {DType::int64(), dtype});
-
   std::vector<bool> is_reduced(x.ndim(), !a.axis);
   if (a.axis) is_reduced[static_cast<size_t>(*a.axis < 0 ? *a.axis + static_cast<int64_t>(x.ndim()) : *a.axis)] = true;
-  std::vector<te::IterVar> k;
+  Expr count = ir::int64(1);
   for (size_t d = 0; d < x.ndim(); ++d)
-    if (is_reduced[d]) k.push_back(te::reduce_axis(ir::int64(0), x.shape()[d], "k" + std::to_string(d)));
-  if (k.empty()) k.push_back(te::reduce_axis(ir::int64(0), ir::int64(1), "k"));  // a scalar
+    if (is_reduced[d]) count = count * x.shape()[d];
+  const bool is_short =
+      ir::as_int(count).value_or(std::numeric_limits<int64_t>::max()) <= std::numeric_limits<int32_t>::max();
+  const DType index_dtype = is_short ? DType::int32() : DType::int64();
 
-  const std::vector<Tensor> both = te::compute_all(
-      *c.output().shape,
-      [&](const Indices& i) {
-        Indices cell;
-        Expr index = ir::int64(0);
-        size_t outer = 0, inner = 0;
-        for (size_t d = 0; d < x.ndim(); ++d) {
-          if (is_reduced[d]) {
-            cell.push_back(k[inner++]->var);
-            index = index * x.shape()[d] + cell.back();
-            outer += a.keepdims;
-          } else {
-            cell.push_back(i[outer++]);
+  // A reduction of f(cell of x, number of the cell among those reduced).
+  const auto reduced = [&](const std::vector<Tensor>& in, bool takes_largest, const std::string& name,
+                           const std::function<Expr(const Indices& i, const Indices& cell, const Expr& index)>& f) {
+    std::vector<te::IterVar> k;
+    for (size_t d = 0; d < x.ndim(); ++d)
+      if (is_reduced[d]) k.push_back(te::reduce_axis(ir::int64(0), x.shape()[d], "k" + std::to_string(d)));
+    if (k.empty()) k.push_back(te::reduce_axis(ir::int64(0), ir::int64(1), "k"));  // a scalar
+    return te::compute(
+        *c.output().shape,
+        [&](const Indices& i) {
+          Indices cell;
+          Expr index = ir::int64(0);
+          size_t outer = 0, inner = 0;
+          for (size_t d = 0; d < x.ndim(); ++d) {
+            if (is_reduced[d]) {
+              cell.push_back(k[inner++]->var);
+              index = index * x.shape()[d] + cell.back();
+              outer += a.keepdims;
+            } else {
+              cell.push_back(i[outer++]);
+            }
           }
-        }
-        const Indices sources{index, x(cell)};
-        Indices bodies;
-        for (const int64_t which : {0, 1}) bodies.push_back(ir::make<ir::Reduce>(reducer, k, sources, Expr{}, which));
-        return bodies;
-      },
-      {x}, largest ? "argmax" : "argmin");
-  return {both[0]};
+          const Expr value = f(i, cell, index);
+          return takes_largest ? te::max(value, k) : te::min(value, k);
+        },
+        in, name);
+  };
+  const std::string name = largest ? "argmax" : "argmin";
+  const Tensor extreme =
+      reduced({x}, largest, name + "_value", [&](const Indices&, const Indices& cell, const Expr&) { return x(cell); });
+  const Expr none = ir::constant(index_dtype, last       ? -1
+                                              : is_short ? std::numeric_limits<int32_t>::max()
+                                                         : std::numeric_limits<int64_t>::max());
+  const Tensor place =
+      reduced({x, extreme}, last, name + "_place", [&](const Indices& i, const Indices& cell, const Expr& index) {
+        const Expr value = x(cell);
+        Expr is_it = ir::eq(value, extreme(i));
+        // Where there is a NaN the extreme is one.
+        if (x.dtype().is_floating()) is_it = ir::logical_or(is_it, ir::ne(value, value));
+        return ir::select(is_it, ir::cast(index_dtype, index), none);
+      });
+  return {te::topi::cast(place, DType::int64(), name)};
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
   const Work& last = list.back();
   if (last.reduces()) return Outcome(fmt::format("nothing follows the reduction '{}'", last.block().name));
   int64_t total = 0, column_bytes = 0;
-  bool is_known = true;
+  bool is_long = false;
   for (const Work& work : list) {
     if (&work != &last && work.is_output)
       return Outcome(fmt::format("block '{}' also writes an output", work.block().name));
@@ -138,16 +138,16 @@ Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
     if (!lane || (&work == &last && lane != work.loops.back()))
       return Outcome(fmt::format("block '{}' is not contiguous along an axis that stays", work.block().name));
     const auto own = constant_product(work.loops);
-    is_known = is_known && own;
     total += own ? *own * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
     if (work.reduces()) {
       const int64_t length = constant_product(loops_of(work, IterType::reduce)).value_or(0);
+      is_long = is_long || length != 1;
       column_bytes = std::max(column_bytes, length * widest_bits(work.block()) / 8);
     }
   }
+  if (!is_long) return Outcome("a single element is reduced");
   const std::vector<size_t> common = common_loops(schedule.function(), list);
   if (common.empty() || common.back() + 1 != last.loops.size()) return Outcome("the reduced axis is the last one");
-  if (common.size() == last.loops.size()) return Outcome("the last block has no axis that is reduced");
 
   const auto extent = as_int(last.loops.back()->extent);
   const int64_t lanes = context.target.lanes(widest_bits(last.block()));

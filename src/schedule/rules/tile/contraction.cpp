@@ -146,8 +146,10 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
         break;
       }
   if (!lane) return declined("has no spatial axis along which one tensor is contiguous and the other constant");
+  constexpr int64_t long_sum = 64;  // several vectors on any target
   const auto sums_along_both = [&](size_t i) {
-    return walk(*first, *work.loops[i]).stride == 1 && walk(*second, *work.loops[i]).stride == 1;
+    return as_int(work.loops[i]->extent).value_or(0) >= long_sum && walk(*first, *work.loops[i]).stride == 1 &&
+           walk(*second, *work.loops[i]).stride == 1;
   };
   if (is_int(work.loops[*lane]->extent, 1) && std::any_of(found.reduce.begin(), found.reduce.end(), sums_along_both))
     return declined("has one column, and sums along what is contiguous in both tensors");
