@@ -215,6 +215,13 @@ Value slice_by(BlockBuilder& b, const Value& x, const Shape& starts, const Shape
   return b.call_te("slice", {x}, part).value_or_throw();
 }
 
+namespace {
+
+// What the selection of boxes remembers behind what sorts them.
+enum : int64_t { found = MergeSort::registers, first, next, candidate, is_hit, k, selection_registers };
+
+}  // namespace
+
 Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scores, const BoxSelection& how) {
   const Shape shape = shape_of(scores);  // [batches, classes, boxes]
   const Expr batches = shape[0], classes = shape[1], n = shape[2];
@@ -223,9 +230,8 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
   if (how.score_threshold) args.push_back(how.score_threshold);
 
   const auto build = [&](const Buffers& in, const Buffers& out) {
-    const ir::Buffer &chosen = out[0], &dropped = out[2];
-    const VectorAccess count{out[1], {}}, r{out[3], {}};
-    enum : int64_t { taken, best };
+    const ir::Buffer& chosen = out[0];
+    const VectorAccess count{out[1], {}}, candidates{out[2], {}}, order{out[3], {}}, other{out[4], {}}, r{out[5], {}};
     // The corners of box i along an axis: the smaller, the larger.
     const auto corners = [&](const Expr& batch, const Expr& i, int64_t axis) {
       const auto at = [&](int64_t k) { return ir::load(in[0], {batch, i, ir::int64(k)}); };
@@ -253,28 +259,29 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
     const auto one_class = [&](const Indices& at) {
       const Expr &batch = at[0], &of = at[1];
       const auto score = [&](const Expr& i) { return ir::load(in[1], {batch, of, i}); };
-      const auto start = [&](const Expr& i) {
-        Expr out_of_question = ir::boolean(false);
-        if (in.size() > 4)
-          out_of_question = ir::logical_not(score(i) > ir::cast(in[1]->dtype, ir::load(in[4], {ir::int64(0)})));
-        return write(dropped, ir::cast(index, out_of_question), {i});
+      // Those in question, the best first, each taken unless one that was taken before overlaps it.
+      const auto find = [&](const Expr& i) {
+        const tir::Stmt keep = in_order({candidates.set(r[found], i), r.set(found, r[found] + 1)});
+        return in.size() > 4 ? where(score(i) > ir::cast(in[1]->dtype, ir::load(in[4], {ir::int64(0)})), keep) : keep;
       };
-      const auto look = [&](const Expr& i) {
-        const Expr better = ir::logical_or(r[best]<0, score(i)> score(ir::max(r[best], ir::int64(0))));
-        return where(ir::eq(ir::load(dropped, {i}), ir::int64(0)), where(better, r.set(best, i)));
-      };
-      const auto drop = [&](const Expr& i) {
-        return where(ir::logical_or(ir::eq(i, r[best]), overlaps(batch, r[best], i)),
-                     write(dropped, ir::int64(1), {i}));
-      };
+      const tir::Stmt sort = MergeSort(r[found], order, other, r).sort([&](const Expr& one, const Expr& another) {
+        const Expr is_before = comes_before(score(candidates[another]), score(candidates[one]));
+        return r.set(MergeSort::compared, ir::select(is_before, ir::int64(-1), ir::int64(0)));
+      });
+      const Expr box = r[candidate];
+      const tir::Stmt look =
+          where(overlaps(batch, ir::load(chosen, {r[first] + r[k], ir::int64(2)}), box), r.set(is_hit, ir::int64(1)));
       const tir::Stmt take =
           in_order({write(chosen, batch, {count[0], ir::int64(0)}), write(chosen, of, {count[0], ir::int64(1)}),
-                    write(chosen, r[best], {count[0], ir::int64(2)}), count.set(0, count[0] + 1),
-                    r.set(taken, r[taken] + 1), count_to(n, drop)});
-      const Expr goes_on = r[taken] < ir::load(in[2], {ir::int64(0)});
-      const tir::Stmt round = in_order({r.set(best, ir::int64(-1)), count_to(n, look),
-                                        where(r[best] < 0, r.set(taken, ir::load(in[2], {ir::int64(0)})), take)});
-      return in_order({count_to(n, start), r.set(taken, ir::int64(0)), while_true(goes_on, round)});
+                    write(chosen, box, {count[0], ir::int64(2)}), count.set(0, count[0] + 1)});
+      const tir::Stmt round =
+          in_order({r.set(candidate, candidates[order[r[next]]]), r.set(is_hit, ir::int64(0)), r.set(k, ir::int64(0)),
+                    while_true(ir::logical_and(r[k] < count[0] - r[first], ir::eq(r[is_hit], ir::int64(0))),
+                               in_order({look, r.set(k, r[k] + 1)})),
+                    where(ir::eq(r[is_hit], ir::int64(0)), take), r.set(next, r[next] + 1)});
+      const Expr goes_on = ir::logical_and(count[0] - r[first] < ir::load(in[2], {ir::int64(0)}), r[next] < r[found]);
+      return in_order({r.set(found, ir::int64(0)), count_to(n, find), sort, r.set(first, count[0]),
+                       r.set(next, ir::int64(0)), while_true(goes_on, round)});
     };
     const tir::Stmt start = over_all(chosen->shape, [&](const Indices& at) { return write(chosen, ir::int64(0), at); });
     return whole_block("non_max_suppression", in, out,
@@ -282,9 +289,13 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
   };
   const auto tensors = [&](const std::vector<Tensor>& in) {
     const Expr most = relax::simplified(batches * classes * n);
-    std::vector<Tensor> made =
-        te::extern_op({{{most, ir::int64(3)}, index}, {{ir::int64(1)}, index}, {{n}, index}, {{ir::int64(2)}, index}},
-                      in, build, "non_max_suppression");
+    std::vector<Tensor> made = te::extern_op({{{most, ir::int64(3)}, index},
+                                              {{ir::int64(1)}, index},
+                                              {{n}, index},
+                                              {{n}, index},
+                                              {{n}, index},
+                                              {{ir::int64(selection_registers)}, index}},
+                                             in, build, "non_max_suppression");
     made.resize(2);
     return made;
   };
