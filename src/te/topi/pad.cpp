@@ -59,15 +59,22 @@ Expr own_index(const Expr& i, const Expr& extent, PadMode mode) {
 
 Tensor pad_with_own(const Tensor& x, const std::vector<Expr>& before, const std::vector<Expr>& shape, PadMode mode,
                     std::string name) {
+  const size_t rank = x.ndim();
+  const auto is_whole = [&](size_t d) {
+    return ir::is_int(before[d], 0) && ir::structural_equal(shape[d], x.shape()[d]);
+  };
   return compute(
       shape,
       [&](const std::vector<Expr>& i) {
         std::vector<Expr> own;
-        for (size_t d = 0; d < x.ndim(); ++d) {
-          const bool whole = ir::is_int(before[d], 0) && ir::structural_equal(shape[d], x.shape()[d]);
-          own.push_back(whole ? i[d] : own_index(i[d] - before[d], x.shape()[d], mode));
-        }
-        return x(std::move(own));
+        for (size_t d = 0; d < rank; ++d)
+          own.push_back(is_whole(d) ? i[d] : own_index(i[d] - before[d], x.shape()[d], mode));
+        if (rank == 0 || mode == PadMode::wrap || is_whole(rank - 1)) return x(std::move(own));
+        // What is inside along the last axis lies as it did, which loops are divided by.
+        std::vector<Expr> inside = own;
+        inside.back() = i.back() - before.back();
+        const Expr begins = i.back() >= before.back(), ends = i.back() < before.back() + x.shape().back();
+        return ir::if_then_else(ir::logical_and(begins, ends), x(std::move(inside)), x(std::move(own)));
       },
       {x}, std::move(name));
 }
