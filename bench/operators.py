@@ -61,6 +61,21 @@ def reduction(kind, shape, axes):
     return builder.build()
 
 
+def arg_max(shape, axis):
+    builder = ModelBuilder("arg_max", seed=len(shape))
+    y = builder.node("ArgMax", builder.input("x", shape), axis=axis, keepdims=0)
+    builder.output(y, "y", shape[:axis] + shape[axis + 1 :], TensorProto.INT64)
+    return builder.build()
+
+
+def instance_norm(channels, height, width):
+    builder = ModelBuilder("instance_norm", seed=channels)
+    shape = [1, channels, height, width]
+    parameters = [builder.normal((channels,), 1.0), builder.normal((channels,), 1.0)]
+    builder.output(builder.node("InstanceNormalization", builder.input("x", shape), *parameters), "y", shape)
+    return builder.build()
+
+
 def layer_norm(rows, features):
     builder = ModelBuilder("layer_norm", seed=features)
     builder.output(builder.layer_norm(builder.input("x", [rows, features]), features), "y", [rows, features])
@@ -175,6 +190,14 @@ def _rows():
     for axis in range(2):
         yield f"sum-rank2-axis{axis}", partial(reduction, "ReduceSum", [1000, 1031], [axis])
         yield f"max-rank2-axis{axis}", partial(reduction, "ReduceMax", [1000, 1031], [axis])
+
+
+    # Along an axis that is not the last.
+    for name, shape in (("channels", [1, 21, 256, 256]), ("middle", [8, 197, 64])):
+        yield f"softmax-{name}", partial(one_operator, "Softmax", shape, shape, axis=1)
+        yield f"arg_max-{name}", partial(arg_max, shape, 1)
+    yield "arg_max-512x1000", partial(arg_max, [512, 1000], 1)
+    yield "instance_norm-56", partial(instance_norm, 64, 56, 56)
 
 
 def _movement():
