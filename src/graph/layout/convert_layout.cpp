@@ -1,6 +1,6 @@
 #include "graph/constant_weights.h"
-#include "graph/grouped_channels.h"
 #include "graph/groups.h"
+#include "graph/layout/grouped_channels.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
