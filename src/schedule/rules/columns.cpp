@@ -1,6 +1,6 @@
 // columns: reductions over axes that are not the last, in groups that share what they read (softmax over channels,
-// layer normalisation over pixels). Vectors run along the last axis, so many columns at once that what is computed of
-// them stays in the second cache from one block to the next; their results are registers.
+// layer normalisation over pixels). Vectors run along the last axis, so few columns at once that what is read of them
+// stays in the second cache from one block to the next.
 #include "schedule/rules/nest/rows.h"
 #include "schedule/rules/tile/tile_registers.h"
 

@@ -280,6 +280,32 @@ TEST(gemm, keeps_the_rows_of_a_tile_in_the_nearest_cache) {
   EXPECT_EQ(rows(768), "rows=13") << "3 KB apart, they meet in four";
 }
 
+// [rows, 1, k] times [k, n], as layers have it whose sequences come first and whose batch is one.
+TEST(gemm, makes_tiles_of_many_rows_around_single_ones) {
+  Builder b;
+  const Buffer x = b.input("X", {int64(39), int64(1), int64(40)}), w = b.input("W", {int64(40), int64(64)});
+  const Buffer y = b.output("Y", {int64(39), int64(1), int64(64)});
+  b.sum("product", y, {{"k", int64(40)}},
+        [&](const std::vector<Expr>& i) { return load(x, {i[0], i[1], i[3]}) * load(w, {i[3], i[2]}); });
+  EXPECT_EQ(scheduled(b.build(), machine(512, 32)), "gemm") << last_remarks;
+  std::string text;
+  ir::PassContext context;
+  context.on_remark = [&](const ir::Remark& remark) {
+    if (remark.taken) text = remark.text;
+  };
+  AnalyticDecider decider;
+  schedule_function(Schedule::create(b.build()).value_or_throw(), machine(512, 32), decider, context);
+  EXPECT_NE(text.find("rows=13"), std::string::npos) << text;
+}
+
+TEST(gemm, leaves_a_single_column_to_sums_along_rows) {
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t rows : {1, 5, 33}) {
+      const Function f = testing::matmul(int64(rows), int64(1), int64(200));
+      EXPECT_EQ(scheduled(f, machine(bits, registers), 1e-5), "reduction") << rows << last_remarks;
+    }
+}
+
 TEST(gemm, puts_outside_what_is_read_again_from_nearer) {
   const auto rows_first = [](int64_t m, int64_t n, int64_t k) {
     return decided(machine(512, 32), m, n, k).find("rows_first=1") != std::string::npos;

@@ -386,3 +386,17 @@ D, N = np.zeros(3, "float64"), np.zeros(3, "int32")
 )
 def test_refusals(expression, arrays, message):
     assert message in refusal(expression, arrays)
+
+
+@pytest.mark.parametrize("wide", ["float32", "float64"])
+@pytest.mark.parametrize("narrow", ["int8", "uint8", "int16", "int32", "int64"])
+def test_floats_beyond_an_integer_type_in_every_lane(wide, narrow):
+    """The nearest of int32, or int64, whose low bits a narrow type has; NaN is 0. Vectors, and what they leave."""
+    bits = 64 if narrow == "int64" else 32
+    least, most = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    ends = [np.nan, np.inf, -np.inf, 1e30, -1e30, 2.0**31, -(2.0**31), 2.0**63, -(2.0**63), 255.9, -1.5, 0.0, 127.0, -129.0]
+    x = rng.permutation(np.tile(np.array(ends, wide), 6))[:83]
+    whole = [0 if np.isnan(value) else max(least, min(most, int(np.clip(value, -(2.0**64), 2.0**64)))) for value in x]
+    expected = np.array(whole, f"int{bits}").astype(narrow)
+    (got,) = outputs_of(text_of(f'R.astype(x, "{narrow}")', {"x": x}), {"x": x}, "native")
+    np.testing.assert_array_equal(np.asarray(got), expected)
