@@ -72,6 +72,7 @@ TEST(cut_reduction, keeps_what_is_computed) {
       {{2, 9000}, {false, true}},
       {{3, 96, 160}, {false, true, true}},
       {{131, 130}, {true, true}},
+      {{5, 30, 300}, {true, true, true}},
   };
   for (const Reduced& row : rows)
     for (const bool sums : {true, false})
@@ -102,6 +103,7 @@ int64_t pieces(const Reduced& row) {
 TEST(cut_reduction, has_a_piece_for_each_row_and_for_parts_of_long_ones) {
   EXPECT_EQ(pieces({{128, 96, 160}, {true, false, true}}), 128) << "rows apart";
   EXPECT_EQ(pieces({{128, 96, 160}, {true, true, true}}), 480) << "one row of 1,966,080";
+  EXPECT_EQ(pieces({{8, 128, 768}, {true, true, true}}), 1024) << "one row, where its loops are";
   EXPECT_EQ(pieces({{4, 128, 160}, {false, true, true}}), 5) << "20,480 elements";
   EXPECT_EQ(pieces({{4, 96, 160}, {false, true, true}}), 0) << "15,360 elements, 240 for each of 64 lanes";
   EXPECT_EQ(pieces({{4, 8, 160}, {false, true, true}}), 0) << "a short row";
