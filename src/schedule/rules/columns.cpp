@@ -91,7 +91,8 @@ Status schedule_columns(Schedule& schedule, const RuleContext& context, const st
   const bool is_whole = width > 0 && width % lanes == 0;
   const auto vectors = [&](LoopRV loop, int64_t together) -> Status {
     if (!is_whole) return vectorize_by(schedule, loop, lanes * together, lanes);
-    const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), std::min(width, lanes * together)}));
+    const int64_t group = lanes * largest_divisor(width / lanes, together);
+    const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), group}));
     if (width <= most_vectors * lanes) TRY(schedule.unroll(cut[0]));
     return schedule.vectorize(cut[1]);
   };
