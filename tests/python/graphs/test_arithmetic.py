@@ -394,7 +394,8 @@ def test_floats_beyond_an_integer_type_in_every_lane(wide, narrow):
     """The nearest of int32, or int64, whose low bits a narrow type has; NaN is 0. Vectors, and what they leave."""
     bits = 64 if narrow == "int64" else 32
     least, most = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-    ends = [np.nan, np.inf, -np.inf, 1e30, -1e30, 2.0**31, -(2.0**31), 2.0**63, -(2.0**63), 255.9, -1.5, 0.0, 127.0, -129.0]
+    ends = [np.nan, np.inf, -np.inf, 1e30, -1e30, 2.0**31, -(2.0**31), 2.0**63, -(2.0**63)]
+    ends += [255.9, -1.5, 0.0, 127.0, -129.0]
     x = rng.permutation(np.tile(np.array(ends, wide), 6))[:83]
     whole = [0 if np.isnan(value) else max(least, min(most, int(np.clip(value, -(2.0**64), 2.0**64)))) for value in x]
     expected = np.array(whole, f"int{bits}").astype(narrow)
