@@ -99,8 +99,8 @@ Status schedule_columns(Schedule& schedule, const RuleContext& context, const st
   // What is summed apart, what is summed, and vectors innermost.
   std::vector<LoopRV> apart, sums;
   LoopRV lane = loops.back();
+  const std::vector<const For*> reduced = loops_of(work, IterType::reduce);
   for (size_t i = outer; i < work.loops.size(); ++i) {
-    const std::vector<const For*> reduced = loops_of(work, IterType::reduce);
     const bool is_sum = std::find(reduced.begin(), reduced.end(), work.loops[i]) != reduced.end();
     if (work.loops[i] == along)
       lane = loops[i];
@@ -130,7 +130,7 @@ Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
   if (list.size() < 2) return Outcome("the reduction is by itself");
   const Work& last = list.back();
   if (last.reduces()) return Outcome(fmt::format("nothing follows the reduction '{}'", last.block().name));
-  int64_t total = 0, column_bytes = 0;
+  int64_t column_bytes = 0;
   bool is_long = false;
   for (const Work& work : list) {
     if (&work != &last && work.is_output)
@@ -138,8 +138,6 @@ Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
     const For* lane = lane_of(schedule.function(), work);
     if (!lane || (&work == &last && lane != work.loops.back()))
       return Outcome(fmt::format("block '{}' is not contiguous along an axis that stays", work.block().name));
-    const auto own = constant_product(work.loops);
-    total += own ? *own * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
     if (work.reduces()) {
       const int64_t length = constant_product(loops_of(work, IterType::reduce)).value_or(0);
       is_long = is_long || length != 1;
@@ -180,7 +178,7 @@ Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
     TRY(schedule.compute_at(TRY(schedule.get_block(list[i].block().name)), outer.back()));
   if (const auto again = computed_again(list, works(schedule.function()))) return again;
   for (const Work& work : list) TRY(schedule_columns(schedule, context, work.block().name, outer.size(), width));
-  if (total >= parallel_work) try_parallel(schedule, outer);
+  if (work_for_threads(list) >= parallel_work) try_parallel(schedule, outer);
   return Outcome();
 }
 

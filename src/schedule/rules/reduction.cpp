@@ -48,13 +48,9 @@ Result<bool> by_rows(Schedule& schedule, const RuleContext& context, const std::
     if (const auto again = computed_again(list, works(schedule.function())))
       return refuse(codes::not_inlinable, *again);
   }
-  int64_t total = 0;
+  const int64_t total = work_for_threads(list);
   std::vector<std::string> names;
-  for (const Work& work : list) {
-    names.push_back(work.block().name);
-    const auto work_of_block = constant_product(work.loops);
-    total += work_of_block ? *work_of_block * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
-  }
+  for (const Work& work : list) names.push_back(work.block().name);
   TRY(schedule_rows(schedule, context, names, outer.size(), together));
   if (total >= parallel_work) try_parallel(schedule, outer);
   return total >= parallel_work;

@@ -7,6 +7,15 @@ namespace lathe::te::topi {
 
 LATHE_FAULT(te_pad_bound, "ops_test", "pad: the last element inside counts as padding");
 
+namespace {
+
+// Whether nothing is added along the dimension.
+bool is_whole(const Tensor& x, const std::vector<Expr>& before, const std::vector<Expr>& shape, size_t d) {
+  return ir::is_int(before[d], 0) && ir::structural_equal(shape[d], x.shape()[d]);
+}
+
+}  // namespace
+
 Tensor pad_constant(const Tensor& x, const std::vector<Expr>& before, const std::vector<Expr>& shape, const Expr& value,
                     std::string name, const std::vector<Tensor>& read) {
   std::vector<Tensor> inputs{x};
@@ -15,7 +24,7 @@ Tensor pad_constant(const Tensor& x, const std::vector<Expr>& before, const std:
   std::vector<bool> whole(rank);
   bool nothing = true;
   for (size_t d = 0; d < rank; ++d) {
-    whole[d] = ir::is_int(before[d], 0) && ir::structural_equal(shape[d], x.shape()[d]);
+    whole[d] = is_whole(x, before, shape, d);
     nothing = nothing && whole[d];
   }
   if (nothing) return x;
@@ -60,16 +69,13 @@ Expr own_index(const Expr& i, const Expr& extent, PadMode mode) {
 Tensor pad_with_own(const Tensor& x, const std::vector<Expr>& before, const std::vector<Expr>& shape, PadMode mode,
                     std::string name) {
   const size_t rank = x.ndim();
-  const auto is_whole = [&](size_t d) {
-    return ir::is_int(before[d], 0) && ir::structural_equal(shape[d], x.shape()[d]);
-  };
   return compute(
       shape,
       [&](const std::vector<Expr>& i) {
         std::vector<Expr> own;
         for (size_t d = 0; d < rank; ++d)
-          own.push_back(is_whole(d) ? i[d] : own_index(i[d] - before[d], x.shape()[d], mode));
-        if (rank == 0 || mode == PadMode::wrap || is_whole(rank - 1)) return x(std::move(own));
+          own.push_back(is_whole(x, before, shape, d) ? i[d] : own_index(i[d] - before[d], x.shape()[d], mode));
+        if (rank == 0 || mode == PadMode::wrap || is_whole(x, before, shape, rank - 1)) return x(std::move(own));
         // What is inside along the last axis lies as it did, which loops are divided by.
         std::vector<Expr> inside = own;
         inside.back() = i.back() - before.back();

@@ -39,6 +39,15 @@ Outcome no_plain_reductions(const std::vector<Work>& list) {
   return any ? Outcome() : Outcome("no block is a reduction");
 }
 
+int64_t work_for_threads(const std::vector<Work>& list) {
+  int64_t total = 0;
+  for (const Work& work : list) {
+    const auto own = constant_product(work.loops);
+    total += own ? *own * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
+  }
+  return total;
+}
+
 Outcome computed_again(const std::vector<Work>& before, const std::vector<Work>& now) {
   double once = 0, times = 0;
   std::pair<double, std::string> most;

@@ -24,6 +24,8 @@ const Work* find(const std::vector<Work>& list, const std::string& block);
 
 // Why the blocks are no group of plain reductions with what is computed beside them, if they are none.
 Outcome no_plain_reductions(const std::vector<Work>& list);
+// What all of them compute, in elements that cost little: those of unknown number are enough for threads.
+int64_t work_for_threads(const std::vector<Work>& list);
 // What is computed several times where the blocks are `now`, and was once `before`, if anything is.
 Outcome computed_again(const std::vector<Work>& before, const std::vector<Work>& now);
 
