@@ -92,24 +92,42 @@ Value cumulate(BlockBuilder& b, const Value& x, const Cumulation& how) {
   const DType dtype = dtype_of(x);
   const Shape shape = shape_of(x);  // [outer, n, inner]
   const auto build = [&](const Buffers& in, const Buffers& out) {
-    const auto column = [](const ir::Buffer& buffer, const Indices& at) {
-      return part_of_buffer(buffer, {at[0], std::nullopt, at[1]});
+    // Step k of the axis, from the end where that is asked.
+    const auto at_step = [&](const Indices& at, const Expr& k) {
+      return Indices{at[0], how.reverse ? shape[1] - 1 - k : k, at[2]};
     };
-    return block_over(
-        {shape[0], shape[2]}, "cumulate",
-        [&](const Indices& at) { return Regions{{column(in[0], at), column(out[0], at)}, {column(out[0], at)}}; },
-        [&](const Indices& at) {
-          return loops_over({shape[1]}, [&](const Indices& step) {
-            const Expr &k = step[0], last = shape[1] - 1;
-            const Expr here = how.reverse ? last - k : k;
-            const Expr before = how.reverse ? ir::min(here + 1, last) : ir::max(here - 1, ir::int64(0));
-            const Expr so_far = ir::load(out[0], {at[0], before, at[1]});
-            const Expr next = ir::load(in[0], {at[0], how.exclusive ? before : here, at[1]});
-            const Expr more = how.product ? so_far * next : so_far + next;
-            const Expr first = how.exclusive ? ir::constant(dtype, how.product ? 1 : 0) : next;
-            return store(out[0], ir::if_then_else(ir::eq(k, ir::int64(0)), first, more), {at[0], here, at[1]});
-          });
-        });
+    const auto element = [&](const Indices& at, const Expr& k) { return ir::load(in[0], at_step(at, k)); };
+    const auto points = [&](const Indices& at, const std::vector<Expr>& read, const Expr& written, const Expr& so_far) {
+      Regions touched;
+      for (const Expr& k : read) touched.reads.push_back(tir::point_region(in[0], at_step(at, k)));
+      if (so_far) touched.reads.push_back(tir::point_region(out[0], at_step(at, so_far)));
+      touched.writes.push_back(tir::point_region(out[0], at_step(at, written)));
+      return touched;
+    };
+    const Expr one = ir::int64(1);
+    const Shape first{shape[0], relax::simplified(ir::min(shape[1], one)), shape[2]};
+    const Shape rest{shape[0], relax::simplified(ir::max(shape[1] - 1, ir::int64(0))), shape[2]};
+    const Expr neutral = ir::constant(dtype, how.product ? 1 : 0);
+    return tir::seq(
+        {block_over(
+             first, "cumulate_first",
+             [&](const Indices& at) {
+               return points(at, how.exclusive ? std::vector<Expr>{} : std::vector{at[1]}, at[1], {});
+             },
+             [&](const Indices& at) {
+               return store(out[0], how.exclusive ? neutral : element(at, at[1]), at_step(at, at[1]));
+             }),
+         block_over(
+             rest, "cumulate",
+             [&](const Indices& at) {
+               return points(at, {how.exclusive ? at[1] : at[1] + 1}, at[1] + 1, at[1]);
+             },
+             [&](const Indices& at) {
+               const Expr so_far = ir::load(out[0], at_step(at, at[1]));
+               const Expr next = element(at, how.exclusive ? at[1] : at[1] + 1);
+               return store(out[0], how.product ? so_far * next : so_far + next, at_step(at, at[1] + 1));
+             },
+             1)});
   };
   const auto tensors = [&](const std::vector<Tensor>& in) {
     return te::extern_op({{shape, dtype}}, in, build, "cumulate");

@@ -32,14 +32,15 @@ tir::BufferRegion part_of_buffer(const ir::Buffer& buffer, const std::vector<std
 }
 
 tir::Stmt block_over(const Shape& extents, const std::string& name,
-                     const std::function<Regions(const Indices&)>& regions, const Statement& body) {
+                     const std::function<Regions(const Indices&)>& regions, const Statement& body,
+                     std::optional<size_t> step) {
   std::vector<ir::IterVar> iters;
   std::vector<ir::Var> loops;
   Indices values, at;
   for (size_t d = 0; d < extents.size(); ++d) {
     loops.push_back(ir::var("i" + std::to_string(d)));
     iters.push_back(ir::make<ir::IterVarNode>(ir::Range{ir::int64(0), extents[d]}, ir::var("v" + std::to_string(d)),
-                                              ir::IterType::spatial));
+                                              step == d ? ir::IterType::scan : ir::IterType::spatial));
     values.push_back(loops.back());
     at.push_back(iters.back()->var);
   }

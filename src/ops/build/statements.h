@@ -16,11 +16,13 @@ tir::Stmt loops_over(const Shape& extents, const Statement& body);
 // The region of one instance: the point along what the block iterates, all of the rest.
 tir::BufferRegion part_of_buffer(const ir::Buffer& buffer, const std::vector<std::optional<Expr>>& at);
 
-// A block over `extents`; `body` gets its variables, `regions` its reads and writes.
+// A block over `extents`; `body` gets its variables, `regions` its reads and writes. The instances of variable number
+// `step`, if one is named, follow each other.
 struct Regions {
   std::vector<tir::BufferRegion> reads, writes;
 };
 tir::Stmt block_over(const Shape& extents, const std::string& name,
-                     const std::function<Regions(const Indices&)>& regions, const Statement& body);
+                     const std::function<Regions(const Indices&)>& regions, const Statement& body,
+                     std::optional<size_t> step = std::nullopt);
 
 }  // namespace lathe::ops::build

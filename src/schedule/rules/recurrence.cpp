@@ -1,5 +1,7 @@
 // recurrence: blocks inside a loop over steps that follow each other (a scan axis). The steps stay in order; inside a
-// step each product gets a register tile, and what is computed element by element runs in vectors.
+// step each product gets a register tile, and what is computed element by element runs in vectors. Where a step is one
+// such block (cumulative sums), what is independent goes around it: a few vectors, or a few rows, take their steps
+// together, since each waits for the one before.
 #include "schedule/codes.h"
 #include "schedule/rules/tile/contraction.h"
 
@@ -35,6 +37,37 @@ Status tile_product(Schedule& schedule, const RuleContext& context, const Work& 
   return register_tile(schedule, context, plan, "");
 }
 
+// The loops around the block are one nest, and the innermost over steps has others around or inside it.
+bool stands_alone(const Work& work, size_t steps) {
+  for (size_t i = 0; i + 1 < work.loops.size(); ++i)
+    if (work.loops[i]->body.get() != work.loops[i + 1]) return false;
+  return !work.reduces() && steps > 0 && work.loops.size() > 1;
+}
+
+// [around…, steps, inside…] becomes [around…, groups of vectors, steps, vectors] where rows are walked inside, else
+// [around…, groups of rows, steps, inside…, rows].
+Status carry(Schedule& schedule, const RuleContext& context, const Work& work, size_t steps) {
+  constexpr int64_t vectors = 4, rows = 8;
+  const BlockRV block = TRY(handle(schedule, work));
+  std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const int64_t lanes = context.target.lanes(widest_bits(work.block()));
+  const size_t step = steps - 1;
+  const auto width = as_int(work.loops.back()->extent);
+  if (steps < loops.size() && walks_rows(schedule.function(), work) && width.value_or(lanes) >= lanes) {
+    const int64_t together = width && *width < vectors * lanes ? lanes : vectors * lanes;
+    const std::vector<LoopRV> cut = TRY(schedule.split(loops.back(), {Factor(), together}));
+    TRY(schedule.reorder({cut[0], loops[step]}));
+    return schedule.vectorize(cut[1]);
+  }
+  if (step == 0) return support::success();
+  const auto count = as_int(work.loops[step - 1]->extent);
+  if (count && *count < rows) return support::success();
+  const std::vector<LoopRV> cut = TRY(schedule.split(loops[step - 1], {Factor(), rows}));
+  std::vector<LoopRV> order(loops.begin() + static_cast<ptrdiff_t>(step), loops.end());
+  order.push_back(cut[1]);
+  return schedule.reorder(order);
+}
+
 }  // namespace
 
 Result<Outcome> recurrence(Schedule& schedule, const RuleContext& context) {
@@ -54,7 +87,10 @@ Result<Outcome> recurrence(Schedule& schedule, const RuleContext& context) {
       done = vectorize_elementwise(attempt, context, TRY(handle(attempt, *work)));
     else if (work->reduces())
       done = tile_product(attempt, context, *work, steps);
-    else if (walks_rows(attempt.function(), *work))
+    else if (stands_alone(*work, steps)) {
+      done = carry(attempt, context, *work, steps);
+      if (done.ok()) done = parallelize_outer(attempt, TRY(handle(attempt, *work)));
+    } else if (walks_rows(attempt.function(), *work))
       done = vectorize_innermost(attempt, context, *work);
     if (done.ok()) schedule = std::move(attempt);
   }
