@@ -322,6 +322,10 @@ class GraphImport {
       inputs.push_back(value);
     }
     while (!inputs.empty() && !inputs.back()) inputs.pop_back();
+    const bool is_computed_once =
+        !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [](const GraphValue* value) {
+          return !value || value->is_fixed() || (value->integers && constants_of(*value->integers));
+        });
     NodeAttributes attributes(model_, node, scope.given, place);
     builder_.set_origin(std::make_shared<const support::Place>(place));
     if (const FunctionProto* function = functions_.find(node))
@@ -356,6 +360,7 @@ class GraphImport {
         import.fail(codes::unsupported, "the output " + in_quotes(outputs[i]) + " is not one that Lathe computes");
       check_shape(import, value);
       value.given_by = "the output of " + in_quotes(place.node);
+      value.is_computed_once = is_computed_once && !has_graphs;
       scope.values[outputs[i]] = std::move(value);
     }
     if (see_ && !scope.around && !scope.given) see_(node, opset, scope.values);

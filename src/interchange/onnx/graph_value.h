@@ -11,10 +11,12 @@ using Integers = std::vector<ir::Expr>;  // int64, row-major
 struct GraphValue {
   relax::Expr tensor;  // null while only its integers are known
   std::optional<Integers> integers;
-  std::vector<int64_t> dims;  // of the integers
-  ir::DType dtype;            // of the integers: int32, int64 or bool
-  std::string given_by;       // for notes: "the output of 'MatMul_3'", "the initializer 'w'"
-  bool failed = false;        // its node was refused; what depends on it is skipped
+  std::vector<int64_t> dims;      // of the integers
+  ir::DType dtype;                // of the integers: int32, int64 or bool
+  std::string given_by;           // for notes: "the output of 'MatMul_3'", "the initializer 'w'"
+  bool failed = false;            // its node was refused; what depends on it is skipped
+  bool is_computed_once = false;  // from constants alone, so that folding computes it
+  bool is_fixed() const { return is_computed_once || tensor.is<relax::Constant>(); }
 };
 
 // Integers of more elements are not tracked.

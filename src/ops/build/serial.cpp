@@ -119,9 +119,7 @@ Value cumulate(BlockBuilder& b, const Value& x, const Cumulation& how) {
              }),
          block_over(
              rest, "cumulate",
-             [&](const Indices& at) {
-               return points(at, {how.exclusive ? at[1] : at[1] + 1}, at[1] + 1, at[1]);
-             },
+             [&](const Indices& at) { return points(at, {how.exclusive ? at[1] : at[1] + 1}, at[1] + 1, at[1]); },
              [&](const Indices& at) {
                const Expr so_far = ir::load(out[0], at_step(at, at[1]));
                const Expr next = element(at, how.exclusive ? at[1] : at[1] + 1);

@@ -4,6 +4,7 @@
 // together, since each waits for the one before.
 #include "schedule/codes.h"
 #include "schedule/rules/tile/contraction.h"
+#include "schedule/rules/tile/tile_model.h"
 
 namespace lathe::schedule {
 
@@ -29,12 +30,40 @@ size_t steps_around(const Work& work, const std::vector<Var>& steps) {
   return count;
 }
 
-Status tile_product(Schedule& schedule, const RuleContext& context, const Work& work, size_t steps) {
-  const Contraction found = TRY(contraction(schedule.function(), work, steps));
-  if (found.windows) return refuse(codes::not_inlinable, name_of(work.block()) + " reads windows");
+Status tile_product(Schedule& schedule, const RuleContext& context, const std::string& block, size_t outer) {
+  const std::vector<Work> now = works(schedule.function());
+  const Contraction found = TRY(contraction(schedule.function(), *find(now, block), outer));
+  if (found.windows) return refuse(codes::not_inlinable, fmt::format("block '{}' reads windows", block));
   TilePlan plan = TRY(plan_tile(schedule, context, "recurrence", found));
-  plan.outer = steps;
+  plan.outer = outer;
   return register_tile(schedule, context, plan, "");
+}
+
+// The product of one step. Of rows whose number is not known those that fill no tile get nests of their own, by a few
+// and one by one, with tiles as wide as so few rows need: often there is one row alone.
+Status tile_products(Schedule& schedule, const RuleContext& context, const Work& work, size_t steps) {
+  constexpr int64_t few = 4;
+  const Contraction found = TRY(contraction(schedule.function(), work, steps));
+  if (found.row != steps || as_int(work.loops[steps]->extent))
+    return tile_product(schedule, context, work.block().name, steps);
+  const std::string name = work.block().name;
+  const auto block_in = [&](LoopRV loop) -> Result<std::string> {
+    return TRY(schedule.get(TRY(schedule.get_child_blocks(loop)).at(0)))->name;
+  };
+  const int64_t most = tile_shape(2, 2, found, std::nullopt, context.target).rows;
+  std::vector<LoopRV> parts{TRY(schedule.get_loops(TRY(handle(schedule, work)))).at(steps)};
+  std::vector<std::string> blocks{name};
+  for (const int64_t rows : {most, few}) {
+    if (rows > most || (rows == few && most < 2 * few)) continue;
+    const std::vector<LoopRV> cut = TRY(schedule.peel(parts.back(), rows));
+    if (cut.size() < 2) break;
+    parts.push_back(cut[1]);
+    blocks.push_back(TRY(block_in(cut[1])));
+    if (parts.size() > 2) TRY(schedule.split(cut[0], {Factor(), Factor(rows)}));
+  }
+  TRY(tile_product(schedule, context, name, steps));
+  for (size_t part = 1; part < blocks.size(); ++part) TRY(tile_product(schedule, context, blocks[part], steps + 1));
+  return support::success();
 }
 
 // The loops around the block are one nest, and the innermost over steps has others around or inside it.
@@ -86,7 +115,7 @@ Result<Outcome> recurrence(Schedule& schedule, const RuleContext& context) {
     if (steps == 0)
       done = vectorize_elementwise(attempt, context, TRY(handle(attempt, *work)));
     else if (work->reduces())
-      done = tile_product(attempt, context, *work, steps);
+      done = tile_products(attempt, context, *work, steps);
     else if (stands_alone(*work, steps)) {
       done = carry(attempt, context, *work, steps);
       if (done.ok()) done = parallelize_outer(attempt, TRY(handle(attempt, *work)));

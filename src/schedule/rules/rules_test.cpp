@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "driver/pipeline.h"
-#include "ops/build/recurrent.h"
 #include "schedule/analysis/access.h"
 #include "schedule/analysis/tree.h"
 #include "schedule/rules/tile/tile_registers.h"
@@ -668,58 +667,6 @@ TEST(rules, say_what_they_decided) {
   ASSERT_TRUE(schedule_functions(module, machine(512, 32), decider, context).ok());
   EXPECT_EQ(decisions, std::vector<std::string>{
                            "gemm: lanes=16 vectors=2 rows=14 rows_first=0 share=1 grid=0 steps=4 prefetch=0 panels=0"});
-}
-
-// The steps of a recurrent cell; with `ragged`, backwards over sequences of lengths of their own.
-Function recurrent_cell(ops::build::CellKind kind, int64_t batch, int64_t hidden, bool ragged) {
-  const int64_t gates = kind == ops::build::CellKind::rnn ? 1 : kind == ops::build::CellKind::gru ? 3 : 4;
-  const auto tanh_of = [](const Expr& x) { return ir::call(ir::intrinsic::tanh, x); };
-  std::vector<relax::Var> params;
-  const auto param = [&](const std::vector<int64_t>& shape, DType dtype = DType::float32()) {
-    params.push_back(relax::relax_var("p" + std::to_string(params.size()), relax::tensor_info(shape, dtype)));
-    return params.back();
-  };
-  const ops::build::RecurrentCell how{.kind = kind, .functions = {tanh_of, tanh_of, tanh_of}, .reverse = ragged};
-  ops::build::RecurrentOperands operands{.inputs = param({3, batch, gates * hidden}),
-                                         .weights = param({hidden, gates * hidden}),
-                                         .hidden = param({batch, hidden}),
-                                         .cell = {},
-                                         .lengths = {},
-                                         .peepholes = {},
-                                         .hidden_bias = {},
-                                         .knows_weights = hidden % 32 == 0};  // then they come in panels
-  if (kind == ops::build::CellKind::lstm) operands.cell = param({batch, hidden});
-  if (ragged) operands.lengths = param({batch}, DType::int_(32));
-  relax::BlockBuilder b;
-  b.begin_function("main", params);
-  b.begin_dataflow();
-  const relax::Expr all = b.emit_output(ops::build::recurrent(b, operands, how).all);
-  b.end_block();
-  b.end_function(all);
-  return b.finish().find_as<PrimFunc>("recurrent");
-}
-
-TEST(recurrence, keeps_the_steps_in_order_and_the_products_in_registers) {
-  using ops::build::CellKind;
-  for (const auto& [bits, registers] : machines)
-    for (const CellKind kind : {CellKind::rnn, CellKind::gru, CellKind::lstm})
-      for (const auto& [batch, hidden] :
-           std::vector<std::pair<int64_t, int64_t>>{{1, 16}, {3, 19}, {2, 48}, {1, 64}, {3, 32}}) {
-        const Function cell = recurrent_cell(kind, batch, hidden, hidden == 19);
-        EXPECT_EQ(scheduled(cell, machine(bits, registers), 1e-4), "recurrence")
-            << last_remarks << bits << " bits, " << batch << "x" << hidden;
-        AnalyticDecider decider;
-        const Schedule done =
-            schedule_function(Schedule::create(cell).value_or_throw(), machine(bits, registers), decider, {});
-        bool in_registers = false, in_vectors = false;
-        ir::post_order(done.function().body, [&](const ir::NodeRef& n) {
-          const auto* store = n.as<tir::BufferStore>();
-          in_registers = in_registers || (store && store->buffer->scope == "register");
-          const auto* loop = n.as<tir::For>();
-          in_vectors = in_vectors || (loop && loop->kind == tir::ForKind::vectorized);
-        });
-        EXPECT_TRUE(in_registers && in_vectors) << bits << " bits, " << batch << "x" << hidden;
-      }
 }
 
 TEST(rules, say_why_they_declined) {

@@ -285,9 +285,8 @@ void recurrent(NodeImport& c) {
   if (node.batch_first) x = node.transposed(x, {1, 0, 2});
   // One product of all steps and batches, whose rows are one axis.
   const ir::Expr& steps = node.steps_batch[0];
-  const bool joins = ir::as_int(batch) && (ir::as_int(steps) || ir::is_int(batch, 1));
   const ir::Expr every_row = relax::simplified(steps * batch);
-  if (joins) x = c.reshape(x, {every_row, given[2]});
+  x = c.reshape(x, {every_row, given[2]});
   std::vector<Expr> all, hidden, cell;
   for (int64_t d = 0; d < directions; ++d) {
     how.reverse = direction == "reverse" || d == 1;
@@ -296,7 +295,7 @@ void recurrent(NodeImport& c) {
     const Expr weights = node.transposed(node.part(1, d), {1, 0}), both = node.part(3, d);
     Expr inputs = c.call(ops::matmul, {x, weights}, ir::make<ops::MatmulAttributes>());
     if (both) inputs = c.call(ops::add, {inputs, node.bias(both)});
-    if (joins) inputs = c.reshape(inputs, {steps, batch, rows});
+    inputs = c.reshape(inputs, {steps, batch, rows});
     build::RecurrentOperands operands{.inputs = inputs,
                                       .weights = node.transposed(node.part(2, d), {1, 0}),
                                       .hidden = node.state(5, d),
@@ -304,7 +303,7 @@ void recurrent(NodeImport& c) {
                                       .lengths = c.has(4) ? c.input(4) : Expr(),
                                       .peepholes = {},
                                       .hidden_bias = {},
-                                      .knows_weights = c.input(2).is<relax::Constant>()};
+                                      .knows_weights = c.value(2).is_fixed()};
     if (kind == CellKind::lstm) {
       operands.cell = node.state(6, d);
       operands.peepholes = node.part(7, d);
