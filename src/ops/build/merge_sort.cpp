@@ -13,17 +13,16 @@ tir::Stmt repeat_while(Expr condition, tir::Stmt body) {
 
 }  // namespace
 
-Expr VectorAccess::operator[](const Expr& i) const {
+Indices VectorAccess::cell(const Expr& i) const {
   Indices at = lead;
   at.push_back(i);
-  return ir::load(buffer, std::move(at));
+  at.insert(at.end(), tail.begin(), tail.end());
+  return at;
 }
 
-tir::Stmt VectorAccess::set(const Expr& i, Expr value) const {
-  Indices at = lead;
-  at.push_back(i);
-  return store(buffer, std::move(value), std::move(at));
-}
+Expr VectorAccess::operator[](const Expr& i) const { return ir::load(buffer, cell(i)); }
+
+tir::Stmt VectorAccess::set(const Expr& i, Expr value) const { return store(buffer, std::move(value), cell(i)); }
 
 Expr comes_before(const Expr& a, const Expr& b) {
   if (a->dtype.is_bool()) return ir::logical_and(ir::logical_not(a), b);

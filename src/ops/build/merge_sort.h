@@ -5,15 +5,17 @@
 
 namespace lathe::ops::build {
 
-// A vector in a buffer: its elements behind some leading coordinates.
+// A vector in a buffer: its elements between leading and following coordinates.
 struct VectorAccess {
   ir::Buffer buffer;
-  Indices lead;
+  Indices lead, tail = {};
 
   Expr operator[](const Expr& i) const;
   Expr operator[](int64_t i) const { return (*this)[ir::int64(i)]; }
   tir::Stmt set(const Expr& i, Expr value) const;
   tir::Stmt set(int64_t i, Expr value) const { return set(ir::int64(i), std::move(value)); }
+
+  Indices cell(const Expr& i) const;
 };
 
 // a before b, NaN last.

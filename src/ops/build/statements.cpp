@@ -45,8 +45,8 @@ tir::Stmt block_over(const Shape& extents, const std::string& name,
     at.push_back(iters.back()->var);
   }
   Regions touched = regions(at);
-  auto block = ir::make<tir::Block>(iters, Buffers{}, std::vector<tir::MatchBufferRegion>{}, std::move(touched.reads),
-                                    std::move(touched.writes), name, tir::Stmt{}, body(at));
+  auto block = ir::make<tir::Block>(iters, std::move(touched.locals), std::vector<tir::MatchBufferRegion>{},
+                                    std::move(touched.reads), std::move(touched.writes), name, tir::Stmt{}, body(at));
   tir::Stmt nest = ir::make<tir::BlockRealize>(values, ir::boolean(true), block);
   for (size_t d = loops.size(); d-- > 0;)
     nest = ir::make<tir::For>(loops[d], ir::int64(0), extents[d], tir::ForKind::serial, std::move(nest));

@@ -20,6 +20,7 @@ tir::BufferRegion part_of_buffer(const ir::Buffer& buffer, const std::vector<std
 // `step`, if one is named, follow each other.
 struct Regions {
   std::vector<tir::BufferRegion> reads, writes;
+  Buffers locals = {};  // memory that an instance has for itself
 };
 tir::Stmt block_over(const Shape& extents, const std::string& name,
                      const std::function<Regions(const Indices&)>& regions, const Statement& body,

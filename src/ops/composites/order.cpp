@@ -81,9 +81,7 @@ Value expand_sort(const Expansion& e) {
   return build::gather_elements(e.b, e.tensor(0), build::sorted_places(e.b, e.tensor(0), axis, how.descending), axis);
 }
 
-// A few are kept in order while the elements pass; more are taken of all in order.
 Value expand_topk(const Expansion& e) {
-  constexpr int64_t a_few = 32;
   const auto& how = e.attrs<TopkAttributes>();
   const Value& x = e.tensor(0);
   expect_dtype(e, 0, "data", DTypeSet::numeric);
@@ -101,18 +99,12 @@ Value expand_topk(const Expansion& e) {
                                    << " elements");
   if (how.ret_type != "both" && how.ret_type != "values" && how.ret_type != "indices")
     e.refuse(codes::wrong_attribute, "the ret_type '" + how.ret_type + "' is none of 'both', 'values' and 'indices'");
-  const bool takes_all = how.k < 1;
-  const Expr count = takes_all ? extent : relax::simplified(ir::min(ir::int64(how.k), extent));
   Value values, places;
-  if (takes_all || how.k > a_few) {
+  if (how.k < 1) {
     places = build::sorted_places(e.b, x, axis, how.largest);
-    if (!takes_all) {
-      const auto shape = [](const Expr& position) { return ir::make<relax::ShapeExpr>(Shape{position}); };
-      places = e.call(ops::strided_slice, {places, shape(ir::int64(0)), shape(count)},
-                      ir::make<StridedSliceAttributes>(Axes{axis}, Axes{}));
-    }
     if (how.ret_type != "indices") values = build::gather_elements(e.b, x, places, axis);
   } else {
+    const Expr count = relax::simplified(ir::min(ir::int64(how.k), extent));
     std::tie(values, places) = build::top_k(e.b, x, count, axis, how.largest);
   }
   if (how.ret_type == "values") return values;
