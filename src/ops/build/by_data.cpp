@@ -1,6 +1,6 @@
 #include "ops/build/by_data.h"
 
-#include "ops/build/merge_sort.h"
+#include "ops/build/heap.h"
 #include "relax/tensor_to_shape.h"
 
 namespace lathe::ops::build {
@@ -33,16 +33,18 @@ tir::Stmt over_all(const Shape& extents, const std::function<tir::Stmt(const Ind
   });
 }
 
-// One block that reads and writes all of the buffers.
-tir::Stmt whole_block(const std::string& name, const Buffers& in, const Buffers& out, std::vector<tir::Stmt> body) {
+// One block that reads and writes all of the buffers, and has `locals` for itself.
+tir::Stmt whole_block(const std::string& name, const Buffers& in, const Buffers& out, std::vector<tir::Stmt> body,
+                      Buffers locals = {}) {
   std::vector<tir::BufferRegion> reads, writes;
   for (const ir::Buffer& buffer : in) reads.push_back(tir::region_of(buffer));
   for (const ir::Buffer& buffer : out) {
     reads.push_back(tir::region_of(buffer));
     writes.push_back(tir::region_of(buffer));
   }
-  auto block = ir::make<tir::Block>(std::vector<ir::IterVar>{}, Buffers{}, std::vector<tir::MatchBufferRegion>{},
-                                    std::move(reads), std::move(writes), name, tir::Stmt{}, in_order(std::move(body)));
+  auto block =
+      ir::make<tir::Block>(std::vector<ir::IterVar>{}, std::move(locals), std::vector<tir::MatchBufferRegion>{},
+                           std::move(reads), std::move(writes), name, tir::Stmt{}, in_order(std::move(body)));
   return ir::make<tir::BlockRealize>(Indices{}, ir::boolean(true), block);
 }
 
@@ -217,8 +219,10 @@ Value slice_by(BlockBuilder& b, const Value& x, const Shape& starts, const Shape
 
 namespace {
 
-// What the selection of boxes remembers behind what sorts them.
-enum : int64_t { found = MergeSort::registers, first, next, candidate, is_hit, k, selection_registers };
+// What is compared of a box: along both axes where it begins and where it ends, and its area.
+enum : int64_t { begin, end = 2, area = 4, box_measures };
+// What the selection of boxes remembers.
+enum : int64_t { left, first, candidate, is_hit, k, selection_registers };
 
 }  // namespace
 
@@ -231,70 +235,84 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
 
   const auto build = [&](const Buffers& in, const Buffers& out) {
     const ir::Buffer& chosen = out[0];
-    const VectorAccess count{out[1], {}}, candidates{out[2], {}}, order{out[3], {}}, other{out[4], {}}, r{out[5], {}};
-    // The corners of box i along an axis: the smaller, the larger.
-    const auto corners = [&](const Expr& batch, const Expr& i, int64_t axis) {
+    const VectorAccess count{out[1], {}},
+        r{ir::buffer("numbers", {ir::int64(selection_registers)}, index, "local"), {}};
+    const Heap::Hand hand(in[1]->dtype);
+    // The best score is at the top, of equals the first.
+    const Heap candidates({out[2], {}}, {out[3], {}}, hand, [](const Heap::Element& a, const Heap::Element& b) {
+      const Expr is_equal = ir::logical_not(comes_before(a.value, b.value));
+      return ir::logical_or(comes_before(b.value, a.value), ir::logical_and(is_equal, a.origin < b.origin));
+    });
+    const VectorAccess own{ir::buffer("box", {ir::int64(box_measures)}, in[0]->dtype, "local"), {}};
+    const auto taken = [&](const Expr& i) { return VectorAccess{out[4], {i}}; };
+    const auto measure = [&](const Expr& batch, const Expr& i) {
       const auto at = [&](int64_t k) { return ir::load(in[0], {batch, i, ir::int64(k)}); };
-      if (how.by_center) {
-        const Expr half = at(3 - axis) * ir::constant(in[0]->dtype, 0.5), middle = at(1 - axis);
-        return std::pair(middle - half, middle + half);
-      }
-      return std::pair(ir::min(at(axis), at(axis + 2)), ir::max(at(axis), at(axis + 2)));
-    };
-    const auto overlaps = [&](const Expr& batch, const Expr& i, const Expr& j) {
-      const Expr zero = ir::constant(in[0]->dtype, 0);
-      Expr both = ir::constant(in[0]->dtype, 1), first = both, second = both;
+      std::vector<tir::Stmt> all;
       for (const int64_t axis : {0, 1}) {
-        const auto [low, high] = corners(batch, i, axis);
-        const auto [other_low, other_high] = corners(batch, j, axis);
-        both = both * ir::max(ir::min(high, other_high) - ir::max(low, other_low), zero);
-        first = first * (high - low);
-        second = second * (other_high - other_low);
+        Expr low = ir::min(at(axis), at(axis + 2)), high = ir::max(at(axis), at(axis + 2));
+        if (how.by_center) {
+          const Expr half = at(3 - axis) * ir::constant(in[0]->dtype, 0.5), middle = at(1 - axis);
+          low = middle - half, high = middle + half;
+        }
+        all.push_back(own.set(begin + axis, low));
+        all.push_back(own.set(end + axis, high));
       }
-      const Expr all = first + second - both;
+      all.push_back(own.set(area, (own[end] - own[begin]) * (own[end + 1] - own[begin + 1])));
+      return in_order(std::move(all));
+    };
+    // `then` where box i of those taken and the one measured overlap. Most lie apart, which is seen before areas are
+    // divided.
+    const auto where_overlaps = [&](const Expr& i, const tir::Stmt& then) {
+      const VectorAccess other = taken(i);
+      const Expr zero = ir::constant(in[0]->dtype, 0);
+      Expr both = ir::constant(in[0]->dtype, 1);
+      for (const int64_t axis : {0, 1})
+        both = both *
+               ir::max(ir::min(own[end + axis], other[end + axis]) - ir::max(own[begin + axis], other[begin + axis]),
+                       zero);
+      const Expr all = own[area] + other[area] - both;
       const Expr limit = ir::cast(in[0]->dtype, ir::load(in[3], {ir::int64(0)}));
-      return ir::logical_and(ir::logical_and(first > zero, second > zero),
-                             ir::logical_and(all > zero, ir::div(both, all) > limit));
+      const Expr is_much = ir::logical_and(ir::logical_and(own[area] > zero, other[area] > zero),
+                                           ir::logical_and(all > zero, ir::div(both, all) > limit));
+      return where(ir::logical_or(both > zero, limit < zero), where(is_much, then));
     };
     const auto one_class = [&](const Indices& at) {
       const Expr &batch = at[0], &of = at[1];
       const auto score = [&](const Expr& i) { return ir::load(in[1], {batch, of, i}); };
       // Those in question, the best first, each taken unless one that was taken before overlaps it.
       const auto find = [&](const Expr& i) {
-        const tir::Stmt keep = in_order({candidates.set(r[found], i), r.set(found, r[found] + 1)});
+        const tir::Stmt keep = in_order({candidates.put(r[left], {score(i), i}), r.set(left, r[left] + 1)});
         return in.size() > 4 ? where(score(i) > ir::cast(in[1]->dtype, ir::load(in[4], {ir::int64(0)})), keep) : keep;
       };
-      const tir::Stmt sort = MergeSort(r[found], order, other, r).sort([&](const Expr& one, const Expr& another) {
-        const Expr is_before = comes_before(score(candidates[another]), score(candidates[one]));
-        return r.set(MergeSort::compared, ir::select(is_before, ir::int64(-1), ir::int64(0)));
-      });
       const Expr box = r[candidate];
-      const tir::Stmt look =
-          where(overlaps(batch, ir::load(chosen, {r[first] + r[k], ir::int64(2)}), box), r.set(is_hit, ir::int64(1)));
-      const tir::Stmt take =
-          in_order({write(chosen, batch, {count[0], ir::int64(0)}), write(chosen, of, {count[0], ir::int64(1)}),
-                    write(chosen, box, {count[0], ir::int64(2)}), count.set(0, count[0] + 1)});
+      const tir::Stmt look = where_overlaps(r[k], r.set(is_hit, ir::int64(1)));
+      std::vector<tir::Stmt> keep_box;
+      for (int64_t m = 0; m < box_measures; ++m) keep_box.push_back(taken(count[0] - r[first]).set(m, own[m]));
+      const tir::Stmt take = in_order({in_order(std::move(keep_box)), write(chosen, batch, {count[0], ir::int64(0)}),
+                                       write(chosen, of, {count[0], ir::int64(1)}),
+                                       write(chosen, box, {count[0], ir::int64(2)}), count.set(0, count[0] + 1)});
+      const tir::Stmt best = in_order({r.set(candidate, candidates.at(ir::int64(0)).origin), r.set(left, r[left] - 1),
+                                       where(r[left] > 0, candidates.replace_top(r[left], candidates.at(r[left])))});
       const tir::Stmt round =
-          in_order({r.set(candidate, candidates[order[r[next]]]), r.set(is_hit, ir::int64(0)), r.set(k, ir::int64(0)),
+          in_order({best, measure(batch, box), r.set(is_hit, ir::int64(0)), r.set(k, ir::int64(0)),
                     while_true(ir::logical_and(r[k] < count[0] - r[first], ir::eq(r[is_hit], ir::int64(0))),
                                in_order({look, r.set(k, r[k] + 1)})),
-                    where(ir::eq(r[is_hit], ir::int64(0)), take), r.set(next, r[next] + 1)});
-      const Expr goes_on = ir::logical_and(count[0] - r[first] < ir::load(in[2], {ir::int64(0)}), r[next] < r[found]);
-      return in_order({r.set(found, ir::int64(0)), count_to(n, find), sort, r.set(first, count[0]),
-                       r.set(next, ir::int64(0)), while_true(goes_on, round)});
+                    where(ir::eq(r[is_hit], ir::int64(0)), take)});
+      const Expr goes_on = ir::logical_and(count[0] - r[first] < ir::load(in[2], {ir::int64(0)}), r[left] > 0);
+      return in_order({r.set(left, ir::int64(0)), count_to(n, find), candidates.make(r[left]), r.set(first, count[0]),
+                       while_true(goes_on, round)});
     };
-    const tir::Stmt start = over_all(chosen->shape, [&](const Indices& at) { return write(chosen, ir::int64(0), at); });
     return whole_block("non_max_suppression", in, out,
-                       {start, count.set(0, ir::int64(0)), over_all({batches, classes}, one_class)});
+                       {count.set(0, ir::int64(0)), over_all({batches, classes}, one_class)},
+                       {r.buffer, own.buffer, hand.value, hand.numbers});
   };
   const auto tensors = [&](const std::vector<Tensor>& in) {
     const Expr most = relax::simplified(batches * classes * n);
     std::vector<Tensor> made = te::extern_op({{{most, ir::int64(3)}, index},
                                               {{ir::int64(1)}, index},
+                                              {{n}, dtype_of(scores)},
                                               {{n}, index},
-                                              {{n}, index},
-                                              {{n}, index},
-                                              {{ir::int64(selection_registers)}, index}},
+                                              {{n, ir::int64(box_measures)}, dtype_of(boxes)}},
                                              in, build, "non_max_suppression");
     made.resize(2);
     return made;

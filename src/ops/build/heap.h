@@ -24,6 +24,7 @@ class Heap {
   Heap(VectorAccess values, VectorAccess origins, const Hand& hand, Order order);
 
   Element at(const Expr& place) const { return {values_[place], origins_[place]}; }
+  tir::Stmt put(const Expr& place, const Element& element) const;
   // Makes the first `size` elements a heap.
   tir::Stmt make(const Expr& size) const;
   // Takes the top off a heap of `size` elements, one at least, and puts this one in.
@@ -32,7 +33,6 @@ class Heap {
   tir::Stmt sort(const Expr& size) const;
 
  private:
-  tir::Stmt put(const Expr& place, const Element& element) const;
   // What is held goes down from `place` to where it belongs among `size` elements.
   tir::Stmt sink(const Expr& size, const Expr& place) const;
   tir::Stmt hold(const Element& element) const;
