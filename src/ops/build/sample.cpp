@@ -1,6 +1,7 @@
 // Reading between elements, at places that other tensors give. Places are computed in float64.
 #include "ops/build/sample.h"
 
+#include "ops/build/merge_sort.h"
 #include "ops/build/statements.h"
 
 namespace lathe::ops::build {
@@ -260,7 +261,8 @@ Value region_align(BlockBuilder& b, const Value& x, const Value& regions, const 
   const Shape own = shape_of(x);
   expect_equal(b, shape_of(batches)[0], shape_of(regions)[0]);
   expect_equal(b, shape_of(regions)[1], ir::int64(4));
-  const Shape shape{shape_of(regions)[0], own[1], ir::int64(how.height), ir::int64(how.width)};
+  const Shape bins{shape_of(regions)[0], ir::int64(how.height), ir::int64(how.width)};
+  const Shape shape{bins[0], bins[1], bins[2], own[1]};
   const DType dtype = dtype_of(x), wide = relax::accumulation_dtype(dtype);
 
   // One side of a region: where it begins, and how its bins are sampled.
@@ -288,50 +290,74 @@ Value region_align(BlockBuilder& b, const Value& x, const Value& regions, const 
       const Expr is_on = ir::logical_and(at >= place(-1), at <= as_place(s.extent));
       return std::pair(bounded(at, place(0), as_place(s.extent) - place(1)), is_on);
     };
+    // A sample's corners: where their elements are, and what these count. All channels share them.
+    constexpr int64_t corners = 4;
+    const VectorAccess offsets{ir::buffer("corners", {ir::int64(corners)}, DType::int64(), "local"), {}};
+    const VectorAccess weights{ir::buffer("weights", {ir::int64(corners)}, wide, "local"), {}};
     return block_over(
-        shape, "region_align",
+        bins, "region_align",
         [&](const Indices& at) {
-          return Regions{{part_of_buffer(in[0], {}), part_of_buffer(in[1], {at[0]}), part_of_buffer(in[2], {at[0]}),
-                          tir::point_region(out[0], at)},
-                         {tir::point_region(out[0], at)}};
+          const tir::BufferRegion written = part_of_buffer(out[0], {at[0], at[1], at[2]});
+          return Regions{
+              {part_of_buffer(in[0], {}), part_of_buffer(in[1], {at[0]}), part_of_buffer(in[2], {at[0]}), written},
+              {written},
+              {offsets.buffer, weights.buffer}};
         },
         [&](const Indices& at) {
           const Side rows = side(at[0], 1, how.height, own[2]), columns = side(at[0], 0, how.width, own[3]);
           const Expr image = index_into(ir::load(in[2], {at[0]}), own[0]);
-          const Expr total = as_place(ir::max(rows.count * columns.count, ir::int64(1)));
+          const Expr total = ir::cast(wide, as_place(ir::max(rows.count * columns.count, ir::int64(1))));
+          const auto result = [&](const Expr& channel) { return Indices{at[0], at[1], at[2], channel}; };
           const tir::Stmt steps = loops_over({rows.count, columns.count}, [&](const Indices& k) {
-            const auto [y, on_rows] = sample(rows, at[2], k[0]);
-            const auto [x_at, on_columns] = sample(columns, at[3], k[1]);
-            const auto corner = [&](int64_t down, int64_t right) {
-              const auto part = [](const Expr& place_of, int64_t next, const Expr& extent) {
-                const Expr base = floor_of(place_of), fraction = place_of - base;
-                const Expr index = ir::min(ir::cast(DType::int64(), base) + next, extent - 1);
-                return std::pair(index, next ? fraction : place(1) - fraction);
-              };
-              const auto [row, height] = part(y, down, own[2]);
-              const auto [column, width] = part(x_at, right, own[3]);
-              return ir::cast(wide, ir::load(in[0], {image, at[1], row, column})) * ir::cast(wide, height * width);
+            const auto [y, on_rows] = sample(rows, at[1], k[0]);
+            const auto [x_at, on_columns] = sample(columns, at[2], k[1]);
+            const auto part = [](const Expr& place_of, int64_t next, const Expr& extent) {
+              const Expr base = floor_of(place_of), fraction = place_of - base;
+              const Expr index = ir::min(ir::cast(DType::int64(), base) + next, extent - 1);
+              return std::pair(index, next ? fraction : place(1) - fraction);
             };
-            const std::array corners{corner(0, 0), corner(0, 1), corner(1, 0), corner(1, 1)};
-            const Expr so_far = ir::load(out[0], at);
+            std::vector<tir::Stmt> all;
+            for (int64_t corner = 0; corner < corners; ++corner) {
+              const auto [row, height] = part(y, corner / 2, own[2]);
+              const auto [column, width] = part(x_at, corner % 2, own[3]);
+              all.push_back(offsets.set(corner, row * own[3] + column));
+              all.push_back(weights.set(corner, ir::cast(wide, height * width)));
+            }
+            const auto element = [&](int64_t corner, const Expr& channel) {
+              return ir::cast(wide, ir::load(in[0], {image, offsets[corner], channel})) * weights[corner];
+            };
+            const Expr is_on = ir::logical_and(on_rows, on_columns);
             if (!how.takes_largest) {
-              const Expr sum = corners[0] + corners[1] + corners[2] + corners[3];
-              const Expr share = ir::div(sum, ir::cast(wide, total));
-              return when(ir::logical_and(on_rows, on_columns), store(out[0], so_far + share, at));
+              all.push_back(vectors_over(own[1], [&](const Expr& channel) {
+                Expr sum = element(0, channel);
+                for (int64_t corner = 1; corner < corners; ++corner) sum = sum + element(corner, channel);
+                return store(out[0], ir::load(out[0], result(channel)) + ir::div(sum, total), result(channel));
+              }));
+              return when(is_on, tir::seq(std::move(all)));
             }
             // The largest of the weighted elements, as ONNX's reference has it; one off the map counts as zero.
-            const Expr largest = ir::max(ir::max(corners[0], corners[1]), ir::max(corners[2], corners[3]));
-            const Expr value = ir::if_then_else(ir::logical_and(on_rows, on_columns), largest, ir::constant(wide, 0));
             const Expr is_first = ir::eq(k[0] + k[1], ir::int64(0));
-            return store(out[0], ir::if_then_else(is_first, value, ir::max(so_far, value)), at);
+            all.push_back(vectors_over(own[1], [&](const Expr& channel) {
+              Expr largest = element(0, channel);
+              for (int64_t corner = 1; corner < corners; ++corner) largest = ir::max(largest, element(corner, channel));
+              const Expr value = ir::select(is_on, largest, ir::constant(wide, 0));
+              const Expr so_far = ir::load(out[0], result(channel));
+              return store(out[0], ir::select(is_first, value, ir::max(so_far, value)), result(channel));
+            }));
+            return tir::seq(std::move(all));
           });
-          return tir::seq({store(out[0], ir::constant(wide, 0), at), steps});
+          const tir::Stmt start = vectors_over(
+              own[1], [&](const Expr& channel) { return store(out[0], ir::constant(wide, 0), result(channel)); });
+          return tir::seq({start, steps});
         });
   };
   const auto tensors = [&](const std::vector<Tensor>& in) {
     return te::extern_op({{shape, wide}}, in, build, "region_align");
   };
-  return cast(b, b.call_te("region_align", {x, regions, batches}, tensors).value_or_throw(), dtype);
+  // The channels of an element lie side by side, and are read together.
+  const Value elements = reshape(b, permuted(b, x, {0, 2, 3, 1}), {own[0], own[2] * own[3], own[1]});
+  const Value pooled = b.call_te("region_align", {elements, regions, batches}, tensors).value_or_throw();
+  return cast(b, permuted(b, pooled, {0, 3, 1, 2}), dtype);
 }
 
 Value deformed_convolution(BlockBuilder& b, const Value& x, const Value& kernel, const Value& offset, const Value& mask,

@@ -23,6 +23,19 @@ tir::Stmt loops_over(const Shape& extents, const Statement& body) {
   return nest;
 }
 
+tir::Stmt vectors_over(const Expr& extent, const std::function<tir::Stmt(const Expr&)>& body) {
+  constexpr int64_t lanes = 16;
+  const Expr groups = relax::simplified(ir::floordiv(extent, ir::int64(lanes)));
+  const tir::Stmt vectors = loops_over({groups}, [&](const Indices& group) {
+    const ir::Var lane = ir::var("lane");
+    return ir::make<tir::For>(lane, ir::int64(0), ir::int64(lanes), tir::ForKind::vectorized,
+                              body(group[0] * lanes + lane));
+  });
+  const tir::Stmt rest = loops_over({relax::simplified(extent - groups * lanes)},
+                                    [&](const Indices& i) { return body(groups * lanes + i[0]); });
+  return tir::seq({vectors, rest});
+}
+
 tir::BufferRegion part_of_buffer(const ir::Buffer& buffer, const std::vector<std::optional<Expr>>& at) {
   std::vector<ir::Range> ranges;
   for (size_t d = 0; d < buffer->shape.size(); ++d)

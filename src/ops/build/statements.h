@@ -13,6 +13,9 @@ tir::Stmt when(const Expr& condition, tir::Stmt then, tir::Stmt otherwise = {});
 // Loops over `extents`, one inside the other, in row-major order.
 tir::Stmt loops_over(const Shape& extents, const Statement& body);
 
+// Independent iterations, most of them side by side in vectors.
+tir::Stmt vectors_over(const Expr& extent, const std::function<tir::Stmt(const Expr&)>& body);
+
 // The region of one instance: the point along what the block iterates, all of the rest.
 tir::BufferRegion part_of_buffer(const ir::Buffer& buffer, const std::vector<std::optional<Expr>>& at);
 
