@@ -43,7 +43,10 @@ void Analyzer::bind(const Var& var, const Range& range) {
   const Expr low = arith::simplify(*known_, range.min);
   const Expr high = arith::simplify(*known_, sub(add(range.min, range.extent), constant(var->dtype, int64_t{1})));
   forget(*known_, var);
-  const ConstIntBound from = bound_of(*known_, low), to = bound_of(*known_, high);
+  const ConstIntBound from = bound_of(*known_, low);
+  ConstIntBound to = bound_of(*known_, high);
+  // Of one value at most: where it took the variable's place, nothing would say that there is one.
+  if (from.min_value == to.max_value && finite(to) && !as_int(range.extent)) ++to.max_value;
   known_->facts_of(var).bound = {from.min_value, to.max_value};
   known_->new_epoch();
   if (!is_index(*known_, var)) return;

@@ -56,12 +56,19 @@ ConstIntBound of_imm(const IntImm& imm) {
   return {imm.value, imm.value};
 }
 
-// x - x // c * c is the remainder x % c, as which it has narrower bounds than its parts. The divisor c, or null.
-const Expr* as_remainder(const Sub& e) {
+// x - x // c * c is the remainder x % c, as which it has narrower bounds than its parts; also where x is itself a
+// quotient, y // a, and x // c became y // (a * c). The divisor c, or null.
+const Expr* as_remainder(Knowledge& known, const Sub& e) {
   const auto* whole = e.b.as<Mul>();
   const auto* quotient = whole ? whole->a.as<FloorDiv>() : nullptr;
-  const bool is_one = quotient && same(quotient->b, whole->b) && same(quotient->a, e.a);
-  return is_one && as_int(whole->b).value_or(0) > 0 ? &whole->b : nullptr;
+  if (!quotient) return nullptr;
+  const int64_t divisor = as_int(whole->b).value_or(0);
+  if (divisor <= 0) return nullptr;
+  if (same(quotient->b, whole->b)) return same(quotient->a, e.a) ? &whole->b : nullptr;
+  const auto product = as_int(quotient->b);
+  if (!product || *product % divisor != 0 || !is_index(known, e.a)) return nullptr;
+  const Expr again = floordiv_sum(known, to_sum(known, e.a), divisor);
+  return again && same(again, whole->a) ? &whole->b : nullptr;
 }
 
 bool is_leaf(const Expr& e) {
@@ -84,7 +91,7 @@ ConstIntBound exact_bound_of(Knowledge& known, const Expr& e) {
     case kind<Add>:
       return pair(std::type_identity<Add>{}, plus);
     case kind<Sub>:
-      if (const Expr* divisor = as_remainder(as<Sub>(e)))
+      if (const Expr* divisor = as_remainder(known, as<Sub>(e)))
         return remainder_down(bound_of(known, as<Sub>(e).a), bound_of(known, *divisor));
       return pair(std::type_identity<Sub>{}, minus);
     case kind<Mul>:
@@ -147,10 +154,61 @@ ConstIntBound bound_of(Knowledge& known, const Expr& e) {
   return bound;
 }
 
+namespace {
+
+// A quotient by a positive constant.
+struct Quotient {
+  Expr dividend;
+  int64_t divisor = 0;
+};
+Quotient quotient_of(const Expr& e) {
+  const auto* div = e.as<FloorDiv>();
+  const int64_t by = div ? as_int(div->b).value_or(0) : 0;
+  return by > 0 ? Quotient{div->a, by} : Quotient{};
+}
+
+// x // a - (x + k*a) // (a*c) * c is (x // a + k) % c - k: its bound, where `outer` and `inner` are such terms.
+std::optional<ConstIntBound> remainder_of_terms(Knowledge& known, const Term& inner, const Term& outer) {
+  const Quotient x = quotient_of(inner.factor), y = quotient_of(outer.factor);
+  if (!x.dividend || !y.dividend || outer.coefficient % inner.coefficient != 0) return std::nullopt;
+  const int64_t c = -(outer.coefficient / inner.coefficient);
+  int64_t product;
+  if (c <= 1 || !checked_mul(x.divisor, c, product) || product != y.divisor) return std::nullopt;
+  Sum apart = to_sum(known, y.dividend);
+  apart.add(to_sum(known, x.dividend), -1);
+  if (!apart.is_constant() || apart.constant % x.divisor != 0) return std::nullopt;
+  const int64_t k = apart.constant / x.divisor;
+  return ConstIntBound{-k, c - 1 - k};
+}
+
+}  // namespace
+
 ConstIntBound bound_of(Knowledge& known, const Sum& sum) {
   if (sum.overflow) return {};
   ConstIntBound bound{sum.constant, sum.constant};
-  for (const Term& term : sum.terms) bound = plus(bound, scale(bound_of(known, term.factor), term.coefficient));
+  std::vector<const Term*> quotients;
+  for (const Term& term : sum.terms) {
+    if (quotient_of(term.factor).dividend && !finite(bound_of(known, term.factor)))
+      quotients.push_back(&term);
+    else
+      bound = plus(bound, scale(bound_of(known, term.factor), term.coefficient));
+  }
+  while (!quotients.empty()) {
+    const Term& term = *quotients.back();
+    quotients.pop_back();
+    ConstIntBound own = bound_of(known, term.factor);
+    int64_t times = term.coefficient;
+    for (size_t i = 0; i < quotients.size(); ++i) {
+      const Term& other = *quotients[i];
+      auto both = remainder_of_terms(known, term, other);
+      if (!both) both = remainder_of_terms(known, other, term), times = both ? other.coefficient : times;
+      if (!both) continue;
+      own = *both;
+      quotients.erase(quotients.begin() + static_cast<ptrdiff_t>(i));
+      break;
+    }
+    bound = plus(bound, scale(own, times));
+  }
   return bound;
 }
 

@@ -152,8 +152,11 @@ Result<Edit> reverse_compute_at(const Program& program, Id block_id, Id loop_id,
     } else {
       // The predicate cuts at the ends of the domain only.
       const auto before = difference(ran->low, domain.low), beyond = difference(ran->high, domain.high);
-      if (!beyond) return problem(codes::region, "where its predicate ends its own loops could not be told");
-      if (*beyond < 0) domain.high = ran->high;
+      if (beyond ? *beyond < 0 : known.can_prove(ran->high <= domain.high)) {
+        domain.high = ran->high;
+      } else if (!beyond && !known.can_prove(ran->high >= domain.high)) {
+        return problem(codes::region, "where its predicate ends its own loops could not be told");
+      }
       if (before ? *before > 0 : known.can_prove(ran->low >= domain.low)) {
         domain.low = ran->low;
       } else if (!before && !known.can_prove(ran->low <= domain.low)) {
