@@ -68,6 +68,51 @@ bool same_shape(const Shape& a, const Shape& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same_extent);
 }
 
+namespace {
+
+// The factors of a product; its constants are multiplied into `constant`.
+struct Factors {
+  int64_t constant = 1;
+  std::vector<ir::Expr> others;
+
+  void add(const ir::Expr& e) {
+    int64_t product;
+    if (const auto* pair = e.as<ir::Mul>()) {
+      add(pair->a);
+      add(pair->b);
+    } else if (const auto known = ir::as_int(e); known && !__builtin_mul_overflow(constant, *known, &product)) {
+      constant = product;
+    } else {
+      others.push_back(e);
+    }
+  }
+  ir::Expr product() const {
+    ir::Expr all = ir::int64(constant);
+    for (const ir::Expr& each : others) all = all * each;
+    return all;
+  }
+};
+
+}  // namespace
+
+ir::Expr extent_left(const Shape& own, const Shape& others) {
+  Factors count, known;
+  for (const ir::Expr& extent : own) count.add(extent);
+  for (const ir::Expr& extent : others) known.add(extent);
+  std::erase_if(known.others, [&](const ir::Expr& each) {
+    const auto same = std::find_if(count.others.begin(), count.others.end(),
+                                   [&](const ir::Expr& other) { return ir::structural_equal(each, other); });
+    if (same == count.others.end()) return false;
+    count.others.erase(same);
+    return true;
+  });
+  if (const int64_t common = std::gcd(count.constant, known.constant); common > 1) {
+    count.constant /= common;
+    known.constant /= common;
+  }
+  return simplified(ir::floordiv(count.product(), known.product()));
+}
+
 ir::Expr non_negative(ir::Expr extent) { return simplified(ir::max(std::move(extent), ir::int64(0))); }
 
 std::optional<std::vector<int64_t>> constant_shape(const Shape& shape) {

@@ -26,6 +26,9 @@ bool different_extents(const ir::Expr& a, const ir::Expr& b);
 bool same_shape(const Shape& a, const Shape& b);
 // False where `actual` is known to differ from `expected`; where only the run can tell, it is assumed to be equal.
 bool may_be(const ir::Expr& actual, const ir::Expr& expected, Assumptions* assumptions);
+// What is left of the elements of `own` for one extent beside those of `others`. Factors that both have are taken out:
+// where such a one is 0 the extent could be any.
+ir::Expr extent_left(const Shape& own, const Shape& others);
 ir::Expr non_negative(ir::Expr extent);  // max(extent, 0), simplified
 ir::Expr simplified(const ir::Expr& extent);
 // The constant shape, or nothing where an extent is symbolic.

@@ -32,7 +32,9 @@ Result<StructInfo> infer_reshape(const InferContext& c) {
       return relax::wrong(codes::shape_mismatch, "cannot reshape " + relax::text_of(x) + " to " +
                                                      relax::text_of(shape) + ": " + relax::text_of(count) +
                                                      " elements are not a multiple of " + relax::text_of(known));
-    shape[*open] = relax::simplified(ir::floordiv(count, known));
+    Shape others = shape;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(*open));
+    shape[*open] = relax::extent_left(*x.shape, others);
   } else if (!relax::may_be(count, known, c.assumptions)) {
     return relax::wrong(codes::shape_mismatch, "cannot reshape " + relax::text_of(x) + " to " + relax::text_of(shape) +
                                                    ": " + relax::text_of(count) + " and " + relax::text_of(known) +

@@ -30,16 +30,16 @@ Shape resolve(NodeImport& c, const Shape& own, Integers wanted, bool allow_zero)
   }
   const ir::Expr count = ir::product(own);
   const auto without = [&](size_t skipped) {
-    ir::Expr product = ir::int64(1);
+    Shape others;
     for (size_t d = 0; d < wanted.size(); ++d) {
       if (d == skipped) continue;
       const bool sure = at_least(wanted[d], 0);
-      product = product * (sure ? wanted[d] : ir::select(wanted[d] < 0, ir::int64(1), wanted[d]));
+      others.push_back(sure ? wanted[d] : ir::select(wanted[d] < 0, ir::int64(1), wanted[d]));
     }
-    return product;
+    return others;
   };
   if (open) {
-    const ir::Expr others = relax::simplified(without(*open));
+    const ir::Expr others = relax::simplified(ir::product(without(*open)));
     if (ir::is_int(others, 0)) {
       if (!ir::is_int(relax::simplified(count), 0) || allow_zero)
         c.fail(codes::wrong_shape, "cannot reshape " + relax::text_of(own) + " to " + relax::text_of(wanted) +
@@ -50,14 +50,14 @@ Shape resolve(NodeImport& c, const Shape& own, Integers wanted, bool allow_zero)
         c.fail(codes::wrong_shape, "cannot reshape " + relax::text_of(own) + " to " + relax::text_of(wanted) + ": " +
                                        relax::text_of(count) + " elements are not a multiple of " +
                                        relax::text_of(others));
-      wanted[*open] = ir::floordiv(count, others);
+      wanted[*open] = relax::extent_left(own, without(*open));
     }
   } else if (may_be_open) {
     Shape resolved = wanted;
     for (size_t d = 0; d < wanted.size(); ++d)
       if (!at_least(wanted[d], 0)) {
         // Guarded, so that no division by zero is computed where the branch is not taken.
-        const ir::Expr others = ir::max(without(d), ir::int64(1));
+        const ir::Expr others = ir::max(ir::product(without(d)), ir::int64(1));
         resolved[d] = ir::select(wanted[d] < 0, ir::floordiv(count, others), wanted[d]);
       }
     wanted = std::move(resolved);
