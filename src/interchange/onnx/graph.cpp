@@ -40,11 +40,12 @@ constexpr int64_t most_conversions = 1'000'000;
 struct Scope {
   GraphValues values;
   Opsets opsets;
-  const NodeAttributes* given = nullptr;           // attributes of the function's call
-  std::string prefix;                              // of node names: "call/"
-  std::unordered_set<std::string> absent;          // inputs that the function's call leaves out
-  Scope* around = nullptr;                         // of the graph that holds this one
-  std::unordered_map<std::string, int64_t> ranks;  // that the graph declares of its outputs and of values between
+  const NodeAttributes* given = nullptr;              // attributes of the function's call
+  std::string prefix;                                 // of node names: "call/"
+  std::unordered_set<std::string> absent;             // inputs that the function's call leaves out
+  Scope* around = nullptr;                            // of the graph that holds this one
+  std::unordered_map<std::string, int64_t> ranks;     // that the graph declares of its outputs and of values between
+  std::vector<std::pair<ir::Expr, ir::Var>> extents;  // long ones that have a symbol of their own
   const std::vector<const NodeProto*>* nodes = nullptr;
   const std::vector<int>* order = nullptr;  // of the nodes
   size_t at = 0;                            // in the order: the node that is converted
@@ -359,6 +360,7 @@ class GraphImport {
       if (!value.tensor && !value.integers)
         import.fail(codes::unsupported, "the output " + in_quotes(outputs[i]) + " is not one that Lathe computes");
       check_shape(import, value);
+      name_long_extents(scope, value);
       value.given_by = "the output of " + in_quotes(place.node);
       value.is_computed_once = is_computed_once && !has_graphs;
       scope.values[outputs[i]] = std::move(value);
@@ -618,6 +620,26 @@ class GraphImport {
     }
     if (!checked_bytes(known, info->dtype))
       import.fail(codes::wrong_shape, "the result would be " + relax::text_of(*info) + ", more than any memory holds");
+  }
+
+  // Long extents become symbols: what comes after would make them longer still.
+  void name_long_extents(Scope& scope, GraphValue& value) {
+    constexpr int64_t most_terms = 48;
+    if (!value.tensor || !is_tensor(value)) return;
+    relax::Shape shape = *relax::as_tensor(value.tensor)->shape;
+    bool is_long = false;
+    for (ir::Expr& extent : shape) {
+      if (is_small(extent, most_terms)) continue;
+      is_long = true;
+      auto known = std::find_if(scope.extents.begin(), scope.extents.end(),
+                                [&](const auto& each) { return ir::structural_equal(each.first, extent); });
+      if (known == scope.extents.end())
+        known = scope.extents.emplace(scope.extents.end(), extent, ir::size_var("extent"));
+      extent = known->second;
+    }
+    if (is_long)
+      value.tensor = builder_.match_cast(value.tensor,
+                                         relax::tensor_info(std::move(shape), relax::as_tensor(value.tensor)->dtype));
   }
 
   // ---- model-local functions ----

@@ -23,8 +23,8 @@ void expect_integers(NodeImport& c, size_t i) {
 
 }  // namespace
 
-bool is_small(const ir::Expr& e) {
-  int64_t left = largest_expression;
+bool is_small(const ir::Expr& e, int64_t most_terms) {
+  int64_t left = most_terms;
   std::vector<ir::NodeRef> open{e};
   while (!open.empty()) {
     const ir::NodeRef at = std::move(open.back());
@@ -219,7 +219,7 @@ void NodeImport::set_integers(Integers integers, std::vector<int64_t> dims, DTyp
 bool NodeImport::keeps_integers() const {
   const auto& integers = results_.at(0).integers;
   return integers && static_cast<int64_t>(integers->size()) <= most_integers &&
-         std::all_of(integers->begin(), integers->end(), is_small);
+         std::all_of(integers->begin(), integers->end(), [](const ir::Expr& e) { return is_small(e); });
 }
 
 void NodeImport::clear_results() {

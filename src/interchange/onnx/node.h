@@ -192,7 +192,7 @@ relax::AttributesRef attributes_with(Fill&& fill) {
 
 // Shapes and integers of larger expressions are not kept: none that a model means grows so far.
 inline constexpr int64_t largest_expression = 2000;
-bool is_small(const ir::Expr& e);
+bool is_small(const ir::Expr& e, int64_t most_terms = largest_expression);
 
 // The tensor of `value`, made of its integers where it has none yet.
 Expr tensor_of(relax::BlockBuilder& builder, GraphValue& value);

@@ -104,8 +104,8 @@ Variables used_in(const tir::PrimFunc& kernel) {
 
 struct Renamed {
   tir::Function kernel;
-  std::vector<ir::Var> before;     // its scalars as they were
-  std::vector<ir::Expr> scalars;   // those that it has now, of those it had
+  std::vector<ir::Var> before;    // its scalars as they were
+  std::vector<ir::Expr> scalars;  // those that it has now, of those it had
 };
 
 // The kernel with names for those extents that nothing else of it is computed from.
