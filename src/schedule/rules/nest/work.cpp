@@ -335,15 +335,26 @@ int64_t interleaved_rows(const PrimFunc& function, const Work& work) {
   if (work.loops.size() < 2) return 1;
   const For &last = *work.loops.back(), &next = *work.loops[work.loops.size() - 2];
   const auto rows = as_int(last.extent);
-  if (!rows || *rows < 2 || *rows > most || next.body.get() != &last || !as_int(next.extent)) return 1;
+  if (!rows || *rows < 2 || *rows > most || next.body.get() != &last) return 1;
   for (const Access& access : accesses(function.body)) {
     if (access.block != &work.block()) continue;
     const auto across = stride_of(access, last), along = stride_of(access, next);
-    if (!across || !along) return 1;
-    const bool is_one_row = *across == 1 && *along == *rows, is_same = *across == 0 && *along == 0;
+    if (!along) return 1;
+    const bool is_one_row = across == 1 && *along == *rows, is_same = across == 0 && *along == 0;
     if (access.writes ? !is_one_row : !(is_one_row || is_same || *along == 1)) return 1;
   }
   return *rows;
+}
+
+// Rows of a length that is not known, put into each other: whole vectors of each together, then what is left.
+Status interleave_unknown(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t lanes, bool enough) {
+  const size_t along = loops.size() - 2;
+  const std::vector<LoopRV> parts = TRY(schedule.peel(loops[along], lanes));
+  const std::vector<LoopRV> cut = TRY(schedule.split(parts[0], {Factor(), lanes}));
+  TRY(schedule.vectorize(TRY(schedule.fuse({cut[1], loops.back()}))));
+  const std::vector<LoopRV> outer(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(along));
+  if (enough && !outer.empty() && !try_parallel(schedule, outer)) try_parallel(schedule, {outer[0]});
+  return support::success();
 }
 
 }  // namespace
@@ -378,6 +389,10 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   }
 
   std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  if (interleaved > 1 && !as_int(work->loops[loops.size() - 2]->extent)) {
+    const bool enough = !total || *total >= parallel_work;
+    return interleave_unknown(schedule, loops, context.target.lanes(bits), enough);
+  }
   const std::vector<LoopRV> inner(loops.end() - static_cast<ptrdiff_t>(suffix), loops.end());
   std::vector<LoopRV> outer(loops.begin(), loops.end() - static_cast<ptrdiff_t>(suffix));
   LoopRV row = inner.size() > 1 ? TRY(schedule.fuse(inner)) : inner[0];

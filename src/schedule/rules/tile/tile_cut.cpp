@@ -78,7 +78,7 @@ Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV lo
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
   std::vector<Part> parts;
   // A row by itself reads all weights for one sum a lane: of the rest, few rows are single.
-  if (!extent) return parts_of_unknown(schedule, block, loop, {rows, rows >= 8 ? 4 : 1}, true);
+  if (!extent) return parts_of_unknown(schedule, block, loop, {rows, rows >= 8 ? 4 : 2}, true);
   if (*extent % rows == 0) return std::vector<Part>{{block, loop, rows, 1}};
   const int64_t tiles = (*extent + rows - 1) / rows;
   const int64_t small = *extent / tiles, large = *extent - tiles * small;  // `large` tiles have a row more

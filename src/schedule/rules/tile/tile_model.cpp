@@ -60,7 +60,9 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
 }
 
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most) {
-  if (!rows || *rows == 0) return most;
+  // Numbers that are not known are multiples of four more often than not, and what is left over comes by fours.
+  if (!rows) return most >= 8 ? most - most % 4 : most;
+  if (*rows == 0) return most;
   if (*rows <= most) return *rows;
   const int64_t divisor = largest_divisor(*rows, most);
   const int64_t tiles = (*rows + most - 1) / most;
