@@ -83,6 +83,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"fuse_attention", graph::fuse_attention, {"eliminate_dead_code"}},
       {"merge_permuted_axes", graph::merge_permuted_axes, {"eliminate_dead_code"}},
       {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},
+      {"join_rows", graph::join_rows, {"fuse_ops"}},
       // -- from operators to loops --
       {"legalize", lower::legalize, {"fuse_ops"}},
       {"states_in_place", lower::states_in_place, {"legalize"}},

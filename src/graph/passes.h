@@ -102,6 +102,11 @@ Result<IRModule> merge_permuted_axes(IRModule module, const PassContext& context
 // same shape after a matrix product, convolution or reduction. One such anchor a group; at most `max_group` operators.
 // A group whose only use is another group can never close a cycle with it.
 Result<IRModule> fuse_ops(IRModule module, const PassContext& context);
+
+// A product of rows that lie along several axes, not all of known extents, with one matrix has one axis of rows, also
+// in a kernel with what is elementwise around it: tiles are cut of all rows, however many each axis has. The rest is
+// views.
+Result<IRModule> join_rows(IRModule module, const PassContext& context);
 inline constexpr size_t max_group = 64;
 
 // Reverse-mode differentiation. Adds a function "<name>_adjoint" of the same parameters, whose value is the function's

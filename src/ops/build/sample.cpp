@@ -1,7 +1,6 @@
 // Reading between elements, at places that other tensors give. Places are computed in float64.
 #include "ops/build/sample.h"
 
-#include "ops/build/merge_sort.h"
 #include "ops/build/statements.h"
 
 namespace lathe::ops::build {
@@ -290,18 +289,14 @@ Value region_align(BlockBuilder& b, const Value& x, const Value& regions, const 
       const Expr is_on = ir::logical_and(at >= place(-1), at <= as_place(s.extent));
       return std::pair(bounded(at, place(0), as_place(s.extent) - place(1)), is_on);
     };
-    // A sample's corners: where their elements are, and what these count. All channels share them.
     constexpr int64_t corners = 4;
-    const VectorAccess offsets{ir::buffer("corners", {ir::int64(corners)}, DType::int64(), "local"), {}};
-    const VectorAccess weights{ir::buffer("weights", {ir::int64(corners)}, wide, "local"), {}};
     return block_over(
         bins, "region_align",
         [&](const Indices& at) {
           const tir::BufferRegion written = part_of_buffer(out[0], {at[0], at[1], at[2]});
           return Regions{
               {part_of_buffer(in[0], {}), part_of_buffer(in[1], {at[0]}), part_of_buffer(in[2], {at[0]}), written},
-              {written},
-              {offsets.buffer, weights.buffer}};
+              {written}};
         },
         [&](const Indices& at) {
           const Side rows = side(at[0], 1, how.height, own[2]), columns = side(at[0], 0, how.width, own[3]);
@@ -316,35 +311,35 @@ Value region_align(BlockBuilder& b, const Value& x, const Value& regions, const 
               const Expr index = ir::min(ir::cast(DType::int64(), base) + next, extent - 1);
               return std::pair(index, next ? fraction : place(1) - fraction);
             };
-            std::vector<tir::Stmt> all;
+            // All channels share where a corner's elements are, and what they count.
+            std::vector<std::pair<Expr, Expr>> read;
             for (int64_t corner = 0; corner < corners; ++corner) {
               const auto [row, height] = part(y, corner / 2, own[2]);
               const auto [column, width] = part(x_at, corner % 2, own[3]);
-              all.push_back(offsets.set(corner, row * own[3] + column));
-              all.push_back(weights.set(corner, ir::cast(wide, height * width)));
+              read.emplace_back(row * own[3] + column, ir::cast(wide, height * width));
             }
             const auto element = [&](int64_t corner, const Expr& channel) {
-              return ir::cast(wide, ir::load(in[0], {image, offsets[corner], channel})) * weights[corner];
+              const auto& [place_of, weight] = read[static_cast<size_t>(corner)];
+              return ir::cast(wide, ir::load(in[0], {image, place_of, channel})) * weight;
             };
             const Expr is_on = ir::logical_and(on_rows, on_columns);
             if (!how.takes_largest) {
-              all.push_back(vectors_over(own[1], [&](const Expr& channel) {
-                Expr sum = element(0, channel);
-                for (int64_t corner = 1; corner < corners; ++corner) sum = sum + element(corner, channel);
-                return store(out[0], ir::load(out[0], result(channel)) + ir::div(sum, total), result(channel));
-              }));
-              return when(is_on, tir::seq(std::move(all)));
+              return when(is_on, vectors_over(own[1], [&](const Expr& channel) {
+                            Expr sum = element(0, channel);
+                            for (int64_t corner = 1; corner < corners; ++corner) sum = sum + element(corner, channel);
+                            return store(out[0], ir::load(out[0], result(channel)) + ir::div(sum, total),
+                                         result(channel));
+                          }));
             }
             // The largest of the weighted elements, as ONNX's reference has it; one off the map counts as zero.
             const Expr is_first = ir::eq(k[0] + k[1], ir::int64(0));
-            all.push_back(vectors_over(own[1], [&](const Expr& channel) {
+            return vectors_over(own[1], [&](const Expr& channel) {
               Expr largest = element(0, channel);
               for (int64_t corner = 1; corner < corners; ++corner) largest = ir::max(largest, element(corner, channel));
               const Expr value = ir::select(is_on, largest, ir::constant(wide, 0));
               const Expr so_far = ir::load(out[0], result(channel));
               return store(out[0], ir::select(is_first, value, ir::max(so_far, value)), result(channel));
-            }));
-            return tir::seq(std::move(all));
+            });
           });
           const tir::Stmt start = vectors_over(
               own[1], [&](const Expr& channel) { return store(out[0], ir::constant(wide, 0), result(channel)); });

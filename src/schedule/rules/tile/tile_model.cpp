@@ -59,10 +59,10 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
   return result;
 }
 
+int64_t tiles_of_unknown(int64_t most) { return most >= 8 ? most - most % 4 : most; }
+
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most) {
-  // Numbers that are not known are multiples of four more often than not, and what is left over comes by fours.
-  if (!rows) return most >= 8 ? most - most % 4 : most;
-  if (*rows == 0) return most;
+  if (!rows || *rows == 0) return most;
   if (*rows <= most) return *rows;
   const int64_t divisor = largest_divisor(*rows, most);
   const int64_t tiles = (*rows + most - 1) / most;
