@@ -57,7 +57,7 @@ class RowJoiner {
   std::optional<Joined> run() {
     if (!find_product() || !look()) return std::nullopt;
     BlockBuilder b;
-    const ir::Expr count = count_of(rows_);
+    const ir::Expr count = ir::size_var("rows");
     std::vector<Var> params;
     for (size_t i = 0; i < function_->params.size(); ++i) {
       const Var& old = function_->params[i];
@@ -140,15 +140,19 @@ class RowJoiner {
 
 Result<IRModule> join_rows(IRModule module, const PassContext&) {
   std::map<std::string, Joined> joined;
+  // Kernels for likely sizes know how many rows there are along each axis.
+  for (const auto& [name, any] : module)
+    if (const auto* function = any.as<FunctionNode>(); function && function->attrs.contains("tir_var_likely"))
+      return module;
   for (const auto& [name, any] : module) {
     const auto* function = any.as<FunctionNode>();
     if (!function || !function->attrs.get_or("primitive", false)) continue;
     if (auto with_rows = RowJoiner(Function(function)).run()) joined.emplace(name, *std::move(with_rows));
   }
   for (const auto& [name, with_rows] : joined) module.set(name, with_rows.function);
-  return rewrite_functions(std::move(module), [&](Emitter& emitter, const Var&, const Expr& value) -> Result<Expr> {
+  const auto join = [&](Emitter& emitter, const Var& var, const Expr& value) -> Result<Expr> {
     const auto* call = value.as<Call>();
-    const Extents* shape = call ? known_shape(value) : nullptr;
+    const Extents* shape = call ? known_shape(var) : nullptr;
     if (!shape) return Expr();
     const auto* callee = call->callee.as<GlobalVar>();
     const auto kernel = callee ? joined.find(callee->name) : joined.end();
@@ -160,11 +164,17 @@ Result<IRModule> join_rows(IRModule module, const PassContext&) {
     for (size_t i = 0; i < parts.args.size(); ++i)
       if (callee ? kernel->second.has_rows[i] : i == 0)
         parts.args[i] = TRY(as_rows(emitter, parts.args[i], {count, known_shape(parts.args[i])->back()}));
-    Expr product = make<Call>(parts.callee, parts.args, parts.attributes, parts.struct_info_args);
-    product = with_struct_info(std::move(product), tensor_info({count, shape->back()}, as_tensor(value)->dtype));
+    const Expr called = callee ? make<GlobalVar>(callee->name) : parts.callee;  // whose type has changed
+    Expr product = make<Call>(called, parts.args, parts.attributes, parts.struct_info_args);
+    product = with_struct_info(std::move(product), tensor_info({count, shape->back()}, as_tensor(var)->dtype));
     product = emitter.emit(ir::with_origin(std::move(product), value->origin()), "product");
     return make_call(ops::reshape, {product, make<ShapeExpr>(*shape)});
-  });
+  };
+  TRY(change_functions(module, [&](const std::string&, const Function& function) -> Result<Function> {
+    if (function->attrs.get_or("primitive", false)) return function;
+    return rewrite_bindings(function, join);
+  }));
+  return module;
 }
 
 }  // namespace lathe::graph

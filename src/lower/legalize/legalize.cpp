@@ -88,9 +88,24 @@ class Legalize {
       group.results = tuple->items;
     else
       group.results = {body->body};
-    const Lowered lowered = TRY(lower(group));
+    Lowered lowered = TRY(lower(group));
     if (lowered.scalars.empty()) by_group_[name] = lowered.function;
+    const ir::VarMap symbols = symbols_given(group.params, call.args);
+    for (ir::Expr& scalar : lowered.scalars) scalar = ir::substitute(scalar, symbols);
     return called(lowered, call.args, binding);
+  }
+
+  // What the symbols are that parameters' shapes name, by the arguments.
+  static ir::VarMap symbols_given(const std::vector<Var>& params, const std::vector<Expr>& args) {
+    ir::VarMap symbols;
+    for (size_t i = 0; i < params.size() && i < args.size(); ++i) {
+      const auto *param = as_tensor(params[i]), *arg = args[i] ? as_tensor(args[i]) : nullptr;
+      if (!param || !arg || !param->shape || !arg->shape) continue;
+      for (size_t d = 0; d < param->shape->size() && d < arg->shape->size(); ++d)
+        if (const auto* symbol = (*param->shape)[d].as<ir::VarNode>())
+          symbols.try_emplace(ir::Var(symbol), (*arg->shape)[d]);
+    }
+    return symbols;
   }
 
   // A group of one operator: its tensor arguments become parameters.
