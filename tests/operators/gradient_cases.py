@@ -48,6 +48,13 @@ def _rotary_embedding(rng):
     return _of_nodes([helper.make_node("RotaryEmbedding", ["x", "cos", "sin"], ["y"])], feeds)
 
 
+def _top_k_of_many(rng):
+    """More than are kept in order while the elements pass, of many more."""
+    node = helper.make_node("TopK", ["x", "count"], ["y", ""], axis=1)
+    x = rng.permutation(200).reshape(2, 100) + rng.normal(size=(2, 100)) * 0.01
+    return _of_nodes([node], {"x": x}, constants={"count": np.array([12])})
+
+
 def _resize(mode, **attributes):
     def case(rng):
         node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode=mode, **attributes)
@@ -162,6 +169,7 @@ CASES = {
     "FlexAttention": _flex_attention,
     "Gradient": _gradient,
     "RotaryEmbedding": _rotary_embedding,
+    "TopK_of_many": _top_k_of_many,
     "Resize_linear": _resize("linear"),
     "Resize_cubic": _resize("cubic", coordinate_transformation_mode="half_pixel"),
     "Resize_nearest": _resize("nearest"),

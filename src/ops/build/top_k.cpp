@@ -12,8 +12,8 @@ class Selection {
  public:
   Selection(ir::Buffer x, const Buffers& out, Expr count, int64_t axis, bool largest)
       : x_(std::move(x)),
-        values_(out.at(0)),
-        places_(out.at(1)),
+        values_(out.at(1)),
+        places_(out.at(0)),
         count_(std::move(count)),
         axis_(axis),
         largest_(largest),
@@ -119,14 +119,19 @@ std::pair<Value, Value> top_k(BlockBuilder& b, const Value& x, const Expr& count
     }
     return {gather_elements(b, x, places, axis), places};
   }
+  const bool is_few = known && *known <= a_few;
   const auto build = [&](const Buffers& in, const Buffers& out) {
-    return Selection(in[0], out, count, axis, largest).statement(known && *known <= a_few);
+    return Selection(in[0], out, count, axis, largest).statement(is_few);
   };
+  // A heap's own values are left to it: read by their places they have a gradient.
   const auto tensors = [&](const std::vector<Tensor>& in) {
-    return te::extern_op({{shape, dtype}, {shape, DType::int64()}}, in, build, "top_k");
+    std::vector<Tensor> made = te::extern_op({{shape, DType::int64()}, {shape, dtype}}, in, build, "top_k");
+    if (!is_few) made.resize(1);
+    return made;
   };
-  const Value both = b.call_te("top_k", {x}, tensors).value_or_throw();
-  return {b.tuple_item(both, 0), b.tuple_item(both, 1)};
+  const Value made = b.call_te("top_k", {x}, tensors).value_or_throw();
+  if (!is_few) return {gather_elements(b, x, made, axis), made};
+  return {b.tuple_item(made, 1), b.tuple_item(made, 0)};
 }
 
 }  // namespace lathe::ops::build
