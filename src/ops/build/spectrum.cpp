@@ -1,6 +1,8 @@
 // Discrete Fourier transforms: where the length is known and has factors, by Cooley and Tukey's division ("An algorithm
 // for the machine calculation of complex Fourier series", 1965), else term by term. The angle of a term is a whole
 // multiple of a turn's n-th part, so sines and cosines come from a table, which is exact for any length.
+#include <cmath>
+
 #include "ops/build.h"
 
 namespace lathe::ops::build {
@@ -152,12 +154,142 @@ Tensor transform(const Signal& signal, const Transformation& how) {
       {before}, "fourier");
 }
 
+// ---- as products of matrices ----
+
+// cos and sin of steps / length of a turn, exact for whole turns and quarters; the sine with the transform's sign.
+std::pair<double, double> turned(int64_t steps, int64_t length, bool inverse) {
+  const int64_t at = steps % length;
+  const double part = static_cast<double>(at) / static_cast<double>(length) * turn;
+  const bool is_quarter = at * 4 % length == 0;
+  const double c = is_quarter ? std::round(std::cos(part)) : std::cos(part);
+  const double s = is_quarter ? std::round(std::sin(part)) : std::sin(part);
+  return {c, inverse ? s : -s};
+}
+
+Value matrix(DType dtype, int64_t rows, int64_t columns, const std::function<double(int64_t, int64_t)>& element) {
+  std::vector<double> elements;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) elements.push_back(element(i, j));
+  std::string bytes;
+  for (const double each : elements) {
+    const uint64_t bits = ir::encode_float(dtype, each);
+    bytes.append(reinterpret_cast<const char*>(&bits), static_cast<size_t>(dtype.element_bytes()));
+  }
+  return relax::constant(ir::tensor_data(dtype, {rows, columns}, std::move(bytes)));
+}
+
+// Part `to` of a product with c + j s, of part `from` of a number.
+double share(int64_t from, int64_t to, const std::pair<double, double>& turned_by) {
+  if (from == to) return turned_by.first;
+  return from == 0 ? turned_by.second : -turned_by.second;
+}
+
+// A length in two factors that are near each other, the smaller first; 1 and the length where it is short or has none.
+// Nothing where term by term, or by more factors, is less work than such products are.
+std::optional<std::pair<int64_t, int64_t>> two_factors(int64_t length) {
+  constexpr int64_t short_length = 64, longest = 1 << 14, most_by_one = 128;
+  if (length < 1 || length > longest) return std::nullopt;
+  int64_t factor = 1;
+  for (int64_t f = 2; f * f <= length; ++f)
+    if (length % f == 0) factor = f;
+  if (length <= short_length || factor == 1)
+    return length <= most_by_one ? std::optional(std::pair<int64_t, int64_t>(1, length)) : std::nullopt;
+  // A product sums as many terms as its factor has.
+  return (factor + length / factor) * 4 <= length ? std::optional(std::pair(factor, length / factor)) : std::nullopt;
+}
+
+// The transform of rows [M, n, parts], n = first * second: with place a * second + b and bin c + first * d, products
+// over a, turns by b * c, and products over b (the division of Cooley and Tukey into two). [M, n, 2], divided by n
+// where inverse.
+Value transformed_rows(BlockBuilder& b, const Value& x, std::pair<int64_t, int64_t> factors, bool inverse) {
+  const auto [first, second] = factors;
+  const int64_t length = first * second, parts = *ir::as_int(shape_of(x)[2]);
+  const Expr rows = shape_of(x)[0];
+  const DType dtype = dtype_of(x);
+  const double scale = inverse ? 1.0 / static_cast<double>(length) : 1.0;
+  const auto product = [&](const Value& a, const Value& c) {
+    return b.call(ops::matmul, {a, c}, ir::make<MatmulAttributes>()).value_or_throw();
+  };
+  const auto n = [](int64_t value) { return ir::int64(value); };
+  if (first == 1) {
+    const Value all = matrix(dtype, length * parts, length * 2, [&](int64_t i, int64_t j) {
+      return scale * share(i % parts, j % 2, turned(i / parts * (j / 2), length, inverse));
+    });
+    return reshape(b, product(reshape(b, x, {rows, n(length * parts)}), all), {rows, n(length), n(2)});
+  }
+  // The parts lie apart: [M, parts * first, second].
+  const Value apart = reshape(b, permuted(b, reshape(b, x, {rows, n(length), n(parts)}), {0, 2, 1}),
+                              {rows, n(parts * first), n(second)});
+  const Value over_a = matrix(dtype, 2 * first, parts * first, [&](int64_t i, int64_t j) {
+    return share(j / first, i / first, turned(i % first * (j % first), first, inverse));
+  });
+  const Value sums = product(over_a, apart);  // [M, part c, b]
+  const auto turns = [&](int64_t which) {
+    return matrix(dtype, first, second, [&](int64_t c, int64_t place) {
+      const auto by = turned(c * place, length, inverse);
+      return which == 0 ? by.first : by.second;
+    });
+  };
+  const auto turn_all = [&](const std::vector<Tensor>& in) {
+    return std::vector{te::compute(
+        {rows, n(first), n(2 * second)},
+        [&](const Indices& i) {
+          const Expr part = ir::floordiv(i[2], n(second)), place = ir::floormod(i[2], n(second));
+          const Expr re = in[0]({i[0], i[1], place}), im = in[0]({i[0], i[1] + first, place});
+          return part_of_product(part, re, im, in[1]({i[1], place}), in[2]({i[1], place}));
+        },
+        in, "turned")};
+  };
+  const Value turned_sums = b.call_te("turned", {sums, turns(0), turns(1)}, turn_all).value_or_throw();
+  const Value over_b = matrix(dtype, 2 * second, 2 * second, [&](int64_t i, int64_t j) {
+    return scale * share(i / second, j % 2, turned(i % second * (j / 2), second, inverse));
+  });
+  const Value bins = product(reshape(b, turned_sums, {relax::simplified(rows * first), n(2 * second)}), over_b);
+  const Value ordered = permuted(b, reshape(b, bins, {rows, n(first), n(second), n(2)}), {0, 2, 1, 3});
+  return reshape(b, ordered, {rows, n(length), n(2)});
+}
+
+// The transform along an axis of known length, by products of matrices.
+Value fourier_by_products(BlockBuilder& b, const Value& x, const FourierTransform& how,
+                          std::pair<int64_t, int64_t> factors) {
+  const Shape own = shape_of(x);
+  const auto rank = static_cast<int64_t>(own.size());
+  const DType dtype = dtype_of(x);
+  Axes there, back(own.size());
+  for (int64_t d = 0; d < rank - 1; ++d)
+    if (d != how.axis) there.push_back(d);
+  there.push_back(how.axis);
+  there.push_back(rank - 1);
+  for (size_t d = 0; d < there.size(); ++d) back[static_cast<size_t>(there[d])] = static_cast<int64_t>(d);
+  const Value moved = permuted(b, cast(b, x, relax::accumulation_dtype(dtype)), there);
+  Shape shape = shape_of(moved);
+  const Shape outer(shape.begin(), shape.end() - 2);
+  const Expr length = shape[shape.size() - 2];
+  const Value rows = reshape(b, moved, {relax::simplified(ir::product(outer)), length, own.back()});
+  Value result = transformed_rows(b, rows, factors, how.inverse);
+  shape.back() = ir::int64(2);
+  if (how.onesided) {
+    Expr& bins = shape[shape.size() - 2];
+    bins = relax::simplified(ir::floordiv(length, ir::int64(2)) + 1);
+    const auto first = [&](const std::vector<Tensor>& in) {
+      return std::vector{te::compute(
+          {shape_of(result)[0], bins, ir::int64(2)}, [&](const Indices& i) { return in[0](i); }, in, "first_bins")};
+    };
+    result = b.call_te("first_bins", {result}, first).value_or_throw();
+  }
+  return cast(b, permuted(b, reshape(b, result, shape), back), dtype);
+}
+
 }  // namespace
 
 Value fourier(BlockBuilder& b, const Value& x, const FourierTransform& how) {
   const Shape own = shape_of(x);
   const auto axis = static_cast<size_t>(how.axis);
   const bool complex_in = is_complex(own), gives_real = how.inverse && how.onesided;
+  const auto length = ir::as_int(how.length);
+  if (const auto factors = length ? two_factors(*length) : std::nullopt;
+      factors && !gives_real && relax::same_extent(own[axis], how.length))
+    return fourier_by_products(b, x, how, *factors);
   const Expr half = relax::simplified(ir::floordiv(how.length, ir::int64(2)) + 1);
   Transformation work{.axis = axis, .length = how.length, .inverse = how.inverse};
   work.shape = own;
