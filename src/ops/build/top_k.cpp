@@ -86,7 +86,9 @@ class Selection {
     });
     const auto first = loops_over(
         {count_}, [&](const Indices& i) { return tir::seq({places.set(i[0], i[0]), values.set(i[0], x[i[0]])}); });
-    const auto others = loops_over({ir::max(extent() - count_, ir::int64(0))}, [&](const Indices& i) {
+    const Expr left = ir::max(extent() - count_, ir::int64(0));
+    const Expr following = ir::select(count_ > 0, left, ir::int64(0));  // of none there is no worst
+    const auto others = loops_over({relax::simplified(following)}, [&](const Indices& i) {
       const Expr j = i[0] + count_;
       return when(is_better(x[j], values[0]), best.replace_top(count_, {x[j], j}));
     });
