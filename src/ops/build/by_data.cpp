@@ -302,12 +302,18 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
       return in_order({r.set(left, ir::int64(0)), count_to(n, find), candidates.make(r[left]), r.set(first, count[0]),
                        while_true(goes_on, round)});
     };
+    const tir::Stmt start = over_all(chosen->shape, [&](const Indices& at) { return write(chosen, ir::int64(0), at); });
     return whole_block("non_max_suppression", in, out,
-                       {count.set(0, ir::int64(0)), over_all({batches, classes}, one_class)},
+                       {start, count.set(0, ir::int64(0)), over_all({batches, classes}, one_class)},
                        {r.buffer, own.buffer, hand.value, hand.numbers});
   };
   const auto tensors = [&](const std::vector<Tensor>& in) {
-    const Expr most = relax::simplified(batches * classes * n);
+    // A class gives no more than it may, where that is known.
+    const auto* told = how.most.as<relax::Constant>();
+    const Expr of_class = told && told->data->elements() > 0
+                              ? ir::min(n, ir::int64(std::max<int64_t>(ir::int_at(*told->data, 0), 0)))
+                              : n;
+    const Expr most = relax::simplified(batches * classes * of_class);
     std::vector<Tensor> made = te::extern_op({{{most, ir::int64(3)}, index},
                                               {{ir::int64(1)}, index},
                                               {{n}, dtype_of(scores)},
