@@ -46,11 +46,7 @@ class Selection {
   }
 
   Expr is_better(const Expr& a, const Expr& than) const {
-    const Expr beats = largest_ ? a > than : a < than;
-    if (!a->dtype.is_floating()) return beats;
-    const Expr is_nan = ir::ne(a, a), other_is = ir::ne(than, than);
-    return largest_ ? ir::logical_or(beats, ir::logical_and(is_nan, ir::logical_not(other_is)))
-                    : ir::logical_or(beats, ir::logical_and(other_is, ir::logical_not(is_nan)));
+    return largest_ ? comes_before(than, a) : comes_before(a, than);
   }
 
   // The list of the best so far is kept in order; from its end a place is made for each element that is better than the

@@ -46,23 +46,22 @@ Status tile_products(Schedule& schedule, const RuleContext& context, const Work&
   const Contraction found = TRY(contraction(schedule.function(), work, steps));
   if (found.row != steps || as_int(work.loops[steps]->extent))
     return tile_product(schedule, context, work.block().name, steps);
-  const std::string name = work.block().name;
   const auto block_in = [&](LoopRV loop) -> Result<std::string> {
     return TRY(schedule.get(TRY(schedule.get_child_blocks(loop)).at(0)))->name;
   };
   const int64_t most = tiles_of_unknown(tile_shape(2, 2, found, std::nullopt, context.target).rows);
-  std::vector<LoopRV> parts{TRY(schedule.get_loops(TRY(handle(schedule, work)))).at(steps)};
-  std::vector<std::string> blocks{name};
+  LoopRV left = TRY(schedule.get_loops(TRY(handle(schedule, work)))).at(steps);
+  std::vector<std::string> blocks{work.block().name};
   for (const int64_t rows : {most, few}) {
     if (rows > most || (rows == few && most < 2 * few)) continue;
-    const std::vector<LoopRV> cut = TRY(schedule.peel(parts.back(), rows));
+    const std::vector<LoopRV> cut = TRY(schedule.peel(left, rows));
     if (cut.size() < 2) break;
-    parts.push_back(cut[1]);
-    blocks.push_back(TRY(block_in(cut[1])));
-    if (parts.size() > 2) TRY(schedule.split(cut[0], {Factor(), Factor(rows)}));
+    left = cut[1];
+    blocks.push_back(TRY(block_in(left)));
+    if (blocks.size() > 2) TRY(schedule.split(cut[0], {Factor(), Factor(rows)}));
   }
-  TRY(tile_product(schedule, context, name, steps));
-  for (size_t part = 1; part < blocks.size(); ++part) TRY(tile_product(schedule, context, blocks[part], steps + 1));
+  for (size_t part = 0; part < blocks.size(); ++part)
+    TRY(tile_product(schedule, context, blocks[part], part == 0 ? steps : steps + 1));
   return support::success();
 }
 

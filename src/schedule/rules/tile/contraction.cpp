@@ -1,7 +1,6 @@
 // gemm, conv: one sum of products of two tensors, without and with windows.
 #include "schedule/rules/tile/contraction.h"
 
-#include "arith/analyzer.h"
 #include "ir/visit.h"
 #include "schedule/codes.h"
 #include "schedule/rules/nest/transposed.h"
@@ -269,19 +268,6 @@ struct Planning {
 
 }  // namespace
 
-namespace {
-
-// The most iterations of a loop, if there is a bound.
-std::optional<int64_t> most_iterations(const Work& work, size_t loop) {
-  arith::Analyzer known;
-  for (size_t i = 0; i < loop; ++i)
-    known.bind(work.loops[i]->loop_var, Range{work.loops[i]->min, work.loops[i]->extent});
-  const int64_t most = known.const_int_bound(known.simplify(work.loops[loop]->extent)).max_value;
-  return most < std::numeric_limits<int64_t>::max() / 2 ? std::optional(most) : std::nullopt;
-}
-
-}  // namespace
-
 Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::string_view rule,
                            const Contraction& found, bool within_thread) {
   // The model: every step of the reduction loads `vectors` vectors of weights and feeds rows * vectors accumulators
@@ -312,7 +298,9 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
 
   const int64_t most_rows = tile_shape(plan.vectors, plan.vectors, found, height, context.target).rows;
   // A height that has a bound is that of blocks which tiles divide, but for the last.
-  const bool is_open = found.row && !height && !most_iterations(work, *found.row);
+  const bool is_open = found.row && !height &&
+                       !most_iterations({work.loops.begin(), work.loops.begin() + static_cast<ptrdiff_t>(*found.row)},
+                                        *work.loops[*found.row]);
   const int64_t rows = is_open ? tiles_of_unknown(most_rows) : equal_tiles(height, most_rows);
   plan.rows = TRY(schedule.get(TRY(decide(schedule, context, rule, "rows", up_to(most_rows, height), rows))));
   // Short rows: several of them share the weights.

@@ -5,21 +5,23 @@
 #include "arith/analyzer.h"
 #include "ir/visit.h"
 #include "schedule/codes.h"
+#include "schedule/rules/tile/tile_model.h"
 
 namespace lathe::schedule {
 
 namespace {
 
-// The most iterations of a loop around the block.
-Result<int64_t> most_iterations(Schedule& schedule, BlockRV block, LoopRV loop) {
-  arith::Analyzer known;
+// The most iterations of a loop around the block, if there is a bound.
+Result<std::optional<int64_t>> most_of(Schedule& schedule, BlockRV block, LoopRV loop) {
   const Ref<For> node = TRY(schedule.get(loop));
+  std::vector<Ref<For>> kept;
+  std::vector<const For*> around;
   for (const LoopRV& each : TRY(schedule.get_loops(block))) {
-    const Ref<For> around = TRY(schedule.get(each));
-    if (around->id == node->id) break;
-    known.bind(around->loop_var, Range{around->min, around->extent});
+    kept.push_back(TRY(schedule.get(each)));
+    if (kept.back()->id == node->id) break;
+    around.push_back(kept.back().get());
   }
-  return known.const_int_bound(known.simplify(node->extent)).max_value;
+  return most_iterations(around, *node);
 }
 
 // A loop of unknown extent in parts of whole pieces: as many of the first size as fit, of what is left as many of the
@@ -29,7 +31,8 @@ Result<std::vector<Part>> parts_of_unknown(Schedule& schedule, BlockRV block, Lo
                                            const std::vector<int64_t>& sizes, bool twice = false) {
   std::vector<Part> parts;
   for (int64_t size : sizes) {
-    if (twice) size = std::min(size, TRY(most_iterations(schedule, block, loop)) / 2);
+    const auto most = twice ? TRY(most_of(schedule, block, loop)) : std::nullopt;
+    if (most) size = std::min(size, *most / 2);
     if (size <= (twice ? 2 : 1)) break;
     const std::vector<LoopRV> loops = TRY(schedule.peel(loop, size));
     parts.push_back({block, loops[0], size, 1});

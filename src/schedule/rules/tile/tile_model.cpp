@@ -1,5 +1,7 @@
 #include "schedule/rules/tile/tile_model.h"
 
+#include "arith/analyzer.h"
+
 namespace lathe::schedule {
 
 int64_t nearest_ways(const target::Target& target) { return target.cache_bytes(1, 32 << 10) / way_bytes; }
@@ -57,6 +59,13 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
       result.outputs += bytes_of(buffer) / batches;
   }
   return result;
+}
+
+std::optional<int64_t> most_iterations(const std::vector<const For*>& around, const For& loop) {
+  arith::Analyzer known;
+  for (const For* each : around) known.bind(each->loop_var, Range{each->min, each->extent});
+  const int64_t most = known.const_int_bound(known.simplify(loop.extent)).max_value;
+  return most < std::numeric_limits<int64_t>::max() / 2 ? std::optional(most) : std::nullopt;
 }
 
 int64_t tiles_of_unknown(int64_t most) { return most >= 8 ? most - most % 4 : most; }

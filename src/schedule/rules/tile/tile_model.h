@@ -24,6 +24,9 @@ struct TileWork {
 };
 TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction& found, const TilePlan& plan);
 
+// The most iterations of a loop inside others, outermost first; nothing where there is no bound.
+std::optional<int64_t> most_iterations(const std::vector<const For*>& around, const For& loop);
+
 // The height of tiles of at most `most` rows: equal ones, all rows where they are few.
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most);
 // The same of any number of rows: more often than not it is a multiple of four, and what is left over comes by fours.
