@@ -147,6 +147,54 @@ TEST(attention, shares_blocks_of_rows_where_batches_are_few) {
   EXPECT_EQ(scheduled(attention_of(shape), target, 1e-5, {}, {{"attention.block", 7}}), "attention") << last_remarks;
 }
 
+TEST(attention, shares_heads_where_what_follows_cannot_take_its_tiles) {
+  // A prime number of rows: what divides the mixed ones, and turns the heads inside, goes by itself in a head's loop.
+  const Function f = testing::from_text(R"(# lathe script 1
+from lathe.script import tir as T
+
+@T.prim_func
+def main(K: T.Buffer((1, 4, 401, 32), "float32"), Q: T.Buffer((1, 4, 401, 32), "float32"), V: T.Buffer((1, 4, 401, 32), "float32"), Y: T.Buffer((1, 401, 4, 32), "float32")):
+    S = T.alloc_buffer((1, 4, 401, 401), "float32")
+    X = T.alloc_buffer((1, 4, 401), "float32")
+    E = T.alloc_buffer((1, 4, 401, 401), "float32")
+    W = T.alloc_buffer((1, 4, 401), "float32")
+    O = T.alloc_buffer((1, 4, 401, 32), "float32")
+    for b, h, r, c, d in T.grid(1, 4, 401, 401, 32):
+        with T.block("scores"):
+            vb, vh, vr, vc, vd = T.axis.remap("SSSSR", [b, h, r, c, d])
+            with T.init():
+                S[vb, vh, vr, vc] = T.float32(0)
+            S[vb, vh, vr, vc] = S[vb, vh, vr, vc] + Q[vb, vh, vr, vd] * K[vb, vh, vc, vd]
+    for b, h, r, c in T.grid(1, 4, 401, 401):
+        with T.block("max"):
+            vb, vh, vr, vc = T.axis.remap("SSSR", [b, h, r, c])
+            with T.init():
+                X[vb, vh, vr] = T.float32("-inf")
+            X[vb, vh, vr] = T.max(X[vb, vh, vr], S[vb, vh, vr, vc])
+    for b, h, r, c in T.grid(1, 4, 401, 401):
+        with T.block("exp"):
+            vb, vh, vr, vc = T.axis.remap("SSSS", [b, h, r, c])
+            E[vb, vh, vr, vc] = T.exp(S[vb, vh, vr, vc] - X[vb, vh, vr])
+    for b, h, r, c in T.grid(1, 4, 401, 401):
+        with T.block("sum"):
+            vb, vh, vr, vc = T.axis.remap("SSSR", [b, h, r, c])
+            with T.init():
+                W[vb, vh, vr] = T.float32(0)
+            W[vb, vh, vr] = W[vb, vh, vr] + E[vb, vh, vr, vc]
+    for b, h, r, d, c in T.grid(1, 4, 401, 32, 401):
+        with T.block("values"):
+            vb, vh, vr, vd, vc = T.axis.remap("SSSSR", [b, h, r, d, c])
+            with T.init():
+                O[vb, vh, vr, vd] = T.float32(0)
+            O[vb, vh, vr, vd] = O[vb, vh, vr, vd] + E[vb, vh, vr, vc] * V[vb, vh, vc, vd]
+    for b, r, h, d in T.grid(1, 401, 4, 32):
+        with T.block("divide"):
+            vb, vr, vh, vd = T.axis.remap("SSSS", [b, r, h, d])
+            Y[vb, vr, vh, vd] = O[vb, vh, vr, vd] / W[vb, vh, vr]
+)");
+  EXPECT_EQ(testing::parallel_extents(f, machine(512, 32)), std::vector<int64_t>{4});
+}
+
 TEST(attention, keeps_no_more_scores_than_a_block_has) {
   target::Target target = machine(512, 32);
   target.caches = {{.level = 1, .bytes = 48 << 10}, {.level = 2, .bytes = 64 << 10}};

@@ -223,7 +223,6 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   if (is_int(lane.extent, 1) && sums_along_row(schedule.function(), work, context.target))
     return Outcome(fmt::format("axis '{}' is one column of what is contiguous along a sum", lane.loop_var->name));
   spatial.pop_back();
-  const auto total = constant_product(work.loops);
 
   // The model: vectors as wide as fit the axis evenly, and two to four independent chains to hide latencies.
   const auto width = as_int(lane.extent);
@@ -268,7 +267,7 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     // A long chain of operations on each sum takes the registers for itself.
     const bool has_room = down && (around.epilogue.empty() || !is_costly(find(list, around.epilogue)->block()));
     const auto count = down ? as_int(work.loops[spatial.back()]->extent) : std::nullopt;
-    int64_t tall = has_room ? rows_going_down(count, enough_for_threads(total, plan), context.target) : 1;
+    int64_t tall = has_room ? rows_going_down(count, enough_for_threads(work, plan), context.target) : 1;
     const int64_t narrow = tall > 1 ? neighbours_going_down(work, *slide, *down, fit, context.target) : 1;
     if (narrow == 1) tall = 1;
     const int64_t rows = equal_tiles(height, narrow > 1 ? narrow : fit);
@@ -299,13 +298,13 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   plan.batch = spatial;
   plan.within_thread = plan.window && pads_pieces;
   const BlockRV sums = TRY(schedule.get_block(name));
+  const bool enough = enough_for_threads(work, plan);
   TRY(register_tile(schedule, context, plan, around.epilogue));
   if (plan.within_thread) {
     TRY(place_padding(schedule, context, plan, sums, around.before));
     const std::vector<LoopRV> loops = TRY(schedule.get_loops(sums));
     const size_t shared = plan.batch.size() + (plan.share > 1 ? 1 : 0);
-    if (enough_for_threads(total, plan) && shared > 0)
-      try_parallel(schedule, {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(shared)});
+    if (enough && shared > 0) try_parallel(schedule, {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(shared)});
   }
   for (const std::vector<std::string>* list : {&around.before, &around.behind})
     if (list != &around.before || !plan.within_thread)

@@ -115,4 +115,17 @@ int64_t largest_allocation(const Function& f, const target::Target& target) {
   return largest;
 }
 
+std::vector<int64_t> parallel_extents(const Function& f, const target::Target& target,
+                                      const std::map<std::string, int64_t>& decisions) {
+  AnalyticDecider model;
+  TableDecider decider(decisions, model);
+  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, decider, {});
+  std::vector<int64_t> extents;
+  each_statement(done.function().body, [&](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    if (loop && loop->kind == ForKind::parallel) extents.push_back(as_int(loop->extent).value_or(-1));
+  });
+  return extents;
+}
+
 }  // namespace lathe::schedule::testing

@@ -33,4 +33,9 @@ std::string scheduled_once(const Function& f, const target::Target& target, doub
 // parameter nor in registers.
 int64_t largest_allocation(const Function& f, const target::Target& target);
 
+// Extents of the loops that threads share once a function is scheduled by the rules, in their order; -1 of one that is
+// not known.
+std::vector<int64_t> parallel_extents(const Function& f, const target::Target& target,
+                                      const std::map<std::string, int64_t>& decisions = {});
+
 }  // namespace lathe::schedule::testing

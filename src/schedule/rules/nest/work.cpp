@@ -39,11 +39,31 @@ Outcome no_plain_reductions(const std::vector<Work>& list) {
   return any ? Outcome() : Outcome("no block is a reduction");
 }
 
+namespace {
+
+// The most turns of loops inside each other in the statement, `parallel_work` at most, which one of unknown length
+// counts as.
+int64_t turns_of(const NodeRef& statement) {
+  int64_t most = 1;
+  pre_order(statement, [&](const NodeRef& n) {
+    const auto* loop = n.as<For>();
+    if (!loop) return true;
+    const int64_t turns = std::min(as_int(loop->extent).value_or(parallel_work), parallel_work);
+    most = std::max(most, std::min(turns * turns_of(loop->body), parallel_work));
+    return false;
+  });
+  return most;
+}
+
+}  // namespace
+
+int64_t work_of_instance(const Block& block) { return turns_of(block.body) * (is_costly(block) ? 8 : 1); }
+
 int64_t work_for_threads(const std::vector<Work>& list) {
   int64_t total = 0;
   for (const Work& work : list) {
     const auto own = constant_product(work.loops);
-    total += own ? *own * (is_costly(work.block()) ? 8 : 1) : 8 * parallel_work;
+    total += own ? *own * work_of_instance(work.block()) : 8 * parallel_work;
   }
   return total;
 }
@@ -104,6 +124,18 @@ std::optional<int64_t> stride_of_digits(const Access& access, const For& loop) {
 }
 
 }  // namespace
+
+std::optional<int64_t> results_of(const Work& work) {
+  std::vector<const For*> loops;
+  for (const For* loop : work.loops) {
+    bool sums = false;
+    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
+      sums = sums || (work.block().iter_vars[v]->type == IterType::reduce &&
+                      uses_var(work.realize->iter_values[v], loop->loop_var));
+    if (!sums) loops.push_back(loop);
+  }
+  return constant_product(loops);
+}
 
 std::optional<int64_t> stride_of(const Access& access, const For& loop) {
   int64_t stride = 0, step = 1;
@@ -359,7 +391,7 @@ Status interleave_unknown(Schedule& schedule, const std::vector<LoopRV>& loops, 
 
 }  // namespace
 
-Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block) {
+Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block, bool threads) {
   const Ref<Block> node = TRY(schedule.get(block));
   const std::vector<Work> list = works(schedule.function());
   const Work* work = find(list, node->name);
@@ -377,32 +409,36 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   }
   strided = strided && interleaved == 1;
   const bool costly = is_costly(*node);
+  const int64_t own = work_of_instance(*node);
+  const bool enough = threads && (!total || *total * own >= parallel_work);
   const int bits = widest_bits(*node);
   const int64_t lanes = context.target.lanes(bits) * interleaved, together = lanes * vectors_together(*node);
   const auto crossing = strided ? crossing_loop(schedule.function(), *work, lanes) : std::nullopt;
   if (crossing) {
     Schedule attempt = schedule;
-    if (tile_crossing(attempt, context, block, *crossing, lanes, !total || *total >= parallel_work)) {
+    if (tile_crossing(attempt, context, block, *crossing, lanes, enough)) {
       schedule = std::move(attempt);
       return support::success();
     }
   }
 
   std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
-  if (interleaved > 1 && !as_int(work->loops[loops.size() - 2]->extent)) {
-    const bool enough = !total || *total >= parallel_work;
+  if (interleaved > 1 && !as_int(work->loops[loops.size() - 2]->extent))
     return interleave_unknown(schedule, loops, context.target.lanes(bits), enough);
-  }
   const std::vector<LoopRV> inner(loops.end() - static_cast<ptrdiff_t>(suffix), loops.end());
   std::vector<LoopRV> outer(loops.begin(), loops.end() - static_cast<ptrdiff_t>(suffix));
   LoopRV row = inner.size() > 1 ? TRY(schedule.fuse(inner)) : inner[0];
   const auto length = as_int(TRY(schedule.get(row))->extent);
   const auto rows = constant_product({work->loops.begin(), work->loops.end() - static_cast<ptrdiff_t>(suffix)});
-  const bool enough = !total || *total * (costly ? 8 : 1) >= parallel_work;
   const bool split_rows = enough && rows && *rows < 2 * context.target.cores;
 
   // Gathering costs what it saves, unless there is much to do with what was gathered.
   const bool vectors = lanes > 1 && (!strided || costly) && (!length || 2 * *length >= lanes);
+  if (split_rows && !vectors && own > 1) {
+    outer.push_back(row);
+    if (!try_parallel(schedule, outer)) try_parallel(schedule, {row});
+    return support::success();
+  }
   if (split_rows && (!length || *length >= 4096)) {
     const ExprRV chunk = TRY(decide(schedule, context, "elementwise", "chunk", {1024, 4096, 16384}, 4096));
     const std::vector<LoopRV> parts = TRY(schedule.peel(row, chunk));
@@ -445,7 +481,8 @@ Status parallelize_outer(Schedule& schedule, BlockRV block, int64_t work_an_inst
   for (const LoopRV& loop : loops) kept.push_back(TRY(schedule.get(loop)));
   for (const Ref<For>& loop : kept) nodes.push_back(loop.get());
   const auto total = constant_product(nodes);
-  if (total && *total * work_an_instance < parallel_work) return support::success();
+  if (total && *total * work_an_instance * work_of_instance(*TRY(schedule.get(block))) < parallel_work)
+    return support::success();
   // As many loops from the outermost as are free of dependences and make one nest, until there is enough to share.
   size_t count = 0;
   int64_t iterations = 1;

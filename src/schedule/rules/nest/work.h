@@ -24,6 +24,8 @@ const Work* find(const std::vector<Work>& list, const std::string& block);
 
 // Why the blocks are no group of plain reductions with what is computed beside them, if they are none.
 Outcome no_plain_reductions(const std::vector<Work>& list);
+// What one instance of the block computes by loops of its own and by functions, in elements that cost little.
+int64_t work_of_instance(const Block& block);
 // What all of them compute, in elements that cost little: those of unknown number are enough for threads.
 int64_t work_for_threads(const std::vector<Work>& list);
 // What is computed several times where the blocks are `now`, and was once `before`, if anything is.
@@ -34,6 +36,10 @@ Result<BlockRV> handle(Schedule& schedule, const Work& work);
 
 // The product of the extents; nothing where one is not a constant.
 std::optional<int64_t> constant_product(const std::vector<const For*>& loops);
+
+// The elements that the block gives: the product of the extents of loops that no sum goes by, where these are
+// constants.
+std::optional<int64_t> results_of(const Work& work);
 
 // Elements that the access moves by when the loop's variable does: 0, 1, another constant, or nothing (not affine, or a
 // distance that is not known).
@@ -68,8 +74,8 @@ inline constexpr int64_t parallel_work = 32 * 1024;
 Status vectorize_by(Schedule& schedule, LoopRV loop, int64_t together, int64_t lanes);
 
 // Spatial loops only: fuses what is contiguous, vectorises it, and runs the outermost in parallel where there is
-// enough.
-Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block);
+// enough and `threads` are for it: not where the block shares loops with others, which have them.
+Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block, bool threads = true);
 
 // Whether every access of the block moves by at most one element with its innermost loop, and its store by one; and
 // that loop in vectors, where it is long enough.

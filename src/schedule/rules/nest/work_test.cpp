@@ -88,5 +88,46 @@ TEST(vectorize_elementwise, puts_a_few_rows_into_each_other) {
             << groups << " groups of " << channels << testing::last_remarks;
 }
 
+// The largest of each row, by a loop of the block's own.
+Function climbed(int64_t rows, int64_t columns) {
+  return testing::from_text(fmt::format(R"(# lathe script 1
+from lathe.script import tir as T
+
+@T.prim_func
+def main(X: T.Buffer(({0}, {1}), "float32"), Y: T.Buffer(({0},), "float32")):
+    for i in range({0}):
+        with T.block("climb"):
+            v = T.axis.spatial({0}, i)
+            T.reads(X[v, 0:{1}], Y[v])
+            T.writes(Y[v])
+            Y[v] = T.float32(0)
+            for k in range({1}):
+                Y[v] = T.max(Y[v], X[v, k])
+)",
+                                        rows, columns));
+}
+
+TEST(vectorize_elementwise, counts_what_a_block_does_by_loops_of_its_own) {
+  EXPECT_EQ(testing::parallel_extents(climbed(512, 512), machine(256, 16)), std::vector<int64_t>{512});
+  EXPECT_EQ(testing::parallel_extents(climbed(3, 50000), machine(256, 16)), std::vector<int64_t>{3});
+  EXPECT_EQ(testing::parallel_extents(climbed(16, 16), machine(256, 16)), std::vector<int64_t>()) << "too little";
+}
+
+TEST(enough_for_threads, counts_elements_of_a_single_term) {
+  const auto scaled = [](int64_t height) {
+    const testing::ConvShape shape{.channels = 64,
+                                   .height = height,
+                                   .width = 28,
+                                   .filters = 64,
+                                   .kernel = 1,
+                                   .padding = 0,
+                                   .epilogue = false,
+                                   .depthwise = true};
+    return testing::parallel_extents(testing::conv2d(shape), machine(512, 32)).size();
+  };
+  EXPECT_EQ(scaled(28), 1) << "50,176 products";
+  EXPECT_EQ(scaled(2), 0);
+}
+
 }  // namespace
 }  // namespace lathe::schedule

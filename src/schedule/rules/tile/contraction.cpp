@@ -214,13 +214,15 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
 
 namespace {
 
-// The products that one turn of the loops around the contraction computes, where that is known.
-std::optional<int64_t> products_of(const Contraction& found, const Work& work) {
+// Whether threads share one turn of the loops around the contraction.
+bool is_enough_for_threads(const Contraction& found, const Work& work, const TilePlan& plan) {
   std::vector<const For*> loops{work.loops[found.lane]};
   if (found.row) loops.push_back(work.loops[*found.row]);
-  for (const auto* list : {&found.batch, &found.between, &found.reduce})
+  for (const auto* list : {&found.batch, &found.between})
     for (const size_t loop : *list) loops.push_back(work.loops[loop]);
-  return constant_product(loops);
+  const auto elements = constant_product(loops);
+  for (const size_t loop : found.reduce) loops.push_back(work.loops[loop]);
+  return enough_for_threads(constant_product(loops), elements, plan);
 }
 
 // The model of cost asked about one contraction; `threads`: there is enough of it for several.
@@ -233,8 +235,8 @@ struct Planning {
 
   bool rows_outside(const TilePlan& plan) const {
     const TileWork tiles = tile_work(function, work, found, plan);
-    const bool uneven = threads && tiles.lane_shares == tiles.lane_tiles && shares_unevenly(tiles, target) &&
-                        row_shares(work, plan, target).size() < 2;
+    const bool uneven =
+        threads && tiles.cut_shares == 1 && shares_unevenly(tiles, target) && row_shares(work, plan, target).size() < 2;
     return rows_go_first(tiles, threads, uneven, target);
   }
 
@@ -287,7 +289,7 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     lanes = largest_divisor(found.packed, lanes);
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, rule, "lanes", {lanes}, lanes))));
 
-  const bool threads = !within_thread && enough_for_threads(products_of(found, work), plan);
+  const bool threads = !within_thread && is_enough_for_threads(found, work, plan);
   if (!within_thread) plan.shared = shared_loop(found, work);
   std::vector<int64_t> choices;
   for (int64_t v = 1; v <= 8; ++v)

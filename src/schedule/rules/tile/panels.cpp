@@ -200,7 +200,7 @@ Result<std::optional<TilePlan>> ask_for_panels(Schedule& schedule, const RuleCon
   const auto* store = block->body.as<BufferStore>();
   if (answer == 1) {
     plan.weights = store->buffer;
-    TRY(schedule_panels(schedule, context, copy, width, enough_for_threads(constant_product(work.loops), plan)));
+    TRY(schedule_panels(schedule, context, copy, width, enough_for_threads(work, plan)));
     return std::optional(std::move(plan));
   }
   // Its instances are numbered like the elements of the panels: those of one panel can then be told from the others.

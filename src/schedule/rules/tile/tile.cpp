@@ -15,8 +15,12 @@ int64_t largest_divisor(int64_t extent, int64_t limit) {
   return 1;
 }
 
-bool enough_for_threads(std::optional<int64_t> terms, const TilePlan& plan) {
-  return !terms || *terms >= (plan.window ? 2 : 8) * parallel_work;
+bool enough_for_threads(std::optional<int64_t> terms, std::optional<int64_t> elements, const TilePlan& plan) {
+  return !terms || *terms >= (plan.window ? 2 : 8) * parallel_work || elements >= parallel_work;
+}
+
+bool enough_for_threads(const Work& work, const TilePlan& plan) {
+  return enough_for_threads(constant_product(work.loops), results_of(work), plan);
 }
 
 namespace {
@@ -103,8 +107,9 @@ class TileNest {
     std::vector<const For*> nodes;
     for (const LoopRV& loop : TRY(schedule_.get_loops(block)))
       nodes.push_back(kept.emplace_back(TRY(schedule_.get(loop))).get());
-    const auto total = constant_product({nodes.begin() + static_cast<ptrdiff_t>(plan_.outer), nodes.end()});
-    enough_ = !plan_.within_thread && enough_for_threads(total, plan_);
+    const auto begin = nodes.begin() + static_cast<ptrdiff_t>(plan_.outer);
+    const auto elements = constant_product({begin, nodes.begin() + static_cast<ptrdiff_t>(first_sum_)});
+    enough_ = !plan_.within_thread && enough_for_threads(constant_product({begin, nodes.end()}), elements, plan_);
     exact_ = true;
     for (const TileAxis& axis : axes_) {
       const For& loop = *nodes.at(axis.position);
@@ -390,7 +395,7 @@ Status register_tile(Schedule& schedule, const RuleContext& context, const TileP
   }
   const std::string none;
   TRY(TileNest(schedule, plan, none, context).run());
-  return vectorize_elementwise(schedule, context, TRY(schedule.get_block(epilogue)));
+  return vectorize_elementwise(schedule, context, TRY(schedule.get_block(epilogue)), plan.outer == 0);
 }
 
 }  // namespace lathe::schedule

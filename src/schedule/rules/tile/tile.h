@@ -51,8 +51,10 @@ struct TilePlan {
 // runs on the tile before it leaves the registers, and by itself where it cannot be cut like the reduction.
 Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan, const std::string& epilogue);
 
-// Whether threads share a reduction of so many terms. A window that slides takes longer for each of them.
-bool enough_for_threads(std::optional<int64_t> terms, const TilePlan& plan);
+// Whether threads share a reduction of so many terms that gives so many elements. A window that slides takes longer for
+// each term, and elements of a few terms wait for memory.
+bool enough_for_threads(std::optional<int64_t> terms, std::optional<int64_t> elements, const TilePlan& plan);
+bool enough_for_threads(const Work& work, const TilePlan& plan);
 
 // The largest divisor of `extent` up to `limit`.
 int64_t largest_divisor(int64_t extent, int64_t limit);

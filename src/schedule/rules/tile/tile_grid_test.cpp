@@ -1,7 +1,6 @@
 // Threads that share the tiles of all cuts of the lanes.
 #include <gtest/gtest.h>
 
-#include "schedule/analysis/tree.h"
 #include "schedule/testing/programs.h"
 #include "schedule/testing/rule_check.h"
 
@@ -14,15 +13,7 @@ using testing::machine;
 std::vector<int64_t> shared_extents(const Function& f, const target::Target& target,
                                     std::map<std::string, int64_t> decisions = {}) {
   decisions["gemm.panels"] = 0;
-  AnalyticDecider analytic;
-  TableDecider decider(decisions, analytic);
-  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, decider, {});
-  std::vector<int64_t> extents;
-  each_statement(done.function().body, [&](const Stmt& s) {
-    const auto* loop = s.as<For>();
-    if (loop && loop->kind == ForKind::parallel) extents.push_back(as_int(loop->extent).value_or(-1));
-  });
-  return extents;
+  return testing::parallel_extents(f, target, decisions);
 }
 
 target::Target with_cores(int cores) {
@@ -46,6 +37,15 @@ TEST(tile_grid, is_for_cuts_that_cores_cannot_share_evenly) {
   EXPECT_EQ(pieces(2, 128, 768, 768), std::vector<int64_t>{24}) << "cuts";
   EXPECT_EQ(pieces(16, 128, 768, 768), std::vector<int64_t>{240}) << "ten tiles of each of 24 cuts";
   EXPECT_EQ(pieces(16, 1, 768, 768), std::vector<int64_t>{12}) << "one row: cuts alone";
+}
+
+TEST(tile_grid, knows_what_a_narrower_last_cut_leaves_idle) {
+  const auto pieces = [](int64_t m, int64_t n, int64_t k) {
+    return shared_extents(testing::matmul(int64(m), int64(n), int64(k)), with_cores(2));
+  };
+  EXPECT_EQ(pieces(198, 100, 900), std::vector<int64_t>{2}) << "three cuts of 32 and one of four: halves of the rows";
+  EXPECT_EQ(pieces(197, 100, 900), (std::vector<int64_t>{45, 15})) << "tiles of each cut";
+  EXPECT_EQ(pieces(197, 128, 900), std::vector<int64_t>{4}) << "four cuts";
 }
 
 TEST(tile_grid, computes_the_same) {

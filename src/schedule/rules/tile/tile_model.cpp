@@ -46,9 +46,13 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
   if (found.row && found.between.empty())
     result.row_rest = static_cast<double>(extent(*found.row) % plan.rows) / static_cast<double>(plan.rows);
   result.batches = batches;
-  result.lane_shares = result.lane_tiles;
+  result.cuts = result.lane_tiles;
+  if (const int64_t rest = extent(found.lane) % (plan.lanes * plan.vectors); rest > 0 && result.cuts > 1) {
+    --result.cuts;
+    result.cut_rest = static_cast<double>((rest + plan.lanes - 1) / plan.lanes) / static_cast<double>(plan.vectors);
+  }
   for (const size_t loop : found.between)
-    if (plan.tall == 1 || loop != found.between.back()) result.lane_shares *= extent(loop);
+    if (plan.tall == 1 || loop != found.between.back()) result.cut_shares *= extent(loop);
   for (const size_t loop : found.between)
     result.row_tiles *= loop == found.between.back() ? tiles_of(loop, plan.tall) : extent(loop);
   result.products = plan.vectors * result.lane_tiles * plan.rows * plan.tall * result.row_tiles;
@@ -182,25 +186,34 @@ BorderCode border_code(const Contraction& found, const TilePlan& plan, std::opti
 
 namespace {
 
-// How much longer than their equal part threads take for so many pieces of the work, which no two of them share, and a
-// rest, which is smaller than a piece and waits for these.
-double unevenness(int64_t pieces, const target::Target& target, double rest = 0) {
-  const double all = static_cast<double>(pieces) + rest;
-  const int64_t rounds = (pieces + target.cores - 1) / target.cores;
-  return all > 0 ? (static_cast<double>(rounds) + rest) * target.cores / all : 1;
+// How much longer than their equal part threads take for so many pieces of the work, and behind them for a rest: `rest`
+// of a piece for each of `rests` others.
+double unevenness(int64_t pieces, const target::Target& target, double rest = 0, int64_t rests = 1) {
+  const auto rounds = [&](int64_t count) { return static_cast<double>((count + target.cores - 1) / target.cores); };
+  const double all = static_cast<double>(pieces) + rest * static_cast<double>(rests);
+  return all > 0 ? (rounds(pieces) + rest * rounds(rests)) * static_cast<double>(target.cores) / all : 1;
+}
+
+// Where threads share the cuts of the lanes, and where they share all of the tiles of these.
+double unevenness_by_cuts(const TileWork& tiles, const target::Target& target) {
+  const int64_t shares = tiles.batches * tiles.cut_shares;
+  return unevenness(shares * tiles.cuts, target, tiles.cut_rest, shares);
+}
+double unevenness_by_tiles(const TileWork& tiles, const target::Target& target) {
+  const int64_t shares = tiles.batches * tiles.row_tiles;
+  return unevenness(shares * tiles.cuts, target, tiles.cut_rest, shares);
 }
 
 }  // namespace
 
 bool shares_unevenly(const TileWork& tiles, const target::Target& target) {
   constexpr double noticed = 1.2;
-  return tiles.batches % target.cores != 0 && unevenness(tiles.batches * tiles.lane_shares, target) >= noticed;
+  return tiles.batches % target.cores != 0 && unevenness_by_cuts(tiles, target) >= noticed;
 }
 
 bool grid_is_evener(const TileWork& tiles, const target::Target& target) {
   constexpr double noticed = 1.05;
-  const int64_t cuts = tiles.batches * tiles.lane_shares;
-  return unevenness(cuts, target) >= noticed * unevenness(cuts * tiles.row_tiles, target);
+  return unevenness_by_cuts(tiles, target) >= noticed * unevenness_by_tiles(tiles, target);
 }
 
 bool rows_go_first(const TileWork& tiles, bool threads, bool uneven, const target::Target& target) {
@@ -215,8 +228,7 @@ bool rows_go_first(const TileWork& tiles, bool threads, bool uneven, const targe
   const double by_rows = rest ? unevenness(tiles.row_tiles - 1, target, tiles.row_rest)
                               : unevenness(tiles.batches * tiles.row_tiles, target);
   const double idle_by_rows = threads ? idle(by_rows) : 0;
-  const int64_t cuts = tiles.batches * tiles.lane_shares;
-  const double by_cuts = unevenness(cuts, target), by_tiles = unevenness(cuts * tiles.row_tiles, target);
+  const double by_cuts = unevenness_by_cuts(tiles, target), by_tiles = unevenness_by_tiles(tiles, target);
   // Tiles of one cut ask for the next step's weights where the rows are outside.
   if (tiles.lane_tiles < 2) return uneven && by_rows < by_cuts;
   const double idle_by_lanes = uneven ? idle(std::min(by_cuts, by_tiles)) : 0;

@@ -11,16 +11,18 @@ int64_t nearest_ways(const target::Target& target);
 
 // What the loops around a tile move for one element of the batch, in bytes; extents that are not known count as one.
 struct TileWork {
-  int64_t first = 0;        // the tensor that the rows walk
-  int64_t weights = 0;      // the tensor that the lanes walk
-  int64_t cut = 0;          // what one cut of the lanes reads of the weights
-  int64_t outputs = 0;      // the output, and what is read beside it element by element (a residual)
-  int64_t lane_tiles = 1;   // cuts of the lanes
-  int64_t row_tiles = 1;    // tiles of rows, over all loops that walk the first tensor alone
-  double row_rest = 0;      // where that is one loop: the height of a last, lower tile, one thread's alone, in tiles
-  int64_t batches = 1;      // elements of the batch
-  int64_t lane_shares = 1;  // of an element: iterations that threads can share without cutting the rows for them
-  int64_t products = 0;     // of vectors
+  int64_t first = 0;       // the tensor that the rows walk
+  int64_t weights = 0;     // the tensor that the lanes walk
+  int64_t cut = 0;         // what one cut of the lanes reads of the weights
+  int64_t outputs = 0;     // the output, and what is read beside it element by element (a residual)
+  int64_t lane_tiles = 1;  // cuts of the lanes
+  int64_t row_tiles = 1;   // tiles of rows, over all loops that walk the first tensor alone
+  double row_rest = 0;     // where that is one loop: the height of a last, lower tile, one thread's alone, in tiles
+  int64_t batches = 1;     // elements of the batch
+  int64_t cuts = 1;        // of the lanes: whole ones
+  double cut_rest = 0;     // what is left for a last, narrower one, in cuts; threads begin it after these
+  int64_t cut_shares = 1;  // of each: iterations that threads can share without cutting the rows for them
+  int64_t products = 0;    // of vectors
 };
 TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction& found, const TilePlan& plan);
 
