@@ -64,7 +64,8 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"fold_constants", graph::fold_all_but_scaled_kernels, {"expand_composites"}},
       {"eliminate_common_subexpressions", graph::eliminate_common_subexpressions},
       {"merge_padding", graph::merge_padding, {"fold_constants"}},
-      {"drop_folded", graph::eliminate_dead_code, {"fold_batch_norm", "merge_padding"}},
+      {"merge_branches", graph::merge_branches, {"fold_constants", "merge_padding"}},
+      {"drop_folded", graph::eliminate_dead_code, {"fold_batch_norm", "merge_padding", "merge_branches"}},
       {"split_groups", with_target(graph::split_groups, target), {"drop_folded"}},
       {"convert_layout", with_target(graph::convert_layout, target), {"drop_folded", "split_groups"}},
       // Only on request (CompileOptions::winograd).

@@ -45,6 +45,14 @@ inline constexpr int64_t largest_folded_bytes = 32 << 20;
 // stored: exporters write strided convolutions with "same" padding so.
 Result<IRModule> merge_padding(IRModule module, const PassContext& context);
 
+// A sum of convolutions of one tensor, one of them inside the window of the other, is one convolution whose kernel is
+// the sum of theirs. So is what adds or subtracts the tensor itself, and what multiplies any of it by a factor for each
+// channel; constants of each channel are one bias. Networks that are trained by branches (RepVGG: Ding et al. 2021;
+// MobileOne and FastViT: Vasu et al. 2023) are often exported with them. The kernels must be constants, and nobody else
+// use their results. Rounds as folding batch normalisation does; where the tensor is infinite there may be NaNs
+// instead.
+Result<IRModule> merge_branches(IRModule module, const PassContext& context);
+
 // Convolutions with channels last learn how many zeros lie around what they read, be they their own padding or what a
 // pad puts there, where their kernel is a constant without infinities and NaNs: its products with zeros are zeros.
 Result<IRModule> mark_zero_borders(IRModule module, const PassContext& context);
