@@ -53,6 +53,15 @@ std::vector<int64_t> zeros_around(const Call* pad, size_t rank) {
   return border;
 }
 
+// A convolution of one group, or depthwise with a window that is not written out: nobody asks about a few products.
+bool goes_by_many_products(const Call& conv, const ops::ConvAttributes& attrs) {
+  constexpr int64_t written_out = 36;
+  if (attrs.groups == 1) return true;
+  const auto* kernel = conv.args[1].as<Constant>();
+  const bool is_depthwise = attrs.channels == attrs.groups;  // channels are told of a packed kernel
+  return kernel && is_depthwise && kernel->data->elements() > written_out * attrs.groups;
+}
+
 }  // namespace
 
 support::Result<ir::IRModule> mark_zero_borders(ir::IRModule module, const ir::PassContext&) {
@@ -62,7 +71,7 @@ support::Result<ir::IRModule> mark_zero_borders(ir::IRModule module, const ir::P
     if (!conv) return Expr();
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(conv->attributes.get());
     const auto* x = as_tensor(conv->args[0]);
-    if (!x || x->ndim < 3 || attrs.groups != 1 || attrs.data_layout != "NHWC" || attrs.auto_pad != "NOTSET" ||
+    if (!x || x->ndim < 3 || !goes_by_many_products(*conv, attrs) || attrs.data_layout != "NHWC" || attrs.auto_pad != "NOTSET" ||
         !attrs.zero_border.empty())
       return Expr();
     const size_t counts = 2 * (static_cast<size_t>(x->ndim) - 2);

@@ -10,8 +10,8 @@ namespace lathe::schedule {
 
 namespace {
 
-// Elements of a window that are written out at most.
-constexpr int64_t most_steps = 49;
+// Elements of a window that are written out at most; and of one of its rows, where these are written out alone.
+constexpr int64_t most_steps = 36, most_in_row = 64;
 
 // How windows move along an axis: elements from one to the next, and from the first to the last of one.
 struct Slide {
@@ -19,16 +19,23 @@ struct Slide {
   std::vector<size_t> along;  // the sums that move along the same axis, by position among the loops
 };
 
-// How windows of neighbours along `row` overlap, where they have so few elements that all of them can be written out,
-// and none is asked whether it is inside.
-std::optional<Slide> slides(const Work& work, const std::vector<Access>& all, const For& row, const TilePlan& plan) {
+// The elements of a window, `most` at most; nothing where there are more, or their number is not known.
+std::optional<int64_t> window_steps(const Work& work, const TilePlan& plan, int64_t most) {
   int64_t steps = 1;
   for (const size_t i : plan.reduce) {
     const auto extent = as_int(work.loops[i]->extent);
-    if (!extent || *extent > most_steps) return std::nullopt;
+    if (!extent || *extent > most) return std::nullopt;
     steps *= *extent;
-    if (steps > most_steps) return std::nullopt;
+    if (steps > most) return std::nullopt;
   }
+  return steps;
+}
+
+// How windows of neighbours along `row` overlap, where they have at most so many elements, and none is asked whether it
+// is inside.
+std::optional<Slide> slides(const Work& work, const std::vector<Access>& all, const For& row, const TilePlan& plan,
+                            int64_t most = most_steps) {
+  if (!window_steps(work, plan, most)) return std::nullopt;
   if (is_conditional(work.block())) return std::nullopt;
   for (const Access& access : all) {
     if (access.block != &work.block() || access.writes) continue;
@@ -134,7 +141,7 @@ bool pads_wide_windows(const Work& work, const Work& reduction) {
   constexpr int64_t wide = 25;
   if (!sums_products(reduction)) return false;
   const auto steps = constant_product(loops_of(reduction, IterType::reduce));
-  return padding_condition(work) && !pads_lanes(work) && steps && *steps >= wide && *steps <= most_steps;
+  return padding_condition(work) && !pads_lanes(work) && steps && *steps >= wide;
 }
 
 // Whether the block reads overlapping windows of the buffer along its last axis.
@@ -173,6 +180,104 @@ Status place_padding(Schedule& schedule, const RuleContext& context, const TileP
   }
   return support::success();
 }
+
+// Windows of so many products that only one of their rows is written out: neighbours along it share what they read and
+// the weights. One vector of lanes at a time goes over the whole image, of which it has a copy of its own, so that what
+// rows of windows read again lies side by side; not where threads would be left without any.
+class LargeWindows {
+ public:
+  // Takes the loop over the neighbours, those around it, and the order of the sums.
+  LargeWindows(const Work& work, const std::vector<Access>& all, const std::vector<size_t>& spatial, const Slide& slide,
+               const RuleContext& context, TilePlan& plan)
+      : context_(context), plan_(plan) {
+    std::vector<size_t> order;
+    for (const size_t loop : plan.reduce)
+      if (loop != slide.along[0]) order.push_back(loop);
+    order.push_back(slide.along[0]);
+    plan.reduce = std::move(order);
+    plan.row = spatial.back();
+    for (size_t i = 0; i + 1 < spatial.size(); ++i)
+      (slides(work, all, *work.loops[spatial[i]], plan, most_products) ? plan.between : plan.batch).push_back(spatial[i]);
+    plan.slides = plan.within_thread = true;
+    enough_ = enough_for_threads(work, plan);
+    std::vector<const For*> around;
+    for (const size_t loop : plan.batch) around.push_back(work.loops[loop]);
+    const auto lanes = as_int(work.loops[plan.lane]->extent);
+    const auto batches = constant_product(around);
+    if (lanes && batches) pieces_ = *batches * ((*lanes + plan.lanes - 1) / plan.lanes);
+  }
+
+  // How windows along a row overlap where they are such.
+  static std::optional<Slide> of(const Work& work, const std::vector<Access>& all, const For& row,
+                                 const TilePlan& plan) {
+    if (!sums_products(work)) return std::nullopt;
+    std::optional<Slide> slide = slides(work, all, row, plan, most_products);
+    if (!slide || slide->along.size() != 1) return std::nullopt;
+    return as_int(work.loops[slide->along[0]]->extent).value_or(most_in_row + 1) <= most_in_row ? slide : std::nullopt;
+  }
+
+  // Neighbours whose sums, and what they read at one step, fit the registers beside the weight.
+  static int64_t neighbours(const Slide& slide, const target::Target& target) {
+    return std::clamp<int64_t>((target.vector_registers - 2) / (1 + slide.stride), 1, 14);
+  }
+
+  Status run(Schedule& schedule, const Surroundings& around) {
+    const BlockRV sums = TRY(schedule.get_block(plan_.block));
+    const bool copies_image = !enough_ || pieces_ >= context_.target.cores;
+    std::vector<BlockRV> copies;
+    if (copies_image) copies = TRY(copy_what_is_read(schedule, sums));
+    for (const std::string& other : around.before) copies.push_back(TRY(schedule.get_block(other)));
+    TRY(register_tile(schedule, context_, plan_, around.epilogue));
+    const std::vector<LoopRV> loops = TRY(schedule.get_loops(sums));
+    const size_t outside = plan_.batch.size() + 1;
+    for (const BlockRV& copy : copies) {
+      Schedule attempt = schedule;
+      if (copies_image && attempt.compute_at(copy, loops.at(outside - 1))) {
+        schedule = std::move(attempt);
+        TRY(vectorize_padding(schedule, context_, copy));
+      } else {
+        TRY(vectorize_elementwise(schedule, context_, copy));
+      }
+    }
+    if (!enough_) return support::success();
+    const size_t shared = copies_image ? outside : outside + plan_.between.size();
+    try_parallel(schedule, {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(shared)});
+    return support::success();
+  }
+
+ private:
+  static constexpr int64_t most_products = most_in_row * most_in_row;
+
+  // Parameters that the block reads come into copies.
+  static Result<std::vector<BlockRV>> copy_what_is_read(Schedule& schedule, BlockRV block) {
+    std::vector<BlockRV> copies;
+    const Ref<Block> node = TRY(schedule.get(block));
+    const std::vector<Buffer> written = buffers_written(node->body);
+    for (const Buffer& buffer : buffers_read(node->body)) {
+      if (std::find(written.begin(), written.end(), buffer) != written.end() || is_written(schedule, buffer)) continue;
+      copies.push_back(TRY(schedule.cache_read(block, TRY(read_number(schedule, block, buffer)), "global", {block})));
+    }
+    return copies;
+  }
+
+  // Whether a block of the program writes it.
+  static bool is_written(const Schedule& schedule, const Buffer& buffer) {
+    for (const Access& access : accesses(schedule.function().body))
+      if (access.writes && access.buffer == buffer) return true;
+    return false;
+  }
+
+  static Result<int64_t> read_number(const Schedule& schedule, BlockRV block, const Buffer& buffer) {
+    std::vector<Buffer> read = buffers_read(TRY(schedule.get(block))->body);
+    for (const Buffer& own : buffers_written(TRY(schedule.get(block))->body)) std::erase(read, own);
+    return std::find(read.begin(), read.end(), buffer) - read.begin();
+  }
+
+  const RuleContext& context_;
+  TilePlan& plan_;
+  bool enough_ = false;                                      // for threads
+  int64_t pieces_ = std::numeric_limits<int64_t>::max();  // each with a copy of its own
+};
 
 }  // namespace
 
@@ -240,6 +345,20 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
       spatial.empty() ? std::nullopt
                       : slides(work, accesses(schedule.function().body), *work.loops[spatial.back()], plan);
   plan.window = slide.has_value();
+  if (!slide && !spatial.empty()) {
+    const std::vector<Access> all = accesses(schedule.function().body);
+    if (const auto large = LargeWindows::of(work, all, *work.loops[spatial.back()], plan)) {
+      LargeWindows windows(work, all, spatial, *large, context, plan);
+      const auto height = as_int(work.loops[*plan.row]->extent);
+      const int64_t fit = LargeWindows::neighbours(*large, context.target);
+      const int64_t rows = equal_tiles(height, fit);
+      plan.rows = TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), rows))));
+      TRY(windows.run(schedule, around));
+      for (const std::string& other : around.behind)
+        TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
+      return Outcome();
+    }
+  }
   const bool pads_pieces = std::any_of(around.before.begin(), around.before.end(),
                                        [&](const std::string& other) { return pads_lanes(*find(list, other)); });
   const int64_t most = plan.window ? 1 : 4;

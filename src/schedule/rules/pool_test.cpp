@@ -117,7 +117,7 @@ TEST(pool, copies_the_image_that_wide_windows_pad) {
   EXPECT_FALSE(pads(3)) << "the copy costs more";
   EXPECT_TRUE(pads(5));
   EXPECT_TRUE(pads(7));
-  EXPECT_FALSE(pads(9)) << "more than are written out";
+  EXPECT_TRUE(pads(9));
   for (const auto& [bits, registers] : machines)
     for (const auto& [height, width, channels, kernel, stride] : std::vector<std::array<int64_t, 5>>{{8, 9, 32, 3, 1},
                                                                                                      {9, 7, 24, 5, 2},
@@ -127,6 +127,57 @@ TEST(pool, copies_the_image_that_wide_windows_pad) {
                                                                                                      {10, 9, 17, 9, 1}})
       EXPECT_EQ(scheduled(depthwise_last(height, width, channels, kernel, stride), machine(bits, registers)), "pool")
           << height << "x" << width << "x" << channels << ", windows of " << kernel << last_remarks;
+}
+
+// The blocks under the root.
+std::vector<std::string> block_names(const Function& f, const target::Target& target) {
+  AnalyticDecider decider;
+  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, decider, {});
+  std::vector<std::string> names;
+  for (const Work& work : works(done.function())) names.push_back(work.block().name);
+  return names;
+}
+
+// Windows of `down` by `across` over an image that is larger than what they reach.
+Function large_windows(int64_t height, int64_t width, int64_t channels, int64_t down, int64_t across, int64_t stride) {
+  Builder b;
+  const Buffer x = b.input("X", {int64(2), int64((height - 1) * stride + down), int64((width - 1) * stride + across),
+                                 int64(channels)}),
+               w = b.input("W", {int64(down), int64(across), int64(channels)}),
+               y = b.output("Y", {int64(2), int64(height), int64(width), int64(channels)});
+  b.sum("conv", y, {{"kh", int64(down)}, {"kw", int64(across)}}, [&](const std::vector<Expr>& i) {
+    return load(x, {i[0], i[1] * stride + i[4], i[2] * stride + i[5], i[3]}) * load(w, {i[4], i[5], i[3]});
+  });
+  return b.build();
+}
+
+TEST(pool, writes_out_one_row_of_large_windows) {
+  for (const auto& [bits, registers] : machines)
+    for (const auto& [height, width, channels, down, across, stride] :
+         std::vector<std::array<int64_t, 6>>{{4, 16, 32, 7, 7, 1},
+                                             {3, 17, 16, 9, 5, 1},
+                                             {2, 5, 19, 13, 3, 2},
+                                             {1, 31, 33, 1, 41, 1},
+                                             {2, 6, 4, 21, 21, 1},
+                                             {2, 1, 16, 5, 11, 3}})
+      EXPECT_EQ(scheduled(large_windows(height, width, channels, down, across, stride), machine(bits, registers), 1e-4),
+                "pool")
+          << height << "x" << width << "x" << channels << ", windows of " << down << "x" << across << last_remarks;
+}
+
+TEST(pool, copies_the_image_of_large_windows_for_each_vector_where_these_are_enough) {
+  using Names = std::vector<std::string>;
+  target::Target target = machine(512, 32);
+  const auto copies = [&](int64_t channels) {
+    const Names names = block_names(large_windows(14, 14, channels, 9, 9, 1), target);
+    return std::count(names.begin(), names.end(), "X_global");
+  };
+  EXPECT_EQ(copies(64), 1);
+  EXPECT_EQ(testing::parallel_extents(large_windows(14, 14, 64, 9, 9, 1), target), std::vector<int64_t>{8});
+  target.cores = 16;
+  EXPECT_EQ(copies(64), 0) << "eight vectors for sixteen cores";
+  EXPECT_EQ(testing::parallel_extents(large_windows(14, 14, 64, 9, 9, 1), target), std::vector<int64_t>{112});
+  EXPECT_EQ(copies(128), 1);
 }
 
 // 3x3 windows over an image with channels last that needs no padding: products, or the largest element.

@@ -68,25 +68,25 @@ void rename_zero_border(ir::Attributes& annotations, const Buffer& buffer) {
   annotations.set(zero_border_key, map);
 }
 
-Stmt without_zero_border(const Stmt& s, const Buffer& buffer) {
-  class Removal : public TirRewriter {
+Stmt with_zero_border_of(const Stmt& s, const Buffer& from, const Buffer& to) {
+  class Renaming : public TirRewriter {
    public:
-    explicit Removal(const Buffer& buffer) : buffer_(buffer) {}
+    Renaming(const Buffer& from, const Buffer& to) : from_(from), to_(to) {}
 
    protected:
     Stmt visit_stmt(Stmt s) override {
       s = children(std::move(s));
       const auto* block = s.as<Block>();
       const std::string* name = block ? named(block->annotations) : nullptr;
-      if (!name || *name != buffer_->name) return s;
-      return with(*block, [](Block& copy) { copy.annotations.erase(zero_border_key); });
+      if (!name || *name != from_->name) return s;
+      return with(*block, [&](Block& copy) { rename_zero_border(copy.annotations, to_); });
     }
     Expr visit_expr(Expr e) override { return e; }
 
    private:
-    const Buffer& buffer_;
+    const Buffer &from_, &to_;
   };
-  return Removal(buffer)(s);
+  return Renaming(from, to)(s);
 }
 
 }  // namespace lathe::tir

@@ -26,7 +26,10 @@ std::optional<BorderedRead> bordered_read(const Block& block);
 
 // The annotation, if there is one, speaks of `buffer` from here on, whatever name it had; of none where it is null.
 void rename_zero_border(ir::Attributes& annotations, const Buffer& buffer);
+// The statement whose annotations that speak of `from` speak of `to` from here on, where the same elements lie in the
+// same places; are gone where it is null.
+Stmt with_zero_border_of(const Stmt& s, const Buffer& from, const Buffer& to);
 // The statement without the annotations that speak of `buffer`, whose elements lie elsewhere now.
-Stmt without_zero_border(const Stmt& s, const Buffer& buffer);
+inline Stmt without_zero_border(const Stmt& s, const Buffer& buffer) { return with_zero_border_of(s, buffer, Buffer()); }
 
 }  // namespace lathe::tir

@@ -14,8 +14,8 @@ namespace {
 
 using arith::Analyzer;
 
-// A condition is asked once for at least so many iterations.
-constexpr int64_t iterations_worth_asking = 8;
+// A condition is asked once for at least so many iterations, or for so many products that are written out.
+constexpr int64_t iterations_worth_asking = 8, products_worth_asking = 256;
 
 // Whether the statement only tells the machine what may come.
 bool only_hints(const Stmt& s) {
@@ -87,11 +87,12 @@ class ZeroSkipping : public TirRewriter {
     Expr condition() const { return behind ? ge(index, end) : lt(index, end); }
   };
 
-  // Where a condition is asked: around a loop, for so many iterations.
+  // Where a condition is asked: around a loop, for so many iterations, and products of vectors in these.
   struct Place {
     size_t outermost;
-    int64_t iterations = 1;
+    int64_t iterations = 1, products = 1;
     Expr condition = {};
+    bool is_worth_it() const { return iterations >= iterations_worth_asking || products >= products_worth_asking; }
   };
 
   // The outermost loop that does nothing else than the block and does not change the answer. With `any`, loops that are
@@ -110,8 +111,11 @@ class ZeroSkipping : public TirRewriter {
         const Expr value = asked.behind == (*step > 0) ? constant(v->dtype, *last) : loop.min;
         asked.index = known_.simplify(substitute(asked.index, {{v, value}}));
       }
-      if (!is_written_out(loop) && loop.kind != ForKind::vectorized)
-        place.iterations *= as_int(loop.extent).value_or(iterations_worth_asking);
+      if (loop.kind != ForKind::vectorized) {
+        const int64_t turns = std::min(as_int(loop.extent).value_or(iterations_worth_asking), products_worth_asking);
+        if (!is_written_out(loop)) place.iterations = std::min(place.iterations * turns, products_worth_asking);
+        place.products = std::min(place.products * turns, products_worth_asking);
+      }
       inner = &loop;
     }
     place.condition = asked.condition();
@@ -131,7 +135,7 @@ class ZeroSkipping : public TirRewriter {
     });
     for (const bool any : {false, true}) {
       const Place place = place_for(inside, block, any);
-      if (place.iterations >= iterations_worth_asking) {
+      if (place.is_worth_it()) {
         if (known_.can_prove(place.condition)) return;
         Expr& asked = around_[loops_[place.outermost]];
         asked = asked ? logical_and(asked, place.condition) : place.condition;

@@ -5,6 +5,7 @@
 #include "schedule/primitives/compute/inline.h"
 #include "schedule/primitives/compute/place.h"
 #include "support/mutation.h"
+#include "tir/analysis/zero_border.h"
 
 namespace lathe::schedule::primitives {
 
@@ -136,7 +137,8 @@ Result<Edit> read_through(const Program& program, const Readers& readers, const 
   const Stmt copy = copy_nest(buffer->name + "_" + scope_name, buffer, cache, *region, *bounds, where, next, copy_id);
   std::vector<std::pair<Stmt, Stmt>> reading, edits;
   for (const Path& reader : readers.paths)
-    reading.emplace_back(reader.back(), with_buffer(reader.back(), buffer, cache));
+    reading.emplace_back(reader.back(),
+                         tir::with_zero_border_of(with_buffer(reader.back(), buffer, cache), buffer, cache));
   for (const Stmt& s : readers.stretch) {
     const Stmt changed = replace_all(s, reading);
     edits.emplace_back(s, edits.empty() ? seq({copy, changed}) : changed);

@@ -250,7 +250,7 @@ class TileNest {
       TRY(schedule_.vectorize(lanes[1]));
       TRY(schedule_.unroll(lanes[0]));
       for (const LoopRV& row : rows) TRY(schedule_.unroll(row));
-      if (!plan_.window) TRY(write_out_steps(schedule_, sums, plan_.steps));
+      if (!plan_.window) TRY(write_out_steps(schedule_, sums, plan_));
       if (!sums.empty() && !plan_.updates) TRY(schedule_.decompose_reduction(block, sums[0]));
       if (plan_.window)
         for (const LoopRV& sum : sums) TRY(schedule_.unroll(sum));

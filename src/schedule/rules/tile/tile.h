@@ -24,6 +24,7 @@ struct TilePlan {
   bool grid = false;                  // threads share the tiles of all cuts, not the cuts of the lanes alone
   int64_t steps = 1;                  // of the innermost sum that are written out
   bool window = false;                // all of the sum is written out, so that the rows of a tile share what they read
+  bool slides = false;                // the innermost sum is, for the same reason
   bool updates = false;               // the sums start from what the output holds
   Buffer weights = {};                // what the lanes walk; null: nothing in particular
   int64_t prefetch = 0;     // 1: the weights of the next cut of the lanes are asked for ahead; 2: the next step's too

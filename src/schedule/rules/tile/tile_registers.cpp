@@ -90,11 +90,12 @@ Result<std::optional<SumParts>> sum_in_parts(Schedule& schedule, BlockRV block, 
   return parts;
 }
 
-Status write_out_steps(Schedule& schedule, std::vector<LoopRV>& sums, int64_t steps) {
+Status write_out_steps(Schedule& schedule, std::vector<LoopRV>& sums, const TilePlan& plan) {
+  if (plan.slides && !sums.empty()) return schedule.unroll(sums.back());
   for (size_t i = sums.size(); i-- > 0;) {
     const auto extent = as_int(TRY(schedule.get(sums[i]))->extent);
     if (extent == 1) continue;
-    const int64_t count = extent ? largest_divisor(*extent, steps) : 1;
+    const int64_t count = extent ? largest_divisor(*extent, plan.steps) : 1;
     if (count == 1 || *extent < 8 * count) break;
     const std::vector<LoopRV> cut = TRY(schedule.split(sums[i], {Factor(), Factor(count)}));
     sums[i] = cut[0];
@@ -140,7 +141,8 @@ Result<Inside> loops_inside(Schedule& schedule, BlockRV block, LoopRV outer) {
 }
 
 // Lanes last and vectorised, everything else but the sums written out, the sums' start before them.
-Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops, int64_t lanes, int64_t steps) {
+Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops, int64_t lanes,
+                         const TilePlan& plan) {
   std::vector<LoopRV> order = loops.sums, unrolled = loops.others;
   std::vector<LoopRV> vector = loops.lanes;
   if (vector.size() == 1 && as_int(TRY(schedule.get(vector[0]))->extent).value_or(0) > lanes)
@@ -152,7 +154,7 @@ Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops,
   if (!vector.empty()) TRY(schedule.vectorize(vector.back()));
   for (const LoopRV& loop : unrolled) TRY(schedule.unroll(loop));
   std::vector<LoopRV> sums = loops.sums;
-  TRY(write_out_steps(schedule, sums, steps));
+  TRY(write_out_steps(schedule, sums, plan));
   if (!sums.empty()) TRY(schedule.decompose_reduction(block, sums[0]));
   return support::success();
 }
@@ -163,7 +165,10 @@ Status tile_of_parts(Schedule& schedule, BlockRV total, const SumParts& parts, L
                      const TilePlan& plan) {
   const Inside adding = TRY(loops_inside(schedule, total, tile));
   if (adding.sums.size() != 1) return refuse(codes::not_inlinable, "the parts of a sum are not one loop");
-  TRY(keep_in_registers(schedule, total, adding, lanes, 1));
+  TilePlan one_by_one = plan;
+  one_by_one.steps = 1;
+  one_by_one.slides = false;
+  TRY(keep_in_registers(schedule, total, adding, lanes, one_by_one));
   LoopRV part = adding.sums[0];
   if (plan.own_bodies && *plan.own_bodies < parts.extents.size()) {
     const std::vector<Factor> extents(parts.extents.begin(), parts.extents.end());
@@ -173,7 +178,7 @@ Status tile_of_parts(Schedule& schedule, BlockRV total, const SumParts& parts, L
   }
   TRY(schedule.compute_at(parts.block, part));
   TRY(schedule.set_scope(parts.block, 0, "register"));
-  return keep_in_registers(schedule, parts.block, TRY(loops_inside(schedule, parts.block, part)), lanes, plan.steps);
+  return keep_in_registers(schedule, parts.block, TRY(loops_inside(schedule, parts.block, part)), lanes, plan);
 }
 
 }  // namespace lathe::schedule

@@ -20,8 +20,8 @@ Result<std::optional<SumParts>> sum_in_parts(Schedule& schedule, BlockRV block, 
                                              int64_t chain);
 
 // Some steps of the innermost of the loops `sums` that runs more than once are written out: fewer jumps, and addresses
-// as offsets of one register. A short loop stays as it is.
-Status write_out_steps(Schedule& schedule, std::vector<LoopRV>& sums, int64_t steps);
+// as offsets of one register. A short loop stays as it is. All of the innermost loop where rows slide along it.
+Status write_out_steps(Schedule& schedule, std::vector<LoopRV>& sums, const TilePlan& plan);
 
 // Inside `tile`: `total` adds up what `parts` sums apart, each part in registers, the total in the tile's memory.
 Status tile_of_parts(Schedule& schedule, BlockRV total, const SumParts& parts, LoopRV tile, int64_t lanes,
