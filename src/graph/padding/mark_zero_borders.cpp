@@ -71,8 +71,8 @@ support::Result<ir::IRModule> mark_zero_borders(ir::IRModule module, const ir::P
     if (!conv) return Expr();
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(conv->attributes.get());
     const auto* x = as_tensor(conv->args[0]);
-    if (!x || x->ndim < 3 || !goes_by_many_products(*conv, attrs) || attrs.data_layout != "NHWC" || attrs.auto_pad != "NOTSET" ||
-        !attrs.zero_border.empty())
+    if (!x || x->ndim < 3 || !goes_by_many_products(*conv, attrs) || attrs.data_layout != "NHWC" ||
+        attrs.auto_pad != "NOTSET" || !attrs.zero_border.empty())
       return Expr();
     const size_t counts = 2 * (static_cast<size_t>(x->ndim) - 2);
     std::vector<int64_t> border = attrs.padding;

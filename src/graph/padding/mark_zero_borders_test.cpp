@@ -56,6 +56,22 @@ TEST(mark_zero_borders, keeps_products_with_what_is_not_finite) {
             (Extents{1, 1, 1, 1}));
 }
 
+TEST(mark_zero_borders, asks_of_depthwise_windows_that_are_large) {
+  const auto border = [](int64_t window) {
+    Graph g;
+    const Expr x = g.input("x", Extents{1, 9, 9, 4});
+    ops::ConvAttributes how;
+    how.padding = {1, 1, 2, 2}, how.groups = how.channels = 4, how.data_layout = "NHWC", how.kernel_layout = "OHWI4o";
+    const Expr kernel = weights({1, window, window, 1, 4}, 1);
+    const auto before = g.finish(g.call(ops::conv, {x, kernel}, ir::with(how, [](ops::ConvAttributes&) {})));
+    const auto after = mark_zero_borders(before, context()).value_or_throw();
+    EXPECT_EQ(difference(before, after), "");
+    return static_cast<const ops::ConvAttributes*>(find_call(after, "nn.conv")->attributes.get())->zero_border;
+  };
+  EXPECT_EQ(border(7), (Extents{1, 1, 2, 2}));
+  EXPECT_EQ(border(5), Extents{}) << "written out: nobody asks";
+}
+
 TEST(mark_zero_borders, does_not_believe_kernels_that_are_given_later) {
   Graph g;
   const Expr x = g.input("x", Extents{1, 7, 6, 2}), kernel = g.input("w", Extents{3, 2, 3, 3});

@@ -197,7 +197,8 @@ class LargeWindows {
     plan.reduce = std::move(order);
     plan.row = spatial.back();
     for (size_t i = 0; i + 1 < spatial.size(); ++i)
-      (slides(work, all, *work.loops[spatial[i]], plan, most_products) ? plan.between : plan.batch).push_back(spatial[i]);
+      (slides(work, all, *work.loops[spatial[i]], plan, most_products) ? plan.between : plan.batch)
+          .push_back(spatial[i]);
     plan.slides = plan.within_thread = true;
     enough_ = enough_for_threads(work, plan);
     std::vector<const For*> around;
@@ -275,7 +276,7 @@ class LargeWindows {
 
   const RuleContext& context_;
   TilePlan& plan_;
-  bool enough_ = false;                                      // for threads
+  bool enough_ = false;                                   // for threads
   int64_t pieces_ = std::numeric_limits<int64_t>::max();  // each with a copy of its own
 };
 

@@ -30,6 +30,8 @@ void rename_zero_border(ir::Attributes& annotations, const Buffer& buffer);
 // same places; are gone where it is null.
 Stmt with_zero_border_of(const Stmt& s, const Buffer& from, const Buffer& to);
 // The statement without the annotations that speak of `buffer`, whose elements lie elsewhere now.
-inline Stmt without_zero_border(const Stmt& s, const Buffer& buffer) { return with_zero_border_of(s, buffer, Buffer()); }
+inline Stmt without_zero_border(const Stmt& s, const Buffer& buffer) {
+  return with_zero_border_of(s, buffer, Buffer());
+}
 
 }  // namespace lathe::tir

@@ -3,6 +3,7 @@
 
 #include "schedule/analysis/access.h"
 #include "schedule/testing/programs.h"
+#include "tir/analysis/zero_border.h"
 #include "tir/testing/differential.h"
 
 namespace lathe::schedule {
@@ -49,6 +50,31 @@ TEST(cache_read, serves_all_that_read_the_same_values) {
   EXPECT_EQ(u.reads("right"), "T_local");
   EXPECT_EQ(u.reads("last"), "T") << "it reads what was written since";
   EXPECT_EQ(u.difference(), "");
+}
+
+TEST(cache_read, keeps_what_a_block_knows_of_zeros) {
+  const Function f = testing::from_text(R"(# lathe script 1
+from lathe.script import tir as T
+
+@T.prim_func
+def main(X: T.Buffer((6,), "float32"), W: T.Buffer((3,), "float32"), Y: T.Buffer((4,), "float32")):
+    for y, k in T.grid(4, 3):
+        with T.block("sum"):
+            vy, vk = T.axis.remap("SR", [y, k])
+            T.block_attr({"zero_border": {"buffer": "X", "before": [1], "after": [1]}})
+            with T.init():
+                Y[vy] = T.float32(0)
+            Y[vy] = Y[vy] + X[vy + vk] * W[vk]
+)");
+  Schedule sch = Schedule::create(f).value_or_throw();
+  const BlockRV sum = sch.get_block("sum").value_or_throw();
+  ASSERT_EQ(outcome(sch.cache_read(sum, 1, "local")), "accepted");
+  EXPECT_EQ(tir::bordered_read(*sch.get(sum).value_or_throw())->load->buffer->name, "X") << "of another buffer";
+  ASSERT_EQ(outcome(sch.cache_read(sum, 0, "local")), "accepted");
+  const auto border = tir::bordered_read(*sch.get(sum).value_or_throw());
+  ASSERT_TRUE(border);
+  EXPECT_EQ(border->load->buffer->name, "X_local");
+  EXPECT_EQ(border->border.before, std::vector<int64_t>{1});
 }
 
 TEST(cache_read, serves_the_consumers_that_are_named) {

@@ -141,8 +141,7 @@ Result<Inside> loops_inside(Schedule& schedule, BlockRV block, LoopRV outer) {
 }
 
 // Lanes last and vectorised, everything else but the sums written out, the sums' start before them.
-Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops, int64_t lanes,
-                         const TilePlan& plan) {
+Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops, int64_t lanes, const TilePlan& plan) {
   std::vector<LoopRV> order = loops.sums, unrolled = loops.others;
   std::vector<LoopRV> vector = loops.lanes;
   if (vector.size() == 1 && as_int(TRY(schedule.get(vector[0]))->extent).value_or(0) > lanes)
