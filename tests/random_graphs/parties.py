@@ -10,7 +10,8 @@ from tests.support.backends import onnxruntime_session
 # Rows of the pipeline without which a model still compiles, and those that only what is scheduled needs.
 OPTIONAL_PASSES = [
     "simplify_algebra", "fold_batch_norm", "fold_constants", "eliminate_common_subexpressions", "merge_padding",
-    "merge_branches", "convert_layout", "winograd", "fold_winograd", "pack_weights", "fold_packing", "eliminate_dead_code",
+    "merge_branches", "convert_layout", "winograd", "fold_winograd", "pack_weights", "fold_packing",
+    "eliminate_dead_code",
     "fuse_ops", "schedule_functions", "partition_loops", "simplify_partitions",
 ]  # fmt: skip
 FOR_SCHEDULES = ["compact_buffers", "simplify", "vectorize_loops", "unroll_loops", "simplify_vectors"]
