@@ -152,7 +152,8 @@ bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::o
                    std::optional<int64_t> height, const Contraction& found, const target::Target& target) {
   constexpr int64_t enough_rows = 64;    // that what tiles of fewer rows leave over is little
   constexpr int64_t enough_chains = 20;  // that loads stay few beside what they feed
-  constexpr int64_t enough_cuts = 4;     // that what they leave over is little, too
+  // That what they leave over is little, too: less where windows read the first tensor again and again for each cut.
+  const int64_t enough_cuts = found.windows ? 2 : 4;
   const int64_t wide = 2 * vectors;
   if (!width || !height || tiles.row_tiles < enough_rows) return false;
   if (*width % (wide * lanes) != 0 && *width < enough_cuts * wide * lanes) return false;
