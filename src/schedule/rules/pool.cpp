@@ -11,7 +11,7 @@ namespace lathe::schedule {
 namespace {
 
 // Elements of a window that are written out at most; and of one of its rows, where these are written out alone.
-constexpr int64_t most_steps = 36, most_in_row = 64;
+constexpr int64_t most_steps = 36, most_in_row = 128;
 
 // How windows move along an axis: elements from one to the next, and from the first to the last of one.
 struct Slide {
@@ -135,11 +135,10 @@ bool pads_lanes(const Work& work) {
   return last.is<VarNode>() && uses_var(condition, cast<VarNode>(last));
 }
 
-// A block that pads across the vectors, for windows of products of so many elements that asking for each costs more
-// than a copy of the image.
+// A block that pads across the vectors, for windows of so many elements that asking for each costs more than a copy of
+// the image: of fewer products than other elements, whose windows are written out without a copy.
 bool pads_wide_windows(const Work& work, const Work& reduction) {
-  constexpr int64_t wide = 25;
-  if (!sums_products(reduction)) return false;
+  const int64_t wide = sums_products(reduction) ? 25 : most_steps + 1;
   const auto steps = constant_product(loops_of(reduction, IterType::reduce));
   return padding_condition(work) && !pads_lanes(work) && steps && *steps >= wide;
 }
@@ -181,7 +180,7 @@ Status place_padding(Schedule& schedule, const RuleContext& context, const TileP
   return support::success();
 }
 
-// Windows of so many products that only one of their rows is written out: neighbours along it share what they read and
+// Windows of so many elements that only one of their rows is written out: neighbours along it share what they read and
 // the weights. One vector of lanes at a time goes over the whole image, of which it has a copy of its own, so that what
 // rows of windows read again lies side by side; not where threads would be left without any.
 class LargeWindows {
@@ -197,7 +196,7 @@ class LargeWindows {
     plan.reduce = std::move(order);
     plan.row = spatial.back();
     for (size_t i = 0; i + 1 < spatial.size(); ++i)
-      (slides(work, all, *work.loops[spatial[i]], plan, most_products) ? plan.between : plan.batch)
+      (slides(work, all, *work.loops[spatial[i]], plan, most_elements) ? plan.between : plan.batch)
           .push_back(spatial[i]);
     plan.slides = plan.within_thread = true;
     enough_ = enough_for_threads(work, plan);
@@ -211,8 +210,7 @@ class LargeWindows {
   // How windows along a row overlap where they are such.
   static std::optional<Slide> of(const Work& work, const std::vector<Access>& all, const For& row,
                                  const TilePlan& plan) {
-    if (!sums_products(work)) return std::nullopt;
-    std::optional<Slide> slide = slides(work, all, row, plan, most_products);
+    std::optional<Slide> slide = slides(work, all, row, plan, most_elements);
     if (!slide || slide->along.size() != 1) return std::nullopt;
     return as_int(work.loops[slide->along[0]]->extent).value_or(most_in_row + 1) <= most_in_row ? slide : std::nullopt;
   }
@@ -247,7 +245,7 @@ class LargeWindows {
   }
 
  private:
-  static constexpr int64_t most_products = most_in_row * most_in_row;
+  static constexpr int64_t most_elements = 1 << 12;
 
   // Parameters that the block reads come into copies.
   static Result<std::vector<BlockRV>> copy_what_is_read(Schedule& schedule, BlockRV block) {

@@ -138,16 +138,22 @@ std::vector<std::string> block_names(const Function& f, const target::Target& ta
   return names;
 }
 
-// Windows of `down` by `across` over an image that is larger than what they reach.
-Function large_windows(int64_t height, int64_t width, int64_t channels, int64_t down, int64_t across, int64_t stride) {
+// Windows of `down` by `across` over an image that is larger than what they reach: products, or the largest element.
+Function large_windows(int64_t height, int64_t width, int64_t channels, int64_t down, int64_t across, int64_t stride,
+                       bool largest = false) {
   Builder b;
   const Buffer x = b.input("X", {int64(2), int64((height - 1) * stride + down), int64((width - 1) * stride + across),
                                  int64(channels)}),
-               w = b.input("W", {int64(down), int64(across), int64(channels)}),
+               w = largest ? Buffer() : b.input("W", {int64(down), int64(across), int64(channels)}),
                y = b.output("Y", {int64(2), int64(height), int64(width), int64(channels)});
-  b.sum("conv", y, {{"kh", int64(down)}, {"kw", int64(across)}}, [&](const std::vector<Expr>& i) {
-    return load(x, {i[0], i[1] * stride + i[4], i[2] * stride + i[5], i[3]}) * load(w, {i[4], i[5], i[3]});
-  });
+  const auto at = [&](const std::vector<Expr>& i) {
+    return load(x, {i[0], i[1] * stride + i[4], i[2] * stride + i[5], i[3]});
+  };
+  const std::vector<testing::Axis> window{{"kh", int64(down)}, {"kw", int64(across)}};
+  if (largest)
+    b.max("largest", y, window, at);
+  else
+    b.sum("conv", y, window, [&](const std::vector<Expr>& i) { return at(i) * load(w, {i[4], i[5], i[3]}); });
   return b.build();
 }
 
@@ -160,9 +166,11 @@ TEST(pool, writes_out_one_row_of_large_windows) {
                                              {1, 31, 33, 1, 41, 1},
                                              {2, 6, 4, 21, 21, 1},
                                              {2, 1, 16, 5, 11, 3}})
-      EXPECT_EQ(scheduled(large_windows(height, width, channels, down, across, stride), machine(bits, registers), 1e-4),
-                "pool")
-          << height << "x" << width << "x" << channels << ", windows of " << down << "x" << across << last_remarks;
+      for (const bool largest : {false, true})
+        EXPECT_EQ(scheduled(large_windows(height, width, channels, down, across, stride, largest),
+                            machine(bits, registers), 1e-4),
+                  "pool")
+            << height << "x" << width << "x" << channels << ", windows of " << down << "x" << across << last_remarks;
 }
 
 TEST(pool, copies_the_image_of_large_windows_for_each_vector_where_these_are_enough) {
