@@ -181,8 +181,8 @@ Status place_padding(Schedule& schedule, const RuleContext& context, const TileP
 }
 
 // Windows of so many elements that only one of their rows is written out: neighbours along it share what they read and
-// the weights. One vector of lanes at a time goes over the whole image, of which it has a copy of its own, so that what
-// rows of windows read again lies side by side; not where threads would be left without any.
+// the weights. One vector of lanes at a time goes over a piece of the image, of which it has a copy of its own, so that
+// what rows of windows read again lies side by side in a near cache.
 class LargeWindows {
  public:
   // Takes the loop over the neighbours, those around it, and the order of the sums.
@@ -195,16 +195,24 @@ class LargeWindows {
     order.push_back(slide.along[0]);
     plan.reduce = std::move(order);
     plan.row = spatial.back();
-    for (size_t i = 0; i + 1 < spatial.size(); ++i)
-      (slides(work, all, *work.loops[spatial[i]], plan, most_elements) ? plan.between : plan.batch)
-          .push_back(spatial[i]);
+    Image image{.bytes = plan.lanes * widest_bits(work.block()) / 8};
+    take_axis(image, as_int(work.loops[*plan.row]->extent), slide);
+    std::vector<const For*> around;
+    for (size_t i = 0; i + 1 < spatial.size(); ++i) {
+      const For& loop = *work.loops[spatial[i]];
+      const std::optional<Slide> own = slides(work, all, loop, plan, most_elements);
+      if (!own) around.push_back(&loop);
+      (own ? plan.between : plan.batch).push_back(spatial[i]);
+      if (!own) continue;
+      if (plan.between.size() == 1) image.rows = as_int(loop.extent), image.first = *own;
+      take_axis(image, as_int(loop.extent), *own);
+    }
     plan.slides = plan.within_thread = true;
     enough_ = enough_for_threads(work, plan);
-    std::vector<const For*> around;
-    for (const size_t loop : plan.batch) around.push_back(work.loops[loop]);
     const auto lanes = as_int(work.loops[plan.lane]->extent);
     const auto batches = constant_product(around);
-    if (lanes && batches) pieces_ = *batches * ((*lanes + plan.lanes - 1) / plan.lanes);
+    if (lanes && batches) turns_ = *batches * ((*lanes + plan.lanes - 1) / plan.lanes);
+    look_for_pieces(image);
   }
 
   // How windows along a row overlap where they are such.
@@ -220,18 +228,23 @@ class LargeWindows {
     return std::clamp<int64_t>((target.vector_registers - 2) / (1 + slide.stride), 1, 14);
   }
 
-  Status run(Schedule& schedule, const Surroundings& around) {
+  // Into how many pieces the image can be cut, 0 for no copies; and the fewest that fit half of the second cache and
+  // are enough for the cores.
+  const std::vector<int64_t>& pieces() const { return choices_; }
+  int64_t preferred_pieces() const { return preferred_; }
+
+  Status run(Schedule& schedule, const Surroundings& around, int64_t pieces) {
     const BlockRV sums = TRY(schedule.get_block(plan_.block));
-    const bool copies_image = !enough_ || pieces_ >= context_.target.cores;
     std::vector<BlockRV> copies;
-    if (copies_image) copies = TRY(copy_what_is_read(schedule, sums));
+    if (pieces > 0) copies = TRY(copy_what_is_read(schedule, sums));
     for (const std::string& other : around.before) copies.push_back(TRY(schedule.get_block(other)));
+    if (pieces > 1) plan_.shared = plan_.between.front(), plan_.share = pieces;
     TRY(register_tile(schedule, context_, plan_, around.epilogue));
     const std::vector<LoopRV> loops = TRY(schedule.get_loops(sums));
-    const size_t outside = plan_.batch.size() + 1;
+    const size_t outside = plan_.batch.size() + (pieces > 1 ? 2 : 1);
     for (const BlockRV& copy : copies) {
       Schedule attempt = schedule;
-      if (copies_image && attempt.compute_at(copy, loops.at(outside - 1))) {
+      if (pieces > 0 && attempt.compute_at(copy, loops.at(outside - 1))) {
         schedule = std::move(attempt);
         TRY(vectorize_padding(schedule, context_, copy));
       } else {
@@ -239,13 +252,40 @@ class LargeWindows {
       }
     }
     if (!enough_) return support::success();
-    const size_t shared = copies_image ? outside : outside + plan_.between.size();
+    const size_t shared = pieces > 0 ? outside : outside + plan_.between.size();
     try_parallel(schedule, {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(shared)});
     return support::success();
   }
 
  private:
   static constexpr int64_t most_elements = 1 << 12;
+
+  // What one vector of lanes reads of the image, in bytes, where that is known, and how its outermost axis is walked.
+  struct Image {
+    std::optional<int64_t> bytes, rows = 1;
+    Slide first = {.stride = 1};
+  };
+  static void take_axis(Image& image, std::optional<int64_t> extent, const Slide& slide) {
+    if (!extent || !image.bytes)
+      image.bytes = std::nullopt;
+    else
+      *image.bytes *= (*extent - 1) * slide.stride + slide.reach + 1;
+  }
+
+  void look_for_pieces(const Image& image) {
+    choices_ = {0};
+    if (!image.bytes || !image.rows) return;
+    const auto rows_read = [&](int64_t rows) { return (rows - 1) * image.first.stride + image.first.reach + 1; };
+    const int64_t near = context_.target.cache_bytes(2, 512 << 10) / 2, row = *image.bytes / rows_read(*image.rows);
+    for (int64_t count = 1; count <= *image.rows; ++count) {
+      const int64_t rows = *image.rows / count;
+      // What neighbouring pieces both read is copied twice.
+      if (*image.rows % count != 0 || (count > 1 && 2 * rows * image.first.stride < image.first.reach)) continue;
+      choices_.push_back(count);
+      const bool is_enough = !enough_ || turns_ * count >= context_.target.cores;
+      if (preferred_ == 0 && is_enough && row * rows_read(rows) <= near) preferred_ = count;
+    }
+  }
 
   // Parameters that the block reads come into copies.
   static Result<std::vector<BlockRV>> copy_what_is_read(Schedule& schedule, BlockRV block) {
@@ -274,8 +314,10 @@ class LargeWindows {
 
   const RuleContext& context_;
   TilePlan& plan_;
-  bool enough_ = false;                                   // for threads
-  int64_t pieces_ = std::numeric_limits<int64_t>::max();  // each with a copy of its own
+  bool enough_ = false;  // for threads
+  int64_t turns_ = 1;    // over the image: of vectors, and of the batch
+  std::vector<int64_t> choices_;
+  int64_t preferred_ = 0;
 };
 
 }  // namespace
@@ -352,7 +394,9 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
       const int64_t fit = LargeWindows::neighbours(*large, context.target);
       const int64_t rows = equal_tiles(height, fit);
       plan.rows = TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), rows))));
-      TRY(windows.run(schedule, around));
+      const ExprRV pieces =
+          TRY(decide(schedule, context, "pool", "pieces", windows.pieces(), windows.preferred_pieces()));
+      TRY(windows.run(schedule, around, TRY(schedule.get(pieces))));
       for (const std::string& other : around.behind)
         TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
       return Outcome();

@@ -173,19 +173,23 @@ TEST(pool, writes_out_one_row_of_large_windows) {
             << height << "x" << width << "x" << channels << ", windows of " << down << "x" << across << last_remarks;
 }
 
-TEST(pool, copies_the_image_of_large_windows_for_each_vector_where_these_are_enough) {
+TEST(pool, copies_the_image_of_large_windows_in_pieces_that_are_enough_and_small) {
   using Names = std::vector<std::string>;
   target::Target target = machine(512, 32);
-  const auto copies = [&](int64_t channels) {
-    const Names names = block_names(large_windows(14, 14, channels, 9, 9, 1), target);
+  const auto extents = [&](int64_t height, int64_t width, int64_t channels) {
+    return testing::parallel_extents(large_windows(height, width, channels, 9, 9, 1), target);
+  };
+  const auto copies = [&](int64_t height, int64_t width, int64_t channels) {
+    const Names names = block_names(large_windows(height, width, channels, 9, 9, 1), target);
     return std::count(names.begin(), names.end(), "X_global");
   };
-  EXPECT_EQ(copies(64), 1);
-  EXPECT_EQ(testing::parallel_extents(large_windows(14, 14, 64, 9, 9, 1), target), std::vector<int64_t>{8});
+  EXPECT_EQ(extents(14, 14, 64), std::vector<int64_t>{8}) << "two images, four vectors";
+  EXPECT_EQ(copies(14, 14, 64), 1);
+  EXPECT_EQ(extents(120, 120, 16), std::vector<int64_t>{10}) << "of 128x128 vectors a quarter fits: five pieces";
   target.cores = 16;
-  EXPECT_EQ(copies(64), 0) << "eight vectors for sixteen cores";
-  EXPECT_EQ(testing::parallel_extents(large_windows(14, 14, 64, 9, 9, 1), target), std::vector<int64_t>{112});
-  EXPECT_EQ(copies(128), 1);
+  EXPECT_EQ(extents(14, 14, 64), std::vector<int64_t>{16}) << "halves, for sixteen cores";
+  EXPECT_EQ(extents(7, 16, 32), std::vector<int64_t>{28}) << "rows, as pieces would be too small";
+  EXPECT_EQ(copies(7, 16, 32), 0);
 }
 
 // 3x3 windows over an image with channels last that needs no padding: products, or the largest element.
