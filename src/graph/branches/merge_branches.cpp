@@ -1,5 +1,3 @@
-#include <numeric>
-
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
