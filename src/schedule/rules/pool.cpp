@@ -290,11 +290,11 @@ class LargeWindows {
   // Parameters that the block reads come into copies.
   static Result<std::vector<BlockRV>> copy_what_is_read(Schedule& schedule, BlockRV block) {
     std::vector<BlockRV> copies;
-    const Ref<Block> node = TRY(schedule.get(block));
-    const std::vector<Buffer> written = buffers_written(node->body);
-    for (const Buffer& buffer : buffers_read(node->body)) {
-      if (std::find(written.begin(), written.end(), buffer) != written.end() || is_written(schedule, buffer)) continue;
-      copies.push_back(TRY(schedule.cache_read(block, TRY(read_number(schedule, block, buffer)), "global", {block})));
+    for (const Buffer& buffer : operands_of(*TRY(schedule.get(block)))) {
+      if (is_written(schedule, buffer)) continue;
+      const std::vector<Buffer> now = operands_of(*TRY(schedule.get(block)));
+      const int64_t number = std::find(now.begin(), now.end(), buffer) - now.begin();
+      copies.push_back(TRY(schedule.cache_read(block, number, "global", {block})));
     }
     return copies;
   }
@@ -304,12 +304,6 @@ class LargeWindows {
     for (const Access& access : accesses(schedule.function().body))
       if (access.writes && access.buffer == buffer) return true;
     return false;
-  }
-
-  static Result<int64_t> read_number(const Schedule& schedule, BlockRV block, const Buffer& buffer) {
-    std::vector<Buffer> read = buffers_read(TRY(schedule.get(block))->body);
-    for (const Buffer& own : buffers_written(TRY(schedule.get(block))->body)) std::erase(read, own);
-    return std::find(read.begin(), read.end(), buffer) - read.begin();
   }
 
   const RuleContext& context_;

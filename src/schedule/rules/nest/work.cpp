@@ -85,6 +85,12 @@ Outcome computed_again(const std::vector<Work>& before, const std::vector<Work>&
   return Outcome(fmt::format("block '{}' would be computed {:.0f} times", most.second, most.first));
 }
 
+std::vector<Buffer> operands_of(const Block& block) {
+  std::vector<Buffer> read = buffers_read(block.body);
+  for (const Buffer& own : buffers_written(block.body)) std::erase(read, own);
+  return read;
+}
+
 Result<BlockRV> handle(Schedule& schedule, const Work& work) { return schedule.get_block(work.block().name); }
 
 std::optional<int64_t> constant_product(const std::vector<const For*>& loops) {

@@ -31,6 +31,9 @@ int64_t work_for_threads(const std::vector<Work>& list);
 // What is computed several times where the blocks are `now`, and was once `before`, if anything is.
 Outcome computed_again(const std::vector<Work>& before, const std::vector<Work>& now);
 
+// What the block reads and does not write, in the order in which primitives count it.
+std::vector<Buffer> operands_of(const Block& block);
+
 // The handle of a block that these functions found.
 Result<BlockRV> handle(Schedule& schedule, const Work& work);
 

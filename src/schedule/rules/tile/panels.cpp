@@ -15,8 +15,7 @@ Result<BlockRV> copy_into_panels(Schedule& schedule, const Work& work, const Buf
   if (width) map.to.push_back(floordiv(axes.column, int64(width)));
   map.to.insert(map.to.end(), axes.terms.begin(), axes.terms.end());
   map.to.push_back(width ? floormod(axes.column, int64(width)) : axes.column);
-  std::vector<Buffer> read = buffers_read(work.block().body);
-  for (const Buffer& own : buffers_written(work.block().body)) std::erase(read, own);
+  const std::vector<Buffer> read = operands_of(work.block());
   const auto number = std::find(read.begin(), read.end(), tensor) - read.begin();
   return schedule.reindex_cache_read(TRY(handle(schedule, work)), number, "global", map);
 }

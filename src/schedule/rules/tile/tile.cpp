@@ -195,8 +195,7 @@ class TileNest {
     Schedule attempt = schedule_;
     for (const Leaf& leaf : leaves) {
       const Ref<Block> block = TRY(attempt.get(leaf.block));
-      std::vector<Buffer> read = buffers_read(block->body);
-      for (const Buffer& own : buffers_written(block->body)) std::erase(read, own);
+      const std::vector<Buffer> read = operands_of(*block);
       const auto weights = std::find(read.begin(), read.end(), plan_.weights);
       const std::vector<LoopRV> steps = TRY(serial_sums(attempt, leaf.block));
       if (weights == read.end() || steps.empty()) return support::success();
