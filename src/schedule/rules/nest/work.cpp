@@ -55,6 +55,11 @@ int64_t turns_of(const NodeRef& statement) {
   return most;
 }
 
+// Whether so many instances of so much work are enough for threads; those of unknown number are.
+bool are_enough(std::optional<int64_t> count, int64_t work) {
+  return !count || *count >= parallel_work || *count * work >= parallel_work;
+}
+
 }  // namespace
 
 int64_t work_of_instance(const Block& block) { return turns_of(block.body) * (is_costly(block) ? 8 : 1); }
@@ -63,7 +68,7 @@ int64_t work_for_threads(const std::vector<Work>& list) {
   int64_t total = 0;
   for (const Work& work : list) {
     const auto own = constant_product(work.loops);
-    total += own ? *own * work_of_instance(work.block()) : 8 * parallel_work;
+    total += own ? std::min(*own, parallel_work) * work_of_instance(work.block()) : 8 * parallel_work;
   }
   return total;
 }
@@ -130,18 +135,6 @@ std::optional<int64_t> stride_of_digits(const Access& access, const For& loop) {
 }
 
 }  // namespace
-
-std::optional<int64_t> results_of(const Work& work) {
-  std::vector<const For*> loops;
-  for (const For* loop : work.loops) {
-    bool sums = false;
-    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
-      sums = sums || (work.block().iter_vars[v]->type == IterType::reduce &&
-                      uses_var(work.realize->iter_values[v], loop->loop_var));
-    if (!sums) loops.push_back(loop);
-  }
-  return constant_product(loops);
-}
 
 std::optional<int64_t> stride_of(const Access& access, const For& loop) {
   int64_t stride = 0, step = 1;
@@ -416,7 +409,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   strided = strided && interleaved == 1;
   const bool costly = is_costly(*node);
   const int64_t own = work_of_instance(*node);
-  const bool enough = threads && (!total || *total * own >= parallel_work);
+  const bool enough = threads && are_enough(total, own);
   const int bits = widest_bits(*node);
   const int64_t lanes = context.target.lanes(bits) * interleaved, together = lanes * vectors_together(*node);
   const auto crossing = strided ? crossing_loop(schedule.function(), *work, lanes) : std::nullopt;
@@ -486,9 +479,8 @@ Status parallelize_outer(Schedule& schedule, BlockRV block, int64_t work_an_inst
   std::vector<Ref<For>> kept;
   for (const LoopRV& loop : loops) kept.push_back(TRY(schedule.get(loop)));
   for (const Ref<For>& loop : kept) nodes.push_back(loop.get());
-  const auto total = constant_product(nodes);
-  if (total && *total * work_an_instance * work_of_instance(*TRY(schedule.get(block))) < parallel_work)
-    return support::success();
+  const int64_t work = work_an_instance * work_of_instance(*TRY(schedule.get(block)));
+  if (!are_enough(constant_product(nodes), work)) return support::success();
   // As many loops from the outermost as are free of dependences and make one nest, until there is enough to share.
   size_t count = 0;
   int64_t iterations = 1;

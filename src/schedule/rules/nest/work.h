@@ -40,10 +40,6 @@ Result<BlockRV> handle(Schedule& schedule, const Work& work);
 // The product of the extents; nothing where one is not a constant.
 std::optional<int64_t> constant_product(const std::vector<const For*>& loops);
 
-// The elements that the block gives: the product of the extents of loops that no sum goes by, where these are
-// constants.
-std::optional<int64_t> results_of(const Work& work);
-
 // Elements that the access moves by when the loop's variable does: 0, 1, another constant, or nothing (not affine, or a
 // distance that is not known).
 std::optional<int64_t> stride_of(const Access& access, const For& loop);

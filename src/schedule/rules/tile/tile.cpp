@@ -2,6 +2,8 @@
 
 #include "schedule/analysis/access.h"
 #include "schedule/codes.h"
+#include "schedule/rules/nest/rows.h"
+#include "schedule/rules/nest/rows.h"
 #include "schedule/rules/tile/apart.h"
 #include "schedule/rules/tile/panels.h"
 #include "schedule/rules/tile/tile_cut.h"
@@ -20,7 +22,7 @@ bool enough_for_threads(std::optional<int64_t> terms, std::optional<int64_t> ele
 }
 
 bool enough_for_threads(const Work& work, const TilePlan& plan) {
-  return enough_for_threads(constant_product(work.loops), results_of(work), plan);
+  return enough_for_threads(constant_product(work.loops), constant_product(loops_of(work, IterType::spatial)), plan);
 }
 
 namespace {
