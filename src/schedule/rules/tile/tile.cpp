@@ -3,7 +3,6 @@
 #include "schedule/analysis/access.h"
 #include "schedule/codes.h"
 #include "schedule/rules/nest/rows.h"
-#include "schedule/rules/nest/rows.h"
 #include "schedule/rules/tile/apart.h"
 #include "schedule/rules/tile/panels.h"
 #include "schedule/rules/tile/tile_cut.h"
