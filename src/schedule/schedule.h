@@ -181,8 +181,8 @@ class Schedule {
 
   // The block that fills with the constant, before `loop`; the block that pads keeps its handle and the values.
   Result<BlockRV> decompose_padding(BlockRV block, LoopRV loop);
-  // A block that writes values inside a box of its axes and a constant around it keeps the box, its axes beginning at
-  // zero there; gives the blocks that write the constant, one for each side that there is.
+  // A block that writes one value inside a box of its axes and another around it keeps the box, its axes beginning at
+  // zero there; gives the blocks that write the other, one for each side that there is.
   Result<std::vector<BlockRV>> split_padding(BlockRV block);
   // The extents of a sum of products become multiples of `padding`, one number an axis.
   Status pad_einsum(BlockRV block, const std::vector<int64_t>& padding);

@@ -98,6 +98,17 @@ Function padded_row() {
   return b.build();
 }
 
+// P[i] = X[i - 1] where there is one, else the nearest.
+Function edged_row() {
+  Builder b;
+  const Buffer x = b.input("X", {int64(6)}), p = b.output("P", {int64(8)});
+  b.compute("pad", p, [&](const std::vector<Expr>& i) {
+    const Expr at = i[0] - 1;
+    return if_then_else(logical_and(at >= 0, at < 6), load(x, {at}), load(x, {max(min(at, int64(5)), int64(0))}));
+  });
+  return b.build();
+}
+
 // Y[i, j] = X[i // 2 + i % 2, j // 3] + 1 for i below n.
 Function resized(const Expr& n) {
   Builder b;
@@ -406,6 +417,11 @@ std::vector<Legal> legal_steps() {
       {"split_padding",
        "",
        padded_row(),
+       [](Schedule& s) { return refused_with(s.split_padding(named_block(s, "pad"))); },
+       {}},
+      {"split_padding",
+       "that is read",
+       edged_row(),
        [](Schedule& s) { return refused_with(s.split_padding(named_block(s, "pad"))); },
        {}},
       {"pad_einsum",

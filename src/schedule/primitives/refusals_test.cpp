@@ -585,7 +585,7 @@ TEST(refusals, of_padding) {
   EXPECT_EQ(reason(s.schedule.decompose_padding(pad, s.schedule.get_loops(pad).value_or_throw()[1])), "accepted");
   EXPECT_EQ(reason(s.schedule.split_padding(s.block)), "cannot split the padding of block 'conv': it is a reduction");
   EXPECT_EQ(reason(s.schedule.split_padding(relu)),
-            "cannot split the padding of block 'relu': its value is no choice between a value and a constant");
+            "cannot split the padding of block 'relu': its value is no choice between two values");
   EXPECT_EQ(reason(s.schedule.pad_einsum(s.block, {1, 1, 1, 1, 2, 2, 2})),
             "cannot pad block 'conv': index 2 of 'P' is not an axis that runs over all of it");
 

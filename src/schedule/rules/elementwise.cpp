@@ -1,10 +1,50 @@
 // elementwise: a function without reductions. Chains become one block each output; its contiguous loops become one, cut
 // into vectors; the outermost runs in parallel where there is enough to do.
+#include "schedule/codes.h"
 #include "schedule/rules/nest/transposed.h"
 #include "schedule/rules/nest/work.h"
 #include "support/mutation.h"
 
 namespace lathe::schedule {
+
+namespace {
+
+// Each part of a row by itself, the middle in vectors; the parts of one row follow one another, unless rows are so few
+// that threads share one. Refused where the middle is no row either.
+Status schedule_parts_of_rows(Schedule& schedule, const RuleContext& context, BlockRV middle) {
+  std::vector<BlockRV> parts = TRY(schedule.split_padding(middle));
+  parts.push_back(middle);
+  const std::vector<Work> list = works(schedule.function());
+  const std::string name = TRY(schedule.get(middle))->name;
+  const Work& work = *find(list, name);
+  const auto length = as_int(work.loops.back()->extent);
+  const int64_t lanes = context.target.lanes(widest_bits(work.block()));
+  if (!walks_rows(schedule.function(), work) || !length || *length < lanes)
+    return refuse(codes::not_inlinable, fmt::format("the middle of the rows of block '{}' is no row", name));
+  const bool enough = are_enough(constant_product(work.loops), work_of_instance(work.block()));
+  const auto count = constant_product({work.loops.begin(), work.loops.end() - 1});
+  if (enough && count && *count < 2 * context.target.cores) {
+    for (const BlockRV& part : parts) TRY(vectorize_elementwise(schedule, context, part));
+    return support::success();
+  }
+  std::vector<LoopRV> rows;
+  for (const BlockRV& part : parts) {
+    std::vector<LoopRV> around = TRY(schedule.get_loops(part));
+    around.pop_back();
+    if (!around.empty()) rows.push_back(around.size() > 1 ? TRY(schedule.fuse(around)) : around[0]);
+  }
+  Schedule attempt = schedule;
+  if (rows.size() > 1)
+    if (const auto all = attempt.merge(rows)) {
+      schedule = std::move(attempt);
+      rows = {*all};
+    }
+  for (const LoopRV& each : rows)
+    if (enough) try_parallel(schedule, {each});
+  return vectorize_by(schedule, TRY(schedule.get_loops(middle)).back(), lanes, lanes);
+}
+
+}  // namespace
 
 Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context) {
   const std::vector<Work> before = works(schedule.function());
@@ -19,6 +59,13 @@ Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context) {
   TRY(inline_producers(schedule, [](const Work&) { return false; }));
   for (const Work& work : works(schedule.function())) {
     std::vector<BlockRV> parts{TRY(handle(schedule, work))};
+    if (has_other_ends(work)) {
+      Schedule attempt = schedule;
+      if (schedule_parts_of_rows(attempt, context, parts[0])) {
+        schedule = std::move(attempt);
+        continue;
+      }
+    }
     // Padding around what is turned: squares need no condition.
     const int64_t lanes = context.target.lanes(widest_bits(work.block()));
     if (is_conditional(work.block()) && crossing_loop(*work.function, work, lanes))

@@ -1,6 +1,7 @@
 #include "schedule/testing/rule_check.h"
 
 #include "driver/pipeline.h"
+#include "schedule/analysis/tree.h"
 #include "tir/testing/differential.h"
 
 namespace lathe::schedule::testing {

@@ -231,6 +231,7 @@ Result<Outcome> stencil(Schedule& schedule, const RuleContext& context) {
   if (constant_product(last.loops) == 0) return Outcome("there is nothing to compute");
   const auto row = row_of(accesses_of(schedule.function(), last.block()), *last.loops.back());
   if (chain.size() == 1 && !(row && !row->gathers && row->divides)) return Outcome(no_windows);
+  if (chain.size() == 1 && has_other_ends(last)) return Outcome("rows have other elements at their ends");
 
   // Each block goes where the rows that read it are computed; nothing else reads it.
   const auto total = constant_product(last.loops);

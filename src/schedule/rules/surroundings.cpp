@@ -41,9 +41,10 @@ Result<Surroundings> inline_around(Schedule& schedule, const std::string& reduct
   if (result.behind.size() == 1 && !work->is_output) {
     result.epilogue = result.behind[0];
     result.behind.clear();
-    // Padding around the value: the tile writes inside, the sides are filled by themselves.
-    if (const auto sides = schedule.split_padding(TRY(schedule.get_block(result.epilogue))))
-      for (const BlockRV& side : *sides) result.behind.push_back(TRY(schedule.get(side))->name);
+    // Padding around the value: the tile writes inside, the sides are filled by themselves, of nothing that is
+    // computed.
+    if (const auto sides = TRY(split_filled_sides(schedule, TRY(schedule.get_block(result.epilogue)))))
+      result.behind = *sides;
   }
   return result;
 }

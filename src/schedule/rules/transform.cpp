@@ -74,8 +74,9 @@ class Transform {
     if (last_.empty()) return std::string("what chooses was inlined into what chooses");
     if (!is_conditional(*TRY(schedule_.get(TRY(schedule_.get_block(last_)))))) return std::string();
     // Padding around the value.
-    const std::vector<BlockRV> sides = TRY(schedule_.split_padding(TRY(schedule_.get_block(last_))));
-    for (const BlockRV& side : sides) others_.push_back(TRY(schedule_.get(side))->name);
+    const auto sides = TRY(split_filled_sides(schedule_, TRY(schedule_.get_block(last_))));
+    if (!sides) return fmt::format("block '{}' chooses by more than what lies around its value", last_);
+    others_.insert(others_.end(), sides->begin(), sides->end());
     return std::string();
   }
 

@@ -11,15 +11,15 @@ namespace lathe::schedule::primitives {
 LATHE_FAULT(decompose_padding_drops_fill, "schedule_test", "decompose_padding: nothing writes the constant");
 
 std::optional<Padding> padding_of(const Expr& e) {
-  Padding found;
-  if (const auto* choice = e.as<Select>()) {
-    found = {choice->condition, choice->true_value, choice->false_value};
-  } else if (const auto* call = e.as<Call>(); call && call->op == &intrinsic::if_then_else) {
-    found = {call->args[0], call->args[1], call->args[2]};
-  } else {
-    return std::nullopt;
-  }
-  return as_int(found.constant) || as_float(found.constant) ? std::optional(found) : std::nullopt;
+  if (const auto* choice = e.as<Select>()) return Padding{choice->condition, choice->true_value, choice->false_value};
+  const auto* call = e.as<Call>();
+  if (!call || call->op != &intrinsic::if_then_else) return std::nullopt;
+  return Padding{call->args[0], call->args[1], call->args[2]};
+}
+
+std::optional<Padding> constant_padding_of(const Expr& e) {
+  const std::optional<Padding> found = padding_of(e);
+  return found && (as_int(found->outside) || as_float(found->outside)) ? found : std::nullopt;
 }
 
 Result<Edit> decompose_padding(const Program& program, Id block_id, Id loop_id) {
@@ -30,7 +30,7 @@ Result<Edit> decompose_padding(const Program& program, Id block_id, Id loop_id) 
     return refuse(code, fmt::format("cannot decompose the padding of {}: {}", name_of(block), why));
   };
   const BufferStore* store = TRY(single_store(block, "decompose the padding of"));
-  const auto padding = padding_of(store->value);
+  const auto padding = constant_padding_of(store->value);
   if (!padding) return problem(codes::bad_argument, "its value is no choice between a value and a constant");
   std::vector<const For*> inside;
   for (const For* loop : loops_above(path))
@@ -74,7 +74,7 @@ Result<Edit> decompose_padding(const Program& program, Id block_id, Id loop_id) 
   const Ref<Block> fill = with_regions(
       make<Block>(variables, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{},
                   std::vector<BufferRegion>{}, block.name + "_fill", Stmt{},
-                  Stmt(make<BufferStore>(store->buffer, padding->constant, indices, Expr())), Attributes(), created));
+                  Stmt(make<BufferStore>(store->buffer, padding->outside, indices, Expr())), Attributes(), created));
   const Stmt nest = copied_nest(inside, loops, realize(values, substitute(realized.predicate, loops), fill), next);
 
   // The values: where the condition holds, in terms of the loops.

@@ -1,5 +1,5 @@
-// split_padding: a block that writes values inside a box and a constant around it becomes one over the box alone, and
-// blocks that write the constant on each side of it.
+// split_padding: a block that writes one value inside a box and another around it becomes one over the box alone, and
+// blocks that write the other on each side of it.
 #include "ir/conditions.h"
 #include "ir/visit.h"
 #include "schedule/analysis/dependence.h"
@@ -10,7 +10,7 @@
 
 namespace lathe::schedule::primitives {
 
-LATHE_FAULT(split_padding_drops_side, "schedule_test", "split_padding: nothing writes the constant after the box");
+LATHE_FAULT(split_padding_drops_side, "schedule_test", "split_padding: nothing writes what comes after the box");
 
 namespace {
 
@@ -52,7 +52,7 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
   };
   const BufferStore* store = TRY(single_store(block, "split the padding of"));
   const auto padding = padding_of(store->value);
-  if (!padding) return problem(codes::bad_argument, "its value is no choice between a value and a constant");
+  if (!padding) return problem(codes::bad_argument, "its value is no choice between two values");
   for (const Buffer& buffer : buffers_read(block.body))
     if (buffer == store->buffer)
       return problem(codes::dependence, fmt::format("it reads '{}', which it writes", buffer->name));
@@ -96,10 +96,11 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
                      fmt::format("could not show that different iterations of {} touch different elements of '{}'",
                                  name_of(*loop), store->buffer->name));
 
-  // A copy of the nest over `region`, whose axes begin at zero.
+  // A copy of the nest over `region`, whose axes begin at zero, that writes what is outside.
   Id next = program.next;
   std::vector<Id> created;
-  const auto over = [&](const std::vector<Side>& region, const Expr& value) {
+  const auto over = [&](const std::vector<Side>& region) {
+    arith::Analyzer analyzer;
     VarMap iters;
     std::vector<IterVar> variables;
     std::vector<Expr> values, indices;
@@ -108,6 +109,7 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
       const int64_t extent = region[i].end - region[i].begin;
       const Var v = var(block.iter_vars[i]->var->name);
       iters[block.iter_vars[i]->var] = Expr(v) + region[i].begin;
+      analyzer.bind(v, Range(int64(0), int64(extent)));
       variables.push_back(with(*block.iter_vars[i], [&](IterVarNode& copy) {
         copy.var = v;
         copy.dom = Range(int64(0), int64(extent));
@@ -115,7 +117,8 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
       loops.push_back(var(nest[i]->loop_var->name));
       values.emplace_back(loops.back());
     }
-    for (const Expr& index : store->indices) indices.push_back(arith::Analyzer().simplify(substitute(index, iters)));
+    for (const Expr& index : store->indices) indices.push_back(analyzer.simplify(substitute(index, iters)));
+    const Expr value = analyzer.simplify(substitute(padding->outside, iters));
     const Id id = next++;
     created.push_back(id);
     const Stmt body(make<BufferStore>(store->buffer, value, std::move(indices), Expr()));
@@ -139,7 +142,7 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
       if (side.begin > 0 && support::flip(split_padding_drops_side)) continue;
       std::vector<Side> part = region;
       part[i] = side;
-      parts.push_back(over(part, padding->constant));
+      parts.push_back(over(part));
     }
     region[i] = box[i];
   }

@@ -55,12 +55,11 @@ int64_t turns_of(const NodeRef& statement) {
   return most;
 }
 
-// Whether so many instances of so much work are enough for threads; those of unknown number are.
+}  // namespace
+
 bool are_enough(std::optional<int64_t> count, int64_t work) {
   return !count || *count >= parallel_work || *count * work >= parallel_work;
 }
-
-}  // namespace
 
 int64_t work_of_instance(const Block& block) { return turns_of(block.body) * (is_costly(block) ? 8 : 1); }
 
@@ -280,6 +279,21 @@ Status inline_producers(Schedule& schedule, support::function_ref<bool(const Wor
   return support::success();
 }
 
+Result<std::optional<std::vector<std::string>>> split_filled_sides(Schedule& schedule, BlockRV block) {
+  Schedule attempt = schedule;
+  const auto sides = attempt.split_padding(block);
+  std::optional<std::vector<std::string>> names;
+  if (!sides) return names;
+  names.emplace();
+  for (const BlockRV& side : *sides) {
+    const Ref<Block> node = TRY(attempt.get(side));
+    if (!buffers_read(node->body).empty()) return std::optional<std::vector<std::string>>();
+    names->push_back(node->name);
+  }
+  schedule = std::move(attempt);
+  return names;
+}
+
 Result<ExprRV> decide(Schedule& schedule, const RuleContext& context, std::string_view rule, std::string_view name,
                       std::vector<int64_t> candidates, int64_t preferred) {
   DecisionPoint point{std::string(rule), std::string(name), schedule.func_working_on(), std::move(candidates),
@@ -463,6 +477,15 @@ bool walks_rows(const PrimFunc& function, const Work& work) {
     if (!stride || *stride < 0 || *stride > 1 || (access.writes && *stride != 1)) return false;
   }
   return true;
+}
+
+bool has_other_ends(const Work& work) {
+  const auto* store = work.block().body.as<BufferStore>();
+  const auto* choice = store ? store->value.as<Call>() : nullptr;
+  if (!choice || choice->op != &intrinsic::if_then_else) return false;
+  bool reads = false;
+  post_order(choice->args[2], [&](const NodeRef& n) { reads = reads || n.is<BufferLoad>(); });
+  return reads && !walks_rows(*work.function, work);
 }
 
 Status vectorize_innermost(Schedule& schedule, const RuleContext& context, const Work& work) {

@@ -26,6 +26,8 @@ const Work* find(const std::vector<Work>& list, const std::string& block);
 Outcome no_plain_reductions(const std::vector<Work>& list);
 // What one instance of the block computes by loops of its own and by functions, in elements that cost little.
 int64_t work_of_instance(const Block& block);
+// Whether so many instances of so much work are enough for threads; those of unknown number are.
+bool are_enough(std::optional<int64_t> count, int64_t work);
 // What all of them compute, in elements that cost little: those of unknown number are enough for threads.
 int64_t work_for_threads(const std::vector<Work>& list);
 // What is computed several times where the blocks are `now`, and was once `before`, if anything is.
@@ -61,6 +63,10 @@ bool has_effects(const Block& block);
 // several blocks, or for which `keep` is true.
 Status inline_producers(Schedule& schedule, support::function_ref<bool(const Work&)> keep);
 
+// Splits off the padding around a block's value where nothing is read for it; the names of the blocks that fill its
+// sides, or nothing where it is no such padding.
+Result<std::optional<std::vector<std::string>>> split_filled_sides(Schedule& schedule, BlockRV block);
+
 // Asks the decider for a number from `candidates` (the closest to `preferred` when it is not one).
 Result<ExprRV> decide(Schedule& schedule, const RuleContext& context, std::string_view rule, std::string_view name,
                       std::vector<int64_t> candidates, int64_t preferred);
@@ -80,6 +86,9 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
 // that loop in vectors, where it is long enough.
 bool walks_rows(const PrimFunc& function, const Work& work);
 Status vectorize_innermost(Schedule& schedule, const RuleContext& context, const Work& work);
+// Whether a row is another tensor's with something else of it at its ends, as with reflection, that is not walked as a
+// row.
+bool has_other_ends(const Work& work);
 
 // Runs the loops in parallel, as one where they are several; leaves them as they are, and says so, where that is
 // refused.

@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+
+#include "ir/visit.h"
+#include "schedule/rules/nest/work.h"
+#include "schedule/rules/rules.h"
+#include "schedule/testing/programs.h"
+#include "schedule/testing/rule_check.h"
+
+namespace lathe::schedule {
+namespace {
+
+namespace of_elementwise {
+
+using testing::Builder;
+using testing::last_remarks;
+using testing::machine;
+using testing::machines;
+using testing::scheduled;
+
+// Whether a loop of the scheduled function is in vectors.
+bool is_in_vectors(const Function& f, const target::Target& target) {
+  AnalyticDecider decider;
+  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, decider, {});
+  bool found = false;
+  ir::post_order(done.function().body, [&](const ir::NodeRef& n) {
+    const auto* loop = n.as<tir::For>();
+    found = found || (loop && loop->kind == tir::ForKind::vectorized);
+  });
+  return found;
+}
+
+TEST(elementwise, takes_chains_broadcasts_and_tails) {
+  for (const auto& shape :
+       std::vector<std::vector<int64_t>>{{0}, {1}, {17}, {4, 0}, {3, 5}, {2, 3, 64}, {2, 8, 7, 7}}) {
+    std::vector<Expr> extents;
+    for (const int64_t n : shape) extents.push_back(int64(n));
+    Builder b;
+    const Buffer x = b.input("X", extents), w = b.input("W", {extents[shape.size() > 1 ? 1 : 0]});
+    const Buffer t = b.inner("T", extents), y = b.output("Y", extents);
+    b.compute("scale", t,
+              [&](const std::vector<Expr>& i) { return load(x, i) * load(w, {i[shape.size() > 1 ? 1 : 0]}); });
+    b.compute("relu", y, [&](const std::vector<Expr>& i) { return max(load(t, i), testing::f32(0)); });
+    EXPECT_EQ(scheduled(b.build(), machine(512, 32)), "elementwise");
+  }
+}
+
+TEST(elementwise, transposes_by_squares) {
+  // Y[b, j, k, i] = X[b, i, k, j]
+  for (const auto& [batch, rows, between, columns] : std::vector<std::array<int64_t, 4>>{{1, 17, 1, 40},
+                                                                                         {2, 16, 3, 33},
+                                                                                         {3, 64, 1, 257},
+                                                                                         {1, 15, 1, 40},
+                                                                                         {2, 32, 2, 16},
+                                                                                         {1, 7, 2, 5},
+                                                                                         {2, 4, 1, 30}})
+    for (const int bits : {512, 256}) {
+      Builder b;
+      const Buffer x = b.input("X", {int64(batch), int64(rows), int64(between), int64(columns)});
+      const Buffer y = b.output("Y", {int64(batch), int64(columns), int64(between), int64(rows)});
+      b.compute("transpose", y, [&](const std::vector<Expr>& i) { return load(x, {i[0], i[3], i[2], i[1]}); });
+      const Function f = b.build();
+      EXPECT_EQ(scheduled(f, machine(bits, 32)), "elementwise") << rows << "x" << columns << last_remarks;
+      EXPECT_TRUE(is_in_vectors(f, machine(bits, 32))) << rows << "x" << columns << ", " << bits << " bits";
+    }
+}
+
+TEST(elementwise, does_not_grow_exponentially_where_values_are_wanted_twice) {
+  constexpr int levels = 40;
+  Builder b;
+  Buffer from = b.input("X", {int64(24)});
+  for (int level = 0; level < levels; ++level) {
+    const Buffer to =
+        level + 1 == levels ? b.output("Y", {int64(24)}) : b.inner("t" + std::to_string(level), {int64(24)});
+    b.compute("block" + std::to_string(level), to, [&](const std::vector<Expr>& i) {
+      return load(from, i) * testing::f32(0.25) + load(from, i) * testing::f32(0.25);
+    });
+    from = to;
+  }
+  EXPECT_EQ(scheduled(b.build(), machine(256, 16)), "elementwise");
+}
+
+TEST(elementwise, takes_symbolic_extents) {
+  const Var n = ir::size_var("n");
+  Builder b;
+  const Buffer x = b.input("X", {n, int64(3)}), y = b.output("Y", {n, int64(3)});
+  b.compute("negate", y, [&](const std::vector<Expr>& i) { return testing::f32(0) - load(x, i); });
+  const Function f = b.build();
+  for (const int64_t rows : {0, 1, 5, 700, 3000})
+    EXPECT_EQ(scheduled(f, machine(512, 32), 0, {{"n", rows}}), "elementwise") << rows << last_remarks;
+}
+
+// Rows of an image between elements of their own: the nearest, those behind a mirror, those of the other end.
+enum class Ends { nearest, mirrored, wrapped };
+Function with_ends(int64_t planes, int64_t height, int64_t width, int64_t before, int64_t behind, Ends ends) {
+  Builder b;
+  const Buffer x = b.input("X", {int64(planes), int64(height), int64(width)}),
+               y = b.output("Y", {int64(planes), int64(height + 2), int64(before + width + behind)});
+  const auto nearest = [](const Expr& at, int64_t extent) { return max(min(at, int64(extent - 1)), int64(0)); };
+  b.compute("pad", y, [&](const std::vector<Expr>& i) {
+    const Expr row = nearest(i[1] - 1, height), at = i[2] - before;
+    Expr outside = nearest(at, width);
+    if (ends == Ends::mirrored) outside = nearest(max(at, 0 - at) - 2 * max(at - (width - 1), int64(0)), width);
+    if (ends == Ends::wrapped) outside = floormod(at + 4 * width, int64(width));
+    return if_then_else(logical_and(i[2] >= before, i[2] < before + width), load(x, {i[0], row, at}),
+                        load(x, {i[0], row, outside}));
+  });
+  return b.build();
+}
+
+TEST(elementwise, walks_the_middle_of_rows_that_have_other_ends) {
+  for (const Ends ends : {Ends::nearest, Ends::mirrored, Ends::wrapped})
+    for (const auto& [bits, registers] : machines)
+      for (const auto& [planes, height, width, before, behind] : std::vector<std::array<int64_t, 5>>{
+               {2, 5, 56, 3, 3}, {1, 1, 33, 1, 0}, {3, 4, 17, 0, 2}, {1, 2, 100, 7, 5}}) {
+        const Function f = with_ends(planes, height, width, before, behind, ends);
+        EXPECT_EQ(scheduled(f, machine(bits, registers)), "elementwise") << width << last_remarks;
+        EXPECT_TRUE(is_in_vectors(f, machine(bits, registers))) << width;
+      }
+  // Too narrow for a vector: as it was.
+  EXPECT_EQ(scheduled(with_ends(3, 4, 5, 1, 1, Ends::mirrored), machine(512, 32)), "elementwise") << last_remarks;
+}
+
+TEST(elementwise, shares_parts_of_rows_among_threads) {
+  const target::Target target = machine(512, 32);
+  // Rows that are many, each with its parts; and the parts of a long one.
+  EXPECT_EQ(testing::parallel_extents(with_ends(16, 62, 64, 3, 3, Ends::nearest), target), std::vector<int64_t>{1024});
+  Builder b;
+  const Buffer x = b.input("X", {int64(1), int64(160000)}), y = b.output("Y", {int64(1), int64(160400)});
+  b.compute("pad", y, [&](const std::vector<Expr>& i) {
+    const Expr at = i[1] - 200;
+    return if_then_else(logical_and(i[1] >= 200, i[1] < 160200), load(x, {i[0], at}),
+                        load(x, {i[0], max(min(at, int64(159999)), int64(0))}));
+  });
+  const std::vector<int64_t> shared = testing::parallel_extents(b.build(), target);
+  ASSERT_EQ(shared.size(), 1u);
+  EXPECT_GE(shared[0], 2);
+}
+
+}  // namespace of_elementwise
+
+}  // namespace
+}  // namespace lathe::schedule
