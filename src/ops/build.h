@@ -63,6 +63,9 @@ Value cumulate(BlockBuilder& b, const Value& x, const Cumulation& how);
 // The `count` largest (or smallest) along the axis in order, and their int64 positions; of equals the first comes
 // first. NaN is larger than any number.
 std::pair<Value, Value> top_k(BlockBuilder& b, const Value& x, const Expr& count, int64_t axis, bool largest);
+// The places of x's elements along the axis in ascending or descending order, int64 in x's shape. Of equals the first
+// comes first; NaN is larger than any number.
+Value sorted_places(BlockBuilder& b, const Value& x, int64_t axis, bool descending);
 
 // ---- sums of products ----
 // NumPy's einsum: "bij,bjk->bik", with ellipses; without an arrow the result has the letters met once, sorted.

@@ -1,6 +1,7 @@
 #include "ops/build/by_data.h"
 
-#include "ops/build/heap.h"
+#include "ops/build/merge_sort.h"
+#include "ops/build/radix_sort.h"
 #include "relax/tensor_to_shape.h"
 
 namespace lathe::ops::build {
@@ -130,8 +131,17 @@ UniqueRows unique_rows(BlockBuilder& b, const Value& x, bool sorted) {
                        where(ir::logical_or(ir::eq(k, ir::int64(0)), registers[MergeSort::compared] < 0), begin),
                        write(counts, ir::load(counts, {last}) + 1, {last}), write(inverse, last, {row})});
     };
-    std::vector<tir::Stmt> all{MergeSort(n, {order, {}}, {other, {}}, registers).sort(compare),
-                               groups.set(0, ir::int64(0)), groups.set(1, ir::int64(0)), count_to(n, number)};
+    // Rows of one element have keys.
+    const bool is_one = ir::is_int(in[0]->shape[1], 1);
+    const RadixSort::Memory memory(in[0]->dtype, n);
+    const RadixSort by_key(memory);
+    const auto put = [&](const Expr& i) {
+      return by_key.put(i, order_key(ir::load(in[0], {i, ir::int64(0)}), false), i);
+    };
+    const auto ordered = [&](const Expr& i) { return write(order, by_key.place(i), {i}); };
+    const tir::Stmt sort = is_one ? in_order({by_key.start(), count_to(n, put), by_key.sort(n), count_to(n, ordered)})
+                                  : MergeSort(n, {order, {}}, {other, {}}, registers).sort(compare);
+    std::vector<tir::Stmt> all{sort, groups.set(0, ir::int64(0)), groups.set(1, ir::int64(0)), count_to(n, number)};
     if (!sorted) {
       // Groups by their first row: `order` gets the new number of each, `other` takes what moves.
       const auto rename = [&](const Expr& i) {
@@ -157,7 +167,7 @@ UniqueRows unique_rows(BlockBuilder& b, const Value& x, bool sorted) {
     all.push_back(count_to(n, [&](const Expr& g) {
       return where(g >= groups[0], in_order({write(first, ir::int64(0), {g}), write(counts, ir::int64(0), {g})}));
     }));
-    return whole_block("unique_rows", in, out, std::move(all));
+    return whole_block("unique_rows", in, out, std::move(all), is_one ? memory.all() : Buffers());
   };
   const auto tensors = [&](const std::vector<Tensor>& in) {
     const std::pair<Shape, DType> rows{{n}, index};
@@ -221,8 +231,10 @@ namespace {
 
 // What is compared of a box: along both axes where it begins and where it ends, and its area.
 enum : int64_t { begin, end = 2, area = 4, box_measures };
+// Boxes that are looked at together.
+constexpr int64_t boxes_together = 16;
 // What the selection of boxes remembers.
-enum : int64_t { left, first, candidate, is_hit, k, selection_registers };
+enum : int64_t { left, rank, first, candidate, is_hit, k, selection_registers };
 
 }  // namespace
 
@@ -237,14 +249,10 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
     const ir::Buffer& chosen = out[0];
     const VectorAccess count{out[1], {}},
         r{ir::buffer("numbers", {ir::int64(selection_registers)}, index, "local"), {}};
-    const Heap::Hand hand(in[1]->dtype);
-    // The best score is at the top, of equals the first.
-    const Heap candidates({out[2], {}}, {out[3], {}}, hand, [](const Heap::Element& a, const Heap::Element& b) {
-      const Expr is_equal = ir::logical_not(comes_before(a.value, b.value));
-      return ir::logical_or(comes_before(b.value, a.value), ir::logical_and(is_equal, a.origin < b.origin));
-    });
+    const RadixSort::Memory memory(in[1]->dtype, n);
+    const RadixSort candidates(memory);
     const VectorAccess own{ir::buffer("box", {ir::int64(box_measures)}, in[0]->dtype, "local"), {}};
-    const auto taken = [&](const Expr& i) { return VectorAccess{out[4], {i}}; };
+    const auto taken = [&](const Expr& i) { return VectorAccess{out[2], {}, {i}}; };
     const auto measure = [&](const Expr& batch, const Expr& i) {
       const auto at = [&](int64_t k) { return ir::load(in[0], {batch, i, ir::int64(k)}); };
       std::vector<tir::Stmt> all;
@@ -260,52 +268,63 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
       all.push_back(own.set(area, (own[end] - own[begin]) * (own[end + 1] - own[begin + 1])));
       return in_order(std::move(all));
     };
-    // `then` where box i of those taken and the one measured overlap. Most lie apart, which is seen before areas are
-    // divided.
-    const auto where_overlaps = [&](const Expr& i, const tir::Stmt& then) {
-      const VectorAccess other = taken(i);
-      const Expr zero = ir::constant(in[0]->dtype, 0);
-      Expr both = ir::constant(in[0]->dtype, 1);
+    // Whether the box measured overlaps one of these of those taken, behind which boxes of no size lie.
+    const auto overlaps = [&](const Expr& those) {
+      const VectorAccess other = taken(those);
+      const DType dtype = in[0]->dtype, numbers = dtype.with_lanes(boxes_together), flag = DType::int32();
+      const Expr zero = ir::constant(numbers, 0);
+      Expr both = ir::constant(numbers, 1);
       for (const int64_t axis : {0, 1})
         both = both *
                ir::max(ir::min(own[end + axis], other[end + axis]) - ir::max(own[begin + axis], other[begin + axis]),
                        zero);
       const Expr all = own[area] + other[area] - both;
-      const Expr limit = ir::cast(in[0]->dtype, ir::load(in[3], {ir::int64(0)}));
+      const Expr limit = ir::cast(dtype, ir::load(in[3], {ir::int64(0)}));
       const Expr is_much = ir::logical_and(ir::logical_and(own[area] > zero, other[area] > zero),
                                            ir::logical_and(all > zero, ir::div(both, all) > limit));
-      return where(ir::logical_or(both > zero, limit < zero), where(is_much, then));
+      const DType flags = flag.with_lanes(boxes_together);
+      return ir::ne(ir::call(flag, ir::intrinsic::vector_reduce_max,
+                             {ir::select(is_much, ir::constant(flags, 1), ir::constant(flags, 0))}),
+                    ir::constant(flag, 0));
     };
     const auto one_class = [&](const Indices& at) {
       const Expr &batch = at[0], &of = at[1];
       const auto score = [&](const Expr& i) { return ir::load(in[1], {batch, of, i}); };
       // Those in question, the best first, each taken unless one that was taken before overlaps it.
       const auto find = [&](const Expr& i) {
-        const tir::Stmt keep = in_order({candidates.put(r[left], {score(i), i}), r.set(left, r[left] + 1)});
+        const tir::Stmt keep =
+            in_order({candidates.put(r[left], order_key(score(i), true), i), r.set(left, r[left] + 1)});
         return in.size() > 4 ? where(score(i) > ir::cast(in[1]->dtype, ir::load(in[4], {ir::int64(0)})), keep) : keep;
       };
       const Expr box = r[candidate];
-      const tir::Stmt look = where_overlaps(r[k], r.set(is_hit, ir::int64(1)));
+      const tir::Stmt look =
+          where(overlaps(ir::make<ir::Ramp>(r[k], ir::int64(1), boxes_together)), r.set(is_hit, ir::int64(1)));
       std::vector<tir::Stmt> keep_box;
-      for (int64_t m = 0; m < box_measures; ++m) keep_box.push_back(taken(count[0] - r[first]).set(m, own[m]));
+      const Expr number = count[0] - r[first];
+      const Expr behind = ir::make<ir::Ramp>(number + 1, ir::int64(1), boxes_together);
+      const Expr none = ir::constant(in[0]->dtype.with_lanes(boxes_together), 0);
+      for (int64_t m = 0; m < box_measures; ++m) {
+        keep_box.push_back(taken(number).set(m, own[m]));
+        keep_box.push_back(taken(behind).set(m, none));
+      }
       const tir::Stmt take = in_order({in_order(std::move(keep_box)), write(chosen, batch, {count[0], ir::int64(0)}),
                                        write(chosen, of, {count[0], ir::int64(1)}),
                                        write(chosen, box, {count[0], ir::int64(2)}), count.set(0, count[0] + 1)});
-      const tir::Stmt best = in_order({r.set(candidate, candidates.at(ir::int64(0)).origin), r.set(left, r[left] - 1),
-                                       where(r[left] > 0, candidates.replace_top(r[left], candidates.at(r[left])))});
+      const tir::Stmt best = in_order({r.set(candidate, candidates.place(r[rank])), r.set(rank, r[rank] + 1)});
       const tir::Stmt round =
           in_order({best, measure(batch, box), r.set(is_hit, ir::int64(0)), r.set(k, ir::int64(0)),
                     while_true(ir::logical_and(r[k] < count[0] - r[first], ir::eq(r[is_hit], ir::int64(0))),
-                               in_order({look, r.set(k, r[k] + 1)})),
+                               in_order({look, r.set(k, r[k] + boxes_together)})),
                     where(ir::eq(r[is_hit], ir::int64(0)), take)});
-      const Expr goes_on = ir::logical_and(count[0] - r[first] < ir::load(in[2], {ir::int64(0)}), r[left] > 0);
-      return in_order({r.set(left, ir::int64(0)), count_to(n, find), candidates.make(r[left]), r.set(first, count[0]),
-                       while_true(goes_on, round)});
+      const Expr goes_on = ir::logical_and(count[0] - r[first] < ir::load(in[2], {ir::int64(0)}), r[rank] < r[left]);
+      return in_order({candidates.start(), r.set(left, ir::int64(0)), r.set(rank, ir::int64(0)), count_to(n, find),
+                       candidates.sort(r[left]), r.set(first, count[0]), while_true(goes_on, round)});
     };
     const tir::Stmt start = over_all(chosen->shape, [&](const Indices& at) { return write(chosen, ir::int64(0), at); });
+    Buffers locals = memory.all();
+    locals.insert(locals.end(), {r.buffer, own.buffer});
     return whole_block("non_max_suppression", in, out,
-                       {start, count.set(0, ir::int64(0)), over_all({batches, classes}, one_class)},
-                       {r.buffer, own.buffer, hand.value, hand.numbers});
+                       {start, count.set(0, ir::int64(0)), over_all({batches, classes}, one_class)}, std::move(locals));
   };
   const auto tensors = [&](const std::vector<Tensor>& in) {
     // A class gives no more than it may, where that is known.
@@ -316,9 +335,7 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
     const Expr most = relax::simplified(batches * classes * of_class);
     std::vector<Tensor> made = te::extern_op({{{most, ir::int64(3)}, index},
                                               {{ir::int64(1)}, index},
-                                              {{n}, dtype_of(scores)},
-                                              {{n}, index},
-                                              {{n, ir::int64(box_measures)}, dtype_of(boxes)}},
+                                              {{ir::int64(box_measures), n + boxes_together}, dtype_of(boxes)}},
                                              in, build, "non_max_suppression");
     made.resize(2);
     return made;

@@ -1,25 +1,9 @@
 // Sorting inside a tensor program: runs of 1, 2, 4, … are merged.
 #pragma once
 
-#include "ops/build.h"
+#include "ops/build/statements.h"
 
 namespace lathe::ops::build {
-
-// A vector in a buffer: its elements between leading and following coordinates.
-struct VectorAccess {
-  ir::Buffer buffer;
-  Indices lead, tail = {};
-
-  Expr operator[](const Expr& i) const;
-  Expr operator[](int64_t i) const { return (*this)[ir::int64(i)]; }
-  tir::Stmt set(const Expr& i, Expr value) const;
-  tir::Stmt set(int64_t i, Expr value) const { return set(ir::int64(i), std::move(value)); }
-
-  Indices cell(const Expr& i) const;
-};
-
-// a before b, NaN last.
-Expr comes_before(const Expr& a, const Expr& b);
 
 // Leaves a negative number in register `compared` where element a comes before element b, else none.
 using CompareElements = std::function<tir::Stmt(const Expr& a, const Expr& b)>;
@@ -43,9 +27,5 @@ class MergeSort {
   const Expr n_;
   const VectorAccess order_, other_, r_;
 };
-
-// The places of x's elements along the axis in ascending or descending order, int64 in x's shape. Of equals the first
-// comes first; NaN is larger than any number.
-Value sorted_places(BlockBuilder& b, const Value& x, int64_t axis, bool descending);
 
 }  // namespace lathe::ops::build

@@ -10,6 +10,23 @@ tir::Stmt when(const Expr& condition, tir::Stmt then, tir::Stmt otherwise) {
   return ir::make<tir::IfThenElse>(condition, std::move(then), std::move(otherwise));
 }
 
+Indices VectorAccess::cell(const Expr& i) const {
+  Indices at = lead;
+  at.push_back(i);
+  at.insert(at.end(), tail.begin(), tail.end());
+  return at;
+}
+
+Expr VectorAccess::operator[](const Expr& i) const { return ir::load(buffer, cell(i)); }
+
+tir::Stmt VectorAccess::set(const Expr& i, Expr value) const { return store(buffer, std::move(value), cell(i)); }
+
+ir::Buffer scratch(const std::string& name, const Shape& shape, DType dtype) {
+  const bool is_known =
+      std::all_of(shape.begin(), shape.end(), [](const Expr& n) { return ir::as_int(n).has_value(); });
+  return ir::buffer(name, shape, dtype, is_known ? "local" : "global");
+}
+
 tir::Stmt loops_over(const Shape& extents, const Statement& body) {
   std::vector<ir::Var> loops;
   Indices at;

@@ -10,6 +10,21 @@ using Statement = std::function<tir::Stmt(const Indices&)>;
 
 tir::Stmt store(const ir::Buffer& buffer, Expr value, Indices at);
 tir::Stmt when(const Expr& condition, tir::Stmt then, tir::Stmt otherwise = {});
+// A vector in a buffer: its elements between leading and following coordinates.
+struct VectorAccess {
+  ir::Buffer buffer;
+  Indices lead, tail = {};
+
+  Expr operator[](const Expr& i) const;
+  Expr operator[](int64_t i) const { return (*this)[ir::int64(i)]; }
+  tir::Stmt set(const Expr& i, Expr value) const;
+  tir::Stmt set(int64_t i, Expr value) const { return set(ir::int64(i), std::move(value)); }
+
+  Indices cell(const Expr& i) const;
+};
+
+// Memory of a block's own: local where its size is known.
+ir::Buffer scratch(const std::string& name, const Shape& shape, DType dtype);
 // Loops over `extents`, one inside the other, in row-major order.
 tir::Stmt loops_over(const Shape& extents, const Statement& body);
 

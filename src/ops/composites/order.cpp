@@ -1,6 +1,5 @@
 // Elements in order: sort, argsort, topk; and places in what is in order: bucketize, multinomial_from_uniform. Of
 // equals the first comes first; NaN is larger than any number.
-#include "ops/build/merge_sort.h"
 #include "ops/composites/operands.h"
 
 namespace lathe::ops::composites {

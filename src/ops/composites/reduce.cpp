@@ -1,5 +1,4 @@
 // Reductions made of reductions, and sums along an axis: std, variance, median, cumsum, cumprod, collapse_sum.
-#include "ops/build/merge_sort.h"
 #include "ops/composites/operands.h"
 
 namespace lathe::ops::composites {

@@ -77,6 +77,43 @@ def test_topk(dtype, shape, axis, k):
         check(call.format('"indices"', '"int32"'), {"x": x}, places.astype("int32"))
 
 
+def wide(shape, dtype):
+    """Over all that the dtype holds, with equals, both zeros, NaN of either sign and infinities among them."""
+    kind = np.dtype(dtype)
+    if kind.kind != "f":
+        limits = np.iinfo(kind)
+        x = rng.integers(limits.min, limits.max, shape, kind, endpoint=True)
+        return np.where(rng.random(shape) < 0.2, x // 2 * 0 + kind.type(3), x).astype(kind)
+    x = (rng.standard_normal(shape) * np.exp2(rng.integers(-12, 12, shape))).astype(kind)
+    odd = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, np.finfo(kind).smallest_subnormal, 1, 1, 1], kind)
+    return np.where(rng.random(shape) < 0.3, odd[rng.integers(0, len(odd), shape)], x)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int8", "int16", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize(("shape", "axis"), [((255,), 0), ((256,), 0), ((2, 257), 1), ((700, 3), 0)])
+def test_many_in_order(dtype, shape, axis):
+    x = wide(shape, dtype)
+    for descending in (False, True):
+        places = order(x, axis, descending)
+        check(f'R.argsort(x, {axis}, {descending}, "int64")', {"x": x}, places.astype("int64"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint64"])
+@pytest.mark.parametrize(
+    ("shape", "axis", "k"), [((2, 100), 1, 9), ((100,), 0, 49), ((100,), 0, 50), ((1000,), 0, 16), ((500, 2), 0, 63),
+                             ((1200,), 0, 65), ((1500,), 0, 300), ((33,), 0, 12), ((17,), 0, 16)],
+)  # fmt: skip
+@pytest.mark.parametrize("worst_last", [False, True])
+def test_topk_of_many(dtype, shape, axis, k, worst_last):
+    x = wide(shape, dtype)
+    for largest in (True, False):
+        # Each that follows is better than all before: what was gathered is put in order again and again.
+        if worst_last:
+            x = np.take_along_axis(x, order(x, axis, not largest), axis)
+        places = np.take(order(x, axis, largest), np.arange(k), axis)
+        check(f'R.topk(x, {k}, {axis}, "indices", {largest}, "int64")', {"x": x}, places.astype("int64"))
+
+
 def test_topk_by_position():
     x = numbers((2, 6))
     places = order(x, 1, True)[:, :1]
