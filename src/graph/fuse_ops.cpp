@@ -198,9 +198,9 @@ class Fuser {
     return "";
   }
 
-  // Padding by zero, of a value of known extents: each element is computed once, and written inside.
+  // Padding by zero: each element is computed once, and written inside.
   static bool pads(const Item& consumer) {
-    if (consumer.op->name != "nn.pad" || !elements(consumer.binding->var)) return false;
+    if (consumer.op->name != "nn.pad") return false;
     if (consumer.call->args.size() > 3 && consumer.call->args[3]) return false;
     return static_cast<const ops::PadAttributes*>(consumer.call->attributes.get())->mode == "constant";
   }

@@ -233,9 +233,12 @@ TEST(fuse_ops, lets_a_convolution_write_large_images_with_the_channels_first) {
 }
 
 TEST(fuse_ops, turns_an_image_into_its_padding) {
-  for (const bool is_turned : {true, false}) {
+  const std::vector<ir::Expr> known{ir::int64(1), ir::int64(3), ir::int64(5), ir::int64(4)};
+  const std::vector<ir::Expr> of_any_size{ir::size_var("n"), ir::int64(3), ir::size_var("h"), ir::size_var("w")};
+  for (const auto& [is_turned, shape] :
+       std::vector<std::pair<bool, std::vector<ir::Expr>>>{{true, known}, {true, of_any_size}, {false, known}}) {
     Graph g;
-    const Expr x = g.input("x", Extents{1, 3, 5, 4});
+    const Expr x = g.input("x", shape);
     const Expr y = is_turned ? g.call(ops::permute_dims, {x},
                                       ir::make<ops::PermuteDimsAttributes>(std::vector<int64_t>{0, 2, 3, 1}))
                              : g.call(ops::exp, {x});

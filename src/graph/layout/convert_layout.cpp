@@ -115,7 +115,7 @@ class LayoutConverter {
       if (const ir::Node* from = computed_by_convolution(call->args[0], uses, calls)) {
         padded_.insert(image);
         images_.insert(from);
-      } else if (used != uses.end() && used->second == 1 && shape && relax::constant_shape(*shape)) {
+      } else if (used != uses.end() && used->second == 1 && shape) {
         alone_.insert(image);
       }
     }
@@ -133,8 +133,7 @@ class LayoutConverter {
   const ir::Node* computed_by_convolution(const Expr& e, const std::unordered_map<const ir::Node*, int>& uses,
                                           const std::unordered_map<const ir::Node*, const Call*>& calls) const {
     const Shape* shape = shape_of(e);
-    if (!shape || !std::all_of(shape->begin(), shape->end(), [](const ir::Expr& extent) { return ir::as_int(extent); }))
-      return nullptr;
+    if (!shape) return nullptr;
     std::unordered_map<const ir::Node*, int> used{
         {e.get(), 1}};  // by what is passed through, and the convolution behind
     std::vector<Expr> values{e};

@@ -98,6 +98,17 @@ Function padded_row() {
   return b.build();
 }
 
+// P[i] = X[i - 1] for i - 1 from 0 below `filled`, of n, else zero.
+Function row_in_zeros(const Expr& n, const Expr& filled) {
+  Builder b;
+  const Buffer x = b.input("X", {n}), p = b.output("P", {n + 2});
+  b.compute("pad", p, [&](const std::vector<Expr>& i) {
+    const Expr at = i[0] - 1;
+    return if_then_else(logical_and(at >= 0, at < filled), load(x, {at}), f32(0));
+  });
+  return b.build();
+}
+
 // P[i] = X[i - 1] where there is one, else the nearest.
 Function edged_row() {
   Builder b;
@@ -419,6 +430,8 @@ std::vector<Legal> legal_steps() {
        padded_row(),
        [](Schedule& s) { return refused_with(s.split_padding(named_block(s, "pad"))); },
        {}},
+      {"split_padding", "of unknown size", row_in_zeros(n, n),
+       [](Schedule& s) { return refused_with(s.split_padding(named_block(s, "pad"))); }, seven},
       {"split_padding",
        "that is read",
        edged_row(),

@@ -586,6 +586,15 @@ TEST(refusals, of_padding) {
   EXPECT_EQ(reason(s.schedule.split_padding(s.block)), "cannot split the padding of block 'conv': it is a reduction");
   EXPECT_EQ(reason(s.schedule.split_padding(relu)),
             "cannot split the padding of block 'relu': its value is no choice between two values");
+  const Var n = ir::size_var("n"), m = ir::size_var("m");
+  Builder open;
+  const Buffer given = open.input("X", {n, m}), padded = open.output("P", {n + 2, m});
+  open.compute("pad", padded, [&](const std::vector<Expr>& i) {
+    return if_then_else(logical_and(i[0] >= m, i[0] < n), load(given, {i[0], i[1]}), testing::f32(0));
+  });
+  Start of_any_size(open.build(), "pad");
+  EXPECT_EQ(reason(of_any_size.schedule.split_padding(of_any_size.block)),
+            "cannot split the padding of block 'pad': there may be less than nothing inside");
   EXPECT_EQ(reason(s.schedule.pad_einsum(s.block, {1, 1, 1, 1, 2, 2, 2})),
             "cannot pad block 'conv': index 2 of 'P' is not an axis that runs over all of it");
 

@@ -16,28 +16,35 @@ namespace {
 
 // Where one axis of the box begins and ends.
 struct Side {
-  int64_t begin = 0, end = 0;
+  Expr begin, end;
+  Expr extent() const { return arith::Analyzer().simplify(end - begin); }
 };
 
-// The constant `at` for which the comparison says that the axis is at least (`from_below`) or below it; nothing where
-// it says something else.
+// For which `at` the comparison says that the axis is at least (`from_below`) or below it; nothing where it says
+// something else, or that moves with another axis or is read.
 struct Bound {
   Var axis;
-  int64_t at = 0;
+  Expr at;
   bool from_below = false;
 };
-std::optional<Bound> bound_of(const Expr& comparison) {
+std::optional<Bound> bound_of(const Expr& comparison, const std::vector<IterVar>& axes) {
   Expr margin;  // at least zero where the comparison holds
   if (const auto* n = comparison.as<LT>()) margin = n->b - n->a - 1;
   if (const auto* n = comparison.as<LE>()) margin = n->b - n->a;
   if (const auto* n = comparison.as<GT>()) margin = n->a - n->b - 1;
   if (const auto* n = comparison.as<GE>()) margin = n->a - n->b;
   if (!margin || !margin->dtype.is_int()) return std::nullopt;
-  const Linear sum = linear(margin);
-  if (sum.terms.size() != 1 || !sum.terms[0].atom.is<VarNode>()) return std::nullopt;
-  const Var axis = cast<VarNode>(sum.terms[0].atom);
-  if (sum.terms[0].coefficient == 1) return Bound{axis, -sum.constant, true};
-  if (sum.terms[0].coefficient == -1) return Bound{axis, sum.constant + 1, false};
+  bool reads = false;
+  post_order(margin, [&](const NodeRef& n) { reads = reads || n.is<BufferLoad>() || n.is<Call>(); });
+  if (reads) return std::nullopt;
+  Linear rest = linear(margin);
+  const Linear own = rest.extract([&](const Expr& atom) {
+    return std::any_of(axes.begin(), axes.end(), [&](const IterVar& axis) { return uses_var(atom, axis->var); });
+  });
+  if (own.terms.size() != 1 || !own.terms[0].atom.is<VarNode>()) return std::nullopt;
+  const Var axis = cast<VarNode>(own.terms[0].atom);
+  if (own.terms[0].coefficient == 1) return Bound{axis, int64(0) - rest.expr(), true};
+  if (own.terms[0].coefficient == -1) return Bound{axis, rest.expr() + 1, false};
   return std::nullopt;
 }
 
@@ -69,27 +76,30 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
     nest.erase(nest.begin(), nest.end() - static_cast<ptrdiff_t>(block.iter_vars.size()));
   std::vector<Side> box;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-    const auto extent = i < nest.size() ? as_int(nest[i]->extent) : std::nullopt;
-    if (!extent || !is_int(nest[i]->min, 0) || nest[i]->kind != ForKind::serial ||
+    if (i >= nest.size() || !is_int(nest[i]->min, 0) || nest[i]->kind != ForKind::serial ||
         !(realized.iter_values[i] == Expr(nest[i]->loop_var)))
-      return problem(codes::bad_argument, fmt::format("axis '{}' is no serial loop of its own of known extent",
-                                                      block.iter_vars[i]->var->name));
-    box.push_back({0, *extent});
+      return problem(codes::bad_argument,
+                     fmt::format("axis '{}' is no serial loop of its own", block.iter_vars[i]->var->name));
+    box.push_back({int64(0), nest[i]->extent});
   }
+  arith::Analyzer known;
   for (const Expr& condition : conjuncts(padding->inside)) {
-    const auto bound = bound_of(condition);
+    const auto bound = bound_of(condition, block.iter_vars);
     size_t axis = 0;
     while (bound && axis < box.size() && block.iter_vars[axis]->var != bound->axis) ++axis;
     if (!bound || axis == box.size())
-      return problem(codes::bad_argument, "its condition is not an axis between two constants");
+      return problem(codes::bad_argument, "its condition is not an axis between two bounds");
     Side& side = box[axis];
     if (bound->from_below)
-      side.begin = std::max(side.begin, bound->at);
+      side.begin = known.simplify(max(side.begin, bound->at));
     else
-      side.end = std::min(side.end, bound->at);
+      side.end = known.simplify(min(side.end, bound->at));
   }
-  for (const Side& side : box)
-    if (side.begin >= side.end) return problem(codes::bad_argument, "there is nothing inside");
+  for (const Side& side : box) {
+    const auto extent = as_int(side.extent());
+    if (extent ? *extent <= 0 : !known.can_prove(side.begin <= side.end))
+      return problem(codes::bad_argument, extent ? "there is nothing inside" : "there may be less than nothing inside");
+  }
   for (const For* loop : nest)
     if (program.proves && !disjoint_across(*loop, store->buffer, program.proofs))
       return problem(codes::dependence,
@@ -106,13 +116,13 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
     std::vector<Expr> values, indices;
     std::vector<Var> loops;
     for (size_t i = 0; i < region.size(); ++i) {
-      const int64_t extent = region[i].end - region[i].begin;
+      const Expr extent = region[i].extent();
       const Var v = var(block.iter_vars[i]->var->name);
       iters[block.iter_vars[i]->var] = Expr(v) + region[i].begin;
-      analyzer.bind(v, Range(int64(0), int64(extent)));
+      analyzer.bind(v, Range(int64(0), extent));
       variables.push_back(with(*block.iter_vars[i], [&](IterVarNode& copy) {
         copy.var = v;
-        copy.dom = Range(int64(0), int64(extent));
+        copy.dom = Range(int64(0), extent);
       }));
       loops.push_back(var(nest[i]->loop_var->name));
       values.emplace_back(loops.back());
@@ -128,18 +138,17 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
                                          std::vector<BufferRegion>{}, std::vector<BufferRegion>{},
                                          fmt::format("{}_border_{}", block.name, created.size() - 1), Stmt{}, body,
                                          Attributes(), id)));
-    for (size_t i = region.size(); i-- > 0;)
-      result = loop_over(loops[i], int64(region[i].end - region[i].begin), result, next++);
+    for (size_t i = region.size(); i-- > 0;) result = loop_over(loops[i], region[i].extent(), result, next++);
     return result;
   };
   // Before and after the box along each axis: inside it along the axes before, all along those behind.
   std::vector<Stmt> parts;
   std::vector<Side> region;
-  for (size_t i = 0; i < box.size(); ++i) region.push_back({0, as_int(nest[i]->extent).value_or(0)});
+  for (size_t i = 0; i < box.size(); ++i) region.push_back({int64(0), nest[i]->extent});
   for (size_t i = 0; i < box.size(); ++i) {
-    for (const Side& side : {Side{0, box[i].begin}, Side{box[i].end, region[i].end}}) {
-      if (side.begin >= side.end) continue;
-      if (side.begin > 0 && support::flip(split_padding_drops_side)) continue;
+    for (const Side& side : {Side{int64(0), box[i].begin}, Side{box[i].end, region[i].end}}) {
+      if (is_int(side.extent(), 0)) continue;
+      if (!is_int(side.begin, 0) && support::flip(split_padding_drops_side)) continue;
       std::vector<Side> part = region;
       part[i] = side;
       parts.push_back(over(part));
@@ -154,7 +163,7 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
   const auto shifted = [&](const Expr& e) { return analyzer.simplify(substitute(e, moved)); };
   const Ref<Block> kept = with_regions(with(block, [&](Block& copy) {
     for (size_t i = 0; i < box.size(); ++i) {
-      const Range domain(int64(0), int64(box[i].end - box[i].begin));
+      const Range domain(int64(0), box[i].extent());
       copy.iter_vars[i] = with(*block.iter_vars[i], [&](IterVarNode& axis) { axis.dom = domain; });
       analyzer.bind(block.iter_vars[i]->var, domain);
     }
@@ -165,7 +174,7 @@ Result<Edit> split_padding(const Program& program, Id block_id) {
   Stmt inside = realize(realized.iter_values, realized.predicate, kept);
   for (size_t i = nest.size(); i-- > 0;)
     inside = with(*nest[i], [&](For& copy) {
-      copy.extent = int64(box[i].end - box[i].begin);
+      copy.extent = box[i].extent();
       copy.body = inside;
     });
   parts.push_back(inside);

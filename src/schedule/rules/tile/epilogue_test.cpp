@@ -23,28 +23,31 @@ struct Image {
   int64_t padding;  // around height and width of what follows
 };
 
-// A 1x1 convolution with channels last, a relu, and zeros around it where there is a padding.
-Function convolved(const Image& s) {
+// A 1x1 convolution with channels last, a relu, and zeros around it where there is a padding; of symbols, if there are
+// any.
+Function convolved(const std::vector<Expr>& shape, int64_t padding, const std::vector<Var>& symbols = {}) {
   constexpr int64_t terms = 5;
   Builder b;
-  const Buffer x = b.input("X", {int64(s.batch), int64(s.height), int64(s.width), int64(terms)});
-  const Buffer w = b.input("W", {int64(terms), int64(s.channels)});
-  const std::vector<Expr> shape{int64(s.batch), int64(s.height), int64(s.width), int64(s.channels)};
-  const Buffer c = b.inner("C", shape), r = s.padding ? b.inner("R", shape) : b.output("R", shape);
+  const Buffer x = b.input("X", {shape[0], shape[1], shape[2], int64(terms)});
+  const Buffer w = b.input("W", {int64(terms), shape[3]});
+  const Buffer c = b.inner("C", shape), r = padding ? b.inner("R", shape) : b.output("R", shape);
   b.sum("conv", c, {{"k", int64(terms)}},
         [&](const std::vector<Expr>& i) { return load(x, {i[0], i[1], i[2], i[4]}) * load(w, {i[4], i[3]}); });
   // As broadcasting has it: where there is one, it is number 0.
   b.compute("relu", r, [&](const std::vector<Expr>& i) {
-    return max(load(c, {s.batch == 1 ? int64(0) : i[0], i[1], i[2], i[3]}), testing::f32(0));
+    return max(load(c, {is_int(shape[0], 1) ? int64(0) : i[0], i[1], i[2], i[3]}), testing::f32(0));
   });
-  if (!s.padding) return b.build();
-  const Buffer p = b.output("P", {shape[0], int64(s.height + 2 * s.padding), int64(s.width + 2 * s.padding), shape[3]});
+  if (!padding) return b.build(symbols);
+  const Buffer p = b.output("P", {shape[0], shape[1] + 2 * padding, shape[2] + 2 * padding, shape[3]});
   b.compute("pad", p, [&](const std::vector<Expr>& i) {
-    const Expr row = i[1] - s.padding, column = i[2] - s.padding;
-    const Expr inside = logical_and(logical_and(row >= 0, row < s.height), logical_and(column >= 0, column < s.width));
+    const Expr row = i[1] - padding, column = i[2] - padding;
+    const Expr inside = logical_and(logical_and(row >= 0, row < shape[1]), logical_and(column >= 0, column < shape[2]));
     return if_then_else(inside, load(r, {i[0], row, column, i[3]}), testing::f32(0));
   });
-  return b.build();
+  return b.build(symbols);
+}
+Function convolved(const Image& s) {
+  return convolved({int64(s.batch), int64(s.height), int64(s.width), int64(s.channels)}, s.padding);
 }
 
 // Buffers of the program, read by a block, that are neither parameters nor a tile's own.
@@ -153,6 +156,28 @@ TEST(epilogue, turns_images_row_by_row) {
 
 // An image turned to channels last, with zeros around it: the sides are loops of their own, what is inside goes in
 // squares without a condition.
+TEST(epilogue, is_on_tiles_inside_a_padding_of_an_image_of_any_size) {
+  const Var n = ir::size_var("n"), h = ir::size_var("h"), w = ir::size_var("w");
+  for (const int64_t channels : {5, 32, 70})
+    for (const auto& [bits, registers] : machines) {
+      const Function f = convolved({n, h, w, int64(channels)}, 1, {n, h, w});
+      for (const auto& [height, width] :
+           std::vector<std::pair<int64_t, int64_t>>{{3, 17}, {1, 8}, {2, 1}, {0, 4}, {2, 0}})
+        EXPECT_NE(scheduled(f, machine(bits, registers), 0, {{"n", 2}, {"h", height}, {"w", width}}), "fallback")
+            << last_remarks;
+      AnalyticDecider decider;
+      const Schedule done =
+          schedule_function(Schedule::create(f).value_or_throw(), machine(bits, registers), decider, {});
+      EXPECT_EQ(between(done.function()), std::set<std::string>{}) << bits << " bits, " << channels;
+      bool asks = false;
+      ir::post_order(done.function().body, [&](const ir::NodeRef& node) {
+        const auto* call = node.as<ir::Call>();
+        asks = asks || (call && call->op == &ir::intrinsic::if_then_else);
+      });
+      EXPECT_FALSE(asks) << bits << " bits, " << channels;
+    }
+}
+
 TEST(epilogue, turns_an_image_into_its_padding) {
   for (const auto& [bits, registers] : machines)
     for (const auto& [height, width, channels] :

@@ -72,7 +72,7 @@ std::optional<int64_t> most_iterations(const std::vector<const For*>& around, co
   return most < std::numeric_limits<int64_t>::max() / 2 ? std::optional(most) : std::nullopt;
 }
 
-int64_t tiles_of_unknown(int64_t most) { return most >= 8 ? most - most % 4 : most; }
+int64_t tiles_of_unknown(int64_t most) { return most >= 8 ? 8 : most >= 4 ? 4 : most; }
 
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most) {
   if (!rows || *rows == 0) return most;
@@ -155,11 +155,13 @@ bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::o
   // That what they leave over is little, too: less where windows read the first tensor again and again for each cut.
   const int64_t enough_cuts = found.windows ? 2 : 4;
   const int64_t wide = 2 * vectors;
-  if (!width || !height || tiles.row_tiles < enough_rows) return false;
-  if (*width % (wide * lanes) != 0 && *width < enough_cuts * wide * lanes) return false;
+  if (!width || (*width % (wide * lanes) != 0 && *width < enough_cuts * wide * lanes)) return false;
+  const int64_t near = target.cache_bytes(2, 512 << 10);
+  // Images of any size are large.
+  if (!height) return found.windows && held_rows(wide, target) >= 4 && tiles.cut * wide <= near;
+  if (tiles.row_tiles < enough_rows) return false;
   if (equal_tiles(height, held_rows(wide, target)) * wide < enough_chains) return false;
   if (leaves_out_sides(found, height, equal_tiles(height, held_rows(vectors, target)))) return false;
-  const int64_t near = target.cache_bytes(2, 512 << 10);
   return 2 * (tiles.first + tiles.outputs) > near && tiles.cut * wide <= near;
 }
 

@@ -31,7 +31,8 @@ std::optional<int64_t> most_iterations(const std::vector<const For*>& around, co
 
 // The height of tiles of at most `most` rows: equal ones, all rows where they are few.
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most);
-// The same of any number of rows: more often than not it is a multiple of four, and what is left over comes by fours.
+// The same of any number of rows: more often than not it is a multiple of four or eight, and what tiles of eight leave
+// over comes by fours.
 int64_t tiles_of_unknown(int64_t most);
 
 // A tile of rows by vectors: as high as the registers hold, at most 14, beside `vectors` a row. Where so many rows

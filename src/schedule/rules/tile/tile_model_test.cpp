@@ -10,18 +10,20 @@ namespace {
 
 using testing::machine;
 
-// What the model decides of a product's tile: the text between two answers.
-std::string decided(const target::Target& target, int64_t m, int64_t n, int64_t k, const char* from, const char* to) {
+// What the model decides of a tile: the text between two answers.
+std::string decided(const Function& f, const target::Target& target, const char* from, const char* to) {
   AnalyticDecider decider;
   std::string text;
   ir::PassContext context;
   context.on_remark = [&](const ir::Remark& remark) {
     if (remark.taken) text = remark.text;
   };
-  const Function f = testing::matmul(int64(m), int64(n), int64(k));
   schedule_function(Schedule::create(f).value_or_throw(), target, decider, context);
   const size_t begin = text.find(from);
   return begin == std::string::npos ? text : text.substr(begin, text.find(' ', text.find(to)) - begin);
+}
+std::string decided(const target::Target& target, int64_t m, int64_t n, int64_t k, const char* from, const char* to) {
+  return decided(testing::matmul(int64(m), int64(n), int64(k)), target, from, to);
 }
 
 std::string tile_of(const target::Target& target, int64_t m, int64_t n, int64_t k = 8) {
@@ -56,6 +58,29 @@ TEST(tile_shape, is_wide_and_low_where_fewer_cuts_pass_over_much) {
   EXPECT_EQ(tile_of(machine(256, 16), 2100, 256), "vectors=2 rows=6") << "few registers";
   EXPECT_EQ(tile_of(many, 2100, 256, 1984), "vectors=4 rows=6") << "weights of a cut that the second cache holds";
   EXPECT_EQ(tile_of(many, 2100, 256, 8128), "vectors=2 rows=14") << "and that it does not hold";
+}
+
+// Rows of any number: tiles of which two or more, and tiles of four, make the usual ones.
+TEST(tile_shape, is_eight_or_four_rows_of_an_unknown_number) {
+  for (const auto& [most, rows] :
+       std::vector<std::pair<int64_t, int64_t>>{{14, 8}, {9, 8}, {8, 8}, {7, 4}, {6, 4}, {4, 4}, {3, 3}, {1, 1}})
+    EXPECT_EQ(tiles_of_unknown(most), rows) << most;
+  const Var n = ir::size_var("n"), h = ir::size_var("h"), w = ir::size_var("w");
+  const auto tile = [&](int bits, int registers, int64_t channels) {
+    testing::Builder b;
+    const Buffer x = b.input("X", {n, h + 2, w + 2, int64(8)}),
+                 k = b.input("W", {int64(3), int64(3), int64(8), int64(channels)});
+    const Buffer y = b.output("Y", {n, h, w, int64(channels)});
+    b.sum("conv", y, {{"kh", int64(3)}, {"kw", int64(3)}, {"c", int64(8)}}, [&](const std::vector<Expr>& i) {
+      return load(x, {i[0], i[1] + i[4], i[2] + i[5], i[6]}) * load(k, {i[4], i[5], i[6], i[3]});
+    });
+    return decided(b.build({n, h, w}), machine(bits, registers), "vectors=", "rows=");
+  };
+  EXPECT_EQ(tile(512, 32, 64), "vectors=4 rows=4");
+  EXPECT_EQ(tile(512, 32, 144), "vectors=4 rows=4") << "little beside two cuts";
+  EXPECT_EQ(tile(512, 32, 72), "vectors=2 rows=8");
+  EXPECT_EQ(tile(512, 32, 48), "vectors=3 rows=8");
+  EXPECT_EQ(tile(256, 16, 64), "vectors=2 rows=4") << "few registers";
 }
 
 // Threads that have too few cuts of the lanes share the tiles of these; nobody reads all weights for each tile of rows.
