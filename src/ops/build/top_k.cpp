@@ -101,7 +101,10 @@ class Selection {
   tir::Stmt all_in_order(const Indices& row) const {
     const VectorAccess x = vector(x_, row), places = vector(places_, row);
     const RadixSort sort(memory_);
-    const tir::Stmt fill = over(extent(), [&](const Expr& i) { return sort.put(i, order_key(x[i], descending_), i); });
+    const tir::Stmt fill = over(extent(), [&](const Places& at) {
+      const Expr i = at(ir::int64(0));
+      return sort.put(i, order_key(x[i], descending_), i);
+    });
     const tir::Stmt result = loops_over({count_}, [&](const Indices& i) { return places.set(i[0], sort.place(i[0])); });
     return tir::seq({sort.start(), fill, sort.sort(extent()), result});
   }
@@ -116,9 +119,13 @@ class Selection {
     const RadixSort sort(memory_);
     const auto key = [&](const Expr& j) { return order_key(x[j], descending_); };
     const tir::Stmt set_limit = limit.set(0, best[ir::max(count_ - 1, ir::int64(0))]);
+    const auto put_first = [&](const Places& at) {
+      const Expr i = at(ir::int64(0));
+      return sort.put(i, key(i), i);
+    };
     const tir::Stmt begin = tir::seq(
-        {sort.start(), over(count_, [&](const Expr& i) { return sort.put(i, key(i), i); }), sort.sort(count_),
-         r.set(turn, ir::int64(0)), r.set(filled, ir::int64(0)), r.set(next, count_),
+        {sort.start(), over(count_, put_first), sort.sort(count_), r.set(turn, ir::int64(0)),
+         r.set(filled, ir::int64(0)), r.set(next, count_),
          loops_over({count_},
                     [&](const Indices& i) {
                       return tir::seq({best.set(i[0], sort.key(i[0])), best_places.set(i[0], sort.place(i[0]))});
@@ -126,7 +133,8 @@ class Selection {
          set_limit});
     // The next ones' keys. What is no better goes where the next one will.
     const auto look_at = [&](const Expr& number) {
-      const tir::Stmt keys = over(number, [&](const Expr& i) { return near.set(i, key(r[next] + i)); });
+      const tir::Stmt keys =
+          over(number, [&](const Places& at) { return near.set(at(ir::int64(0)), key(at(r[next]))); });
       const tir::Stmt keep = loops_over({number}, [&](const Indices& i) {
         const Expr behind = ir::select(near[i[0]] < limit[0], r[filled] + 1, r[filled]);
         return tir::seq({sort.put(r[filled], near[i[0]], r[next] + i[0]), r.set(filled, behind)});
@@ -163,11 +171,23 @@ class Selection {
     return ir::ne(ir::call(flag, ir::intrinsic::vector_reduce_max, {better}), ir::constant(flag, 0));
   }
 
-  // In vectors, where the row lies together in whole bytes.
-  tir::Stmt over(const Expr& extent, const std::function<tir::Stmt(const Expr&)>& body) const {
+  // In vectors, where the row lies together in whole bytes. `body` is given what makes a place of the one that it
+  // begins at, several at once in a vector.
+  using Places = std::function<Expr(const Expr& begin)>;
+  tir::Stmt over(const Expr& extent, const std::function<tir::Stmt(const Places&)>& body) const {
+    const auto one_by_one = [&](const Expr& first) {
+      return loops_over({relax::simplified(extent - first)}, [&](const Indices& i) {
+        return body([&](const Expr& begin) { return begin + first + i[0]; });
+      });
+    };
     const bool is_row = axis_ + 1 == static_cast<int64_t>(x_->shape.size());
-    if (is_row && !x_->dtype.is_bool() && x_->dtype.bits >= 8) return vectors_over(extent, body);
-    return loops_over({extent}, [&](const Indices& i) { return body(i[0]); });
+    if (!is_row || x_->dtype.is_bool() || x_->dtype.bits < 8) return one_by_one(ir::int64(0));
+    const Expr groups = relax::simplified(ir::floordiv(extent, ir::int64(together)));
+    const tir::Stmt vectors = loops_over({groups}, [&](const Indices& group) {
+      return body(
+          [&](const Expr& begin) { return ir::make<ir::Ramp>(begin + group[0] * together, ir::int64(1), together); });
+    });
+    return tir::seq({vectors, one_by_one(groups * together)});
   }
 
   const ir::Buffer x_, places_, values_;
