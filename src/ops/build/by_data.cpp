@@ -271,7 +271,7 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
     // Whether the box measured overlaps one of these of those taken, behind which boxes of no size lie.
     const auto overlaps = [&](const Expr& those) {
       const VectorAccess other = taken(those);
-      const DType dtype = in[0]->dtype, numbers = dtype.with_lanes(boxes_together), flag = DType::int32();
+      const DType dtype = in[0]->dtype, numbers = dtype.with_lanes(boxes_together);
       const Expr zero = ir::constant(numbers, 0);
       Expr both = ir::constant(numbers, 1);
       for (const int64_t axis : {0, 1})
@@ -280,12 +280,8 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
                        zero);
       const Expr all = own[area] + other[area] - both;
       const Expr limit = ir::cast(dtype, ir::load(in[3], {ir::int64(0)}));
-      const Expr is_much = ir::logical_and(ir::logical_and(own[area] > zero, other[area] > zero),
-                                           ir::logical_and(all > zero, ir::div(both, all) > limit));
-      const DType flags = flag.with_lanes(boxes_together);
-      return ir::ne(ir::call(flag, ir::intrinsic::vector_reduce_max,
-                             {ir::select(is_much, ir::constant(flags, 1), ir::constant(flags, 0))}),
-                    ir::constant(flag, 0));
+      return any_lane(ir::logical_and(ir::logical_and(own[area] > zero, other[area] > zero),
+                                      ir::logical_and(all > zero, ir::div(both, all) > limit)));
     };
     const auto one_class = [&](const Indices& at) {
       const Expr &batch = at[0], &of = at[1];

@@ -40,6 +40,12 @@ tir::Stmt loops_over(const Shape& extents, const Statement& body) {
   return nest;
 }
 
+Expr any_lane(const Expr& conditions) {
+  const DType flag = DType::int32(), flags = flag.with_lanes(conditions->dtype.lanes);
+  const Expr each = ir::select(conditions, ir::constant(flags, 1), ir::constant(flags, 0));
+  return ir::ne(ir::call(flag, ir::intrinsic::vector_reduce_max, {each}), ir::constant(flag, 0));
+}
+
 tir::Stmt vectors_over(const Expr& extent, const std::function<tir::Stmt(const Expr&)>& body) {
   constexpr int64_t lanes = 16;
   const Expr groups = relax::simplified(ir::floordiv(extent, ir::int64(lanes)));

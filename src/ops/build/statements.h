@@ -28,6 +28,9 @@ ir::Buffer scratch(const std::string& name, const Shape& shape, DType dtype);
 // Loops over `extents`, one inside the other, in row-major order.
 tir::Stmt loops_over(const Shape& extents, const Statement& body);
 
+// Whether one of a vector of conditions holds.
+Expr any_lane(const Expr& conditions);
+
 // Independent iterations, most of them side by side in vectors.
 tir::Stmt vectors_over(const Expr& extent, const std::function<tir::Stmt(const Expr&)>& body);
 

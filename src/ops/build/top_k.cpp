@@ -54,10 +54,11 @@ class Selection {
   enum : int64_t { next, filled, taken, turn, number_count };
 
   Expr extent() const { return x_->shape[static_cast<size_t>(axis_)]; }
-  // Half of the row or more.
+  // Half of the row or more, or some of a short one.
   bool takes_most() const {
+    constexpr int64_t is_short = 64;
     const auto known = ir::as_int(count_), all = ir::as_int(extent());
-    return known && all ? 2 * *known >= *all : count_ == extent();
+    return known && all ? 2 * *known >= *all || *all <= is_short : count_ == extent();
   }
 
   tir::BufferRegion line(const ir::Buffer& buffer, const Indices& row) const {
@@ -165,10 +166,7 @@ class Selection {
 
   // Whether one of the keys at hand is below the limit.
   Expr any_is_better(const Expr& limit) const {
-    const DType flag = DType::int32(), flags = flag.with_lanes(together);
-    const Expr keys = ir::load(near_, {ir::make<ir::Ramp>(ir::int64(0), ir::int64(1), together)});
-    const Expr better = ir::select(keys < limit, ir::constant(flags, 1), ir::constant(flags, 0));
-    return ir::ne(ir::call(flag, ir::intrinsic::vector_reduce_max, {better}), ir::constant(flag, 0));
+    return any_lane(ir::load(near_, {ir::make<ir::Ramp>(ir::int64(0), ir::int64(1), together)}) < limit);
   }
 
   // In vectors, where the row lies together in whole bytes. `body` is given what makes a place of the one that it
