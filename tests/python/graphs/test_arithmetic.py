@@ -176,7 +176,8 @@ def test_outer(dtype):
 def test_einsum(subscripts, shapes):
     arrays = {f"x{k}": floats(shape) for k, shape in enumerate(shapes)}
     names = ", ".join(arrays)
-    expected = np.asarray(np.einsum(subscripts, *arrays.values()), "float32")
+    # NumPy adds up thousands of products of four one by one: in float32 that is what is far off.
+    expected = np.asarray(np.einsum(subscripts, *(x.astype("float64") for x in arrays.values())), "float32")
     check(f'R.einsum(operands=({names},), subscripts="{subscripts}")', arrays, expected, symbolic=())
 
 
