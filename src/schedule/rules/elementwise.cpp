@@ -9,6 +9,19 @@ namespace lathe::schedule {
 
 namespace {
 
+// The loops over rows of several blocks as one, which runs their parts of a row one after the other. Refused where they
+// have no such loops, or other ones.
+Result<LoopRV> one_row_at_a_time(Schedule& schedule, const std::vector<BlockRV>& parts) {
+  std::vector<LoopRV> rows;
+  for (const BlockRV& part : parts) {
+    std::vector<LoopRV> around = TRY(schedule.get_loops(part));
+    around.pop_back();
+    if (around.empty()) return refuse(codes::not_nested, "there is one row");
+    rows.push_back(around.size() > 1 ? TRY(schedule.fuse(around)) : around[0]);
+  }
+  return rows.size() > 1 ? schedule.merge(rows) : Result<LoopRV>(rows[0]);
+}
+
 // Each part of a row by itself, the middle in vectors; the parts of one row follow one another, unless rows are so few
 // that threads share one. Refused where the middle is no row either.
 Status schedule_parts_of_rows(Schedule& schedule, const RuleContext& context, BlockRV middle) {
@@ -23,24 +36,14 @@ Status schedule_parts_of_rows(Schedule& schedule, const RuleContext& context, Bl
     return refuse(codes::not_inlinable, fmt::format("the middle of the rows of block '{}' is no row", name));
   const bool enough = are_enough(constant_product(work.loops), work_of_instance(work.block()));
   const auto count = constant_product({work.loops.begin(), work.loops.end() - 1});
-  if (enough && count && *count < 2 * context.target.cores) {
+  Schedule attempt = schedule;
+  const auto rows = one_row_at_a_time(attempt, parts);
+  if (!rows || (enough && count && *count < 2 * context.target.cores)) {
     for (const BlockRV& part : parts) TRY(vectorize_elementwise(schedule, context, part));
     return support::success();
   }
-  std::vector<LoopRV> rows;
-  for (const BlockRV& part : parts) {
-    std::vector<LoopRV> around = TRY(schedule.get_loops(part));
-    around.pop_back();
-    if (!around.empty()) rows.push_back(around.size() > 1 ? TRY(schedule.fuse(around)) : around[0]);
-  }
-  Schedule attempt = schedule;
-  if (rows.size() > 1)
-    if (const auto all = attempt.merge(rows)) {
-      schedule = std::move(attempt);
-      rows = {*all};
-    }
-  for (const LoopRV& each : rows)
-    if (enough) try_parallel(schedule, {each});
+  schedule = std::move(attempt);
+  if (enough) try_parallel(schedule, {*rows});
   return vectorize_by(schedule, TRY(schedule.get_loops(middle)).back(), lanes, lanes);
 }
 

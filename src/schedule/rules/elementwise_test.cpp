@@ -120,6 +120,25 @@ TEST(elementwise, walks_the_middle_of_rows_that_have_other_ends) {
   EXPECT_EQ(scheduled(with_ends(3, 4, 5, 1, 1, Ends::mirrored), machine(512, 32)), "elementwise") << last_remarks;
 }
 
+// The first and last rows are others, all of them rows; a single row; a single element.
+TEST(elementwise, walks_rows_among_other_rows) {
+  for (const auto& [height, width] : std::vector<std::pair<int64_t, int64_t>>{{5, 40}, {1, 17}, {3, 3}}) {
+    Builder b;
+    const Buffer x = b.input("X", {int64(height), int64(width)}), y = b.output("Y", {int64(height + 3), int64(width)});
+    b.compute("pad", y, [&, h = height](const std::vector<Expr>& i) {
+      const Expr at = i[0] - 1, nearest = max(min(at, int64(h - 1)), int64(0));
+      return if_then_else(logical_and(i[0] >= 1, i[0] < h + 1), load(x, {at, i[1]}), load(x, {nearest, i[1]}));
+    });
+    EXPECT_EQ(scheduled(b.build(), machine(512, 32)), "elementwise") << last_remarks;
+  }
+  Builder b;
+  const Buffer x = b.input("X", {int64(2)}), y = b.output("Y", {});
+  b.compute("choose", y, [&](const std::vector<Expr>&) {
+    return if_then_else(load(x, {int64(0)}) > testing::f32(0), load(x, {int64(0)}), load(x, {int64(1)}));
+  });
+  EXPECT_EQ(scheduled(b.build(), machine(512, 32)), "elementwise") << last_remarks;
+}
+
 TEST(elementwise, shares_parts_of_rows_among_threads) {
   const target::Target target = machine(512, 32);
   // Rows that are many, each with its parts; and the parts of a long one.

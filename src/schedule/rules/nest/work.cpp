@@ -482,7 +482,7 @@ bool walks_rows(const PrimFunc& function, const Work& work) {
 bool has_other_ends(const Work& work) {
   const auto* store = work.block().body.as<BufferStore>();
   const auto* choice = store ? store->value.as<Call>() : nullptr;
-  if (!choice || choice->op != &intrinsic::if_then_else) return false;
+  if (!choice || choice->op != &intrinsic::if_then_else || work.loops.empty()) return false;
   bool reads = false;
   post_order(choice->args[2], [&](const NodeRef& n) { reads = reads || n.is<BufferLoad>(); });
   return reads && !walks_rows(*work.function, work);
