@@ -292,11 +292,10 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
             in_order({candidates.put(r[left], order_key(score(i), true), i), r.set(left, r[left] + 1)});
         return in.size() > 4 ? where(score(i) > ir::cast(in[1]->dtype, ir::load(in[4], {ir::int64(0)})), keep) : keep;
       };
-      const Expr box = r[candidate];
+      const Expr box = r[candidate], number = count[0] - r[first];  // of those taken
       const tir::Stmt look =
           where(overlaps(ir::make<ir::Ramp>(r[k], ir::int64(1), boxes_together)), r.set(is_hit, ir::int64(1)));
       std::vector<tir::Stmt> keep_box;
-      const Expr number = count[0] - r[first];
       const Expr behind = ir::make<ir::Ramp>(number + 1, ir::int64(1), boxes_together);
       const Expr none = ir::constant(in[0]->dtype.with_lanes(boxes_together), 0);
       for (int64_t m = 0; m < box_measures; ++m) {
@@ -307,12 +306,11 @@ Value non_max_suppression(BlockBuilder& b, const Value& boxes, const Value& scor
                                        write(chosen, of, {count[0], ir::int64(1)}),
                                        write(chosen, box, {count[0], ir::int64(2)}), count.set(0, count[0] + 1)});
       const tir::Stmt best = in_order({r.set(candidate, candidates.place(r[rank])), r.set(rank, r[rank] + 1)});
-      const tir::Stmt round =
-          in_order({best, measure(batch, box), r.set(is_hit, ir::int64(0)), r.set(k, ir::int64(0)),
-                    while_true(ir::logical_and(r[k] < count[0] - r[first], ir::eq(r[is_hit], ir::int64(0))),
-                               in_order({look, r.set(k, r[k] + boxes_together)})),
-                    where(ir::eq(r[is_hit], ir::int64(0)), take)});
-      const Expr goes_on = ir::logical_and(count[0] - r[first] < ir::load(in[2], {ir::int64(0)}), r[rank] < r[left]);
+      const tir::Stmt round = in_order({best, measure(batch, box), r.set(is_hit, ir::int64(0)), r.set(k, ir::int64(0)),
+                                        while_true(ir::logical_and(r[k] < number, ir::eq(r[is_hit], ir::int64(0))),
+                                                   in_order({look, r.set(k, r[k] + boxes_together)})),
+                                        where(ir::eq(r[is_hit], ir::int64(0)), take)});
+      const Expr goes_on = ir::logical_and(number < ir::load(in[2], {ir::int64(0)}), r[rank] < r[left]);
       return in_order({candidates.start(), r.set(left, ir::int64(0)), r.set(rank, ir::int64(0)), count_to(n, find),
                        candidates.sort(r[left]), r.set(first, count[0]), while_true(goes_on, round)});
     };

@@ -121,9 +121,8 @@ int64_t preferred_pieces(const std::vector<int64_t>& choices, int64_t height, in
 
 // What a block that pads asks of its indices, or null.
 Expr padding_condition(const Work& work) {
-  const auto* store = work.block().body.as<BufferStore>();
-  const auto* choice = store ? store->value.as<Call>() : nullptr;
-  return choice && choice->op == &intrinsic::if_then_else && !store->indices.empty() ? choice->args[0] : Expr();
+  const Call* choice = choice_of(work.block());
+  return choice && !work.block().body.as<BufferStore>()->indices.empty() ? choice->args[0] : Expr();
 }
 
 // A block that pads along the axis that vectors run along: asked element by element, each vector would have to be put

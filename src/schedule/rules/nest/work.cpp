@@ -206,6 +206,12 @@ bool is_conditional(const Block& block) {
   return found;
 }
 
+const Call* choice_of(const Block& block) {
+  const auto* store = block.body.as<BufferStore>();
+  const auto* call = store ? store->value.as<Call>() : nullptr;
+  return call && call->op == &intrinsic::if_then_else ? call : nullptr;
+}
+
 bool has_effects(const Block& block) {
   bool found = false;
   post_order(block.body, [&](const NodeRef& n) {
@@ -480,9 +486,8 @@ bool walks_rows(const PrimFunc& function, const Work& work) {
 }
 
 bool has_other_ends(const Work& work) {
-  const auto* store = work.block().body.as<BufferStore>();
-  const auto* choice = store ? store->value.as<Call>() : nullptr;
-  if (!choice || choice->op != &intrinsic::if_then_else || work.loops.empty()) return false;
+  const Call* choice = choice_of(work.block());
+  if (!choice || work.loops.empty()) return false;
   bool reads = false;
   post_order(choice->args[2], [&](const NodeRef& n) { reads = reads || n.is<BufferLoad>(); });
   return reads && !walks_rows(*work.function, work);

@@ -56,6 +56,8 @@ bool is_costly(const Block& block);
 int64_t vectors_together(const Block& block);
 // Whether what the block computes depends on conditions, as padding's does.
 bool is_conditional(const Block& block);
+// The if_then_else that the block's value is, as where it pads; null where it is something else.
+const Call* choice_of(const Block& block);
 // Whether the block holds calls whose effects are not pure.
 bool has_effects(const Block& block);
 
