@@ -14,7 +14,7 @@ namespace lathe::runtime {
 
 struct CallState::Scratch {
   Scratch *previous, *next;
-  void* base;  // what free takes
+  void* base;  // of the block, which is larger
   uint64_t bytes;
 };
 
@@ -49,35 +49,30 @@ int32_t raise_error(void* call_state, int32_t code, const char* message, const c
 
 void* allocate(void* call_state, int64_t bytes, int64_t alignment) {
   CallState& state = state_of(call_state);
-  const uint64_t align = alignment < 64 ? 64 : static_cast<uint64_t>(alignment);
-  const uint64_t wanted = bytes < 0 ? UINT64_MAX : static_cast<uint64_t>(bytes);
   // The record lies right before the memory that the kernel gets.
-  void* base = nullptr;
-  const bool is_charged = wanted < uint64_t{1} << 56 && charge(state.account, wanted);
-  if (!is_charged || posix_memalign(&base, align, wanted + align) != 0) {
-    if (is_charged) discharge(state.account, wanted);
+  static_assert(sizeof(CallState::Scratch) <= 64);
+  const uint64_t before = alignment < 64 ? 64 : static_cast<uint64_t>(alignment);
+  constexpr int64_t most = int64_t{1} << 56;
+  const bool is_possible = bytes >= 0 && bytes < most && alignment < most;
+  const ScratchBlock block =
+      is_possible ? take_scratch(state.account, static_cast<uint64_t>(bytes) + before, before) : ScratchBlock{};
+  if (block.memory == nullptr) {
     char message[192];
-    if (is_charged || wanted >= uint64_t{1} << 56)
+    if (block.is_past_limit)
+      std::snprintf(message, sizeof(message), "scratch memory: %.160s", last_error().message);
+    else
       std::snprintf(message, sizeof(message), "there is no memory for %lld bytes of scratch",
                     static_cast<long long>(bytes));
-    else
-      std::snprintf(message, sizeof(message), "scratch memory: %.160s", last_error().message);
-    raise_error(call_state, is_charged || bytes < 0 ? LATHE_OUT_OF_MEMORY : LATHE_LIMIT_REACHED, message, nullptr);
+    raise_error(call_state, block.is_past_limit ? LATHE_LIMIT_REACHED : LATHE_OUT_OF_MEMORY, message, nullptr);
     return nullptr;
   }
-  static_assert(sizeof(CallState::Scratch) <= 64);
-  char* memory = static_cast<char*>(base) + align;
+  char* memory = static_cast<char*>(block.memory) + before;
   auto* record = reinterpret_cast<CallState::Scratch*>(memory) - 1;
   const ScratchLock lock(state);
-  *record = {nullptr, state.scratch, base, wanted};
+  *record = {nullptr, state.scratch, block.memory, block.bytes};
   if (state.scratch != nullptr) state.scratch->previous = record;
   state.scratch = record;
   return memory;
-}
-
-void free_scratch(CallState& state, CallState::Scratch* record) {
-  discharge(state.account, record->bytes);
-  std::free(record->base);
 }
 
 void release_scratch(void* call_state, void* memory) {
@@ -89,7 +84,7 @@ void release_scratch(void* call_state, void* memory) {
     if (record->next != nullptr) record->next->previous = record->previous;
     (record->previous != nullptr ? record->previous->next : state.scratch) = record->next;
   }
-  free_scratch(state, record);
+  give_scratch(state.account, record->base, record->bytes);
 }
 
 void* find_runtime_kernel(void* call_state, const char* name) {
@@ -160,8 +155,9 @@ void CallState::end_run() {
   while (scratch != nullptr) {
     Scratch* record = scratch;
     scratch = record->next;
-    free_scratch(*this, record);
+    give_scratch(account, record->base, record->bytes);
   }
+  trim_scratch(account);
 }
 
 int32_t CallState::report(int32_t status, const char* at_node, const char* kernel) const {

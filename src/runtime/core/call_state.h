@@ -43,7 +43,7 @@ struct CallState {
   StringPool strings;  // of the run
 
   int32_t begin_run();  // 0, or the error said
-  void end_run();       // frees what is left of the scratch memory, and the strings
+  void end_run();       // takes back what is left of the scratch memory, and the strings
   StopReason stopped() const { return static_cast<StopReason>(__atomic_load_n(&shared.stop, __ATOMIC_ACQUIRE)); }
   bool is_stopped() const { return stopped() != keep_going; }
   void end(StopReason reason);  // from any thread; the first reason stays

@@ -9,122 +9,20 @@ namespace lathe::runtime {
 
 alignas(64) char empty_memory[64];
 
-// ---- accounts and blocks ----
-
-Account* make_account() {
-  auto* account = static_cast<Account*>(std::calloc(1, sizeof(Account)));
-  if (account != nullptr) account->references = 1;
-  return account;
-}
-
-bool within_limit(const Account& account) {
-  return account.limit == 0 || account.bytes.load(std::memory_order_relaxed) <= account.limit;
-}
-
 namespace {
 
 // What a tensor takes beside its elements: a sequence of small ones is bounded by the limit too.
 constexpr uint64_t bytes_beside_elements = sizeof(Block) + sizeof(LatheValue) + 64;
 
-// A result may be given back on any thread. Held for some instructions.
-struct AccountLock {
-  Account& account;
-  explicit AccountLock(Account& locked) : account(locked) {
-    while (account.is_locked.exchange(true, std::memory_order_acquire)) {
-    }
-  }
-  ~AccountLock() { account.is_locked.store(false, std::memory_order_release); }
-  AccountLock(const AccountLock&) = delete;
-  AccountLock& operator=(const AccountLock&) = delete;
-};
-
 void free_memory(void* memory) { cpu_device().release(nullptr, abi::Scope::global, memory); }
-
-bool keep(Account* account, void* memory, uint64_t bytes) {
-  if (account == nullptr || bytes < Account::least_kept) return false;
-  const AccountLock lock(*account);
-  if (bytes > Account::most_kept - account->kept_bytes) return false;
-  for (Kept& place : account->kept) {
-    if (place.memory != nullptr) continue;
-    place = {memory, bytes};
-    account->kept_bytes += bytes;
-    return true;
-  }
-  return false;
-}
-
-void* take_kept(Account* account, uint64_t bytes, uint64_t alignment) {
-  if (account == nullptr || bytes < Account::least_kept) return nullptr;
-  const AccountLock lock(*account);
-  for (Kept& place : account->kept) {
-    if (place.bytes != bytes || reinterpret_cast<uintptr_t>(place.memory) % alignment != 0) continue;
-    void* const memory = place.memory;
-    place = {};
-    account->kept_bytes -= bytes;
-    return memory;
-  }
-  return nullptr;
-}
-
-// False past the limit.
-bool add_bytes(Account* account, uint64_t bytes, uint64_t* now) {
-  const uint64_t before = account->bytes.fetch_add(bytes, std::memory_order_relaxed);
-  *now = before + bytes;
-  if (*now >= before && (account->limit == 0 || *now <= account->limit)) return true;
-  account->bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  return false;
-}
 
 }  // namespace
 
-void free_kept(Account* account) {
-  const AccountLock lock(*account);
-  for (Kept& place : account->kept) {
-    if (place.memory == nullptr) continue;
-    free_memory(place.memory);
-    account->bytes.fetch_sub(place.bytes, std::memory_order_relaxed);
-    place = {};
-  }
-  account->kept_bytes = 0;
-}
-
-void release(Account* account) {
-  if (account == nullptr || account->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  free_kept(account);
-  std::free(account);
-}
-
-bool charge(Account* account, uint64_t bytes) {
-  if (account == nullptr) return true;
-  uint64_t now = 0;
-  if (!add_bytes(account, bytes, &now)) {
-    free_kept(account);
-    if (!add_bytes(account, bytes, &now)) {
-      fail(LATHE_LIMIT_REACHED, nullptr, "%llu bytes more would pass the context's memory limit of %llu bytes",
-           static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(account->limit));
-      return false;
-    }
-  }
-  uint64_t peak = account->peak.load(std::memory_order_relaxed);
-  while (now > peak && !account->peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-  }
-  return true;
-}
-
-void discharge(Account* account, uint64_t bytes) {
-  if (account != nullptr) account->bytes.fetch_sub(bytes, std::memory_order_relaxed);
-}
-
-Account*& current_account() {
-  static thread_local Account* account = nullptr;
-  return account;
-}
-
 Block* make_block(Account* account, uint64_t bytes, uint64_t alignment) {
-  void* memory = take_kept(account, bytes, alignment);
+  void* memory = take_result(account, bytes, alignment);
   // What was kept is counted already.
   if (!charge(account, (memory == nullptr ? bytes : 0) + bytes_beside_elements)) {
-    if (memory != nullptr && !keep(account, memory, bytes)) {
+    if (memory != nullptr && !keep_result(account, memory, bytes)) {
       free_memory(memory);
       discharge(account, bytes);
     }
@@ -153,7 +51,7 @@ void retain(Block* block) {
 
 void release(Block* block) {
   if (block == nullptr || block->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  const bool is_kept = keep(block->account, block->memory, block->bytes);
+  const bool is_kept = keep_result(block->account, block->memory, block->bytes);
   if (!is_kept) free_memory(block->memory);
   discharge(block->account, (is_kept ? 0 : block->bytes) + bytes_beside_elements);
   release(block->account);

@@ -8,36 +8,10 @@
 #include "abi/program.h"
 #include "abi/runtime_kernel.h"
 #include "abi/tensor_extent.h"
+#include "runtime/core/account.h"
 #include "runtime/core/device.h"
 
 namespace lathe::runtime {
-
-// Memory that a result gave back, for the next result of its size: fresh pages cost more than a small model's run.
-struct Kept {
-  void* memory;
-  uint64_t bytes;
-};
-
-// Counts the bytes that a context's runs hold, against its limit, and keeps some of what they give back; that stays
-// counted, and goes before the limit refuses. Results may outlive the context, so references are counted.
-struct Account {
-  static constexpr uint64_t least_kept = 64 << 10, most_kept = 64 << 20;  // bytes: of one, of all together
-  std::atomic<int32_t> references;
-  std::atomic<uint64_t> bytes, peak;
-  uint64_t limit;               // 0: none
-  std::atomic<bool> is_locked;  // for what follows
-  Kept kept[8];
-  uint64_t kept_bytes;
-};
-Account* make_account();
-void release(Account* account);
-bool within_limit(const Account& account);
-void free_kept(Account* account);
-bool charge(Account* account, uint64_t bytes);  // false, with the error said, past the limit
-void discharge(Account* account, uint64_t bytes);
-
-// The account that values made on this thread are charged to; null outside of runs.
-Account*& current_account();
 
 // Host memory that the last user frees.
 struct Block {
