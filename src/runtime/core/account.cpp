@@ -146,7 +146,7 @@ void* take_result(Account* account, uint64_t bytes, uint64_t alignment) {
 }
 
 ScratchBlock take_scratch(Account* account, uint64_t bytes, uint64_t alignment) {
-  if (bytes >= Account::least_kept) {
+  if (account != nullptr && bytes >= Account::least_kept) {
     const AccountLock lock(*account);
     if (SpareScratch* block = take_spare(*account, bytes, alignment)) return {block, block->bytes, false};
     // A run needs no block that is smaller beside the one that takes its place.
@@ -159,7 +159,7 @@ ScratchBlock take_scratch(Account* account, uint64_t bytes, uint64_t alignment) 
 }
 
 void give_scratch(Account* account, void* memory, uint64_t bytes) {
-  if (bytes < Account::least_kept) {
+  if (account == nullptr || bytes < Account::least_kept) {
     std::free(memory);
     return discharge(account, bytes);
   }
@@ -168,6 +168,7 @@ void give_scratch(Account* account, void* memory, uint64_t bytes) {
 }
 
 void trim_scratch(Account* account) {
+  if (account == nullptr) return;
   const AccountLock lock(*account);
   free_spare(*account, [](const SpareScratch& block) { return !block.is_of_this_run; });
   for (SpareScratch* block = account->spare; block != nullptr; block = block->next) block->is_of_this_run = false;
