@@ -25,15 +25,14 @@ Result<std::optional<int64_t>> most_of(Schedule& schedule, BlockRV block, LoopRV
 }
 
 // A loop of unknown extent in parts of whole pieces: as many of the first size as fit, of what is left as many of the
-// second, and so on to pieces of one. Where that is asked for, sizes are
-// such that two may fit, also of the next: of what fits once at most, proofs lose that it does.
+// second, and so on to pieces of one. Where that is asked for, sizes are such that two may fit, also of the next.
 Result<std::vector<Part>> parts_of_unknown(Schedule& schedule, BlockRV block, LoopRV loop,
                                            const std::vector<int64_t>& sizes, bool twice = false) {
   std::vector<Part> parts;
   for (int64_t size : sizes) {
     const auto most = twice ? TRY(most_of(schedule, block, loop)) : std::nullopt;
     if (most) size = std::min(size, *most / 2);
-    if (size <= (twice ? 2 : 1)) break;
+    if (size <= (most ? 2 : 1)) break;
     const std::vector<LoopRV> loops = TRY(schedule.peel(loop, size));
     parts.push_back({block, loops[0], size, 1});
     if (loops.size() == 1) return parts;  // it divides
@@ -81,7 +80,12 @@ Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV lo
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
   std::vector<Part> parts;
   // A row by itself reads all weights for one sum a lane: of the rest, few rows are single.
-  if (!extent) return parts_of_unknown(schedule, block, loop, {rows, rows >= 8 ? 4 : 2}, true);
+  if (!extent) {
+    // Of the last of some blocks, which is shorter, proofs lose that what fits once at most does.
+    if (TRY(most_of(schedule, block, loop)))
+      return parts_of_unknown(schedule, block, loop, {rows, rows >= 8 ? 4 : 2}, true);
+    return parts_of_unknown(schedule, block, loop, {rows, rows / 2, rows / 4});
+  }
   if (*extent % rows == 0) return std::vector<Part>{{block, loop, rows, 1}};
   const int64_t tiles = (*extent + rows - 1) / rows;
   const int64_t small = *extent / tiles, large = *extent - tiles * small;  // `large` tiles have a row more
