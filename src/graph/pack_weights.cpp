@@ -59,9 +59,11 @@ Result<Expr> pack(Emitter& emitter, const target::Target& target, const Constant
     const bool last = (attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout) == "NHWC";
     const bool grouped = last && has_group_loops(*conv, target.lanes(32));
     if (attrs.groups != 1 && !depthwise && !grouped) return Expr();
-    const int64_t width = depthwise ? channels
-                          : grouped ? channels / attrs.groups
-                                    : panel_width(channels, ir::DType::float32(), target);
+    int64_t width = depthwise ? channels
+                    : grouped ? channels / attrs.groups
+                              : panel_width(channels, ir::DType::float32(), target);
+    // Few channels of an image whose channels are last: what one of them multiplies lies side by side.
+    if (width == 0 && channels > 0 && attrs.data_layout == "NHWC") width = 1;
     if (width == 0) return Expr();
     const Expr packed = TRY(packed_before.of(emitter, ops::pack_kernel, conv->args[1], width));
     return make_call(ops::conv, {conv->args[0], packed}, ir::with(attrs, [&](ops::ConvAttributes& copy) {

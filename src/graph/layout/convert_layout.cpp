@@ -20,6 +20,9 @@ using Shape = std::vector<ir::Expr>;
 // Up to so many channels, a convolution that reads each from its own plane costs less than a transposition.
 constexpr int64_t few_channels = 4;
 
+// So many terms one lane of a sum adds up at most.
+constexpr int64_t most_terms_in_lanes = 1024;
+
 // The same elements as a value [batch, channels, spatial…], in the forms that were asked for so far.
 struct Twin {
   Expr image;       // [batch, spatial…, channels]
@@ -108,7 +111,7 @@ class LayoutConverter {
       const Operator* op = call ? callee_operator(*call) : nullptr;
       if (!op) continue;
       calls[bound->var.get()] = call;
-      if (op->name != "nn.conv" || !has_padding(*call) || !turns(*call)) continue;
+      if (op->name != "nn.conv" || !has_padding(*call) || (!turns(*call) && !reads_last(*call))) continue;
       const ir::Node* image = call->args[0].get();
       const Shape* shape = shape_of(call->args[0]);
       const auto used = uses.find(image);  // a constant is not counted
@@ -249,7 +252,21 @@ class LayoutConverter {
 
   // ---- operators ----
 
+  // A convolution that reads an image with the channels last, and gives planes.
+  Result<Expr> to_planes(Emitter& emitter, const Call& call) {
+    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
+    const bool is_padded = padded_.count(call.args[0].get()) > 0;
+    Expr data = TRY(image(emitter, call.args[0]));
+    if (is_padded) data = TRY(padded(emitter, data, attrs.padding));
+    return make_call(ops::conv, {data, call.args[1]}, ir::with(attrs, [&](ops::ConvAttributes& copy) {
+                       copy.data_layout = "NHWC";
+                       copy.out_layout = "NCHW";
+                       if (is_padded) copy.padding.assign(copy.padding.size(), 0);
+                     }));
+  }
+
   Result<Expr> convolution(Emitter& emitter, const Var& var, const Call& call) {
+    if (twin_of(call.args[0]) && reads_last(call)) return to_planes(emitter, call);
     if (!turns(call) || !shape_of(var) || as_tensor(var)->dtype != as_tensor(call.args[0])->dtype) return Expr();
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape* kernel = shape_of(call.args[1]);
@@ -368,6 +385,20 @@ class LayoutConverter {
     const int64_t channels = ir::as_int((*kernel)[0]).value_or(0);
     const bool depthwise = attrs.groups == channels && ir::is_int((*kernel)[1], 1);
     return 2 * channels > lanes_ && (attrs.groups == 1 || depthwise || has_group_loops(call, lanes_));
+  }
+
+  // Whether a convolution to a few channels, which fill no vector, reads an image with the channels last where it lies
+  // so already: vectors run along the channels that are read then, and are written in planes.
+  bool reads_last(const Call& call) const {
+    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
+    const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
+    if (!x || !kernel || x->size() < 3 || !weights_.has(call.args[1]) || attrs.groups != 1) return false;
+    if (attrs.data_layout != "NCHW" || !attrs.out_layout.empty() || attrs.kernel_layout != "OIHW") return false;
+    if (as_tensor(call.args[0])->dtype != ir::DType::float32()) return false;
+    const auto channels = ir::as_int((*kernel)[0]), read = ir::as_int((*kernel)[1]);
+    const auto taps = ir::as_int(pixels_of(*kernel));
+    return channels && read && taps && *channels > 0 && 2 * *channels <= lanes_ && *read > 0 && *read % lanes_ == 0 &&
+           *taps * *read <= most_terms_in_lanes * lanes_;
   }
 
   // Windows of one pixel that touch every pixel once.

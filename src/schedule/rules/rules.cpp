@@ -35,6 +35,7 @@ const std::vector<Rule>& rules() {
       {"attention", attention},
       {"gemm", gemm},
       {"conv", conv},
+      {"dot", dot},
       {"pool", pool},
       {"columns", columns},
       {"reduction", reduction},

@@ -21,6 +21,7 @@ Result<Outcome> gemm(Schedule& schedule, const RuleContext& context);
 Result<Outcome> conv(Schedule& schedule, const RuleContext& context);
 Result<Outcome> recurrence(Schedule& schedule, const RuleContext& context);
 Result<Outcome> attention(Schedule& schedule, const RuleContext& context);
+Result<Outcome> dot(Schedule& schedule, const RuleContext& context);
 Result<Outcome> pool(Schedule& schedule, const RuleContext& context);
 Result<Outcome> columns(Schedule& schedule, const RuleContext& context);
 Result<Outcome> fallback(Schedule& schedule, const RuleContext& context);

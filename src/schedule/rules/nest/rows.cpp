@@ -106,6 +106,24 @@ Result<BlockRV> lanes_of(Schedule& schedule, LoopRV over, LoopRV loop, int64_t c
   return partial;
 }
 
+}  // namespace
+
+// One after another the lanes would wait for each other as often as there are lanes.
+Result<std::vector<BlockRV>> add_lanes(Schedule& schedule, BlockRV block, int64_t lanes) {
+  std::vector<BlockRV> parts;
+  LoopRV rest = TRY(schedule.get_loops(block)).back();
+  for (int64_t half = lanes / 2; half > 1; half /= 2) {
+    const std::vector<LoopRV> halves = TRY(schedule.split(rest, {Factor(), half}));
+    parts.push_back(TRY(lanes_of(schedule, halves[0], halves[1], half, half)));
+    TRY(schedule.unroll(halves[0]));
+    rest = TRY(schedule.get_loops(block)).back();
+  }
+  TRY(schedule.unroll(rest));
+  return parts;
+}
+
+namespace {
+
 // A reduction over a loop of whole groups of `width` elements: partial results of each place in a group, then of each
 // lane, then of half as many lanes, to the last. Gives the blocks of partial results.
 Result<std::vector<BlockRV>> sum_vectors(Schedule& schedule, BlockRV block, LoopRV loop, int64_t width, int64_t lanes,
@@ -119,14 +137,8 @@ Result<std::vector<BlockRV>> sum_vectors(Schedule& schedule, BlockRV block, Loop
     TRY(schedule.unroll(again[0]));
     rest = TRY(schedule.get_loops(block)).back();
   }
-  // One after another the lanes would wait for each other as often as there are lanes.
-  for (int64_t half = lanes / 2; half > 1; half /= 2) {
-    const std::vector<LoopRV> halves = TRY(schedule.split(rest, {Factor(), half}));
-    parts.push_back(TRY(lanes_of(schedule, halves[0], halves[1], half, half)));
-    TRY(schedule.unroll(halves[0]));
-    rest = TRY(schedule.get_loops(block)).back();
-  }
-  TRY(schedule.unroll(rest));
+  const std::vector<BlockRV> halves = TRY(add_lanes(schedule, block, lanes));
+  parts.insert(parts.end(), halves.begin(), halves.end());
   return parts;
 }
 

@@ -12,6 +12,10 @@ namespace lathe::schedule {
 Status schedule_rows(Schedule& schedule, const RuleContext& context, const std::vector<std::string>& names,
                      size_t outer, int64_t together = 1);
 
+// Lets a block that sums over a vector of so many lanes, its innermost loop, add halves of it in registers, and halves
+// of these, to the last. Gives the blocks that do.
+Result<std::vector<BlockRV>> add_lanes(Schedule& schedule, BlockRV block, int64_t lanes);
+
 // Whether each access of the block moves by one element at most with the loop.
 Result<bool> walks_a_row(Schedule& schedule, BlockRV block, LoopRV loop);
 

@@ -92,7 +92,7 @@ Touching touching(const Access& access, const tir::ZeroBorder& border, const Wor
 
 }  // namespace
 
-Result<Contraction> contraction(const PrimFunc& function, const Work& work, size_t outer) {
+Result<SumOfProducts> sum_of_products(const PrimFunc& function, const Work& work, size_t outer) {
   const Block& block = work.block();
   const auto declined = [&](std::string why) { return refuse(codes::not_inlinable, name_of(block) + " " + why); };
   const auto* store = block.body.as<BufferStore>();
@@ -110,19 +110,16 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
   if (!a || !b) return declined("does not sum products of two tensors' elements");
 
   // The accesses in loop variables.
-  const Access *first = nullptr, *second = nullptr;
-  const std::vector<Access> all = accesses(function.body);
-  for (const Access& access : all) {
+  std::optional<Access> first, second;
+  for (const Access& access : accesses(function.body)) {
     if (access.block != &block || access.writes) continue;
     if (access.buffer == a->buffer && !first)
-      first = &access;
+      first = access;
     else if (access.buffer == b->buffer)
-      second = &access;
+      second = access;
   }
   if (!first || !second) return declined("multiplies a tensor with itself");
-  std::vector<size_t> spatial;
-  Contraction found;
-  found.block = block.name;
+  SumOfProducts found{*std::move(first), *std::move(second), {}, {}};
   for (size_t i = outer; i < work.loops.size(); ++i) {
     bool reduces = false, known = false;
     for (size_t v = 0; v < block.iter_vars.size(); ++v)
@@ -131,8 +128,20 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
         reduces = block.iter_vars[v]->type == IterType::reduce;
       }
     if (!known) return declined("is not bound to its loops one to one");
-    (reduces ? found.reduce : spatial).push_back(i);
+    (reduces ? found.reduce : found.spatial).push_back(i);
   }
+  return found;
+}
+
+Result<Contraction> contraction(const PrimFunc& function, const Work& work, size_t outer) {
+  const Block& block = work.block();
+  const auto declined = [&](std::string why) { return refuse(codes::not_inlinable, name_of(block) + " " + why); };
+  const SumOfProducts sum = TRY(sum_of_products(function, work, outer));
+  const Access *first = &sum.first, *second = &sum.second;
+  const std::vector<size_t>& spatial = sum.spatial;
+  Contraction found;
+  found.block = block.name;
+  found.reduce = sum.reduce;
   // The lanes: a spatial loop that one tensor walks with stride 1 and the other does not use; packed weights first.
   std::optional<size_t> lane;
   for (const bool packed : {true, false})

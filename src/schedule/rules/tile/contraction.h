@@ -5,6 +5,14 @@
 
 namespace lathe::schedule {
 
+// A block that sums products of two tensors' elements, in variables of its loops, of which each is one of the block's;
+// these by position, but for the `outer` outermost. A reason when it is none.
+struct SumOfProducts {
+  Access first, second;
+  std::vector<size_t> spatial, reduce;
+};
+Result<SumOfProducts> sum_of_products(const PrimFunc& function, const Work& work, size_t outer = 0);
+
 // Windows that touch the zeros around the first tensor (tir/analysis/zero_border.h), along one loop.
 struct Touching {
   std::optional<size_t> window;     // the number among the reduce loops of the one that moves the window
