@@ -35,6 +35,20 @@ const ir::TensorDataNode& weight_of(const ir::IRModule& module, std::string_view
 
 TEST(pack_weights, makes_of_programs_what_its_text_expects) { expect_text(for_four_lanes(pack_weights), __FILE__); }
 
+TEST(pack_weights, puts_side_by_side_what_one_of_few_channels_multiplies) {
+  const auto attributes = ir::make<ops::ConvAttributes>();
+  const auto last = ir::with(*attributes, [](ops::ConvAttributes& copy) {
+    copy.data_layout = "NHWC";
+    copy.out_layout = "NCHW";
+  });
+  Graph g;
+  const Expr x = g.input("x", {ir::size_var("n"), ir::int64(5), ir::int64(4), ir::int64(8)});
+  const auto before = g.finish(g.call(ops::conv, {x, weights({2, 8, 2, 3}, 1)}, last));
+  const auto after = packed(before);
+  EXPECT_EQ(weight_of(after, "nn.conv").shape, (Extents{2, 2, 3, 8, 1}));
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
 TEST(pack_weights, puts_the_columns_of_a_product_in_padded_panels) {
   const auto before = product(3, 11);
   const auto after = packed(before);

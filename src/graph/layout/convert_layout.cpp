@@ -1,6 +1,8 @@
 #include "graph/constant_weights.h"
 #include "graph/groups.h"
+#include "graph/layout/forms.h"
 #include "graph/layout/grouped_channels.h"
+#include "graph/layout/shuffle.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
@@ -14,8 +16,6 @@ namespace lathe::graph {
 LATHE_FAULT(convert_layout_swaps_axes, "graph_test", "a converted value comes back with batch and channels exchanged");
 
 namespace {
-
-using Shape = std::vector<ir::Expr>;
 
 // Up to so many channels, a convolution that reads each from its own plane costs less than a transposition.
 constexpr int64_t few_channels = 4;
@@ -31,18 +31,6 @@ struct Twin {
   size_t position;  // the later, the likelier to be fused with what comes now
 };
 
-const Shape* shape_of(const Expr& e) {
-  const auto* info = e ? as_tensor(e) : nullptr;
-  return info && info->shape ? &*info->shape : nullptr;
-}
-
-Shape channels_last(const Shape& shape) {
-  Shape result{shape[0]};
-  result.insert(result.end(), shape.begin() + 2, shape.end());
-  result.push_back(shape[1]);
-  return result;
-}
-
 ir::Expr pixels_of(const Shape& shape) { return ir::product(Shape(shape.begin() + 2, shape.end())); }
 Shape rows_of(const Shape& shape) { return {shape[0], pixels_of(shape), shape[1]}; }
 Shape planes_of(const Shape& shape) { return {shape[0], shape[1], pixels_of(shape)}; }
@@ -55,10 +43,6 @@ bool is_pixel(const Shape& shape) {
 int64_t moved_axis(int64_t axis, int64_t rank) {
   if (axis < 0) axis += rank;
   return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1;
-}
-
-Result<Expr> reshaped(Emitter& emitter, const Expr& value, Shape shape) {
-  return emitter.call(ops::reshape, {value, make<ShapeExpr>(std::move(shape))});
 }
 
 class LayoutConverter {
@@ -176,6 +160,10 @@ class LayoutConverter {
       const auto* call = bound ? bound->value.as<Call>() : nullptr;
       const Operator* op = call ? callee_operator(*call) : nullptr;
       if (!op) continue;
+      const bool is_between = op->fusion <= FusionKind::broadcast && wanted_by_few_.count(bound->var.get());
+      if (is_between || (op->name == "nn.conv" && reads_last(*call)))
+        for (const Expr& arg : call->args)
+          if (arg) wanted_by_few_.insert(arg.get());
       const bool turning = op->name == "nn.conv" && turns(*call) && !fills_rows(*call, bound->var);
       const bool turned = op->name == "permute_dims" && flat.count(call->args[0].get()) && moves_second_last(*call);
       if (!turning && !turned && !wanted_last_.count(bound->var.get())) continue;
@@ -526,7 +514,8 @@ class LayoutConverter {
   Result<Expr> view(Emitter& emitter, const Var& var, const Expr& value, const Call& call) {
     if (!shape_of(value) || !shape_of(call.args[0])) return Expr();
     const Shape &result = *shape_of(value), &source = *shape_of(call.args[0]);
-    if (const auto shuffle = shuffle_of(emitter, call, result)) return shuffled(emitter, var, *shuffle);
+    if (const auto found = shuffle(emitter, var, call, result))
+      return converted(emitter, var, TRY(shuffled(emitter, TRY(image(emitter, found->source)), *found, result)), false);
     if (const auto groups = grouped_.find(call.args[0].get()); groups != grouped_.end()) {
       const Shape& rows = *shape_of(groups->second);
       const bool is_image =
@@ -620,45 +609,13 @@ class LayoutConverter {
     return turns ? exchanging->args[0] : Expr();
   }
 
-  // Channels that were taken for several axes, these exchanged, and taken for one axis again.
-  struct Shuffle {
-    Expr source;
-    Shape parts;
-    std::vector<int64_t> order;  // of the parts
-  };
-  std::optional<Shuffle> shuffle_of(const Emitter& emitter, const Call& merging, const Shape& result) const {
-    const Expr inner = emitter.value_of(merging.args[0]);
-    const Call* exchanging = inner ? as_call_of(inner, "permute_dims") : nullptr;
-    const Expr innermost = exchanging ? emitter.value_of(exchanging->args[0]) : Expr();
-    const Call* parting = innermost ? as_call_of(innermost, "reshape") : nullptr;
-    if (!parting || !twin_of(parting->args[0])) return std::nullopt;
-    const Shape &source = *shape_of(parting->args[0]), &parted = *shape_of(exchanging->args[0]);
-    const size_t pixels = source.size() - 2, rank = parted.size();
-    if (!relax::same_shape(source, result) || rank < pixels + 3 || !ir::structural_equal(source[0], parted[0]))
-      return {};
-    const std::vector<int64_t> axes = permuted_axes(*exchanging);
-    const size_t parts = rank - pixels - 1;
-    for (size_t d = 0; d < rank; ++d) {
-      const bool is_part = d > 0 && d <= parts;
-      if (!is_part && axes[d] != static_cast<int64_t>(d)) return std::nullopt;
-      if (d > parts && !ir::structural_equal(parted[d], source[d - parts + 1])) return std::nullopt;
-    }
-    Shuffle shuffle{
-        parting->args[0], Shape(parted.begin() + 1, parted.begin() + 1 + static_cast<ptrdiff_t>(parts)), {}};
-    for (size_t d = 1; d <= parts; ++d) shuffle.order.push_back(axes[d] - 1);
-    return shuffle;
-  }
-
-  Result<Expr> shuffled(Emitter& emitter, const Var& var, const Shuffle& shuffle) {
-    const Shape last = channels_last(*shape_of(var));
-    Shape parted(last.begin(), last.end() - 1);
-    std::vector<int64_t> axes(parted.size());
-    std::iota(axes.begin(), axes.end(), 0);
-    for (const int64_t part : shuffle.order) axes.push_back(static_cast<int64_t>(parted.size()) + part);
-    parted.insert(parted.end(), shuffle.parts.begin(), shuffle.parts.end());
-    const Expr parts = TRY(reshaped(emitter, TRY(image(emitter, shuffle.source)), std::move(parted)));
-    const Expr exchanged = TRY(emitter.call(ops::permute_dims, {parts}, make<ops::PermuteDimsAttributes>(axes)));
-    return converted(emitter, var, TRY(make_call(ops::reshape, {exchanged, make<ShapeExpr>(last)})), false);
+  // Where parts of the channels go among the pixels the image has another size: turned only where that is wanted.
+  std::optional<Shuffle> shuffle(const Emitter& emitter, const Var& var, const Call& merging,
+                                 const Shape& result) const {
+    auto found = shuffle_of(emitter, merging, result);
+    if (!found || !twin_of(found->source)) return std::nullopt;
+    const bool is_wanted = wanted_last_.count(var.get()) || wanted_by_few_.count(var.get());
+    return found->moves_pixels() && !is_wanted ? std::nullopt : found;
   }
 
   Result<Expr> reduction(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {
@@ -749,7 +706,8 @@ class LayoutConverter {
   std::unordered_set<const ir::Node*> padded_;       // what a convolution reads with its padding around it
   std::unordered_set<const ir::Node*> alone_;        // of no convolution, what one convolution with padding alone reads
   std::unordered_set<const ir::Node*> wanted_last_;  // what is read with the channels last
-  std::unordered_set<const ir::Node*> images_;       // convolutions whose value is written into such an image
+  std::unordered_set<const ir::Node*> wanted_by_few_;  // what `reads_last` reads, and what that is computed of
+  std::unordered_set<const ir::Node*> images_;         // convolutions whose value is written into such an image
   std::unordered_map<const ir::Node*, Twin> twins_;
   std::unordered_map<const ir::Node*, Expr> split_;        // tuples, their parts with the channels last
   std::unordered_map<const ir::Node*, Expr> grouped_;      // [batch, groups, elements] of images: their rows

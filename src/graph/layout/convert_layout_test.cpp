@@ -179,6 +179,23 @@ TEST(convert_layout, takes_slices_and_parts_along) {
   EXPECT_EQ(difference(before, converted(before), 1e-5), "");
 }
 
+// Four lanes: two channels fill no vector.
+TEST(convert_layout, gives_few_planes_of_an_image_whose_channels_are_last) {
+  const auto read = [](int64_t channels, int64_t results, bool twice) {
+    Graph g;
+    const Expr x = g.input("x", {ir::size_var("n"), ir::int64(3), ir::int64(5), ir::int64(4)});
+    const Expr y = g.call(ops::relu, {conv(g, x, {channels, 3, 3, 3}, {1, 1, 1, 1})});
+    const Expr last = conv(g, y, {results, channels, 3, 3}, {1, 0, 0, 1});
+    const auto before = g.finish(twice ? g.call(ops::add, {last, g.call(ops::mean, {y})}) : last);
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "");
+    return calls(converted(before));
+  };
+  EXPECT_EQ(read(8, 2, false), names("nn.conv nn.relu nn.pad nn.conv")) << "into its padding";
+  EXPECT_EQ(read(8, 2, true), names("nn.conv nn.relu permute_dims nn.conv mean add")) << "it pads itself";
+  EXPECT_EQ(read(8, 3, false), names("nn.conv nn.relu nn.pad nn.conv permute_dims")) << "enough for vectors";
+  EXPECT_EQ(read(6, 2, false), names("nn.conv nn.relu permute_dims nn.conv")) << "six fill no vectors";
+}
+
 // Channels as axes of their own, these exchanged, and one axis again.
 TEST(convert_layout, shuffles_channels_where_they_are) {
   const auto shuffled = [](const Extents& parts, const Extents& order, const Extents& result) {
@@ -203,6 +220,39 @@ TEST(convert_layout, shuffles_channels_where_they_are) {
   EXPECT_EQ(shuffled({2, 3, 4, 5, 4}, {0, 2, 1, 4, 3}, {2, 12, 4, 5}), returns) << "pixels move, too";
   EXPECT_EQ(shuffled({2, 3, 4, 4, 5}, {0, 2, 1, 3, 4}, {2, 12, 5, 4}), returns) << "other rows";
   EXPECT_EQ(shuffled({2, 3, 4, 5, 4}, {1, 2, 0, 3, 4}, {2, 12, 5, 4}), returns) << "images move, too";
+}
+
+// Depth to space: channels go among the pixels, with the channels last where that is wanted so.
+TEST(convert_layout, puts_channels_among_pixels_for_what_reads_them_last) {
+  const auto shuffled = [](const Extents& parts, const Extents& order, int64_t results, const ir::Expr& height) {
+    Graph g;
+    const Expr x = g.input("x", {ir::int64(2), ir::int64(3), height, ir::int64(4)});
+    const auto shape = [&](const Extents& extents) {
+      std::vector<ir::Expr> dims{ir::int64(2)};
+      for (const int64_t extent : extents) dims.push_back(extent == 0 ? height : ir::int64(extent));
+      return dims;
+    };
+    const Expr y = conv(g, x, {16, 3, 3, 3}, {1, 1, 1, 1});
+    const Expr parted = g.call(ops::reshape, {y, ir::make<relax::ShapeExpr>(shape(parts))});
+    const Expr exchanged = g.call(ops::permute_dims, {parted}, ir::make<ops::PermuteDimsAttributes>(order));
+    std::vector<ir::Expr> wide = shape({4, 0, 8});
+    wide[2] = wide[2] * 2;
+    const Expr image = g.call(ops::relu, {g.call(ops::reshape, {exchanged, ir::make<relax::ShapeExpr>(wide)})});
+    const auto before = g.finish(results ? conv(g, image, {results, 4, 3, 3}, {1, 1, 1, 1}) : image);
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "");
+    return calls(converted(before));
+  };
+  const ir::Expr five = ir::int64(5), any = ir::size_var("h");
+  const Names last = names("nn.conv reshape permute_dims reshape nn.relu nn.conv");
+  EXPECT_EQ(shuffled({4, 2, 2, 0, 4}, {0, 1, 4, 2, 5, 3}, 2, five), last);
+  EXPECT_EQ(shuffled({2, 2, 4, 0, 4}, {0, 3, 4, 1, 5, 2}, 2, five), last) << "the other order of parts";
+  EXPECT_EQ(shuffled({4, 2, 2, 0, 4}, {0, 1, 4, 2, 5, 3}, 2, any), last) << "rows of any number";
+  EXPECT_EQ(shuffled({4, 2, 2, 0, 4}, {0, 1, 4, 2, 5, 3}, 0, five),
+            names("nn.conv permute_dims reshape permute_dims reshape nn.relu"))
+      << "nothing wants the channels last";
+  EXPECT_EQ(shuffled({2, 2, 4, 0, 4}, {0, 3, 1, 4, 2, 5}, 0, five),
+            names("nn.conv permute_dims reshape permute_dims reshape nn.relu"))
+      << "parts before the pixels";
 }
 
 // What is wanted twice by what lies between two convolutions keeps none from writing into the second one's padding.

@@ -1,28 +1,22 @@
 #include "graph/layout/grouped_channels.h"
 
+#include "graph/layout/forms.h"
 #include "ops/attributes.h"
 #include "ops/build.h"
-#include "ops/operators.h"
 
 namespace lathe::graph {
 
 namespace {
 
-using Extents = std::vector<ir::Expr>;
-
-const Extents& extents_of(const Expr& e) { return *as_tensor(e)->shape; }
-
-Result<Expr> taken_as(Emitter& emitter, const Expr& value, Extents shape) {
-  return emitter.call(ops::reshape, {value, make<ShapeExpr>(std::move(shape))});
-}
+const Shape& extents_of(const Expr& e) { return *shape_of(e); }
 
 // [batch, 1, groups, 1] for each channel of a group.
 Result<Expr> repeated(Emitter& emitter, const Expr& of_groups, int64_t channels) {
-  const Extents& shape = extents_of(of_groups);
+  const Shape& shape = extents_of(of_groups);
   const int64_t groups = *ir::as_int(shape[2]);
-  const auto parted = make<ShapeExpr>(Extents{shape[0], ir::int64(1), shape[2], ir::int64(channels / groups)});
+  const auto parted = make<ShapeExpr>(Shape{shape[0], ir::int64(1), shape[2], ir::int64(channels / groups)});
   const Expr each = TRY(emitter.call(ops::broadcast_to, {of_groups, parted}));
-  return taken_as(emitter, each, {shape[0], ir::int64(1), ir::int64(channels)});
+  return reshaped(emitter, each, {shape[0], ir::int64(1), ir::int64(channels)});
 }
 
 Result<Expr> mean(Emitter& emitter, const Expr& x, int64_t axis) {
@@ -31,11 +25,11 @@ Result<Expr> mean(Emitter& emitter, const Expr& x, int64_t axis) {
 
 // The mean of a group's elements, for each of its channels: all channels have as many pixels.
 Result<Expr> group_means(Emitter& emitter, const Expr& rows, int64_t groups) {
-  const Extents& shape = extents_of(rows);
+  const Shape& shape = extents_of(rows);
   const int64_t channels = *ir::as_int(shape[2]);
   const Expr of_channels = TRY(mean(emitter, rows, 1));
   const Expr parted =
-      TRY(taken_as(emitter, of_channels, {shape[0], ir::int64(1), ir::int64(groups), ir::int64(channels / groups)}));
+      TRY(reshaped(emitter, of_channels, {shape[0], ir::int64(1), ir::int64(groups), ir::int64(channels / groups)}));
   return repeated(emitter, TRY(mean(emitter, parted, 3)), channels);
 }
 
@@ -54,11 +48,11 @@ Result<Expr> normalized_groups(Emitter& emitter, const Expr& rows, int64_t group
 }
 
 Result<Expr> for_each_channel(Emitter& emitter, const Expr& operand, int64_t groups, int64_t channels) {
-  const Extents& own = extents_of(operand);
+  const Shape& own = extents_of(operand);
   const ir::Expr batch = own.size() == 3 ? own[0] : ir::int64(1);
   const bool is_one = own.size() < 2 || ir::is_int(own[own.size() - 2], 1);
-  if (is_one) return taken_as(emitter, operand, {batch, ir::int64(1), ir::int64(1)});
-  const Expr parted = TRY(taken_as(emitter, operand, {batch, ir::int64(1), ir::int64(groups), ir::int64(1)}));
+  if (is_one) return reshaped(emitter, operand, {batch, ir::int64(1), ir::int64(1)});
+  const Expr parted = TRY(reshaped(emitter, operand, {batch, ir::int64(1), ir::int64(groups), ir::int64(1)}));
   return repeated(emitter, parted, channels);
 }
 

@@ -77,6 +77,7 @@ Result<Dot> dot_of(const PrimFunc& function, const Work& work, const target::Tar
     }
   }
   if (!row) return declined("has no rows that share the second tensor");
+  if (found.count == 1 && found.reduce.empty()) return declined("is a matrix times a vector");
   found.row = *row;
   return found;
 }
@@ -160,11 +161,12 @@ Result<Outcome> dot(Schedule& schedule, const RuleContext& context) {
   const int64_t room = context.target.vector_registers - found->count - 2;
   const int64_t most = std::clamp<int64_t>(room / found->count, 1, 8);
   const int64_t preferred = height ? equal_tiles(height, most) : tiles_of_unknown(most);
-  const int64_t rows =
-      TRY(schedule.get(TRY(decide(schedule, context, "dot", "rows", up_to(most, height), preferred))));
+  const int64_t rows = TRY(schedule.get(TRY(decide(schedule, context, "dot", "rows", up_to(most, height), preferred))));
   Schedule attempt = schedule;
   const bool has_epilogue = !around.epilogue.empty();
-  if (has_epilogue && schedule_dot(attempt, *found, rows, around.epilogue)) {
+  // What takes tens of cycles goes in vectors, by itself.
+  const bool joins = has_epilogue && !is_costly(find(list, around.epilogue)->block());
+  if (joins && schedule_dot(attempt, *found, rows, around.epilogue)) {
     schedule = std::move(attempt);
   } else {
     TRY(schedule_dot(schedule, *found, rows, ""));

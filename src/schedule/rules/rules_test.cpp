@@ -613,13 +613,14 @@ TEST(rules, say_why_they_declined) {
   module.set("softmax", testing::softmax(int64(4), int64(32)));
   const auto result = schedule_functions(module, machine(256, 16), decider, context);
   ASSERT_TRUE(result.ok());
-  ASSERT_GE(remarks.size(), 6u);
+  ASSERT_GE(remarks.size(), 7u);
   EXPECT_EQ(remarks[0], "softmax: transform: block 'max' is a reduction");
   EXPECT_EQ(remarks[1], "softmax: stencil: block 'max' is a reduction");
   EXPECT_EQ(remarks[2], "softmax: elementwise: block 'max' is a reduction");
   EXPECT_EQ(remarks[3], "softmax: recurrence: no block has a scan axis");
   EXPECT_EQ(remarks[4], "softmax: attention: it does not hold two products");
-  EXPECT_EQ(remarks[5], "softmax: gemm: blocks 'max' and 'sum' are both reductions");
+  EXPECT_EQ(remarks[5], "softmax: dot: blocks 'max' and 'sum' are both reductions");
+  EXPECT_EQ(remarks[6], "softmax: gemm: blocks 'max' and 'sum' are both reductions");
 }
 
 TEST(rules, ask_the_decider) {
