@@ -142,7 +142,8 @@ class Schedule {
   Status storage_align(BlockRV block, int64_t write_buffer_index, int64_t axis, int64_t factor, int64_t offset);
   // While an iteration of `loop` runs, each iteration of `at` inside it asks memory for an equal share of what the
   // block reads of the buffer in the next iteration of `loop`. That must be one piece of memory, a constant distance
-  // behind what this iteration reads. Gives the block of the hints; they touch nothing, also behind the buffer's end.
+  // behind what this iteration reads, unless each asks for its own (`in_turn`). Gives the block of the hints; they
+  // touch nothing, also behind the buffer's end.
   Result<BlockRV> prefetch(BlockRV block, int64_t read_buffer_index, LoopRV loop, LoopRV at, const Prefetch& what = {});
   // The intermediate holds another type. That no value is lost is the caller's word.
   Status unsafe_set_dtype(BlockRV block, int64_t write_buffer_index, const std::string& dtype);

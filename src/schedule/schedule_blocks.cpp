@@ -163,7 +163,8 @@ Result<BlockRV> Schedule::prefetch(BlockRV block, int64_t read_buffer_index, Loo
   accept(handle.function, std::move(edit));
   const BlockRV hints = add_block(handle.function, created);
   record("prefetch", {block, read_buffer_index, loop, at},
-         {{"begin", what.begin}, {"end", what.end}, {"of", what.of}, {"level", what.level}}, {hints});
+         {{"begin", what.begin}, {"end", what.end}, {"of", what.of}, {"level", what.level}, {"in_turn", what.in_turn}},
+         {hints});
   return hints;
 }
 

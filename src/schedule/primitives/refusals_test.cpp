@@ -570,6 +570,9 @@ TEST(refusals, of_prefetching) {
   Start far(testing::matmul(int64(8), int64(6), int64(4000)), "matmul");
   EXPECT_EQ(reason(far.schedule.prefetch(far.block, 0, far.loops[0], far.loops[0])),
             "cannot prefetch 'A' for block 'matmul': loop 's0' would ask for 250 lines of memory in each iteration");
+  EXPECT_EQ(reason(far.schedule.prefetch(far.block, 0, far.loops[0], far.loops[0], {.in_turn = true})),
+            "cannot prefetch 'A' for block 'matmul': what an iteration of loop 's0' reads lies in too many lines of "
+            "memory");
 }
 
 TEST(refusals, of_padding) {

@@ -101,7 +101,7 @@ PRIMITIVES = {
     "reverse_compute_inline": "block",
     "decompose_reduction": "block, loop",
     "rfactor": "loop | factor_axis",
-    "prefetch": "block, read_buffer_index, loop, at | begin=0, end=1, of=1, level=2",
+    "prefetch": "block, read_buffer_index, loop, at | begin=0, end=1, of=1, level=2, in_turn=False",
     "storage_align": "block, buffer_index | axis, factor, offset",
     "set_scope": "block, buffer_index, storage_scope",
     "unsafe_set_dtype": "block, buffer_index, dtype",

@@ -1,4 +1,5 @@
 // prefetch: while an iteration of a loop runs, memory is asked for what its next iteration reads of a buffer.
+#include "ir/floor.h"
 #include "schedule/analysis/access.h"
 #include "schedule/primitives/cache/buffers.h"
 
@@ -8,6 +9,7 @@ namespace {
 
 constexpr int64_t line_bytes = 64;
 constexpr int64_t most_lines = 64;  // asked for at once
+constexpr int64_t most_points = 1024;
 
 // The position of an element in the buffer's memory, as a sum over its indices; null where the strides are not known.
 Expr position(const Buffer& buffer, const std::vector<Expr>& indices) {
@@ -19,6 +21,40 @@ Expr position(const Buffer& buffer, const std::vector<Expr>& indices) {
     if (buffer->strides.empty()) stride = arith::Analyzer().simplify(stride * buffer->shape[d]);
   }
   return sum;
+}
+
+// The indices, of which each is a list, at every point of the loops that they use; one for each line of memory that
+// these points lie in. Nothing where that is not known or too much.
+std::optional<std::vector<std::vector<Expr>>> lines_of(const Buffer& buffer, const std::vector<Expr>& indices,
+                                                       const std::vector<const For*>& loops,
+                                                       arith::Analyzer& analyzer) {
+  const Expr here = position(buffer, indices);
+  std::vector<VarMap> points{{}};
+  for (const For* loop : loops) {
+    if (!uses_var(here, loop->loop_var)) continue;
+    const auto extent = as_int(loop->extent);
+    if (!extent || *extent < 1 || *extent * std::ssize(points) > most_points) return std::nullopt;
+    std::vector<VarMap> all;
+    for (int64_t i = 0; i < *extent; ++i)
+      for (VarMap point : points) {
+        point[loop->loop_var] = loop->min + i;
+        all.push_back(std::move(point));
+      }
+    points = std::move(all);
+  }
+  const int64_t bytes = buffer->dtype.storage_bits() / 8 * buffer->dtype.lanes;
+  std::map<int64_t, const VarMap*> lines;
+  for (const VarMap& point : points) {
+    const auto distance = as_int(analyzer.simplify(substitute(here, point) - substitute(here, points[0])));
+    if (!distance) return std::nullopt;
+    lines.emplace(ir::floor_div(*distance * bytes, line_bytes), &point);
+  }
+  std::vector<std::vector<Expr>> result;
+  for (const auto& [line, point] : lines) {
+    result.emplace_back();
+    for (const Expr& index : indices) result.back().push_back(substitute(index, *point));
+  }
+  return result;
 }
 
 }  // namespace
@@ -71,6 +107,45 @@ Result<Edit> prefetch(const Program& program, Id id, int64_t read_buffer_index, 
   VarMap start, next{{loops[outer]->loop_var, Expr(loops[outer]->loop_var) + 1}};
   for (ptrdiff_t l = outer + 1; l < count; ++l) start[loops[l]->loop_var] = loops[l]->min;
   for (const For* loop : within) start[loop->loop_var] = substitute(loop->min, start);
+  // One block in `at`, with a hint for each of these elements.
+  std::vector<IterVar> iters;
+  std::vector<Expr> values;
+  VarMap own;
+  for (ptrdiff_t l = 0; l <= at; ++l) {
+    const Var v = var("v_" + loops[l]->loop_var->name, loops[l]->loop_var->dtype);
+    iters.push_back(make<IterVarNode>(Range(loops[l]->min, loops[l]->extent), v, IterType::spatial, ""));
+    values.emplace_back(loops[l]->loop_var);
+    own[loops[l]->loop_var] = v;
+  }
+  const auto hinted = [&](const std::vector<std::vector<Expr>>& elements) {
+    std::vector<Stmt> hints;
+    for (std::vector<Expr> indices : elements) {
+      for (Expr& index : indices) index = substitute(analyzer.simplify(index), own);
+      hints.push_back(
+          make<Evaluate>(call(DType::int32(), intrinsic::prefetch,
+                              {load(buffer, std::move(indices)), int32(static_cast<int32_t>(what.level))})));
+    }
+    Id unused = program.next;
+    const Id created = unused++;
+    const Ref<Block> block =
+        make<Block>(iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{},
+                    std::vector<BufferRegion>{}, realized.block->name + "_prefetch", Stmt{}, seq(std::move(hints)),
+                    Attributes(), created);
+    const Stmt asked =
+        with(*loops[at], [&](For& copy) { copy.body = seq({realize(values, boolean(true), block), copy.body}); });
+    return edit(program, Stmt(loops[at]), asked, unused, {created});
+  };
+  if (what.in_turn) {
+    std::vector<const For*> inside(loops.begin() + at + 1, loops.end());
+    inside.insert(inside.end(), within.begin(), within.end());
+    std::vector<Expr> then;
+    for (const Expr& index : first) then.push_back(substitute(index, next));
+    const auto lines = lines_of(buffer, then, inside, analyzer);
+    if (!lines || std::ssize(*lines) > most_lines)
+      return problem(codes::region, fmt::format("what an iteration of {} reads lies in too many lines of memory",
+                                                name_of(*loops[at])));
+    return hinted(*lines);
+  }
   const Expr here = position(buffer, first), begins = substitute(here, start);
   const auto step = as_int(analyzer.simplify(substitute(begins, next) - begins));
   if (!step || *step <= 0)
@@ -100,34 +175,13 @@ Result<Edit> prefetch(const Program& program, Id id, int64_t read_buffer_index, 
   if (lines > most_lines)
     return problem(codes::bad_argument,
                    fmt::format("{} would ask for {} lines of memory in each iteration", name_of(*loops[at]), lines));
-  std::vector<IterVar> iters;
-  std::vector<Expr> values;
-  VarMap own;
-  for (ptrdiff_t l = 0; l <= at; ++l) {
-    const Var v = var("v_" + loops[l]->loop_var->name, loops[l]->loop_var->dtype);
-    iters.push_back(make<IterVarNode>(Range(loops[l]->min, loops[l]->extent), v, IterType::spatial, ""));
-    values.emplace_back(loops[l]->loop_var);
-    own[loops[l]->loop_var] = v;
-  }
-  std::vector<Stmt> hints;
+  std::vector<std::vector<Expr>> elements;
   for (int64_t line = 0; line < lines; ++line) {
-    std::vector<Expr> indices;
-    for (const Expr& index : first)
-      indices.push_back(substitute(analyzer.simplify(substitute(substitute(index, start), next)), own));
-    const Expr offset = number * share + (begin + line * line_bytes / bytes);
-    indices.back() = substitute(analyzer.simplify(indices.back() + substitute(offset, own)), own);
-    hints.push_back(make<Evaluate>(call(DType::int32(), intrinsic::prefetch,
-                                        {load(buffer, std::move(indices)), int32(static_cast<int32_t>(what.level))})));
+    std::vector<Expr>& indices = elements.emplace_back();
+    for (const Expr& index : first) indices.push_back(substitute(substitute(index, start), next));
+    indices.back() = indices.back() + number * share + (begin + line * line_bytes / bytes);
   }
-  Id unused = program.next;
-  const Id created = unused++;
-  const Ref<Block> block =
-      make<Block>(std::move(iters), std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
-                  std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, realized.block->name + "_prefetch", Stmt{},
-                  seq(std::move(hints)), Attributes(), created);
-  const Stmt asked = with(
-      *loops[at], [&](For& copy) { copy.body = seq({realize(std::move(values), boolean(true), block), copy.body}); });
-  return edit(program, Stmt(loops[at]), asked, unused, {created});
+  return hinted(elements);
 }
 
 }  // namespace lathe::schedule::primitives

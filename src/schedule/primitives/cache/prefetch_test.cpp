@@ -44,5 +44,42 @@ TEST(prefetch, asks_for_all_of_the_next_iteration) {
   EXPECT_EQ(lines, (std::set<int64_t>{0, 16, 32, 34, 50, 66, 68, 84, 100}));
 }
 
+// Four rows of a product go together: each step asks for what it reads of the next four, one line of each row.
+TEST(prefetch, asks_in_turn_for_what_lies_apart) {
+  const Function f = testing::matmul(int64(8), int64(6), int64(100));
+  Schedule schedule = Schedule::create(f).value_or_throw();
+  const BlockRV block = schedule.get_block("matmul").value_or_throw();
+  const std::vector<LoopRV> loops = schedule.get_loops(block).value_or_throw();
+  const std::vector<LoopRV> rows = schedule.split(loops[0], {Factor(), Factor(4)}).value_or_throw();
+  ASSERT_TRUE(schedule.reorder({rows[0], loops[1], loops[2], rows[1]}).ok());
+  const BlockRV hints = schedule.prefetch(block, 0, rows[0], loops[2], {.level = 1, .in_turn = true}).value_or_throw();
+  const Ref<Block> asked = schedule.get(hints).value_or_throw();
+  const VarMap at{
+      {asked->iter_vars[0]->var, int64(0)}, {asked->iter_vars[1]->var, int64(5)}, {asked->iter_vars[2]->var, int64(7)}};
+  std::set<std::pair<int64_t, int64_t>> elements;
+  post_order(asked->body, [&](const NodeRef& n) {
+    const auto* hint = n.as<Call>();
+    if (!hint || hint->op != &intrinsic::prefetch) return;
+    EXPECT_TRUE(is_int(hint->args[1], 1));
+    const auto* element = hint->args[0].as<BufferLoad>();
+    arith::Analyzer analyzer;
+    const auto row = as_int(analyzer.simplify(substitute(element->indices[0], at)));
+    const auto column = as_int(analyzer.simplify(substitute(element->indices[1], at)));
+    ASSERT_TRUE(row && column);
+    elements.insert({*row, *column});
+  });
+  EXPECT_EQ(elements, (std::set<std::pair<int64_t, int64_t>>{{4, 7}, {5, 7}, {6, 7}, {7, 7}}));
+}
+
+// What lies in one line is asked for once.
+TEST(prefetch, asks_in_turn_once_for_each_line) {
+  Schedule schedule = Schedule::create(testing::matmul(int64(8), int64(64), int64(100))).value_or_throw();
+  const BlockRV block = schedule.get_block("matmul").value_or_throw();
+  const std::vector<LoopRV> loops = schedule.get_loops(block).value_or_throw();
+  ASSERT_TRUE(schedule.reorder({loops[2], loops[0], loops[1]}).ok());
+  const BlockRV hints = schedule.prefetch(block, 1, loops[2], loops[2], {.in_turn = true}).value_or_throw();
+  EXPECT_EQ(schedule.get(hints).value_or_throw()->body.as<SeqStmt>()->seq.size(), 4u) << "64 floats";
+}
+
 }  // namespace
 }  // namespace lathe::schedule

@@ -214,6 +214,7 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
         is_int(work.loops[i]->extent, 1) ? 1 : -std::abs(walk(*second, *work.loops[i]).stride.value_or(1)), i);
   std::sort(order.begin(), order.end());
   for (size_t i = 0; i < order.size(); ++i) found.reduce[i] = order[i].second;
+  for (const size_t i : found.reduce) found.strides.push_back(walk(*first, *work.loops[i]).stride.value_or(0));
   if (const auto read = tir::bordered_read(block); read && read->load->buffer == first->buffer) {
     if (found.row) found.rows = touching(*first, read->border, work, found, *found.row);
     if (!found.between.empty()) found.between_rows = touching(*first, read->border, work, found, found.between.back());
@@ -232,6 +233,19 @@ bool is_enough_for_threads(const Contraction& found, const Work& work, const Til
   const auto elements = constant_product(loops);
   for (const size_t loop : found.reduce) loops.push_back(work.loops[loop]);
   return enough_for_threads(constant_product(loops), elements, plan);
+}
+
+// Whether the windows of one result are pieces of the first tensor that lie so far apart that the second cache has
+// forgotten one when the next window comes to it, as those of neighbouring frames of a film: such pieces are too short
+// for the machine to see where they go on.
+bool reads_far_apart(const Work& work, const Contraction& found, const target::Target& target) {
+  if (!found.windows || found.strides.size() != found.reduce.size()) return false;
+  for (size_t k = 0; k < found.reduce.size(); ++k) {
+    const bool several = !is_int(work.loops[found.reduce[k]]->extent, 1);
+    const int64_t bytes = found.first->dtype.storage_bits() / 8;
+    if (several && 2 * found.strides[k] * bytes > target.cache_bytes(2, 256 << 10)) return true;
+  }
+  return false;
 }
 
 // The model of cost asked about one contraction; `threads`: there is enough of it for several.
@@ -350,6 +364,8 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   plan.prefetch = TRY(schedule.get(
       TRY(decide(schedule, context, rule, "prefetch", {0, 1, 2}, weights_ahead(plan, tiles, context.target)))));
   plan.weights = found.weights;
+  const int64_t ahead = reads_far_apart(work, found, context.target) ? 1 : 0;
+  if (TRY(schedule.get(TRY(decide(schedule, context, rule, "ahead", {0, 1}, ahead)))) == 1) plan.first = found.first;
   const auto apart = planes_to_set_apart(schedule, found, context.target);
   if (apart && TRY(schedule.get(TRY(decide(schedule, context, rule, "apart", {0, 1}, 1)))) == 1) plan.apart = apart;
   return plan;

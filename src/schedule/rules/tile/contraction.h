@@ -23,18 +23,19 @@ struct Touching {
 // What the loops of a contraction block do, by position among its loops.
 struct Contraction {
   std::string block;
-  size_t lane = 0;              // spatial: walks the second tensor (weights) with stride 1, not in the first
-  std::optional<size_t> row;    // spatial: in the first tensor only
-  std::vector<size_t> batch;    // spatial, in both, or the outermost of all
-  std::vector<size_t> between;  // spatial, the others of the first tensor, and of the second
-  bool shares_weights = false;  // the innermost of `between` walks the first tensor alone
-  std::vector<size_t> reduce;   // in the order of the second tensor's memory
-  Buffer first, weights;        // the first tensor, and the second
-  int64_t packed = 0;           // the weights' innermost dimension holds this many lanes; 0: plain
-  int64_t row_stride = 0;       // elements of the first tensor from row to row; 0: not known
-  bool windows = false;         // the first tensor is read at sums of variables
-  bool updates = false;         // adds to what its output holds: where it starts is written by another block
-  Touching rows, between_rows;  // windows that touch zeros along the row loop, and along the innermost of `between`
+  size_t lane = 0;               // spatial: walks the second tensor (weights) with stride 1, not in the first
+  std::optional<size_t> row;     // spatial: in the first tensor only
+  std::vector<size_t> batch;     // spatial, in both, or the outermost of all
+  std::vector<size_t> between;   // spatial, the others of the first tensor, and of the second
+  bool shares_weights = false;   // the innermost of `between` walks the first tensor alone
+  std::vector<size_t> reduce;    // in the order of the second tensor's memory
+  std::vector<int64_t> strides;  // elements of the first tensor from step to step of each of these; 0: not known
+  Buffer first, weights;         // the first tensor, and the second
+  int64_t packed = 0;            // the weights' innermost dimension holds this many lanes; 0: plain
+  int64_t row_stride = 0;        // elements of the first tensor from row to row; 0: not known
+  bool windows = false;          // the first tensor is read at sums of variables
+  bool updates = false;          // adds to what its output holds: where it starts is written by another block
+  Touching rows, between_rows;   // windows that touch zeros along the row loop, and along the innermost of `between`
 };
 
 // The contraction that the block is; a reason when it is none. The `outer` outermost loops only repeat all of it.

@@ -143,6 +143,7 @@ class TileNest {
       order.insert(order.end(), pieces.begin() + 1, pieces.end());
       if (order.size() > 1) TRY(schedule_.reorder(order));
       std::vector<Leaf> own = TRY(cut(part.block, k + 1));
+      if (axis.kind == TileAxis::rows && plan_.first) TRY(ask_for_rows(pieces[0], own));
       if (axis.kind == TileAxis::lanes)
         TRY(ask_ahead(pieces[0], own));
       else
@@ -213,6 +214,21 @@ class TileNest {
         static_cast<void>(attempt.prefetch(leaf.block, number, steps.back(), steps.back(), {.level = 1}));
     }
     schedule_ = std::move(attempt);
+    return support::success();
+  }
+
+  // While a tile of rows is computed, each step asks for what the next tile reads in it.
+  Status ask_for_rows(LoopRV tiles, const std::vector<Leaf>& leaves) {
+    if (is_int(TRY(schedule_.get(tiles))->extent, 1)) return support::success();
+    for (const Leaf& leaf : leaves) {
+      const std::vector<Buffer> read = operands_of(*TRY(schedule_.get(leaf.block)));
+      const auto first = std::find(read.begin(), read.end(), plan_.first);
+      const std::vector<LoopRV> steps = TRY(serial_sums(schedule_, leaf.block));
+      if (first == read.end() || steps.empty()) continue;
+      Schedule attempt = schedule_;
+      if (attempt.prefetch(leaf.block, first - read.begin(), tiles, steps.back(), {.in_turn = true}))
+        schedule_ = std::move(attempt);
+    }
     return support::success();
   }
 

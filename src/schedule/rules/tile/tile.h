@@ -28,6 +28,7 @@ struct TilePlan {
   bool updates = false;               // the sums start from what the output holds
   Buffer weights = {};                // what the lanes walk; null: nothing in particular
   int64_t prefetch = 0;     // 1: the weights of the next cut of the lanes are asked for ahead; 2: the next step's too
+  Buffer first = {};        // the tensor of which the next tile of rows is asked for ahead; null: of none
   std::string panels = {};  // the block that copies the weights into panels as wide as a tile, or empty
   // Zeros around the first tensor: the number among `reduce` of the loop that moves the window along the rows, whose
   // steps get bodies of their own, each without the products that add nothing; and how many of the tall axis' first and

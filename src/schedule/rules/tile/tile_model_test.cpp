@@ -127,5 +127,25 @@ TEST(rows_first, leaves_no_thread_idle) {
   EXPECT_EQ(order(3 * 14, 512, 768), "rows_first=0");
 }
 
+// Windows over neighbouring frames are asked for ahead where the second cache holds less than two of these; both ways
+// the same is computed.
+TEST(rows_ahead, are_asked_for_where_windows_lie_far_apart) {
+  const auto over_frames = [](int64_t pixels) {
+    testing::Builder b;
+    const Buffer x = b.input("X", {int64(4), int64(pixels), int64(32)}),
+                 w = b.input("W", {int64(3), int64(32), int64(16)});
+    const Buffer y = b.output("Y", {int64(2), int64(pixels), int64(16)});
+    b.sum("conv", y, {{"t", int64(3)}, {"c", int64(32)}},
+          [&](const std::vector<Expr>& i) { return load(x, {i[0] + i[3], i[1], i[4]}) * load(w, {i[3], i[4], i[2]}); });
+    return b.build();
+  };
+  target::Target target = machine(512, 32);
+  target.caches = {{.level = 1, .bytes = 32 << 10}, {.level = 2, .bytes = 256 << 10}};
+  EXPECT_EQ(decided(over_frames(1100), target, "ahead=", "ahead="), "ahead=1");
+  EXPECT_EQ(decided(over_frames(900), target, "ahead=", "ahead="), "ahead=0");
+  for (const int64_t ahead : {0, 1})
+    EXPECT_EQ(testing::scheduled(over_frames(29), target, 1e-5, {}, {{"conv.ahead", ahead}}), "conv");
+}
+
 }  // namespace
 }  // namespace lathe::schedule
