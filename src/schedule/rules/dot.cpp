@@ -116,7 +116,7 @@ Status sum_rows(Schedule& schedule, BlockRV block, LoopRV loop, int64_t rows, co
 
 Status schedule_dot(Schedule& schedule, const Dot& found, int64_t rows, const std::string& epilogue) {
   const BlockRV block = TRY(schedule.get_block(found.block));
-  std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   const std::vector<LoopRV> lanes = TRY(schedule.split(loops.at(found.terms), {Factor(), Factor(found.lanes)}));
   std::vector<LoopRV> order;
   for (const size_t i : found.outer) order.push_back(loops.at(i));
@@ -129,8 +129,7 @@ Status schedule_dot(Schedule& schedule, const Dot& found, int64_t rows, const st
   TilePlan plan;
   plan.rows = rows;
   const std::vector<Part> parts = TRY(axis_parts(schedule, block, loops.at(found.row), {TileAxis::rows}, plan));
-  const bool is_one = parts.size() == 1;
-  if (!is_one && !epilogue.empty()) return refuse(codes::not_inlinable, "several kinds of tiles have no one epilogue");
+  if (parts.size() > 1 && !epilogue.empty()) return refuse(codes::not_inlinable, "several kinds of tiles have no one epilogue");
   std::optional<BlockRV> behind;
   if (!epilogue.empty()) behind = TRY(schedule.get_block(epilogue));
   for (const Part& part : parts) TRY(sum_rows(schedule, part.block, part.loop, part.size, found, behind));
@@ -146,10 +145,7 @@ Result<Outcome> dot(Schedule& schedule, const RuleContext& context) {
   const Work* reduction = only_reduction(before, why);
   if (!reduction) return Outcome(why);
   const std::string name = reduction->block().name;
-  if (constant_product(reduction->loops) == 0) return Outcome("there is nothing to compute");
-  // Padding stays: each of its elements is read many times.
-  const auto keep = [](const Work& work) { return is_conditional(work.block()) || is_costly(work.block()); };
-  const Surroundings around = TRY(inline_around(schedule, name, keep));
+  const Surroundings around = TRY(inline_around(schedule, name, &is_read_often));
   const std::vector<Work> list = works(schedule.function());
   const Work& work = *find(list, name);
   const auto found = dot_of(schedule.function(), work, context.target);

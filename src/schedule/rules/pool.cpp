@@ -321,7 +321,6 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   const Work* reduction = only_reduction(before, why);
   if (!reduction) return Outcome(why);
   const std::string name = reduction->block().name;
-  if (constant_product(reduction->loops) == 0) return Outcome("there is nothing to compute");
   const PrimFunc& given = *reduction->function;
   const auto keep = [&](const Work& work) {
     if (is_costly(work.block())) return true;

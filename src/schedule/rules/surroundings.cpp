@@ -18,8 +18,12 @@ const Work* only_reduction(const std::vector<Work>& list, std::string& why) {
     found = &work;
   }
   if (!found) why = "no block is a reduction";
-  return found;
+  if (!found || constant_product(found->loops) != 0) return found;
+  why = "there is nothing to compute";
+  return nullptr;
 }
+
+bool is_read_often(const Work& work) { return is_conditional(work.block()) || is_costly(work.block()); }
 
 Result<Surroundings> inline_around(Schedule& schedule, const std::string& reduction,
                                    support::function_ref<bool(const Work&)> keep) {

@@ -450,10 +450,7 @@ Result<Outcome> schedule_contraction(Schedule& schedule, const RuleContext& cont
   const Work* reduction = only_reduction(before, why);
   if (!reduction) return Outcome(why);
   const std::string name = reduction->block().name;
-  if (constant_product(reduction->loops) == 0) return Outcome("there is nothing to compute");
-  // Producers that are not elementwise reads (padding) stay: each of their elements is read many times.
-  const auto keep = [](const Work& work) { return is_conditional(work.block()) || is_costly(work.block()); };
-  Surroundings around = TRY(inline_around(schedule, name, keep));
+  Surroundings around = TRY(inline_around(schedule, name, &is_read_often));
   TRY(set_groups_apart(schedule, name));
   const std::vector<Work> list = works(schedule.function());
   const auto found = contraction(schedule.function(), *find(list, name));

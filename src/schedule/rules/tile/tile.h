@@ -71,7 +71,11 @@ struct Surroundings {
 Result<Surroundings> inline_around(Schedule& schedule, const std::string& reduction,
                                    support::function_ref<bool(const Work&)> keep);
 
-// The one reduction of a function whose other blocks are elementwise; null, with the reason, otherwise.
+// What a sum of products reads many times, and is not inlined for that: padding, and what takes tens of cycles.
+bool is_read_often(const Work& work);
+
+// The one reduction of a function whose other blocks are elementwise, where it computes anything; null, with the
+// reason, otherwise.
 const Work* only_reduction(const std::vector<Work>& list, std::string& why);
 
 }  // namespace lathe::schedule
