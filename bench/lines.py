@@ -59,7 +59,7 @@ def _networks():
 OTHER_NETWORKS = (
     "efficientnet", "unet", "vit", "tcn", "densenet121", "inception_v1", "inception_v2", "shufflenet",
     "light_squeezenet", "alexnet", "zfnet512", "vgg19", "lstm_language", "gru_tagger", "resnext", "regnet",
-    "mobilenet_v3", "shufflenet_v2", "convnext", "detector", "deeplab", "segformer", "wav2vec", "llama-prefill",
+    "mobilenet_v3", "shufflenet_v2", "convnext", "detector", "deeplab", "segformer", "edsr", "wav2vec", "llama-prefill",
     "llama-decode",
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ from tests.models.builder import random_input
 from tests.models.convnext import convnext
 from tests.models.deeplab import deeplab
 from tests.models.detector import detector
+from tests.models.edsr import edsr
 from tests.models.efficientnet import efficientnet
 from tests.models.grouped import regnet, resnext
 from tests.models.mobile import mobilenet_v3, shufflenet_v2
@@ -41,6 +42,7 @@ MODELS = {
     "deeplab": deeplab,
     "wav2vec": wav2vec,
     "segformer": segformer,
+    "edsr": edsr,
 }
 
 IMAGE_MODELS = ("resnet50", "mobilenet_v2", "squeezenet")

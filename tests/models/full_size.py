@@ -36,6 +36,7 @@ IMAGES = {
         height=256, width=224, widths=(32, 64, 160, 256), heads=(1, 2, 5, 8), depths=(2, 2, 2, 2),
         reductions=(8, 4, 2, 1), growth=4, decoder=256, classes=150,
     ),
+    "edsr": dict(height=96, width=80, features=64, blocks=16),
     "wav2vec": dict(
         length=16000, windows=((10, 5), (3, 2), (3, 2), (3, 2), (3, 2), (2, 2), (2, 2)), channels=512, features=768,
         heads=12, taps=128, groups=16, layers=4, inner=3072, classes=32,

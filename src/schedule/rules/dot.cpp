@@ -129,7 +129,8 @@ Status schedule_dot(Schedule& schedule, const Dot& found, int64_t rows, const st
   TilePlan plan;
   plan.rows = rows;
   const std::vector<Part> parts = TRY(axis_parts(schedule, block, loops.at(found.row), {TileAxis::rows}, plan));
-  if (parts.size() > 1 && !epilogue.empty()) return refuse(codes::not_inlinable, "several kinds of tiles have no one epilogue");
+  if (parts.size() > 1 && !epilogue.empty())
+    return refuse(codes::not_inlinable, "several kinds of tiles have no one epilogue");
   std::optional<BlockRV> behind;
   if (!epilogue.empty()) behind = TRY(schedule.get_block(epilogue));
   for (const Part& part : parts) TRY(sum_rows(schedule, part.block, part.loop, part.size, found, behind));
