@@ -114,6 +114,11 @@ def slice_of(a, x, begins, ends, axes=None, steps=None):
     return x[tuple(places)]
 
 
+def depth_to_space(a, x):
+    assert a.get("mode", b"DCR") == b"CRD", "PyTorch has the other order of the channels"
+    return F.pixel_shuffle(x, a["blocksize"])
+
+
 def squeeze(a, x, axes=None):
     axes = a.get("axes") if axes is None else axes
     return x.squeeze() if axes is None else x.squeeze(tuple(axes))
@@ -148,6 +153,7 @@ OPERATORS = {
     "Concat": concat,
     "Conv": conv,
     "ConvTranspose": conv_transpose,
+    "DepthToSpace": depth_to_space,
     "Div": lambda a, x, y: x / y,
     "Dropout": lambda a, x: x,
     "Erf": lambda a, x: torch.erf(x),

@@ -77,6 +77,7 @@ Result<Dot> dot_of(const PrimFunc& function, const Work& work, const target::Tar
     }
   }
   if (!row) return declined("has no rows that share the second tensor");
+  if (found.count == 0) return declined("has no results");
   if (found.count == 1 && found.reduce.empty()) return declined("is a matrix times a vector");
   found.row = *row;
   return found;

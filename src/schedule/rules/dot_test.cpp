@@ -93,6 +93,13 @@ TEST(dot, shares_rows_among_threads) {
   EXPECT_TRUE(testing::parallel_extents(to_planes(small), machine(512, 32)).empty());
 }
 
+TEST(dot, takes_no_results_of_rows_that_are_not_known) {
+  const Var n = ir::size_var("n"), h = ir::size_var("h"), w = ir::size_var("w");
+  EXPECT_NE(
+      scheduled(to_planes({n, h, w, 32, 0, 3}, {n, h, w}), machine(512, 32), 1e-5, {{"n", 1}, {"h", 2}, {"w", 3}}),
+      "dot");
+}
+
 TEST(dot, leaves_others_what_it_is_not_for) {
   const auto taken = [](const Function& f) { return scheduled(f, machine(512, 32), 1e-5); };
   EXPECT_EQ(taken(testing::matmul(int64(5), int64(1), int64(64))), "reduction") << "a matrix times a vector";
