@@ -129,7 +129,8 @@ typedef struct LatheContextOptions {
   uint64_t size;            // sizeof(LatheContextOptions)
   int32_t threads;          // 0: LATHE_NUM_THREADS, OMP_NUM_THREADS, else what this process may use
   int32_t flush_denormals;  // 1: denormals count as zero during a run; 0: IEEE
-  uint64_t max_memory;      // bytes held at once: scratch, values, and results that were not freed yet
+  uint64_t max_memory;      // bytes held at once: scratch, values, and results that were not freed yet; what is kept
+                            // of these for the next run counts, and goes before the limit refuses
   uint64_t max_steps;       // instructions of the register program in one run
   uint64_t timeout;         // nanoseconds of one run; kernels ask too, every few milliseconds
 } LatheContextOptions;

@@ -49,7 +49,7 @@ typedef struct LatheServices {
   int32_t (*parallel_for)(void* call_state, LatheParallelBody body, void* closure, int64_t extent, int64_t grain);
 
   // Scratch memory of this call, from any thread. alignment is a power of two. Null when there is no memory; an error
-  // is then already raised. What is not released is freed when the call ends.
+  // is then already raised. What is not released is taken back when the call ends.
   void* (*allocate)(void* call_state, int64_t bytes, int64_t alignment);
   void (*release)(void* call_state, void* memory);
 
