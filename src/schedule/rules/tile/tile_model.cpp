@@ -49,7 +49,8 @@ TileWork tile_work(const PrimFunc& function, const Work& work, const Contraction
   result.cuts = result.lane_tiles;
   if (const int64_t rest = extent(found.lane) % (plan.lanes * plan.vectors); rest > 0 && result.cuts > 1) {
     --result.cuts;
-    result.cut_rest = static_cast<double>((rest + plan.lanes - 1) / plan.lanes) / static_cast<double>(plan.vectors);
+    const int64_t vectors = (rest + plan.lanes - 1) / plan.lanes;
+    result.cut_rest = static_cast<double>(vectors) / static_cast<double>(plan.vectors);
   }
   for (const size_t loop : found.between)
     if (plan.tall == 1 || loop != found.between.back()) result.cut_shares *= extent(loop);
@@ -192,7 +193,10 @@ namespace {
 // How much longer than their equal part threads take for so many pieces of the work, and behind them for a rest: `rest`
 // of a piece for each of `rests` others.
 double unevenness(int64_t pieces, const target::Target& target, double rest = 0, int64_t rests = 1) {
-  const auto rounds = [&](int64_t count) { return static_cast<double>((count + target.cores - 1) / target.cores); };
+  const auto rounds = [&](int64_t count) {
+    const int64_t turns = (count + target.cores - 1) / target.cores;
+    return static_cast<double>(turns);
+  };
   const double all = static_cast<double>(pieces) + rest * static_cast<double>(rests);
   return all > 0 ? (rounds(pieces) + rest * rounds(rests)) * static_cast<double>(target.cores) / all : 1;
 }
