@@ -240,21 +240,23 @@ class LayoutConverter {
 
   // ---- operators ----
 
-  // A convolution that reads an image with the channels last, and gives planes.
-  Result<Expr> to_planes(Emitter& emitter, const Call& call) {
+  // A convolution that reads its image with the channels last, and gives it as `out_layout` says; empty: so too.
+  Result<Expr> of_image_last(Emitter& emitter, const Call& call, const std::string& out_layout) {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
-    const bool is_padded = padded_.count(call.args[0].get()) > 0;
+    // What turns an image for one convolution writes it into its padding.
+    const bool is_turned = !twin_of(call.args[0]) && alone_.count(call.args[0].get()) && attrs.groups == 1;
+    const bool is_padded = is_turned || padded_.count(call.args[0].get());
     Expr data = TRY(image(emitter, call.args[0]));
     if (is_padded) data = TRY(padded(emitter, data, attrs.padding));
     return make_call(ops::conv, {data, call.args[1]}, ir::with(attrs, [&](ops::ConvAttributes& copy) {
                        copy.data_layout = "NHWC";
-                       copy.out_layout = "NCHW";
+                       copy.out_layout = out_layout;
                        if (is_padded) copy.padding.assign(copy.padding.size(), 0);
                      }));
   }
 
   Result<Expr> convolution(Emitter& emitter, const Var& var, const Call& call) {
-    if (twin_of(call.args[0]) && reads_last(call)) return to_planes(emitter, call);
+    if (twin_of(call.args[0]) && reads_last(call)) return of_image_last(emitter, call, "NCHW");
     if (!turns(call) || !shape_of(var) || as_tensor(var)->dtype != as_tensor(call.args[0])->dtype) return Expr();
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape* kernel = shape_of(call.args[1]);
@@ -277,15 +279,7 @@ class LayoutConverter {
       const auto turning = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.out_layout = "NHWC"; });
       return converted(emitter, var, TRY(make_call(ops::conv, call.args, turning)), false);
     }
-    auto moved = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.data_layout = "NHWC"; });
-    // What turns an image for one convolution writes it into its padding.
-    const bool is_turned = !twin_of(call.args[0]) && alone_.count(call.args[0].get()) && attrs.groups == 1;
-    Expr data = TRY(image(emitter, call.args[0]));
-    if (is_turned || padded_.count(call.args[0].get())) {
-      data = TRY(padded(emitter, data, attrs.padding));
-      moved = ir::with(*moved, [](ops::ConvAttributes& copy) { copy.padding.assign(copy.padding.size(), 0); });
-    }
-    return converted(emitter, var, TRY(make_call(ops::conv, {data, call.args[1]}, moved)), false);
+    return converted(emitter, var, TRY(of_image_last(emitter, call, "")), false);
   }
 
   // ---- convolutions of single pixels by themselves ----
@@ -362,29 +356,32 @@ class LayoutConverter {
                         make<ops::PadAttributes>("constant"), "padded");
   }
 
-  // Whether a convolution is computed channels last.
-  bool turns(const Call& call) const {
+  // Whether a convolution is one of float32 by weights that are known, in the order of layouts that it came in.
+  bool is_as_given(const Call& call) const {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
     if (!x || !kernel || x->size() < 3 || !weights_.has(call.args[1])) return false;
     if (attrs.data_layout != "NCHW" || !attrs.out_layout.empty() || attrs.kernel_layout != "OIHW") return false;
-    if (as_tensor(call.args[0])->dtype != ir::DType::float32()) return false;
+    return as_tensor(call.args[0])->dtype == ir::DType::float32();
+  }
+
+  // Whether a convolution is computed channels last.
+  bool turns(const Call& call) const {
+    if (!is_as_given(call)) return false;
+    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
+    const Shape& kernel = *shape_of(call.args[1]);
     // Few channels fill no vector.
-    const int64_t channels = ir::as_int((*kernel)[0]).value_or(0);
-    const bool depthwise = attrs.groups == channels && ir::is_int((*kernel)[1], 1);
+    const int64_t channels = ir::as_int(kernel[0]).value_or(0);
+    const bool depthwise = attrs.groups == channels && ir::is_int(kernel[1], 1);
     return 2 * channels > lanes_ && (attrs.groups == 1 || depthwise || has_group_loops(call, lanes_));
   }
 
   // Whether a convolution to a few channels, which fill no vector, reads an image with the channels last where it lies
   // so already: vectors run along the channels that are read then, and are written in planes.
   bool reads_last(const Call& call) const {
-    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
-    const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
-    if (!x || !kernel || x->size() < 3 || !weights_.has(call.args[1]) || attrs.groups != 1) return false;
-    if (attrs.data_layout != "NCHW" || !attrs.out_layout.empty() || attrs.kernel_layout != "OIHW") return false;
-    if (as_tensor(call.args[0])->dtype != ir::DType::float32()) return false;
-    const auto channels = ir::as_int((*kernel)[0]), read = ir::as_int((*kernel)[1]);
-    const auto taps = ir::as_int(pixels_of(*kernel));
+    if (!is_as_given(call) || static_cast<const ops::ConvAttributes*>(call.attributes.get())->groups != 1) return false;
+    const Shape& kernel = *shape_of(call.args[1]);
+    const auto channels = ir::as_int(kernel[0]), read = ir::as_int(kernel[1]), taps = ir::as_int(pixels_of(kernel));
     return channels && read && taps && *channels > 0 && 2 * *channels <= lanes_ && *read > 0 && *read % lanes_ == 0 &&
            *taps * *read <= most_terms_in_lanes * lanes_;
   }

@@ -1,7 +1,7 @@
+#include "graph/layout/forms.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
-#include "ops/operators.h"
 #include "support/mutation.h"
 
 namespace lathe::graph {
@@ -10,37 +10,30 @@ LATHE_FAULT(join_rows_misses_one, "graph_test", "rows that are joined are as man
 
 namespace {
 
-using Extents = std::vector<ir::Expr>;
-
-const Extents* known_shape(const Expr& e) {
-  const auto* info = e ? as_tensor(e) : nullptr;
-  return info && info->shape ? &*info->shape : nullptr;
-}
-
 // The axes before the last of what a product with one matrix reads, where there are several that count, and not all of
 // their extents are known: else the schedule rules see how they go together.
-std::optional<Extents> rows_of_product(const Call& call) {
+std::optional<Shape> rows_of_product(const Call& call) {
   if (callee_operator(call) != &ops::matmul) return std::nullopt;
-  const Extents *a = known_shape(call.args[0]), *b = known_shape(call.args[1]);
+  const Shape *a = shape_of(call.args[0]), *b = shape_of(call.args[1]);
   const auto& attributes = *static_cast<const ops::MatmulAttributes*>(call.attributes.get());
   const size_t matrix = attributes.b_layout == "KN" ? 2 : 3;  // packed, it has panels
   if (!a || !b || b->size() != matrix || a->size() < 3) return std::nullopt;
-  Extents rows(a->begin(), a->end() - 1);
+  Shape rows(a->begin(), a->end() - 1);
   const auto counts = [](const ir::Expr& extent) { return !ir::is_int(extent, 1); };
   const bool is_known = std::all_of(rows.begin(), rows.end(), [](const ir::Expr& e) { return ir::as_int(e); });
   if (is_known || std::count_if(rows.begin(), rows.end(), counts) < 2) return std::nullopt;
   return rows;
 }
 
-bool begins_with(const Extents& shape, const Extents& rows) {
+bool begins_with(const Shape& shape, const Shape& rows) {
   return shape.size() == rows.size() + 1 && std::equal(rows.begin(), rows.end(), shape.begin(), relax::same_extent);
 }
 
-ir::Expr count_of(const Extents& rows) {
+ir::Expr count_of(const Shape& rows) {
   return support::flip(join_rows_misses_one) ? rows.back() : relax::simplified(ir::product(rows));
 }
 
-Result<Expr> as_rows(Emitter& emitter, const Expr& e, Extents shape) {
+Result<Expr> as_rows(Emitter& emitter, const Expr& e, Shape shape) {
   return emitter.call(ops::reshape, {e, make<ShapeExpr>(std::move(shape))}, {}, "rows");
 }
 
@@ -62,7 +55,7 @@ class RowJoiner {
     for (size_t i = 0; i < function_->params.size(); ++i) {
       const Var& old = function_->params[i];
       StructInfo info = old->struct_info;
-      if (joined_.has_rows[i]) info = tensor_info({count, known_shape(old)->back()}, as_tensor(old)->dtype);
+      if (joined_.has_rows[i]) info = tensor_info({count, shape_of(old)->back()}, as_tensor(old)->dtype);
       params.push_back(relax_var(old->name, std::move(info)));
       replaced_[old.get()] = params.back();
     }
@@ -110,28 +103,28 @@ class RowJoiner {
       const Operator& op = *callee_operator(call);
       const bool is_elementwise =
           op.fusion <= FusionKind::broadcast && std::holds_alternative<TeExpression>(op.meaning);
-      const Extents* shape = known_shape(bound.var);
+      const Shape* shape = shape_of(bound.var);
       if (!shape || !begins_with(*shape, rows_)) return false;
       if (&call != product_ && (!is_elementwise || op.is_view)) return false;
       for (const Expr& arg : call.args) {
         const bool is_weight = &call == product_ && arg.same_as(call.args[1]);
-        if (arg && arg.is<Constant>() && !is_weight && known_shape(arg)->size() > 1) return false;
-        if (arg && !known_shape(arg)) return false;
+        if (arg && arg.is<Constant>() && !is_weight && shape_of(arg)->size() > 1) return false;
+        if (arg && !shape_of(arg)) return false;
       }
     }
     for (const Var& param : function_->params) {
-      const Extents* shape = known_shape(param);
+      const Shape* shape = shape_of(param);
       if (!shape) return false;
       const bool is_weight = Expr(param).same_as(product_->args[1]);
       joined_.has_rows.push_back(!is_weight && begins_with(*shape, rows_));
       if (!is_weight && !joined_.has_rows.back() && shape->size() > 1) return false;
     }
-    return known_shape(function_->body.as<SeqExpr>()->body) != nullptr;
+    return shape_of(function_->body.as<SeqExpr>()->body) != nullptr;
   }
 
   const Function& function_;
   const Call* product_ = nullptr;
-  Extents rows_;
+  Shape rows_;
   Joined joined_;
   std::unordered_map<const ir::Node*, Expr> replaced_;
 };
@@ -152,18 +145,18 @@ Result<IRModule> join_rows(IRModule module, const PassContext&) {
   for (const auto& [name, with_rows] : joined) module.set(name, with_rows.function);
   const auto join = [&](Emitter& emitter, const Var& var, const Expr& value) -> Result<Expr> {
     const auto* call = value.as<Call>();
-    const Extents* shape = call ? known_shape(var) : nullptr;
+    const Shape* shape = call ? shape_of(var) : nullptr;
     if (!shape) return Expr();
     const auto* callee = call->callee.as<GlobalVar>();
     const auto kernel = callee ? joined.find(callee->name) : joined.end();
-    std::optional<Extents> rows = callee ? std::nullopt : rows_of_product(*call);
-    if (kernel != joined.end()) rows = Extents(shape->begin(), shape->end() - 1);
+    std::optional<Shape> rows = callee ? std::nullopt : rows_of_product(*call);
+    if (kernel != joined.end()) rows = Shape(shape->begin(), shape->end() - 1);
     if (!rows) return Expr();
     const ir::Expr count = count_of(*rows);
     Call parts = *call;
     for (size_t i = 0; i < parts.args.size(); ++i)
       if (callee ? kernel->second.has_rows[i] : i == 0)
-        parts.args[i] = TRY(as_rows(emitter, parts.args[i], {count, known_shape(parts.args[i])->back()}));
+        parts.args[i] = TRY(as_rows(emitter, parts.args[i], {count, shape_of(parts.args[i])->back()}));
     const Expr called = callee ? make<GlobalVar>(callee->name) : parts.callee;  // whose type has changed
     Expr product = make<Call>(called, parts.args, parts.attributes, parts.struct_info_args);
     product = with_struct_info(std::move(product), tensor_info({count, shape->back()}, as_tensor(var)->dtype));
