@@ -39,10 +39,6 @@ Result<Dot> dot_of(const PrimFunc& function, const Work& work, const target::Tar
   };
   const SumOfProducts sum = TRY(sum_of_products(function, work));
   if (!work.block().init) return declined("adds to what its output holds");
-  const auto uses = [&](const Access& access, size_t i) {
-    return std::any_of(access.region.begin(), access.region.end(),
-                       [&](const Range& range) { return uses_var(range.min, work.loops[i]->loop_var); });
-  };
   Dot found;
   found.block = work.block().name;
   std::optional<size_t> terms, row;
@@ -62,7 +58,7 @@ Result<Dot> dot_of(const PrimFunc& function, const Work& work, const target::Tar
   if (found.steps / found.lanes > most_steps) return declined("sums too much in one chain");
   found.terms = *terms;
   for (const size_t i : sum.spatial) {
-    const bool in_first = uses(sum.first, i), in_second = uses(sum.second, i);
+    const bool in_first = moves_with(sum.first, *work.loops[i]), in_second = moves_with(sum.second, *work.loops[i]);
     if (in_second && !in_first) {
       found.results.push_back(i);
       found.count *= as_int(work.loops[i]->extent).value_or(most_results + 1);

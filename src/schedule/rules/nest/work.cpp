@@ -161,6 +161,11 @@ std::optional<int64_t> stride_of(const Access& access, const For& loop) {
   return stride;
 }
 
+bool moves_with(const Access& access, const For& loop) {
+  return std::any_of(access.region.begin(), access.region.end(),
+                     [&](const Range& range) { return uses_var(range.min, loop.loop_var); });
+}
+
 int widest_bits(const Block& block) {
   int bits = 8;
   for (const Access& access : accesses(block.body))

@@ -46,6 +46,9 @@ std::optional<int64_t> constant_product(const std::vector<const For*>& loops);
 // distance that is not known).
 std::optional<int64_t> stride_of(const Access& access, const For& loop);
 
+// Whether where the access lies depends on the loop's variable.
+bool moves_with(const Access& access, const For& loop);
+
 // The bits of the widest element that the block touches.
 int widest_bits(const Block& block);
 // Whether the block calls a function that takes tens of cycles.

@@ -24,7 +24,7 @@ struct Walk {
 
 Walk walk(const Access& access, const For& loop) {
   Walk result;
-  for (const Range& range : access.region) result.uses = result.uses || uses_var(range.min, loop.loop_var);
+  result.uses = moves_with(access, loop);
   result.stride = stride_of(access, loop);
   if (!access.region.empty())
     if (const auto* digit = access.region.back().min.as<FloorMod>(); digit && digit->a == Expr(loop.loop_var)) {

@@ -121,10 +121,7 @@ std::optional<PlainRows> plain_rows(const PrimFunc& function, const Work& work, 
     return access.block == &work.block() && !access.writes && access.buffer == found.weights;
   });
   if (read == all.end()) return std::nullopt;
-  const auto moves = [&](size_t loop) {
-    return std::any_of(read->region.begin(), read->region.end(),
-                       [&](const Range& range) { return uses_var(range.min, work.loops[loop]->loop_var); });
-  };
+  const auto moves = [&](size_t loop) { return moves_with(*read, *work.loops[loop]); };
   PlainRows result;
   std::vector<const For*> readers{work.loops[*found.row]};
   for (const size_t loop : found.batch) {
