@@ -123,17 +123,7 @@ int32_t polling_kernel(const LatheServices* services, void* state, void* const*,
 
 struct LongKernel : OneNumber {
   LongKernel() {
-    artifact.kernels = {polling_kernel};
-    abi::ProgramWriter program;
-    program.input({.name = "n", .kind = ValueKind::scalar});
-    program.output({.name = "m", .kind = ValueKind::scalar});
-    const uint32_t kernel = program.kernel({.name = "long", .scalar_count = 1});
-    abi::FunctionWriter main = program.function("main");
-    const uint32_t n = main.parameter(ValueKind::scalar);
-    main.emit(Opcode::call_kernel, {kernel, 0, 1, n}, "MatMul_3");
-    main.emit(Opcode::return_values, {1, n});
-    program.finish_function(std::move(main));
-    artifact.program = program.finish();
+    write_call(artifact, polling_kernel, "MatMul_3");
     model = open(artifact);
   }
 };

@@ -185,6 +185,21 @@ inline void write_dense(TestArtifact& made, int64_t width, std::vector<float> we
   made.program = program.finish();
 }
 
+// One number in, which a kernel is called with, and the same out.
+inline void write_call(TestArtifact& made, LatheKernel kernel, const char* node) {
+  made.kernels = {kernel};
+  abi::ProgramWriter program;
+  program.input({.name = "n", .kind = abi::ValueKind::scalar});
+  program.output({.name = "m", .kind = abi::ValueKind::scalar});
+  const uint32_t called = program.kernel({.name = "called", .scalar_count = 1});
+  abi::FunctionWriter main = program.function("main");
+  const uint32_t n = main.parameter(abi::ValueKind::scalar);
+  main.emit(abi::Opcode::call_kernel, {called, 0, 1, n}, node);
+  main.emit(abi::Opcode::return_values, {1, n});
+  program.finish_function(std::move(main));
+  made.program = program.finish();
+}
+
 // Two states: `sum` [2], the sum of all rows of all x so far, which each run replaces; and `rows`, all of these rows,
 // at most four, which is written in place. y is the sum as well. A run whose x begins with a negative number fails
 // after it has written.

@@ -259,28 +259,9 @@ TEST_F(run, gives_up_kept_memory_before_the_limit_refuses) {
   EXPECT_LE(lathe_peak_heap_bytes(limited.get()), 600'000u);
 }
 
-// A model whose kernel is called with one number, which is the result, too.
-struct OneKernel {
-  TestArtifact artifact;
-  Model model;
-  explicit OneKernel(LatheKernel kernel) {
-    artifact.kernels = {kernel};
-    abi::ProgramWriter program;
-    program.input({.name = "n", .kind = ValueKind::scalar});
-    program.output({.name = "n", .kind = ValueKind::scalar});
-    const uint32_t called = program.kernel({.name = "k", .scalar_count = 1});
-    abi::FunctionWriter main = program.function("main");
-    const uint32_t n = main.parameter(ValueKind::scalar);
-    main.emit(Opcode::call_kernel, {called, 0, 1, n});
-    main.emit(Opcode::return_values, {1, n});
-    program.finish_function(std::move(main));
-    artifact.program = program.finish();
-    model = open(artifact);
-  }
-};
-
 TEST_F(run, gives_kernels_scratch_memory_and_takes_it_back) {
-  const OneKernel scratch([](const LatheServices* services, void* state, void* const*, const int64_t* scalars) {
+  TestArtifact made;
+  const auto kernel = [](const LatheServices* services, void* state, void* const*, const int64_t* scalars) {
     void* kept = services->allocate(state, 1000, 256);
     void* freed = services->allocate(state, scalars[0], 64);
     if (kept == nullptr || freed == nullptr) return int32_t{LATHE_LIMIT_REACHED};
@@ -288,9 +269,11 @@ TEST_F(run, gives_kernels_scratch_memory_and_takes_it_back) {
     services->release(state, freed);
     services->release(state, nullptr);
     return reinterpret_cast<uintptr_t>(kept) % 256 == 0 ? int32_t{0} : int32_t{55};
-  });
-  ASSERT_NE(scratch.model, nullptr) << last_message();
-  const Context limited = context_of(scratch.model, {.max_memory = 10000});
+  };
+  write_call(made, kernel, "MatMul_3");
+  const Model scratch = open(made);
+  ASSERT_NE(scratch, nullptr) << last_message();
+  const Context limited = context_of(scratch, {.max_memory = 10000});
   for (int round = 0; round < 30; ++round) {
     const Value little = number(5000), much = number(9500);
     EXPECT_EQ(run_values(limited, {little.get()}, 1).size(), 1u) << last_message();
@@ -302,7 +285,8 @@ TEST_F(run, gives_kernels_scratch_memory_and_takes_it_back) {
 TEST_F(run, keeps_large_scratch_memory_while_runs_use_it) {
   static std::vector<void*> given;
   given.clear();
-  const OneKernel scratch([](const LatheServices* services, void* state, void* const*, const int64_t* scalars) {
+  TestArtifact made;
+  const auto kernel = [](const LatheServices* services, void* state, void* const*, const int64_t* scalars) {
     void* const blocks[] = {services->allocate(state, scalars[0], 64), services->allocate(state, scalars[0], 256)};
     for (void* block : blocks) {
       if (block == nullptr) return int32_t{LATHE_LIMIT_REACHED};
@@ -311,9 +295,11 @@ TEST_F(run, keeps_large_scratch_memory_while_runs_use_it) {
     }
     for (void* block : blocks) services->release(state, block);
     return int32_t{0};
-  });
-  ASSERT_NE(scratch.model, nullptr) << last_message();
-  Context context = context_of(scratch.model);
+  };
+  write_call(made, kernel, "MatMul_3");
+  const Model scratch = open(made);
+  ASSERT_NE(scratch, nullptr) << last_message();
+  Context context = context_of(scratch);
   const auto run_with = [&](int64_t bytes) {
     const Value n = number(bytes);
     return run_values(context, {n.get()}, 1).size() == 1;
@@ -323,7 +309,7 @@ TEST_F(run, keeps_large_scratch_memory_while_runs_use_it) {
   EXPECT_EQ(std::set(given.begin(), given.begin() + 2), std::set(given.begin() + 2, given.end()));
   ASSERT_TRUE(run_with(2 << 20)) << last_message();  // fits what is there
   EXPECT_EQ(std::set(given.begin(), given.begin() + 2), std::set(given.begin() + 4, given.end()));
-  context = context_of(scratch.model, {.max_memory = 9 << 20});
+  context = context_of(scratch, {.max_memory = 9 << 20});
   ASSERT_TRUE(run_with(3 << 20) && run_with(4 << 20)) << last_message();  // what is too small goes
   const auto held = [&] { return context->account->bytes.load(); };
   EXPECT_GE(held(), 8u << 20);
