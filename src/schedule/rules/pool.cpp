@@ -100,6 +100,23 @@ int64_t rows_going_down(std::optional<int64_t> rows, bool threads, const target:
   return 1;
 }
 
+// Whether threads share the vectors rather than the tiles of rows: these do not come out even among them, and vectors
+// do.
+bool shares_lanes(const Work& work, const TilePlan& plan, const target::Target& target) {
+  if (target.cores < 2 || !enough_for_threads(work, plan)) return false;
+  const auto is_even = [&](int64_t turns) { return turns % target.cores == 0 || turns >= 4 * target.cores; };
+  std::vector<const For*> around;
+  for (const size_t loop : plan.batch) around.push_back(work.loops[loop]);
+  const auto batches = constant_product(around);
+  const auto lanes = as_int(work.loops[plan.lane]->extent);
+  const auto rows = as_int(work.loops[*plan.row]->extent);
+  const auto down = plan.between.empty() ? std::optional<int64_t>(1) : as_int(work.loops[plan.between[0]]->extent);
+  if (!batches || !lanes || !rows || !down) return false;
+  const auto tiles = [](int64_t extent, int64_t each) { return (extent + each - 1) / each; };
+  return !is_even(*batches * tiles(*down, plan.tall) * tiles(*rows, plan.rows)) &&
+         is_even(*batches * tiles(*lanes, plan.lanes * plan.vectors));
+}
+
 // Into how many pieces the rows of an image can be cut so that tiles of the plan divide each.
 std::vector<int64_t> row_pieces(std::optional<int64_t> height, const TilePlan& plan) {
   std::vector<int64_t> choices{1};
@@ -413,7 +430,6 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     order.insert(order.end(), along.begin(), along.end());
     plan.reduce = std::move(order);
     plan.row = spatial.back();
-    plan.rows_first = true;
     spatial.pop_back();
     const std::optional<Slide> down = spatial.empty() || pads_pieces ? std::nullopt
                                                                      : slides(work, accesses(schedule.function().body),
@@ -451,6 +467,10 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   }
   plan.batch = spatial;
   plan.within_thread = plan.window && pads_pieces;
+  if (plan.window) {
+    const int64_t across = !pads_pieces && shares_lanes(work, plan, context.target) ? 1 : 0;
+    plan.rows_first = TRY(schedule.get(TRY(decide(schedule, context, "pool", "across", {0, 1}, across)))) == 0;
+  }
   const BlockRV sums = TRY(schedule.get_block(name));
   const bool enough = enough_for_threads(work, plan);
   TRY(register_tile(schedule, context, plan, around.epilogue));

@@ -215,8 +215,8 @@ TEST(pool, goes_down_the_rows_that_windows_share) {
              {14, 14, 32, 1}, {7, 7, 16, 1}, {9, 5, 40, 2}, {1, 9, 16, 1}, {5, 1, 8, 1}})
       for (const bool largest : {false, true})
         for (const int64_t tall : {0, 3}) {
-          std::map<std::string, int64_t> decisions;
-          if (tall > 0) decisions["pool.tall"] = tall;
+          std::map<std::string, int64_t> decisions;  // the rule's own, or others
+          if (tall > 0) decisions = {{"pool.tall", tall}, {"pool.across", 1}};
           const Function f = windows_last(down, across, channels, stride, largest);
           EXPECT_EQ(scheduled(f, machine(bits, registers), 1e-5, {}, decisions), "pool")
               << down << "x" << across << "x" << channels << ", stride " << stride << ", tall " << tall << last_remarks;
@@ -234,19 +234,25 @@ TEST(pool, goes_down_where_registers_hold_what_windows_share) {
     schedule_function(Schedule::create(f).value_or_throw(), target, decider, context);
     return choices.substr(choices.find("rows="));
   };
-  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=7") << "four tiles for two cores";
-  EXPECT_EQ(taken(windows_last(28, 28, 64, 2, false), machine(512, 32)), "rows=2 tall=7") << "wider, less is shared";
-  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, true), machine(512, 32)), "rows=6 tall=7") << "no weights";
-  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, false), machine(256, 16)), "rows=4 tall=1") << "no room for two";
-  EXPECT_EQ(taken(windows_last(8, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=2") << "two for each core";
-  EXPECT_EQ(taken(windows_last(14, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=7") << "one for each core";
-  EXPECT_EQ(taken(windows_last(7, 28, 64, 1, false), machine(512, 32)), "rows=7 tall=1") << "seven, for two cores";
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=7 across=0")
+      << "four tiles for two cores";
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 2, false), machine(512, 32)), "rows=2 tall=7 across=0")
+      << "wider, less is shared";
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, true), machine(512, 32)), "rows=6 tall=7 across=0") << "no weights";
+  EXPECT_EQ(taken(windows_last(28, 28, 64, 1, false), machine(256, 16)), "rows=4 tall=1 across=0") << "no room for two";
+  EXPECT_EQ(taken(windows_last(8, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=2 across=0")
+      << "two for each core";
+  EXPECT_EQ(taken(windows_last(14, 28, 64, 1, false), machine(512, 32)), "rows=4 tall=7 across=0")
+      << "one for each core";
+  EXPECT_EQ(taken(windows_last(7, 28, 64, 1, false), machine(512, 32)), "rows=7 tall=1 across=0")
+      << "seven rows of four tiles";
+  EXPECT_EQ(taken(windows_last(7, 7, 64, 1, false), machine(512, 32)), "rows=7 tall=1 across=1") << "shared vectors";
   target::Target alone = machine(512, 32);
   alone.cores = 1;
-  EXPECT_EQ(taken(windows_last(7, 28, 64, 1, false), alone), "rows=4 tall=4");
+  EXPECT_EQ(taken(windows_last(7, 28, 64, 1, false), alone), "rows=4 tall=4 across=0");
   target::Target many = machine(512, 32);
   many.cores = 16;
-  EXPECT_EQ(taken(windows_last(14, 14, 64, 1, false), many), "rows=7 tall=1") << "threads wait for tiles";
+  EXPECT_EQ(taken(windows_last(14, 14, 64, 1, false), many), "rows=7 tall=1 across=0") << "threads wait for tiles";
 }
 
 }  // namespace

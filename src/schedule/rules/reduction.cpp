@@ -30,6 +30,20 @@ int64_t rows_together(const std::vector<Work>& list, const RuleContext& context)
   return largest_divisor(*rows, std::clamp<int64_t>(context.target.cache_bytes(1, 32 << 10) / 4 / bytes, 1, 4));
 }
 
+// Whether the block reads across what it writes, as a transposition does. What reduces its rows would gather them one
+// element at a time, and each reduction again.
+bool reads_across(const Work& work) {
+  if (work.loops.empty()) return false;
+  bool across = false;
+  for (const Access& access : accesses(work.function->body)) {
+    if (access.block != &work.block()) continue;
+    const auto stride = stride_of(access, *work.loops.back());
+    if (!stride || (access.writes && *stride != 1)) return false;
+    across = across || (*stride != 0 && *stride != 1);
+  }
+  return across;
+}
+
 // Brings all blocks into the loops over rows, `together` rows at a time, and schedules each there. Where several rows
 // go together, a block that cannot is a refusal. Gives whether there is work enough for threads.
 Result<bool> by_rows(Schedule& schedule, const RuleContext& context, const std::vector<Work>& list, size_t rows,
@@ -60,7 +74,11 @@ Result<bool> by_rows(Schedule& schedule, const RuleContext& context, const std::
 
 Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
   if (const auto why = no_plain_reductions(works(schedule.function()))) return why;
-  TRY(inline_producers(schedule, [](const Work& work) { return is_costly(work.block()); }));
+  std::set<std::string> turned;
+  TRY(inline_producers(schedule, [&](const Work& work) {
+    if (reads_across(work)) turned.insert(work.block().name);
+    return is_costly(work.block()) || reads_across(work);
+  }));
   std::vector<BlockRV> partial;
   for (const Work& work : works(schedule.function())) {
     if (!work.reduces()) continue;
@@ -69,7 +87,8 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
     if (cut) partial.push_back(*cut);
   }
 
-  const std::vector<Work> list = works(schedule.function());
+  std::vector<Work> list = works(schedule.function());
+  std::erase_if(list, [&](const Work& work) { return turned.count(work.block().name) > 0; });
   size_t rows = std::numeric_limits<size_t>::max();
   bool is_one_row = true;
   for (const Work& work : list) {
@@ -93,11 +112,12 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
   Schedule attempt = schedule;
   if (together > 1 && by_rows(attempt, context, list, rows, together)) {
     schedule = std::move(attempt);
-    return Outcome();
+  } else {
+    const bool enough = TRY(by_rows(schedule, context, list, rows, 1));
+    if (enough && rows == 0)  // pieces of one row
+      for (const BlockRV& block : partial) try_parallel(schedule, {TRY(schedule.get_loops(block))[0]});
   }
-  const bool enough = TRY(by_rows(schedule, context, list, rows, 1));
-  if (enough && rows == 0)  // pieces of one row
-    for (const BlockRV& block : partial) try_parallel(schedule, {TRY(schedule.get_loops(block))[0]});
+  for (const std::string& name : turned) TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(name))));
   return Outcome();
 }
 
