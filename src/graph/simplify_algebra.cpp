@@ -89,6 +89,82 @@ Result<Expr> merge_permutations(const Emitter& emitter, const Call& call) {
   return make_call(ops::permute_dims, {inner->args[0]}, make<ops::PermuteDimsAttributes>(std::move(axes)));
 }
 
+using Shape = std::vector<ir::Expr>;
+
+// Axes of a tensor, by number, that a view makes into some of another's: both in order, equally many elements.
+struct ViewedAxes {
+  std::vector<size_t> before, after;
+};
+
+// How a view from one shape to another takes the axes together, as few at a time as possible; axes of extent 1 are in
+// none of it. Nothing where an extent that is not known is not one by itself on both sides.
+std::optional<std::vector<ViewedAxes>> viewed_axes(const Shape& before, const Shape& after) {
+  std::vector<ViewedAxes> all;
+  size_t b = 0, a = 0;
+  const auto skip_ones = [](const Shape& shape, size_t& at) {
+    while (at < shape.size() && ir::is_int(shape[at], 1)) ++at;
+    return at < shape.size();
+  };
+  for (;;) {
+    const bool more = skip_ones(before, b);
+    if (more != skip_ones(after, a)) return std::nullopt;
+    if (!more) return all;
+    ViewedAxes& axes = all.emplace_back(ViewedAxes{{b}, {a}});
+    const ir::Expr &from = before[b++], &to = after[a++];
+    if (ir::structural_equal(from, to)) continue;
+    const auto left = ir::as_int(from), right = ir::as_int(to);
+    if (!left || !right) return std::nullopt;
+    for (int64_t have = *left, want = *right; have != want;) {
+      const bool is_short = have < want;
+      size_t& at = is_short ? b : a;
+      const Shape& shape = is_short ? before : after;
+      const auto extent = at < shape.size() ? ir::as_int(shape[at]) : std::nullopt;
+      if (!extent || *extent < 1) return std::nullopt;
+      (is_short ? have : want) *= *extent;
+      (is_short ? axes.before : axes.after).push_back(at++);
+    }
+  }
+}
+
+// permute(view(permute(x))) is a view of x where the elements are in their first order again: channels that are put
+// first, an image's rows that become one axis, and the channels last.
+Result<Expr> undo_permutation(const Emitter& emitter, const Call& call, const Expr& value) {
+  const auto* view = emitter.value_of(call.args[0]) ? emitter.value_of(call.args[0]).as<Call>() : nullptr;
+  const Operator* op = view ? callee_operator(*view) : nullptr;
+  const auto* inner = op && op->is_view ? as_call_of(emitter.value_of(view->args[0]), "permute_dims") : nullptr;
+  if (!inner) return Expr();
+  const auto* turned = as_tensor(view->args[0]);
+  const auto* viewed = as_tensor(call.args[0]);
+  const auto* result = as_tensor(value);
+  if (!turned->shape || !viewed->shape || !result->shape) return Expr();
+  const auto groups = viewed_axes(*turned->shape, *viewed->shape);
+  if (!groups) return Expr();
+  // Whole groups in some order, in each of them the axes as they are.
+  const std::vector<int64_t> first = permuted_axes(*inner), then = permuted_axes(call);
+  std::vector<int64_t> order;
+  for (size_t at = 0; at < then.size();) {
+    const auto axis = static_cast<size_t>(then[at]);
+    const auto group = std::find_if(groups->begin(), groups->end(), [&](const ViewedAxes& axes) {
+      return std::find(axes.after.begin(), axes.after.end(), axis) != axes.after.end();
+    });
+    if (group == groups->end()) {  // an axis of extent 1
+      ++at;
+      continue;
+    }
+    for (size_t i = 0; i < group->after.size();) {
+      if (at == then.size()) return Expr();
+      const auto next = static_cast<size_t>(then[at++]);
+      if (next == group->after[i])
+        ++i;
+      else if (!ir::is_int((*viewed->shape)[next], 1))
+        return Expr();
+    }
+    for (const size_t axis_before : group->before) order.push_back(first[axis_before]);
+  }
+  if (!std::is_sorted(order.begin(), order.end())) return Expr();
+  return make_call(ops::reshape, {inner->args[0], make<ShapeExpr>(*result->shape)});
+}
+
 // Powers of known exponents as products, quotients and roots, which cost a fiftieth and are no further from the truth.
 // Products of a narrow type would be rounded once more than its power is.
 Result<Expr> power(Emitter& emitter, const Call& call, const Expr& value) {
@@ -127,11 +203,13 @@ Result<Expr> simplify(Emitter& emitter, const Var&, const Expr& value) {
     if (same_info(inner->args[0], value)) return inner->args[0];
     return make_call(ops::reshape, {inner->args[0], make<ShapeExpr>(*as_tensor(value)->shape)});
   }
-  if (op->name == "permute_dims")
+  if (op->name == "permute_dims") {
+    if (Expr view = TRY(undo_permutation(emitter, *call, value))) return view;
     if (Expr merged = TRY(merge_permutations(emitter, *call))) {
       Expr simpler = TRY(simplify(emitter, {}, merged));
       return simpler ? simpler : merged;
     }
+  }
   if (op->name == "power")
     if (Expr simpler = TRY(power(emitter, *call, value))) return simpler;
   for (const Identity& identity : identities) {

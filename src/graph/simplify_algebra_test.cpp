@@ -135,6 +135,52 @@ TEST(simplify_algebra, cancels_a_double_negation_and_a_second_relu) {
   EXPECT_EQ(difference(before, after), "");
 }
 
+TEST(simplify_algebra, takes_a_permutation_back_through_a_view) {
+  using Axes = std::vector<int64_t>;
+  const auto size = [](int64_t n) -> ir::Expr { return n < 0 ? ir::Expr(ir::size_var("n")) : ir::int64(n); };
+  struct Row {
+    std::vector<int64_t> shape;  // -1: n
+    Axes first;
+    std::vector<int64_t> viewed;
+    Axes then;
+    bool is_view;
+  };
+  const Row rows[] = {
+      {{2, 4, 5, 3}, {0, 3, 1, 2}, {2, 3, 20}, {0, 2, 1}, true},         // an image's pixels
+      {{6, 4, 5, 3}, {0, 3, 1, 2}, {2, 3, 3, 20}, {0, 1, 3, 2}, true},   // its batch in two axes
+      {{1, 4, 5, 3}, {0, 3, 1, 2}, {1, 1, 3, 20}, {0, 1, 3, 2}, true},   // axes of extent 1
+      {{4, 5, 3}, {2, 0, 1}, {1, 3, 1, 20}, {2, 3, 0, 1}, true},         // which may go anywhere
+      {{2, 20, 6}, {0, 2, 1}, {2, 6, 4, 5}, {0, 2, 3, 1}, true},         // pixels of an image
+      {{2, 20, 6}, {0, 2, 1}, {2, 2, 3, 20}, {0, 3, 1, 2}, true},        // channels in two axes
+      {{2, 20, 6}, {0, 2, 1}, {2, 2, 3, 20}, {0, 3, 2, 1}, false},       // and these exchanged
+      {{2, 4, 5, 3}, {0, 3, 1, 2}, {2, 3, 20}, {0, 1, 2}, false},        // they stay first
+      {{2, 4, 5, 3}, {0, 3, 1, 2}, {2, 5, 12}, {0, 2, 1}, false},        // channels and pixels mixed
+      {{2, 4, 6, 3}, {0, 3, 1, 2}, {2, 3, 6, 4}, {0, 2, 3, 1}, true},    // pixels taken otherwise
+      {{2, 4, 6, 3}, {0, 3, 1, 2}, {2, 3, 6, 4}, {0, 3, 2, 1}, false},   // and exchanged
+      {{4, 5, 3}, {2, 1, 0}, {3, 20}, {1, 0}, false},                    // its rows and columns exchanged before
+      {{-1, 4, 5, 3}, {0, 3, 1, 2}, {-1, 3, 20}, {0, 2, 1}, true},       // a batch of unknown size
+      {{0, 4, 5, 3}, {0, 3, 1, 2}, {0, 3, 20}, {0, 2, 1}, true},         // none of it
+      {{0, 4, 5, 3}, {0, 3, 1, 2}, {2, 0, 3, 20}, {0, 1, 3, 2}, false},  // which says nothing of its factors
+  };
+  for (const Row& row : rows) {
+    Graph g;
+    std::vector<ir::Expr> shape, viewed;
+    for (const int64_t n : row.shape) shape.push_back(size(n));
+    for (const int64_t n : row.viewed) viewed.push_back(n < 0 ? shape[0] : size(n));
+    const auto permuted = [&](const Expr& x, const Axes& axes) {
+      return g.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(axes));
+    };
+    Expr x = permuted(g.input("x", shape), row.first);
+    x = permuted(g.call(ops::reshape, {x, ir::make<relax::ShapeExpr>(viewed)}), row.then);
+    const auto before = g.finish(g.call(ops::exp, {x}));
+    const auto after = eliminate_dead_code(simplified(before), context()).value_or_throw();
+    const Names names = calls(after);
+    EXPECT_EQ(std::count(names.begin(), names.end(), "permute_dims") == 0, row.is_view)
+        << ::testing::PrintToString(row.viewed);
+    EXPECT_EQ(difference(before, after), "") << ::testing::PrintToString(row.viewed);
+  }
+}
+
 TEST(simplify_algebra, keeps_a_conversion_to_another_dtype) {
   Graph g;
   const Expr x = g.input("x", Extents{5});
