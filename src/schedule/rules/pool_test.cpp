@@ -246,7 +246,7 @@ TEST(pool, goes_down_where_registers_hold_what_windows_share) {
       << "one for each core";
   EXPECT_EQ(taken(windows_last(7, 28, 64, 1, false), machine(512, 32)), "rows=7 tall=1 across=0")
       << "seven rows of four tiles";
-  EXPECT_EQ(taken(windows_last(7, 7, 64, 1, false), machine(512, 32)), "rows=7 tall=1 across=1") << "shared vectors";
+  EXPECT_EQ(taken(windows_last(7, 7, 960, 1, false), machine(512, 32)), "rows=7 tall=1 across=1") << "shared vectors";
   target::Target alone = machine(512, 32);
   alone.cores = 1;
   EXPECT_EQ(taken(windows_last(7, 28, 64, 1, false), alone), "rows=4 tall=4 across=0");
