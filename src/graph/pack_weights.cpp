@@ -12,13 +12,14 @@ LATHE_FAULT(pack_weights_swaps_padding, "graph_test", "a packed convolution is p
 
 namespace {
 
-// Columns a panel: two vectors, which is what a register tile holds beside its rows; one where there are few columns.
-// 0: packing would mostly store zeros.
+// Columns a panel: two vectors, which is what a register tile holds beside its rows; one, or half of one, where there
+// are few columns. 0: packing would mostly store zeros.
 int64_t panel_width(int64_t columns, ir::DType dtype, const target::Target& target) {
   const int64_t lanes = target.lanes(dtype.bits);
   if (columns == 3 * lanes) return columns;
   if (columns > lanes) return 2 * lanes;
-  return 2 * columns > lanes ? lanes : 0;
+  if (!target.fills_vector(columns, dtype.bits)) return 0;
+  return 2 * columns == lanes ? columns : lanes;
 }
 
 std::optional<int64_t> extent(const Expr& e, size_t axis) {

@@ -122,6 +122,21 @@ TEST(pack_weights, does_not_pack_what_would_mostly_be_zeros) {
   EXPECT_EQ(weight_of(packed(convolution(1)), "nn.conv").shape, (Extents{1, 3, 2, 3}));
 }
 
+TEST(pack_weights, takes_panels_of_half_a_vector_where_that_has_four_lanes) {
+  target::Target target;
+  target.vector_bits = 256;
+  const auto packed_for = [&](const ir::IRModule& module) {
+    const ir::IRModule after = pack_weights(module, target, context()).value_or_throw();
+    const ir::IRModule folded = fold_constants(after, context()).value_or_throw();
+    EXPECT_EQ(difference(module, folded, 1e-5), "");
+    return folded;
+  };
+  EXPECT_EQ(weight_of(packed_for(product(7, 3)), "matmul").shape, (Extents{7, 3}));
+  EXPECT_EQ(weight_of(packed_for(product(7, 4)), "matmul").shape, (Extents{1, 7, 4}));
+  EXPECT_EQ(weight_of(packed_for(product(7, 5)), "matmul").shape, (Extents{1, 7, 8}));
+  EXPECT_EQ(weight_of(packed_for(convolution(4)), "nn.conv").shape, (Extents{1, 2, 3, 3, 4}));
+}
+
 TEST(pack_weights, keeps_grouped_convolutions) {
   const auto grouped = ir::make<ops::ConvAttributes>(Extents{}, Extents{}, Extents{}, 3);
   EXPECT_EQ(weight_of(packed(convolution(9, grouped, 1)), "nn.conv").shape, (Extents{9, 1, 2, 3}));

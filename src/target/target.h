@@ -30,6 +30,11 @@ struct Target {
   bool has(const std::string& feature) const { return features.count(feature) != 0; }
   // Lanes of a vector of `bits`-wide elements.
   int lanes(int bits) const { return vector_bits / bits < 1 ? 1 : vector_bits / bits; }
+  // Whether so many elements beside one another are worth vectors: more than half of one, or half of one that has at
+  // least four lanes, for which narrower registers do.
+  bool fills_vector(int64_t count, int bits) const {
+    return 2 * count > lanes(bits) || (count >= 4 && 2 * count == lanes(bits));
+  }
   int64_t cache_bytes(int level, int64_t otherwise) const;
   std::string to_json() const;
   // One line for people and cache keys; equal targets give equal text.

@@ -49,7 +49,7 @@ class LayoutConverter {
  public:
   // Tensor programs with the channels last are added to `module`.
   LayoutConverter(ir::IRModule& module, const target::Target& target, const Function& function)
-      : module_(module), weights_(function), lanes_(target.lanes(32)) {
+      : module_(module), target_(target), weights_(function), lanes_(target.lanes(32)) {
     find_padded(function);
     find_wanted_last(function);
   }
@@ -373,7 +373,7 @@ class LayoutConverter {
     // Few channels fill no vector.
     const int64_t channels = ir::as_int(kernel[0]).value_or(0);
     const bool depthwise = attrs.groups == channels && ir::is_int(kernel[1], 1);
-    return 2 * channels > lanes_ && (attrs.groups == 1 || depthwise || has_group_loops(call, lanes_));
+    return target_.fills_vector(channels, 32) && (attrs.groups == 1 || depthwise || has_group_loops(call, lanes_));
   }
 
   // Whether a convolution to a few channels, which fill no vector, reads an image with the channels last where it lies
@@ -382,8 +382,8 @@ class LayoutConverter {
     if (!is_as_given(call) || static_cast<const ops::ConvAttributes*>(call.attributes.get())->groups != 1) return false;
     const Shape& kernel = *shape_of(call.args[1]);
     const auto channels = ir::as_int(kernel[0]), read = ir::as_int(kernel[1]), taps = ir::as_int(pixels_of(kernel));
-    return channels && read && taps && *channels > 0 && 2 * *channels <= lanes_ && *read > 0 && *read % lanes_ == 0 &&
-           *taps * *read <= most_terms_in_lanes * lanes_;
+    return channels && read && taps && *channels > 0 && !target_.fills_vector(*channels, 32) && *read > 0 &&
+           *read % lanes_ == 0 && *taps * *read <= most_terms_in_lanes * lanes_;
   }
 
   // Windows of one pixel that touch every pixel once.
@@ -698,6 +698,7 @@ class LayoutConverter {
   }
 
   ir::IRModule& module_;
+  const target::Target& target_;
   const ConstantWeights weights_;
   const int64_t lanes_;
   std::unordered_set<const ir::Node*> padded_;       // what a convolution reads with its padding around it

@@ -30,8 +30,8 @@ bool is_in_vectors(const Function& f, const target::Target& target) {
 }
 
 TEST(elementwise, takes_chains_broadcasts_and_tails) {
-  for (const auto& shape :
-       std::vector<std::vector<int64_t>>{{0}, {1}, {17}, {4, 0}, {3, 5}, {2, 3, 64}, {2, 8, 7, 7}}) {
+  for (const auto& shape : std::vector<std::vector<int64_t>>{
+           {0}, {1}, {17}, {4, 0}, {3, 5}, {2, 3, 64}, {2, 8, 7, 7}, {4, 6, 9}, {4, 6, 10}, {5, 12}, {3, 13}}) {
     std::vector<Expr> extents;
     for (const int64_t n : shape) extents.push_back(int64(n));
     Builder b;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "ir/visit.h"
 #include "schedule/rules/rules.h"
 #include "schedule/testing/programs.h"
 #include "schedule/testing/rule_check.h"
@@ -132,7 +133,7 @@ TEST(reduction, takes_softmax_row_by_row) {
 
 TEST(reduction, takes_sums_and_maxima_of_rows) {
   for (const bool sum : {true, false})
-    for (const int64_t columns : {1, 15, 64, 67, 520}) {
+    for (const int64_t columns : {1, 9, 10, 15, 24, 30, 64, 67, 520}) {
       Builder b;
       const Buffer x = b.input("X", {int64(3), int64(2), int64(columns)}), y = b.output("Y", {int64(3), int64(2)});
       const auto body = [&](const std::vector<Expr>& i) { return load(x, i) * load(x, i); };
@@ -161,6 +162,32 @@ Function softmax_of_turned(Expr heads, Expr rows, Expr columns, bool heads_last,
   b.sum("sum", total, {{"k", columns}}, [&](const std::vector<Expr>& i) { return load(e, i); });
   b.compute("norm", y, [&](const std::vector<Expr>& i) { return div(load(e, i), row(total, i)); });
   return b.build(symbols);
+}
+
+// Rows of less than two vectors are summed in halves or quarters of one.
+TEST(reduction, sums_short_rows_in_narrower_vectors) {
+  const auto widest = [](int64_t columns) {
+    Builder b;
+    const Buffer x = b.input("X", {int64(6), int64(columns)}), y = b.output("Y", {int64(6)});
+    b.sum("r", y, {{"k", int64(columns)}}, [&](const std::vector<Expr>& i) { return load(x, i); });
+    const Function f = b.build();
+    EXPECT_EQ(scheduled(f, machine(512, 32), 1e-6), "reduction") << columns << last_remarks;
+    AnalyticDecider decider;
+    const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(512, 32), decider, {});
+    int64_t lanes = 1;
+    ir::post_order(done.function().body, [&](const ir::NodeRef& n) {
+      const auto* loop = n.as<tir::For>();
+      if (loop && loop->kind == tir::ForKind::vectorized)
+        lanes = std::max(lanes, ir::as_int(loop->extent).value_or(lanes));
+    });
+    return lanes;
+  };
+  EXPECT_EQ(widest(7), 1);
+  EXPECT_EQ(widest(8), 4);
+  EXPECT_EQ(widest(10), 4);
+  EXPECT_EQ(widest(24), 8);
+  EXPECT_EQ(widest(31), 8);
+  EXPECT_EQ(widest(32), 16);
 }
 
 TEST(reduction, turns_what_it_would_gather) {

@@ -44,6 +44,15 @@ int64_t chains_for(int64_t extent, int64_t lanes) {
   return best;
 }
 
+// Lanes of the vectors that a row of so many elements is summed in: whole vectors where it has two of them, else
+// halves, or quarters. 1 where it has not even these.
+int64_t lanes_of_row(std::optional<int64_t> extent, int64_t full) {
+  if (!extent) return full;
+  for (int64_t lanes = full; lanes >= 4; lanes /= 2)
+    if (*extent >= 2 * lanes) return lanes;
+  return 1;
+}
+
 // The loop in vectors of so many lanes, written out where they are several.
 Status vectors_of(Schedule& schedule, LoopRV loop, int64_t count, int64_t lanes) {
   if (count <= lanes) return schedule.vectorize(loop);
@@ -168,9 +177,9 @@ Result<std::vector<BlockRV>> reduce_row(Schedule& schedule, const RuleContext& c
       axis = *fused;
     }
   }
-  const int64_t lanes = context.target.lanes(widest_bits(*node));
   const auto extent = as_int(TRY(schedule.get(axis))->extent);
-  if (lanes < 2 || (extent && *extent < 2 * lanes)) return none;
+  const int64_t lanes = lanes_of_row(extent, context.target.lanes(widest_bits(*node)));
+  if (lanes < 2) return none;
   // An unknown length: single vectors leave the shortest rest, and what blocks of one row read of each other is cut
   // alike.
   const ExprRV vectors =

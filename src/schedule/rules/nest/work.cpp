@@ -1,5 +1,7 @@
 #include "schedule/rules/nest/work.h"
 
+#include <bit>
+
 #include "arith/analyzer.h"
 #include "ir/visit.h"
 #include "schedule/rules/nest/transposed.h"
@@ -362,8 +364,16 @@ size_t contiguous_suffix(const PrimFunc& function, const Work& work) {
 
 Status vectorize_by(Schedule& schedule, LoopRV loop, int64_t together, int64_t lanes) {
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
-  // A vector that fills no register is read and written under a mask, or in pieces.
-  if (extent && *extent < lanes) return 2 * *extent < lanes ? support::success() : schedule.vectorize(loop);
+  if (extent && *extent < lanes) {
+    if (2 * *extent < lanes) return support::success();
+    // A vector that fills no register is read and written under a mask, or in two pieces where these need none: what is
+    // written under a mask waits where the next row is read behind it.
+    const int64_t half = lanes / 2, rest = *extent - half;
+    if (rest == 0 || !std::has_single_bit(static_cast<uint64_t>(rest))) return schedule.vectorize(loop);
+    const std::vector<LoopRV> pieces = TRY(schedule.peel(loop, half));
+    TRY(schedule.vectorize(pieces[0]));
+    return rest > 1 ? schedule.vectorize(pieces[1]) : support::success();
+  }
   if (extent && *extent < together) together = lanes;
   const std::vector<LoopRV> parts = TRY(schedule.peel(loop, together));
   TRY(schedule.vectorize(TRY(schedule.split(parts[0], {Factor(), together}))[1]));
