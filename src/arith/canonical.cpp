@@ -44,6 +44,15 @@ bool has_digits(const Sum& sum) {
                      [](const Term& t) { return kind_of(t.factor) == kind<FloorMod>; });
 }
 
+// Whether `high` are the digits of `low.dividend` from number `next` on: by themselves, or as those of a number of which
+// that dividend is a quotient, which was made simpler.
+bool goes_on(Knowledge& known, const Digits& high, const Digits& low, int64_t next) {
+  if (high.lower == next) return same(high.dividend, low.dividend);
+  if (high.lower % next != 0) return false;
+  const Expr quotient = floordiv_sum(known, to_sum(known, high.dividend), high.lower / next);
+  return quotient && same(quotient, low.dividend);
+}
+
 // Joins one pair of neighbouring digits: high * (k * extent_low) + low * k is (the digits together) * k. True when one
 // was found.
 bool join_one(Knowledge& known, Sum& sum) {
@@ -57,7 +66,7 @@ bool join_one(Knowledge& known, Sum& sum) {
     for (size_t j = 0; j < sum.terms.size(); ++j) {
       if (i == j || sum.terms[j].coefficient != step) continue;
       const Digits high = digits_of(sum.terms[j].factor);
-      if (high.lower != next || !same(high.dividend, low.dividend)) continue;
+      if (!goes_on(known, high, low, next)) continue;
       Digits joined{low.dividend, low.lower, 0};
       if (high.extent && !checked_mul(low.extent, high.extent, joined.extent)) continue;
       const Expr factor = expr_of(joined);

@@ -46,6 +46,10 @@ TEST_F(Simplify, splits_quotients_and_remainders) {
   expect(fd(x, 4) * 4 + fm(x, 4), x);
   expect(fm(fd(x, 4), 3) * 4 + fm(x, 4), fm(x, 12));
   expect(fd(x, 12) * 12 + fm(fd(x, 4), 3) * 4 + fm(x, 4), x);
+  // A quotient of a fused loop's parts is simpler than that of all.
+  const Expr fused = i * 4096 + k * 16 + j;
+  expect(fd(fused, 25096) * 25096 + fm(fd(fused, 8), 3137) * 8 + fm(j, 8), fused);
+  expect(fd(fused, 120) * 15 + fm(fd(fused, 8), 15), i * 512 + k * 2);
   expect(fd(fd(x, 3), 5), fd(x, 15));
   expect(fd(x + 24, 8), fd(x, 8) + 3);
   expect(fm(fm(x, 64), 8), fm(x, 8));

@@ -59,7 +59,15 @@ Result<StructInfo> infer_concat(const InferContext& c) {
   return relax::tensor_info(std::move(shape), first.dtype);
 }
 
-// A loop nest a tensor, each writing its part: no choice for every element.
+// Whether the tensors have one element each along the last axis, the joined one: a stack along a new axis.
+bool puts_elements_beside(const std::vector<Tensor>& tensors, size_t axis, size_t rank) {
+  constexpr size_t most = 4;
+  return axis > 0 && axis + 1 == rank && tensors.size() > 1 && tensors.size() <= most &&
+         std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& t) { return ir::is_int(t.shape()[axis], 1); });
+}
+
+// A loop nest a tensor, each writing its part: no choice for every element. Single elements are put into one another
+// by one nest, whose vectors are shuffled together.
 std::vector<Tensor> lower_concat(const LowerContext& c) {
   const TensorStructInfo& out = c.output();
   const int64_t given = c.attrs<AxisAttributes>().axis;
@@ -67,6 +75,17 @@ std::vector<Tensor> lower_concat(const LowerContext& c) {
   std::vector<Tensor> inputs;
   for (const auto& tensor : c.tensors)
     if (tensor) inputs.push_back(*tensor);
+  if (puts_elements_beside(inputs, axis, static_cast<size_t>(out.ndim)))
+    return {te::compute(
+        *out.shape,
+        [&](Indices i) {
+          const Expr place = std::exchange(i.back(), ir::int64(0));
+          Expr value = inputs.back()(i);
+          for (size_t k = inputs.size() - 1; k-- > 0;)
+            value = ir::select(ir::eq(place, ir::int64(static_cast<int64_t>(k))), inputs[k](i), value);
+          return value;
+        },
+        inputs, "concat")};
   const auto build = [&](const std::vector<ir::Buffer>& in, const std::vector<ir::Buffer>& outputs) {
     std::vector<tir::Stmt> nests;
     Expr offset = ir::int64(0);
