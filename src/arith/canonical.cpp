@@ -44,8 +44,8 @@ bool has_digits(const Sum& sum) {
                      [](const Term& t) { return kind_of(t.factor) == kind<FloorMod>; });
 }
 
-// Whether `high` are the digits of `low.dividend` from number `next` on: by themselves, or as those of a number of which
-// that dividend is a quotient, which was made simpler.
+// Whether `high` are the digits of `low.dividend` from number `next` on: by themselves, or as those of a number of
+// which that dividend is a quotient, which was made simpler.
 bool goes_on(Knowledge& known, const Digits& high, const Digits& low, int64_t next) {
   if (high.lower == next) return same(high.dividend, low.dividend);
   if (high.lower % next != 0) return false;

@@ -7,7 +7,8 @@ using ir::make;
 
 TEST(concat, joins_along_any_axis) {
   for (const int64_t axis : {0, 1, -1, -3})
-    for (const Extents& parts : std::vector<Extents>{{2, 3, 1}, {4}, {0, 5}, {1, 1}, {1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1, 1}})
+    for (const Extents& parts :
+         std::vector<Extents>{{2, 3, 1}, {4}, {0, 5}, {1, 1}, {1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1, 1}})
       for (const DType dtype : {DType::float32(), DType::boolean(), DType::uint(8)}) {
         const auto a = static_cast<size_t>((axis + 3) % 3);
         std::vector<Argument> args;

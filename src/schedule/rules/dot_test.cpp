@@ -73,8 +73,8 @@ TEST(dot, takes_images_of_any_size) {
       {{"n", 1}, {"h", 1}, {"w", 1}}, {{"n", 2}, {"h", 3}, {"w", 13}}, {{"n", 1}, {"h", 2}, {"w", 16}}};
   const Var n = ir::size_var("n"), h = ir::size_var("h"), w = ir::size_var("w");
   for (const int64_t results : {1, 3})
-    for (const bool is_padded : {false, true}) {
-      const FewShape shape{n, h, w, 32, results, 3, 1, true, is_padded};
+    for (const auto& [is_padded, is_costly] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+      const FewShape shape{n, h, w, 32, results, 3, 1, true, is_padded, is_costly};
       EXPECT_EQ(scheduled_once(to_planes(shape, {n, h, w}), machine(512, 32), 1e-5, sizes), "dot") << last_remarks;
     }
 }

@@ -378,7 +378,8 @@ Status vectorize_by(Schedule& schedule, LoopRV loop, int64_t together, int64_t l
   const std::vector<LoopRV> parts = TRY(schedule.peel(loop, together));
   TRY(schedule.vectorize(TRY(schedule.split(parts[0], {Factor(), together}))[1]));
   if (parts.size() == 1 || (together == lanes && !extent)) return support::success();
-  if (*extent % together < lanes) return *extent % together > 1 ? schedule.vectorize(parts[1]) : support::success();
+  if (extent && *extent % together < lanes)
+    return *extent % together > 1 ? schedule.vectorize(parts[1]) : support::success();
   return vectorize_by(schedule, parts[1], lanes, lanes);
 }
 
