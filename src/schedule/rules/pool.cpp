@@ -330,6 +330,122 @@ class LargeWindows {
   int64_t preferred_ = 0;
 };
 
+// The axes of the one reduction, as a plan and the spatial ones before the last, along which vectors run; or why it is
+// not for this rule.
+Outcome plan_axes(const PrimFunc& function, const Work& work, const target::Target& target, TilePlan& plan,
+                  std::vector<size_t>& spatial) {
+  const std::string& name = plan.block;
+  if (!is_reduction(work.block()) || !work.block().body.is<BufferStore>())
+    return fmt::format("block '{}' is not a plain reduction", name);
+  for (size_t i = 0; i < work.loops.size(); ++i) {
+    const auto& values = work.realize->iter_values;
+    const auto bound = std::find(values.begin(), values.end(), Expr(work.loops[i]->loop_var));
+    if (bound == values.end()) return fmt::format("block '{}' is not bound to its loops one to one", name);
+    const IterType type = work.block().iter_vars[static_cast<size_t>(bound - values.begin())]->type;
+    (type == IterType::reduce ? plan.reduce : spatial).push_back(i);
+  }
+  if (spatial.empty()) return fmt::format("block '{}' has no spatial axis", name);
+  plan.lane = spatial.back();
+  spatial.pop_back();
+  const For& lane = *work.loops[plan.lane];
+  bool moves = false;
+  for (const Access& access : accesses(function.body)) {
+    if (access.block != &work.block()) continue;
+    const auto stride = stride_of(access, lane);
+    if (!stride || *stride < 0 || *stride > 4 || (access.writes && *stride != 1))
+      return fmt::format("'{}' is not contiguous along axis '{}'", access.buffer->name, lane.loop_var->name);
+    moves = moves || (!access.writes && access.buffer != work.block().body.as<BufferStore>()->buffer && *stride != 0);
+  }
+  if (!moves) return fmt::format("nothing is read along axis '{}'", lane.loop_var->name);
+  if (is_int(lane.extent, 1) && sums_along_row(function, work, target))
+    return fmt::format("axis '{}' is one column of what is contiguous along a sum", lane.loop_var->name);
+  return std::nullopt;
+}
+
+// Vectors as wide as fit the axis evenly.
+int64_t lanes_along(std::optional<int64_t> width, int64_t full) {
+  if (!width || *width % full == 0) return full;
+  if (*width < full) return std::max<int64_t>(*width, 1);
+  const int64_t divisor = largest_divisor(*width, full);
+  return *width / divisor <= (*width + full - 1) / full ? divisor : full;  // as many, and none of them short
+}
+
+// What the rule knows of its one reduction.
+struct Pooled {
+  const Work& work;
+  const std::vector<Access> all;  // of the function
+  const Surroundings& around;
+  bool pads_pieces = false;        // what pads along the lanes is copied, a piece of the image at a time
+  bool has_long_epilogue = false;  // which takes the registers for itself
+};
+
+// Windows that are written out. One vector of as many neighbours as a quarter of the registers holds: what they read,
+// each once, and the weights fit the rest. Lanes innermost, so that memory is walked in its order. Takes the loops that
+// it cuts from `spatial`.
+Status plan_windows(Schedule& schedule, const RuleContext& context, const Pooled& pooled, const Slide& slide,
+                    std::vector<size_t>& spatial, TilePlan& plan) {
+  const Work& work = pooled.work;
+  const auto choice = [&](const char* question, const std::vector<int64_t>& choices, int64_t preferred) {
+    return decide(schedule, context, "pool", question, choices, preferred);
+  };
+  const auto height = as_int(work.loops[spatial.back()]->extent);
+  const int64_t fit = std::max<int64_t>(context.target.vector_registers / 4, 1);
+  // What rows share is read by sums that follow one another, so that few vectors wait in registers.
+  std::vector<size_t> order, along;
+  for (const size_t loop : plan.reduce) {
+    const bool moves_along = std::find(slide.along.begin(), slide.along.end(), loop) != slide.along.end();
+    (moves_along ? along : order).push_back(loop);
+  }
+  order.insert(order.end(), along.begin(), along.end());
+  plan.reduce = std::move(order);
+  plan.row = spatial.back();
+  spatial.pop_back();
+  const std::optional<Slide> down = spatial.empty() || pooled.pads_pieces
+                                        ? std::nullopt
+                                        : slides(work, pooled.all, *work.loops[spatial.back()], plan);
+  const auto count = down ? as_int(work.loops[spatial.back()]->extent) : std::nullopt;
+  int64_t tall =
+      down && !pooled.has_long_epilogue ? rows_going_down(count, enough_for_threads(work, plan), context.target) : 1;
+  const int64_t narrow = tall > 1 ? neighbours_going_down(work, slide, *down, fit, context.target) : 1;
+  if (narrow == 1) tall = 1;
+  const int64_t rows = equal_tiles(height, narrow > 1 ? narrow : fit);
+  plan.rows = TRY(schedule.get(TRY(choice("rows", up_to(fit, height), rows))));
+  if (down) {
+    plan.tall = TRY(schedule.get(TRY(choice("tall", up_to(8, count), tall))));
+    if (plan.tall > 1) {
+      plan.between = {spatial.back()};
+      spatial.pop_back();
+    }
+  }
+  if (pooled.pads_pieces) {
+    const std::vector<int64_t> choices = row_pieces(height, plan);
+    const int64_t row_bytes = as_int(work.loops[plan.lane]->extent).value_or(0) * widest_bits(work.block()) / 8;
+    const int64_t pieces = preferred_pieces(choices, height.value_or(0), row_bytes, slide, context.target);
+    plan.shared = plan.row;
+    plan.share = TRY(schedule.get(TRY(choice("pieces", choices, pieces))));
+  }
+  plan.batch = spatial;
+  const int64_t across = !pooled.pads_pieces && shares_lanes(work, plan, context.target) ? 1 : 0;
+  plan.rows_first = TRY(schedule.get(TRY(choice("across", {0, 1}, across)))) == 0;
+  return support::success();
+}
+
+// Windows of which one row is written out, or what is no window: see LargeWindows.
+Result<bool> take_large_windows(Schedule& schedule, const RuleContext& context, const Pooled& pooled,
+                                const std::vector<size_t>& spatial, TilePlan& plan) {
+  if (spatial.empty()) return false;
+  const auto large = LargeWindows::of(pooled.work, pooled.all, *pooled.work.loops[spatial.back()], plan);
+  if (!large) return false;
+  LargeWindows windows(pooled.work, pooled.all, spatial, *large, context, plan);
+  const auto height = as_int(pooled.work.loops[*plan.row]->extent);
+  const int64_t fit = LargeWindows::neighbours(*large, context.target);
+  const int64_t rows = equal_tiles(height, fit);
+  plan.rows = TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), rows))));
+  const ExprRV pieces = TRY(decide(schedule, context, "pool", "pieces", windows.pieces(), windows.preferred_pieces()));
+  TRY(windows.run(schedule, pooled.around, TRY(schedule.get(pieces))));
+  return true;
+}
+
 }  // namespace
 
 Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
@@ -346,116 +462,32 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
            pads_wide_windows(work, *reduction);
   };
   const Surroundings around = TRY(inline_around(schedule, name, keep));
-
   const std::vector<Work> list = works(schedule.function());
   const Work& work = *find(list, name);
-  if (!is_reduction(work.block()) || !work.block().body.is<BufferStore>())
-    return Outcome(fmt::format("block '{}' is not a plain reduction", name));
   TilePlan plan{name, {}, 0, {}, {}, {}, 1, 1, 1};
   std::vector<size_t> spatial;
-  for (size_t i = 0; i < work.loops.size(); ++i) {
-    bool known = false, reduces = false;
-    for (size_t v = 0; v < work.block().iter_vars.size(); ++v)
-      if (work.realize->iter_values[v] == Expr(work.loops[i]->loop_var)) {
-        known = true;
-        reduces = work.block().iter_vars[v]->type == IterType::reduce;
-      }
-    if (!known) return Outcome(fmt::format("block '{}' is not bound to its loops one to one", name));
-    (reduces ? plan.reduce : spatial).push_back(i);
-  }
-  if (spatial.empty()) return Outcome(fmt::format("block '{}' has no spatial axis", name));
-  plan.lane = spatial.back();
-  const For& lane = *work.loops[plan.lane];
-  bool moves = false;
-  for (const Access& access : accesses(schedule.function().body)) {
-    if (access.block != &work.block()) continue;
-    const auto stride = stride_of(access, lane);
-    if (!stride || *stride < 0 || *stride > 4 || (access.writes && *stride != 1))
-      return Outcome(fmt::format("'{}' is not contiguous along axis '{}'", access.buffer->name, lane.loop_var->name));
-    moves = moves || (!access.writes && access.buffer != work.block().body.as<BufferStore>()->buffer && *stride != 0);
-  }
-  if (!moves) return Outcome(fmt::format("nothing is read along axis '{}'", lane.loop_var->name));
-  if (is_int(lane.extent, 1) && sums_along_row(schedule.function(), work, context.target))
-    return Outcome(fmt::format("axis '{}' is one column of what is contiguous along a sum", lane.loop_var->name));
-  spatial.pop_back();
+  if (Outcome declined = plan_axes(schedule.function(), work, context.target, plan, spatial)) return declined;
 
   // The model: vectors as wide as fit the axis evenly, and two to four independent chains to hide latencies.
-  const auto width = as_int(lane.extent);
-  const int64_t full = context.target.lanes(widest_bits(work.block()));
-  int64_t lanes = full;
-  if (width && *width % full != 0) {
-    const int64_t divisor = largest_divisor(*width, full);
-    if (*width < full)
-      lanes = std::max<int64_t>(*width, 1);
-    else if (*width / divisor <= (*width + full - 1) / full)  // as many, and none of them short
-      lanes = divisor;
-  }
+  const auto width = as_int(work.loops[plan.lane]->extent);
+  const int64_t lanes = lanes_along(width, context.target.lanes(widest_bits(work.block())));
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, "pool", "lanes", {lanes}, lanes))));
+  Pooled pooled{work, accesses(schedule.function().body), around};
+  pooled.pads_pieces = std::any_of(around.before.begin(), around.before.end(),
+                                   [&](const std::string& other) { return pads_lanes(*find(list, other)); });
+  pooled.has_long_epilogue = !around.epilogue.empty() && is_costly(find(list, around.epilogue)->block());
   const std::optional<Slide> slide =
-      spatial.empty() ? std::nullopt
-                      : slides(work, accesses(schedule.function().body), *work.loops[spatial.back()], plan);
-  plan.window = slide.has_value();
-  if (!slide && !spatial.empty()) {
-    const std::vector<Access> all = accesses(schedule.function().body);
-    if (const auto large = LargeWindows::of(work, all, *work.loops[spatial.back()], plan)) {
-      LargeWindows windows(work, all, spatial, *large, context, plan);
-      const auto height = as_int(work.loops[*plan.row]->extent);
-      const int64_t fit = LargeWindows::neighbours(*large, context.target);
-      const int64_t rows = equal_tiles(height, fit);
-      plan.rows = TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), rows))));
-      const ExprRV pieces =
-          TRY(decide(schedule, context, "pool", "pieces", windows.pieces(), windows.preferred_pieces()));
-      TRY(windows.run(schedule, around, TRY(schedule.get(pieces))));
-      for (const std::string& other : around.behind)
-        TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
-      return Outcome();
-    }
+      spatial.empty() ? std::nullopt : slides(work, pooled.all, *work.loops[spatial.back()], plan);
+  if (!slide && TRY(take_large_windows(schedule, context, pooled, spatial, plan))) {
+    for (const std::string& other : around.behind)
+      TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
+    return Outcome();
   }
-  const bool pads_pieces = std::any_of(around.before.begin(), around.before.end(),
-                                       [&](const std::string& other) { return pads_lanes(*find(list, other)); });
-  const int64_t most = plan.window ? 1 : 4;
-  const int64_t vectors = width ? largest_divisor(std::max<int64_t>(*width / plan.lanes, 1), most) : 1;
+  plan.window = slide.has_value();
+  const int64_t vectors = width ? largest_divisor(std::max<int64_t>(*width / plan.lanes, 1), plan.window ? 1 : 4) : 1;
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, "pool", "vectors", {1, vectors}, vectors))));
-  if (plan.window) {
-    // One vector of as many neighbours as a quarter of the registers holds: what they read, each once, and the weights
-    // fit the rest. Lanes innermost, so that memory is walked in its order.
-    const auto height = as_int(work.loops[spatial.back()]->extent);
-    const int64_t fit = std::max<int64_t>(context.target.vector_registers / 4, 1);
-    // What rows share is read by sums that follow one another, so that few vectors wait in registers.
-    std::vector<size_t> order, along;
-    for (const size_t loop : plan.reduce) {
-      const bool moves_along = std::find(slide->along.begin(), slide->along.end(), loop) != slide->along.end();
-      (moves_along ? along : order).push_back(loop);
-    }
-    order.insert(order.end(), along.begin(), along.end());
-    plan.reduce = std::move(order);
-    plan.row = spatial.back();
-    spatial.pop_back();
-    const std::optional<Slide> down = spatial.empty() || pads_pieces ? std::nullopt
-                                                                     : slides(work, accesses(schedule.function().body),
-                                                                              *work.loops[spatial.back()], plan);
-    // A long chain of operations on each sum takes the registers for itself.
-    const bool has_room = down && (around.epilogue.empty() || !is_costly(find(list, around.epilogue)->block()));
-    const auto count = down ? as_int(work.loops[spatial.back()]->extent) : std::nullopt;
-    int64_t tall = has_room ? rows_going_down(count, enough_for_threads(work, plan), context.target) : 1;
-    const int64_t narrow = tall > 1 ? neighbours_going_down(work, *slide, *down, fit, context.target) : 1;
-    if (narrow == 1) tall = 1;
-    const int64_t rows = equal_tiles(height, narrow > 1 ? narrow : fit);
-    plan.rows = TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", up_to(fit, height), rows))));
-    if (down) {
-      plan.tall = TRY(schedule.get(TRY(decide(schedule, context, "pool", "tall", up_to(8, count), tall))));
-      if (plan.tall > 1) {
-        plan.between = {spatial.back()};
-        spatial.pop_back();
-      }
-    }
-    if (pads_pieces) {
-      const std::vector<int64_t> choices = row_pieces(height, plan);
-      const int64_t row_bytes = width.value_or(0) * widest_bits(work.block()) / 8;
-      const int64_t pieces = preferred_pieces(choices, height.value_or(0), row_bytes, *slide, context.target);
-      plan.shared = plan.row;
-      plan.share = TRY(schedule.get(TRY(decide(schedule, context, "pool", "pieces", choices, pieces))));
-    }
+  if (slide) {
+    TRY(plan_windows(schedule, context, pooled, *slide, spatial, plan));
   } else if (!spatial.empty() && plan.vectors < 4) {
     const auto height = as_int(work.loops[spatial.back()]->extent);
     const int64_t rows = height ? largest_divisor(std::max<int64_t>(*height, 1), 4 / plan.vectors) : 1;
@@ -466,11 +498,7 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     }
   }
   plan.batch = spatial;
-  plan.within_thread = plan.window && pads_pieces;
-  if (plan.window) {
-    const int64_t across = !pads_pieces && shares_lanes(work, plan, context.target) ? 1 : 0;
-    plan.rows_first = TRY(schedule.get(TRY(decide(schedule, context, "pool", "across", {0, 1}, across)))) == 0;
-  }
+  plan.within_thread = plan.window && pooled.pads_pieces;
   const BlockRV sums = TRY(schedule.get_block(name));
   const bool enough = enough_for_threads(work, plan);
   TRY(register_tile(schedule, context, plan, around.epilogue));
@@ -480,9 +508,9 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     const size_t shared = plan.batch.size() + (plan.share > 1 ? 1 : 0);
     if (enough && shared > 0) try_parallel(schedule, {loops.begin(), loops.begin() + static_cast<ptrdiff_t>(shared)});
   }
-  for (const std::vector<std::string>* list : {&around.before, &around.behind})
-    if (list != &around.before || !plan.within_thread)
-      for (const std::string& other : *list)
+  for (const std::vector<std::string>* others : {&around.before, &around.behind})
+    if (others != &around.before || !plan.within_thread)
+      for (const std::string& other : *others)
         TRY(vectorize_elementwise(schedule, context, TRY(schedule.get_block(other))));
   return Outcome();
 }
