@@ -4,6 +4,7 @@
 
 #include "arith/analyzer.h"
 #include "ir/visit.h"
+#include "schedule/codes.h"
 #include "schedule/rules/nest/transposed.h"
 
 namespace lathe::schedule {
@@ -426,6 +427,55 @@ Status interleave_unknown(Schedule& schedule, const std::vector<LoopRV>& loops, 
 
 }  // namespace
 
+namespace {
+
+// How an elementwise block goes in vectors.
+struct Elements {
+  const Work& work;
+  bool vectors = false;             // what it reads lies side by side, or is worth gathering
+  bool threads = false;             // there is enough for them
+  int64_t lanes = 1, together = 1;  // of a vector, of those that go at once
+  int64_t own = 1;                  // work of one element
+};
+
+// The `suffix` innermost loops as one row in vectors; threads share the loops around it, or where these are few its
+// chunks. A refusal where chunks of several loops as one cannot be told apart.
+Status vectorize_rows(Schedule& schedule, const RuleContext& context, BlockRV block, const Elements& elements,
+                      size_t suffix) {
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const std::vector<const For*>& nodes = elements.work.loops;
+  const std::vector<LoopRV> inner(loops.end() - static_cast<ptrdiff_t>(suffix), loops.end());
+  std::vector<LoopRV> outer(loops.begin(), loops.end() - static_cast<ptrdiff_t>(suffix));
+  LoopRV row = inner.size() > 1 ? TRY(schedule.fuse(inner)) : inner[0];
+  const auto length = as_int(TRY(schedule.get(row))->extent);
+  const auto rows = constant_product({nodes.begin(), nodes.end() - static_cast<ptrdiff_t>(suffix)});
+  const bool split_rows = elements.threads && rows && *rows < 2 * context.target.cores;
+  const bool vectors = elements.vectors && (!length || 2 * *length >= elements.lanes);
+  if (split_rows && !vectors && elements.own > 1) {
+    outer.push_back(row);
+    if (!try_parallel(schedule, outer)) try_parallel(schedule, {row});
+    return support::success();
+  }
+  if (split_rows && (!length || *length >= 4096)) {
+    const ExprRV chunk = TRY(decide(schedule, context, "elementwise", "chunk", {1024, 4096, 16384}, 4096));
+    const std::vector<LoopRV> parts = TRY(schedule.peel(row, chunk));
+    if (!length || *length >= TRY(schedule.get(chunk))) {
+      const std::vector<LoopRV> chunks = TRY(schedule.split(parts[0], {Factor(), chunk}));
+      if (!try_parallel(schedule, {chunks[0]}) && suffix > 1)
+        return refuse(codes::not_inlinable, "chunks of several loops cannot be told apart");
+      if (vectors) TRY(vectorize_by(schedule, chunks[1], elements.together, elements.lanes));
+      if (parts.size() == 1) return support::success();
+      row = parts[1];
+    }
+  } else if (!outer.empty() && elements.threads) {
+    // All the outer loops as one, or the outermost where the iterations of that cannot be told apart.
+    if (!try_parallel(schedule, outer)) try_parallel(schedule, {outer[0]});
+  }
+  return vectors ? vectorize_by(schedule, row, elements.together, elements.lanes) : support::success();
+}
+
+}  // namespace
+
 Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block, bool threads) {
   const Ref<Block> node = TRY(schedule.get(block));
   const std::vector<Work> list = works(schedule.function());
@@ -443,52 +493,30 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
     strided = strided || !stride || (*stride != 0 && *stride != 1);
   }
   strided = strided && interleaved == 1;
-  const bool costly = is_costly(*node);
-  const int64_t own = work_of_instance(*node);
-  const bool enough = threads && are_enough(total, own);
   const int bits = widest_bits(*node);
-  const int64_t lanes = context.target.lanes(bits) * interleaved, together = lanes * vectors_together(*node);
-  const auto crossing = strided ? crossing_loop(schedule.function(), *work, lanes) : std::nullopt;
+  Elements elements{*work};
+  elements.own = work_of_instance(*node);
+  elements.threads = threads && are_enough(total, elements.own);
+  elements.lanes = context.target.lanes(bits) * interleaved;
+  elements.together = elements.lanes * vectors_together(*node);
+  // Gathering costs what it saves, unless there is much to do with what was gathered.
+  elements.vectors = elements.lanes > 1 && (!strided || is_costly(*node));
+  const auto crossing = strided ? crossing_loop(schedule.function(), *work, elements.lanes) : std::nullopt;
   if (crossing) {
     Schedule attempt = schedule;
-    if (tile_crossing(attempt, context, block, *crossing, lanes, enough)) {
+    if (tile_crossing(attempt, context, block, *crossing, elements.lanes, elements.threads)) {
       schedule = std::move(attempt);
       return support::success();
     }
   }
-
-  std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   if (interleaved > 1 && !as_int(work->loops[loops.size() - 2]->extent))
-    return interleave_unknown(schedule, loops, context.target.lanes(bits), enough);
-  const std::vector<LoopRV> inner(loops.end() - static_cast<ptrdiff_t>(suffix), loops.end());
-  std::vector<LoopRV> outer(loops.begin(), loops.end() - static_cast<ptrdiff_t>(suffix));
-  LoopRV row = inner.size() > 1 ? TRY(schedule.fuse(inner)) : inner[0];
-  const auto length = as_int(TRY(schedule.get(row))->extent);
-  const auto rows = constant_product({work->loops.begin(), work->loops.end() - static_cast<ptrdiff_t>(suffix)});
-  const bool split_rows = enough && rows && *rows < 2 * context.target.cores;
-
-  // Gathering costs what it saves, unless there is much to do with what was gathered.
-  const bool vectors = lanes > 1 && (!strided || costly) && (!length || 2 * *length >= lanes);
-  if (split_rows && !vectors && own > 1) {
-    outer.push_back(row);
-    if (!try_parallel(schedule, outer)) try_parallel(schedule, {row});
-    return support::success();
-  }
-  if (split_rows && (!length || *length >= 4096)) {
-    const ExprRV chunk = TRY(decide(schedule, context, "elementwise", "chunk", {1024, 4096, 16384}, 4096));
-    const std::vector<LoopRV> parts = TRY(schedule.peel(row, chunk));
-    if (!length || *length >= TRY(schedule.get(chunk))) {
-      const std::vector<LoopRV> chunks = TRY(schedule.split(parts[0], {Factor(), chunk}));
-      TRY(schedule.parallel(chunks[0]));
-      if (vectors) TRY(vectorize_by(schedule, chunks[1], together, lanes));
-      if (parts.size() == 1) return support::success();
-      row = parts[1];
-    }
-  } else if (!outer.empty() && enough) {
-    // All the outer loops as one, or the outermost where the iterations of that cannot be told apart.
-    if (!try_parallel(schedule, outer)) try_parallel(schedule, {outer[0]});
-  }
-  return vectors ? vectorize_by(schedule, row, together, lanes) : support::success();
+    return interleave_unknown(schedule, loops, context.target.lanes(bits), elements.threads);
+  Schedule attempt = schedule;
+  if (suffix == 1 || interleaved > 1 || !vectorize_rows(attempt, context, block, elements, suffix))
+    return vectorize_rows(schedule, context, block, elements, interleaved > 1 ? suffix : 1);
+  schedule = std::move(attempt);
+  return support::success();
 }
 
 bool walks_rows(const PrimFunc& function, const Work& work) {
