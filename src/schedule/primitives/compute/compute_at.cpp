@@ -148,176 +148,227 @@ bool stays_in_iterations(const Path& path, const Path& target, const Buffer& buf
   });
 }
 
-}  // namespace
-
-Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops, int64_t index) {
-  const Move move = TRY(move_under(program, block_id, loop_id));
-  if (auto refused = instances_meet(program, move)) return *std::move(refused);
-  const Path &path = move.path, &target = move.target;
-  const BlockRealize& realized = move.realize();
-  const Ref<Block>& block = realized.block;
-  const For& loop = move.loop();
-  const auto problem = [&](const support::Code& code, const std::string& why) { return move.problem(code, why); };
+// A block on its way into a loop that comes behind it, and that reads what it writes.
+class ProducerMove {
+ public:
+  ProducerMove(const Program& program, const Move& move) : program_(program), move_(move) {
+    for (const Access& access : all_)
+      if (instance_of(access, *block_)) own_order_ = access.order;
+  }
 
   // What it writes, and who reads that.
-  const std::vector<Access> all = accesses(program.function->body);
-  const std::vector<Access> inside = accesses(loop.body);
-  const std::vector<Buffer> written = buffers_written(path.back());
-  const auto is_written = [&](const Buffer& buffer) {
-    return std::find(written.begin(), written.end(), buffer) != written.end();
-  };
-  size_t own_order = 0;
-  bool shares = false;            // others write other parts of what it writes
-  std::vector<Buffer> continued;  // others go on from what it leaves in these, or write what it has read
-  for (const Access& access : all)
-    if (instance_of(access, *block)) own_order = access.order;
-  const bool reduces = updates_own_element(*block) && block->init && runs_init(realized, loops_above(path)) == true;
-  for (const Access& access : all) {
-    if (instance_of(access, *block)) {
-      // What goes on from what others left may do so once for each element, wherever that is.
-      if (!access.writes && is_written(access.buffer) && !reduces && !reads_own_sum(access, path)) {
-        if (!updates_own_element(*block) || block->init)
-          return problem(codes::dependence, fmt::format("it reads '{}', which it writes", access.buffer->name));
-        continued.push_back(access.buffer);
-      }
-      if (access.opaque) return problem(codes::dependence, "it takes the address of a buffer");
-      continue;
-    }
-    const std::string who = access.block ? name_of(*access.block) : "a statement outside blocks";
-    if (is_written(access.buffer)) {
-      if (access.writes) {
-        if (!program.proves) continue;
-        // Only what the block does not write itself.
-        const Conflict conflict = find_conflict(accesses_of(all, access.buffer, *block), {&access}, {}, {}, any_pair);
-        shares = shares || !conflict;
-        if (!conflict) continue;
-        if (others_go_on(path, target, all, access.buffer)) {
-          continued.push_back(access.buffer);
-          continue;
-        }
-        Diagnostic refused =
-            problem(codes::dependence, fmt::format("'{}' is also written by {}", access.buffer->name, who));
-        conflict.explain(refused);
-        return refused;
-      }
-      const bool found = std::any_of(inside.begin(), inside.end(), [&](const Access& other) {
-        return other.block == access.block && other.buffer == access.buffer;
-      });
-      if (!found)
-        return problem(codes::region,
-                       fmt::format("{}, which reads '{}', is not inside the loop", who, access.buffer->name));
-    }
+  Status check_results() {
+    for (const Access& access : all_) TRY(instance_of(access, *block_) ? check_own(access) : check_other(access));
+    for (const Buffer& buffer : written_)
+      if (!allocating_block(*program_.function, buffer))
+        return problem(codes::region, fmt::format("'{}' is an output of the function", buffer->name));
+    return support::success();
   }
-  for (const Buffer& buffer : written)
-    if (!allocating_block(*program.function, buffer))
-      return problem(codes::region, fmt::format("'{}' is an output of the function", buffer->name));
+
   // What it reads must not change between its old place and its new one.
-  const std::vector<const For*> own_loops = loops_above(path);
-  const auto steady_in = [&](const For& around, const Buffer& buffer) {
-    Steadiness steadiness(program, around, all);
-    return std::all_of(all.begin(), all.end(), [&](const Access& read) {
-      return read.writes || read.buffer != buffer || !instance_of(read, *block) || !steadiness.of_read(read);
-    });
-  };
-  for (const Buffer& buffer : buffers_read(path.back())) {
-    if (is_written(buffer) || !program.proves) continue;
-    for (const Access& write : all) {
-      if (!write.writes || write.buffer != buffer) continue;
-      bool safe = write.order < own_order;
-      for (const For* around : own_loops)
-        if (safe && std::find(write.loops.begin(), write.loops.end(), around) != write.loops.end())
-          safe = disjoint_across(*around, buffer, program.proofs) || steady_in(*around, buffer);
-      if (!safe && write.order > own_order && others_go_on(path, target, all, buffer)) {
-        continued.push_back(buffer);
-        continue;
+  Status check_operands() {
+    for (const Buffer& buffer : buffers_read(move_.path.back())) {
+      if (is_written(buffer) || !program_.proves) continue;
+      for (const Access& write : all_) {
+        if (!write.writes || write.buffer != buffer || is_over(write)) continue;
+        if (write.order <= own_order_ || !others_go_on(move_.path, move_.target, all_, buffer))
+          return problem(codes::dependence, fmt::format("'{}', which it reads, is written again{}", buffer->name,
+                                                        write.block ? " by " + name_of(*write.block) : ""));
+        continued_.push_back(buffer);
       }
-      if (!safe)
-        return problem(codes::dependence, fmt::format("'{}', which it reads, is written again{}", buffer->name,
-                                                      write.block ? " by " + name_of(*write.block) : ""));
     }
+    return support::success();
+  }
+
+  // The part of its domain that it ran over so far, where that counts.
+  Status find_domains() {
+    for (size_t i = 0; i < block_->iter_vars.size(); ++i) {
+      const IterVar& iter = block_->iter_vars[i];
+      domains_.push_back({iter->dom.min, Linear(linear(iter->dom.min + iter->dom.extent - 1)).expr()});
+      // A reduction runs over the part of its axes that its loops ran over; so does what others write the rest of.
+      if (shares_ && !is_int(realized_.predicate, 1))
+        return problem(codes::region, "it has a predicate, and others write a part of what it writes");
+      if ((iter->type == IterType::spatial && !shares_) || !is_int(realized_.predicate, 1)) continue;
+      domains_.back() = TRY(values_so_far(i));
+    }
+    return support::success();
   }
 
   // The part of its domain that one iteration of the loop needs.
-  std::vector<Interval> domains, parts;
-  const Domains ran = domains_of(own_loops);
-  for (size_t i = 0; i < block->iter_vars.size(); ++i) {
-    const IterVar& iter = block->iter_vars[i];
-    domains.push_back({iter->dom.min, Linear(linear(iter->dom.min + iter->dom.extent - 1)).expr()});
-    // A reduction runs over the part of its axes that its loops ran over; so does what others write the rest of.
-    if (shares && !is_int(realized.predicate, 1))
-      return problem(codes::region, "it has a predicate, and others write a part of what it writes");
-    if ((iter->type == IterType::spatial && !shares) || !is_int(realized.predicate, 1)) continue;
-    bool exact = true;
-    const auto part = interval(realized.iter_values[i], ran, &exact);
-    if (!part || (!exact && program.proves)) return problem(codes::region, "its own loops do not run over an interval");
-    domains.back() = *part;
-  }
-  parts = domains;
-  std::vector<bool> narrowed(parts.size());
-  Narrowing narrowing(*block, program, target);
-  bool exact = true;  // the part is what an iteration touches and nothing else
-  for (const Access& write : accesses(block->body)) {
-    if (!write.writes) continue;
-    auto region = touched(inside, [&](const Access& access) { return access.buffer == write.buffer; });
-    if (region && write.buffer->scope.rfind("shared", 0) == 0) region = of_all_threads(*std::move(region), target);
-    if (!region)
-      return problem(codes::region,
-                     fmt::format("which part of '{}' an iteration needs could not be told", write.buffer->name));
-    exact = exact && region->exact;
-    narrowing.narrow(write, region->dimensions, domains, parts, narrowed);
-  }
-  // Where the block leaves out a part of its domain, the box around what an iteration touches may have instances that
-  // did not run before, whose operands nobody has written.
-  const auto is_scratch = [&](const Buffer& buffer) {
-    return !is_written(buffer) && allocating_block(*program.function, buffer);
-  };
-  const std::vector<Buffer> operands = buffers_read(path.back());
-  if (program.proves && !exact && !runs_whole_domain(realized, own_loops) &&
-      std::any_of(operands.begin(), operands.end(), is_scratch))
-    return problem(codes::region, "an iteration would run instances that did not run before");
-  // A variable by which the result is not indexed takes the values that it had: that of a block around, for one.
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (narrowed[i] || block->iter_vars[i]->type != IterType::spatial) continue;
-    bool exact = true;
-    const auto part = interval(realized.iter_values[i], ran, &exact);
-    if (!part || (!exact && program.proves)) return problem(codes::region, "its own loops do not run over an interval");
-    parts[i] = *part;
-  }
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (support::flip(compute_at_shrinks_region) && narrowed[i]) parts[i].low = parts[i].low + 1;
+  Status narrow() {
+    parts_ = domains_;
+    std::vector<bool> narrowed(parts_.size());
+    Narrowing narrowing(*block_, program_, move_.target);
+    bool exact = true;  // the part is what an iteration touches and nothing else
+    for (const Access& write : accesses(block_->body)) {
+      if (!write.writes) continue;
+      const Region region = TRY(needed_of(write.buffer));
+      exact = exact && region.exact;
+      narrowing.narrow(write, region.dimensions, domains_, parts_, narrowed);
+    }
+    if (program_.proves && !exact) TRY(check_box());
+    // A variable by which the result is not indexed takes the values that it had: that of a block around, for one.
+    for (size_t i = 0; i < parts_.size(); ++i)
+      if (!narrowed[i] && block_->iter_vars[i]->type == IterType::spatial) parts_[i] = TRY(values_so_far(i));
+    for (size_t i = 0; i < parts_.size(); ++i)
+      if (support::flip(compute_at_shrinks_region) && narrowed[i]) parts_[i].low = parts_[i].low + 1;
+    return support::success();
   }
 
-  Id next = program.next;
-  const Stmt nest = nest_over(block, parts, domains, target, keep_unit_loops, next);
+  Result<Edit> run(bool keep_unit_loops, int64_t index) const {
+    const Path &path = move_.path, &target = move_.target;
+    Id next = program_.next;
+    const Stmt nest = nest_over(block_, parts_, domains_, target, keep_unit_loops, next);
+    std::vector<Stmt> statements = items(loop_.body);
+    const size_t at = TRY(place_in(statements, nest, index));
+    statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), nest);
+    const Stmt changed = with(loop_, [&](For& copy) { copy.body = seq(statements); });
+    const Stmt body = replace_all(program_.function->body, {{target.back(), changed}, {path.back(), nop()}});
+    const Function after = with_body(program_.function, body);
+    if (auto refused = refuse_parallel_above(program_, after, target, "compute a block")) return *std::move(refused);
+    const Path moved = path_to(after->body, loop_.id);
+    for (const Buffer& buffer : continued_)
+      if (!stays_in_iterations(path, moved, buffer, program_.proofs))
+        return problem(codes::dependence,
+                       fmt::format("other blocks go on writing '{}', and different iterations may meet in an element",
+                                   buffer->name));
+    return edited(program_, after, next);
+  }
+
+ private:
+  Diagnostic problem(const support::Code& code, const std::string& why) const { return move_.problem(code, why); }
+
+  bool is_written(const Buffer& buffer) const {
+    return std::find(written_.begin(), written_.end(), buffer) != written_.end();
+  }
+
+  // What goes on from what others left may do so once for each element, wherever that is.
+  Status check_own(const Access& access) {
+    if (!access.writes && is_written(access.buffer) && !reduces_ && !reads_own_sum(access, move_.path)) {
+      if (!updates_own_element(*block_) || block_->init)
+        return problem(codes::dependence, fmt::format("it reads '{}', which it writes", access.buffer->name));
+      continued_.push_back(access.buffer);
+    }
+    if (access.opaque) return problem(codes::dependence, "it takes the address of a buffer");
+    return support::success();
+  }
+
+  // Others may read inside the loop what it writes, and write other parts of it, or go on from what it leaves.
+  Status check_other(const Access& access) {
+    const Buffer& buffer = access.buffer;
+    if (!is_written(buffer)) return support::success();
+    const std::string who = access.block ? name_of(*access.block) : "a statement outside blocks";
+    if (!access.writes) {
+      const bool found = std::any_of(inside_.begin(), inside_.end(), [&](const Access& other) {
+        return other.block == access.block && other.buffer == buffer;
+      });
+      if (found) return support::success();
+      return problem(codes::region, fmt::format("{}, which reads '{}', is not inside the loop", who, buffer->name));
+    }
+    if (!program_.proves) return support::success();
+    // Only what the block does not write itself.
+    const Conflict conflict = find_conflict(accesses_of(all_, buffer, *block_), {&access}, {}, {}, any_pair);
+    shares_ = shares_ || !conflict;
+    if (!conflict) return support::success();
+    if (others_go_on(move_.path, move_.target, all_, buffer)) {
+      continued_.push_back(buffer);
+      return support::success();
+    }
+    Diagnostic refused = problem(codes::dependence, fmt::format("'{}' is also written by {}", buffer->name, who));
+    conflict.explain(refused);
+    return refused;
+  }
+
+  // Whether an operand is written before the block, and stays as it is then for the iterations around both.
+  bool is_over(const Access& write) const {
+    if (write.order >= own_order_) return false;
+    return std::all_of(own_loops_.begin(), own_loops_.end(), [&](const For* around) {
+      return std::find(write.loops.begin(), write.loops.end(), around) == write.loops.end() ||
+             disjoint_across(*around, write.buffer, program_.proofs) || is_steady_in(*around, write.buffer);
+    });
+  }
+
+  bool is_steady_in(const For& around, const Buffer& buffer) const {
+    Steadiness steadiness(program_, around, all_);
+    return std::all_of(all_.begin(), all_.end(), [&](const Access& read) {
+      return read.writes || read.buffer != buffer || !instance_of(read, *block_) || !steadiness.of_read(read);
+    });
+  }
+
+  // The values that its own loops give a variable.
+  Result<Interval> values_so_far(size_t i) const {
+    bool exact = true;
+    const auto part = interval(realized_.iter_values[i], domains_of(own_loops_), &exact);
+    if (!part || (!exact && program_.proves))
+      return problem(codes::region, "its own loops do not run over an interval");
+    return *part;
+  }
+
+  // What an iteration of the loop touches of the buffer.
+  Result<Region> needed_of(const Buffer& buffer) const {
+    auto region = touched(inside_, [&](const Access& access) { return access.buffer == buffer; });
+    if (region && buffer->scope.rfind("shared", 0) == 0) region = of_all_threads(*std::move(region), move_.target);
+    if (!region)
+      return problem(codes::region,
+                     fmt::format("which part of '{}' an iteration needs could not be told", buffer->name));
+    return *std::move(region);
+  }
+
+  // Where the block leaves out a part of its domain, the box around what an iteration touches may have instances that
+  // did not run before, whose operands nobody has written.
+  Status check_box() const {
+    const std::vector<Buffer> operands = buffers_read(move_.path.back());
+    const auto is_scratch = [&](const Buffer& buffer) {
+      return !is_written(buffer) && allocating_block(*program_.function, buffer);
+    };
+    if (!runs_whole_domain(realized_, own_loops_) && std::any_of(operands.begin(), operands.end(), is_scratch))
+      return problem(codes::region, "an iteration would run instances that did not run before");
+    return support::success();
+  }
+
   // Before the first statement of the loop's body that reads the result, or goes on from what it has read, and behind
   // those that write what it reads.
-  std::vector<Stmt> statements = items(loop.body);
-  size_t last = 0;
-  const auto reads_result = [&](const Stmt& s) {
-    for (const Access& access : accesses(s))
-      if (is_written(access.buffer) ||
-          (access.writes && std::find(continued.begin(), continued.end(), access.buffer) != continued.end()))
-        return true;
-    return false;
-  };
-  while (last < statements.size() && !reads_result(statements[last])) ++last;
-  if (last == statements.size()) return problem(codes::region, "nothing in the loop reads what it writes");
-  const size_t first = behind_all({statements.begin(), statements.begin() + static_cast<ptrdiff_t>(last)}, nest);
-  const auto at_index = place_of(index, first, last);
-  if (!at_index.ok()) return problem(codes::bad_argument, at_index.diagnostics()[0].message);
-  const size_t at = *at_index;
-  statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), nest);
-  const Stmt changed = with(loop, [&](For& copy) { copy.body = seq(statements); });
-  const Stmt body = replace_all(program.function->body, {{target.back(), changed}, {path.back(), nop()}});
-  const Function after = with_body(program.function, body);
-  if (auto refused = refuse_parallel_above(program, after, target, "compute a block")) return *std::move(refused);
-  const Path moved = path_to(after->body, loop_id);
-  for (const Buffer& buffer : continued)
-    if (!stays_in_iterations(path, moved, buffer, program.proofs))
-      return problem(codes::dependence,
-                     fmt::format("other blocks go on writing '{}', and different iterations may meet in an element",
-                                 buffer->name));
-  return edited(program, after, next);
+  Result<size_t> place_in(const std::vector<Stmt>& statements, const Stmt& nest, int64_t index) const {
+    const auto last = std::find_if(statements.begin(), statements.end(), [&](const Stmt& s) {
+      const std::vector<Access> touches = accesses(s);
+      return std::any_of(touches.begin(), touches.end(), [&](const Access& access) {
+        return is_written(access.buffer) ||
+               (access.writes && std::find(continued_.begin(), continued_.end(), access.buffer) != continued_.end());
+      });
+    });
+    if (last == statements.end()) return problem(codes::region, "nothing in the loop reads what it writes");
+    const size_t first = behind_all({statements.begin(), last}, nest);
+    const auto place = place_of(index, first, static_cast<size_t>(last - statements.begin()));
+    if (!place.ok()) return problem(codes::bad_argument, place.diagnostics()[0].message);
+    return *place;
+  }
+
+  const Program& program_;
+  const Move& move_;
+  const BlockRealize& realized_ = move_.realize();
+  const Ref<Block>& block_ = realized_.block;
+  const For& loop_ = move_.loop();
+  const std::vector<const For*> own_loops_ = loops_above(move_.path);
+  const std::vector<Access> all_ = accesses(program_.function->body), inside_ = accesses(loop_.body);
+  const std::vector<Buffer> written_ = buffers_written(move_.path.back());
+  const bool reduces_ = updates_own_element(*block_) && block_->init && runs_init(realized_, own_loops_) == true;
+  size_t own_order_ = 0;
+  bool shares_ = false;            // others write other parts of what it writes
+  std::vector<Buffer> continued_;  // others go on from what it leaves in these, or write what it has read
+  std::vector<Interval> domains_, parts_;
+};
+
+}  // namespace
+
+Result<Edit> compute_at(const Program& program, Id block_id, Id loop_id, bool keep_unit_loops, int64_t index) {
+  const Move under = TRY(move_under(program, block_id, loop_id));
+  if (auto refused = instances_meet(program, under)) return *std::move(refused);
+  ProducerMove move(program, under);
+  TRY(move.check_results());
+  TRY(move.check_operands());
+  TRY(move.find_domains());
+  TRY(move.narrow());
+  return move.run(keep_unit_loops, index);
 }
 
 }  // namespace lathe::schedule::primitives
