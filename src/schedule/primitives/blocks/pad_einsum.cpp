@@ -65,140 +65,168 @@ class Padded : public Rewriter {
   const std::vector<Operand>& operands_;
 };
 
-}  // namespace
+// A block whose axes grow to multiples, and what grows with them.
+class EinsumPadding {
+ public:
+  EinsumPadding(const Program& program, const Path& path) : program_(program), path_(path) {}
 
-Result<Edit> pad_einsum(const Program& program, Id id, const std::vector<int64_t>& padding) {
-  const Path path = TRY(block_path(program, id));
-  const auto& realized = *path.back().as<BlockRealize>();
-  const Block& block = *realized.block;
-  const auto problem = [&](const support::Code& code, std::string why) {
-    return refuse(code, fmt::format("cannot pad {}: {}", name_of(block), why));
-  };
-  const BlockRealize* scope = scope_of(path);
-  if (!scope) return problem(codes::bad_argument, "it is the root block");
-  if (padding.size() != block.iter_vars.size())
-    return problem(codes::bad_argument,
-                   fmt::format("{} multiples for {} axes", padding.size(), block.iter_vars.size()));
-  for (const int64_t multiple : padding)
-    if (multiple < 1) return problem(codes::bad_argument, fmt::format("multiple {} is not positive", multiple));
-  const auto* store = block.body.as<BufferStore>();
-  if (!store || store->predicate || !is_arithmetic(store->value))
-    return problem(codes::bad_argument, "its body is not one store of sums, products, minima or maxima of elements");
-  if (!is_int(realized.predicate, 1)) return problem(codes::region, "it runs under a condition");
+  Status check_block(const std::vector<int64_t>& padding) {
+    if (!scope_) return problem(codes::bad_argument, "it is the root block");
+    if (padding.size() != block_.iter_vars.size())
+      return problem(codes::bad_argument,
+                     fmt::format("{} multiples for {} axes", padding.size(), block_.iter_vars.size()));
+    for (const int64_t multiple : padding)
+      if (multiple < 1) return problem(codes::bad_argument, fmt::format("multiple {} is not positive", multiple));
+    if (!store_ || store_->predicate || !is_arithmetic(store_->value))
+      return problem(codes::bad_argument, "its body is not one store of sums, products, minima or maxima of elements");
+    if (!is_int(realized_.predicate, 1)) return problem(codes::region, "it runs under a condition");
+    return support::success();
+  }
 
   // Each axis is one loop of a nest that holds nothing else.
-  const std::vector<const For*> loops = loops_above(path);
-  std::unordered_map<const For*, size_t> axis_of;
-  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-    const auto loop = std::find_if(loops.begin(), loops.end(), [&](const For* l) {
-      return realized.iter_values[i] == Expr(l->loop_var) && is_int(l->min, 0) &&
-             same(l->extent, block.iter_vars[i]->dom.extent) && is_int(block.iter_vars[i]->dom.min, 0);
-    });
-    if (loop == loops.end() || !axis_of.emplace(*loop, i).second)
-      return problem(codes::not_nested,
-                     fmt::format("axis '{}' is not one loop of its own", block.iter_vars[i]->var->name));
-  }
-  for (size_t l = 0; l < loops.size(); ++l) {
-    const Node* inside = l + 1 < loops.size() ? static_cast<const Node*>(loops[l + 1]) : path.back().get();
-    if (loops[l]->body.get() != inside || !axis_of.count(loops[l]))
-      return problem(codes::not_nested, fmt::format("{} holds more than its nest", name_of(*loops[l])));
-    if (loops[l]->kind != ForKind::serial)
-      return problem(codes::loop_kind, fmt::format("{} is {}", name_of(*loops[l]), kind_name(loops[l]->kind)));
-  }
-  if (block.init && (!is_reduction(block) || !block.init.is<BufferStore>()))
-    return problem(codes::dependence, "its init is not one store of a reduction");
-  const std::vector<Buffer> read = buffers_read(block.body);
-  if (!block.init && (has_reduce_iters(block) || std::find(read.begin(), read.end(), store->buffer) != read.end()))
-    return problem(codes::dependence, fmt::format("it reads '{}' without an init", store->buffer->name));
-
-  arith::Analyzer analyzer;
-  std::vector<Expr> extents;
-  std::vector<bool> grows;
-  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-    const Expr& extent = block.iter_vars[i]->dom.extent;
-    if (is_int(extent, 0))  // nothing is written, and the copy out would read it
-      return problem(codes::region, fmt::format("axis '{}' is empty", block.iter_vars[i]->var->name));
-    extents.push_back(analyzer.simplify(ceildiv(extent, int64(padding[i])) * padding[i]));
-    grows.push_back(!analyzer.can_prove_equal(extents[i], extent));
-    if (!grows[i]) continue;
-    const Var& axis = block.iter_vars[i]->var;
-    if (block.iter_vars[i]->type == IterType::spatial) {
-      // What is computed beyond the end must lie beyond the end.
-      if (std::none_of(store->indices.begin(), store->indices.end(), [&](const Expr& e) { return e == Expr(axis); }))
-        return problem(codes::dependence, fmt::format("its axis '{}' does not index what it writes", axis->name));
-      continue;
+  Status find_axes() {
+    for (size_t i = 0; i < block_.iter_vars.size(); ++i) {
+      const IterVarNode& iter = *block_.iter_vars[i];
+      const auto loop = std::find_if(loops_.begin(), loops_.end(), [&](const For* l) {
+        return realized_.iter_values[i] == Expr(l->loop_var) && is_int(l->min, 0) && same(l->extent, iter.dom.extent) &&
+               is_int(iter.dom.min, 0);
+      });
+      if (loop == loops_.end() || !axis_of_.emplace(*loop, i).second)
+        return problem(codes::not_nested, fmt::format("axis '{}' is not one loop of its own", iter.var->name));
     }
-    const auto* sum = store->value.as<Add>();
+    for (size_t l = 0; l < loops_.size(); ++l) {
+      const Node* inside = l + 1 < loops_.size() ? static_cast<const Node*>(loops_[l + 1]) : path_.back().get();
+      if (loops_[l]->body.get() != inside || !axis_of_.count(loops_[l]))
+        return problem(codes::not_nested, fmt::format("{} holds more than its nest", name_of(*loops_[l])));
+      if (loops_[l]->kind != ForKind::serial)
+        return problem(codes::loop_kind, fmt::format("{} is {}", name_of(*loops_[l]), kind_name(loops_[l]->kind)));
+    }
+    return support::success();
+  }
+
+  Status check_init() const {
+    if (block_.init && (!is_reduction(block_) || !block_.init.is<BufferStore>()))
+      return problem(codes::dependence, "its init is not one store of a reduction");
+    const std::vector<Buffer> read = buffers_read(block_.body);
+    if (!block_.init && (has_reduce_iters(block_) || std::find(read.begin(), read.end(), store_->buffer) != read.end()))
+      return problem(codes::dependence, fmt::format("it reads '{}' without an init", store_->buffer->name));
+    return support::success();
+  }
+
+  // The axes' extents as multiples of `padding`.
+  Status grow_axes(const std::vector<int64_t>& padding) {
+    arith::Analyzer analyzer;
+    for (size_t i = 0; i < block_.iter_vars.size(); ++i) {
+      const IterVarNode& iter = *block_.iter_vars[i];
+      const Expr& extent = iter.dom.extent;
+      if (is_int(extent, 0))  // nothing is written, and the copy out would read it
+        return problem(codes::region, fmt::format("axis '{}' is empty", iter.var->name));
+      extents_.push_back(analyzer.simplify(ceildiv(extent, int64(padding[i])) * padding[i]));
+      grows_.push_back(!analyzer.can_prove_equal(extents_[i], extent));
+      if (grows_[i]) TRY(check_beyond(iter));
+    }
+    return support::success();
+  }
+
+  // Every buffer is indexed by axes, each at most once, over all of its extent. Those that grow are the operands.
+  Status find_operands() {
+    Status added = add_operand(store_->buffer, store_->indices);
+    post_order(store_->value, [&](const NodeRef& n) {
+      if (const auto* load = n.as<BufferLoad>(); load && added.ok()) added = add_operand(load->buffer, load->indices);
+    });
+    TRY(added);
+    for (const Operand& operand : operands_)
+      for (const Access& access : accesses(path_.back()))
+        if (access.buffer == operand.buffer && !access.certain)
+          return problem(codes::region, fmt::format("it touches '{}' under a condition", operand.buffer->name));
+    return support::success();
+  }
+
+  Result<Edit> run() const {
+    if (operands_.empty()) return edited(program_, program_.function, program_.next);
+    Id next = program_.next;
+    const Stmt around(loops_.empty() ? path_.back() : Stmt(loops_[0]));
+    const Path where(path_.begin(), std::find(path_.begin(), path_.end(), around));
+    std::vector<Stmt> before, after;
+    for (const Operand& operand : operands_) (writes(operand) ? after : before).push_back(copied(operand, where, next));
+    before.push_back(grown_nest());
+    before.insert(before.end(), after.begin(), after.end());
+    Stmt body = replace(program_.function->body, around, seq(std::move(before)));
+    for (const Operand& operand : operands_)
+      body = with_allocation(body, *path_to(body, scope_->block->id).back().as<BlockRealize>(), operand.padded);
+    const Function result = with_body(program_.function, body);
+    if (auto parallel = refuse_parallel_above(program_, result, where, "pad a block")) return *std::move(parallel);
+    return edited(program_, result, next);
+  }
+
+ private:
+  Diagnostic problem(const support::Code& code, const std::string& why) const {
+    return refuse(code, fmt::format("cannot pad {}: {}", name_of(block_), why));
+  }
+
+  bool writes(const Operand& operand) const { return operand.buffer == store_->buffer; }
+
+  // What is computed beyond the end of an axis must lie beyond the end, or add nothing to a sum.
+  Status check_beyond(const IterVarNode& iter) const {
+    const Var& axis = iter.var;
+    if (iter.type == IterType::spatial) {
+      if (std::none_of(store_->indices.begin(), store_->indices.end(), [&](const Expr& e) { return e == Expr(axis); }))
+        return problem(codes::dependence, fmt::format("its axis '{}' does not index what it writes", axis->name));
+      return support::success();
+    }
+    const auto* sum = store_->value.as<Add>();
     const auto is_own = [&](const Expr& e) {
       const auto* load = e.as<BufferLoad>();
-      return load && load->buffer == store->buffer;
+      return load && load->buffer == store_->buffer;
     };
-    if (!sum || is_own(sum->a) == is_own(sum->b) ||
-        !vanishes(is_own(sum->a) ? sum->b : sum->a, block.iter_vars[i]->var))
-      return problem(codes::dependence,
-                     fmt::format("zeros along its axis '{}' could change the result", block.iter_vars[i]->var->name));
+    if (!sum || is_own(sum->a) == is_own(sum->b) || !vanishes(is_own(sum->a) ? sum->b : sum->a, axis))
+      return problem(codes::dependence, fmt::format("zeros along its axis '{}' could change the result", axis->name));
+    return support::success();
   }
 
-  // Every buffer is indexed by axes, each at most once, over all of its extent.
-  std::vector<Operand> operands;
-  std::optional<Diagnostic> refused;
-  const auto add = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
-    for (const Operand& known : operands) {
+  Status add_operand(const Buffer& buffer, const std::vector<Expr>& indices) {
+    for (const Operand& known : operands_) {
       if (known.buffer != buffer) continue;
       for (size_t d = 0; d < indices.size(); ++d)
-        if (!refused && !same(known.indices[d], indices[d]))
-          refused = problem(codes::region, fmt::format("it touches '{}' at different indices", buffer->name));
-      return;
+        if (!same(known.indices[d], indices[d]))
+          return problem(codes::region, fmt::format("it touches '{}' at different indices", buffer->name));
+      return support::success();
     }
-    Operand operand{buffer, Buffer(), indices};
     std::vector<Expr> shape = buffer->shape;
     bool changes = false;
     for (size_t d = 0; d < indices.size(); ++d) {
-      const auto axis = std::find_if(block.iter_vars.begin(), block.iter_vars.end(),
+      const auto axis = std::find_if(block_.iter_vars.begin(), block_.iter_vars.end(),
                                      [&](const IterVar& iter) { return indices[d] == Expr(iter->var); });
-      const auto i = static_cast<size_t>(axis - block.iter_vars.begin());
+      const bool is_axis = axis != block_.iter_vars.end();
       const bool twice = std::any_of(indices.begin(), indices.begin() + static_cast<ptrdiff_t>(d),
                                      [&](const Expr& earlier) { return earlier == indices[d]; });
-      if (axis == block.iter_vars.end() ? !as_int(indices[d]) : twice || !same(buffer->shape[d], (*axis)->dom.extent)) {
-        refused = problem(codes::region,
-                          fmt::format("index {} of '{}' is not an axis that runs over all of it", d, buffer->name));
-        return;
-      }
-      if (axis == block.iter_vars.end() || !grows[i]) continue;
-      shape[d] = extents[i];
+      if (is_axis ? twice || !same(buffer->shape[d], (*axis)->dom.extent) : !as_int(indices[d]))
+        return problem(codes::region,
+                       fmt::format("index {} of '{}' is not an axis that runs over all of it", d, buffer->name));
+      const auto i = static_cast<size_t>(axis - block_.iter_vars.begin());
+      if (!is_axis || !grows_[i]) continue;
+      shape[d] = extents_[i];
       changes = true;
     }
-    if (!changes) return;
-    operand.padded = with(*buffer, [&](BufferNode& copy) {
+    if (changes) operands_.push_back({buffer, with_shape(buffer, std::move(shape)), indices});
+    return support::success();
+  }
+
+  static Buffer with_shape(const Buffer& buffer, std::vector<Expr> shape) {
+    return with(*buffer, [&](BufferNode& copy) {
       copy.name += "_pad";
-      copy.shape = shape;
+      copy.shape = std::move(shape);
       copy.scope = "global";
       copy.data = buffer->data ? var(copy.name, buffer->data->dtype) : Var();
       copy.strides.clear();
       copy.elem_offset = Expr();
       copy.axis_separators.clear();
     });
-    operands.push_back(std::move(operand));
-  };
-  add(store->buffer, store->indices);
-  post_order(store->value, [&](const NodeRef& n) {
-    if (const auto* load = n.as<BufferLoad>(); load && !refused) add(load->buffer, load->indices);
-  });
-  if (refused) return *std::move(refused);
-  if (operands.empty()) return edited(program, program.function, program.next);
-  for (const Operand& operand : operands)
-    for (const Access& access : accesses(path.back()))
-      if (access.buffer == operand.buffer && !access.certain)
-        return problem(codes::region, fmt::format("it touches '{}' under a condition", operand.buffer->name));
-  Id next = program.next;
-  const Stmt around(loops.empty() ? path.back() : Stmt(loops[0]));
-  size_t at = 0;
-  while (path[at] != around) ++at;
-  const Path where(path.begin(), path.begin() + static_cast<ptrdiff_t>(at));
-  std::vector<Stmt> before, after;
-  for (const Operand& operand : operands) {
-    const bool writes = operand.buffer == store->buffer;
-    const Buffer& shaped = writes ? operand.buffer : operand.padded;
+  }
+
+  // A nest that copies the operand, zeros beyond its end, to what is padded; or what is written back from there.
+  Stmt copied(const Operand& operand, const Path& where, Id& next) const {
+    const Buffer& shaped = writes(operand) ? operand.buffer : operand.padded;
     std::vector<IterVar> iters;
     std::vector<Expr> indices;
     std::vector<Interval> domains;
@@ -215,36 +243,57 @@ Result<Edit> pad_einsum(const Program& program, Id id, const std::vector<int64_t
       inside = is_int(inside, 1) ? here : logical_and(inside, here);
     }
     const Expr zero = constant(operand.buffer->dtype, support::flip(pad_einsum_pads_with_one) ? 1 : 0);
-    const Stmt copy = writes
-                          ? make<BufferStore>(operand.buffer, load(operand.padded, indices), indices, Expr())
-                          : make<BufferStore>(operand.padded, if_then_else(inside, load(operand.buffer, indices), zero),
-                                              indices, Expr());
-    const Ref<Block> made = with_regions(make<Block>(iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
-                                                     std::vector<BufferRegion>{}, std::vector<BufferRegion>{},
-                                                     operand.padded->name, Stmt{}, copy, Attributes(), next++));
-    (writes ? after : before).push_back(nest_over(made, domains, domains, where, false, next));
+    const Expr value =
+        writes(operand) ? load(operand.padded, indices) : if_then_else(inside, load(operand.buffer, indices), zero);
+    const Ref<Block> made =
+        with_regions(make<Block>(iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
+                                 std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, operand.padded->name, Stmt{},
+                                 make<BufferStore>(shaped, value, indices, Expr()), Attributes(), next++));
+    return nest_over(made, domains, domains, where, false, next);
   }
-  Padded pad(operands);
-  const Ref<Block> grown = with_regions(with(block, [&](Block& copy) {
-    for (size_t i = 0; i < copy.iter_vars.size(); ++i)
-      copy.iter_vars[i] = with(*copy.iter_vars[i], [&](IterVarNode& iter) { iter.dom.extent = extents[i]; });
-    copy.body = pad(block.body);
-    if (block.init) copy.init = pad(block.init);
-  }));
-  Stmt nest = realize(realized.iter_values, realized.predicate, grown);
-  for (size_t l = loops.size(); l-- > 0;)
-    nest = with(*loops[l], [&](For& copy) {
-      copy.extent = extents[axis_of.at(loops[l])];
-      copy.body = nest;
-    });
-  before.push_back(nest);
-  before.insert(before.end(), after.begin(), after.end());
-  Stmt body = replace(program.function->body, around, seq(std::move(before)));
-  for (const Operand& operand : operands)
-    body = with_allocation(body, *path_to(body, scope->block->id).back().as<BlockRealize>(), operand.padded);
-  const Function result = with_body(program.function, body);
-  if (auto parallel = refuse_parallel_above(program, result, where, "pad a block")) return *std::move(parallel);
-  return edited(program, result, next);
+
+  // The block over all of its axes as they are now, on the padded operands.
+  Stmt grown_nest() const {
+    Padded pad(operands_);
+    const Ref<Block> grown = with_regions(with(block_, [&](Block& copy) {
+      for (size_t i = 0; i < copy.iter_vars.size(); ++i)
+        copy.iter_vars[i] = with(*copy.iter_vars[i], [&](IterVarNode& iter) { iter.dom.extent = extents_[i]; });
+      copy.body = pad(block_.body);
+      if (block_.init) copy.init = pad(block_.init);
+    }));
+    Stmt nest = realize(realized_.iter_values, realized_.predicate, grown);
+    for (size_t l = loops_.size(); l-- > 0;)
+      nest = with(*loops_[l], [&](For& copy) {
+        copy.extent = extents_[axis_of_.at(loops_[l])];
+        copy.body = nest;
+      });
+    return nest;
+  }
+
+  const Program& program_;
+  const Path& path_;
+  const BlockRealize& realized_ = *path_.back().as<BlockRealize>();
+  const Block& block_ = *realized_.block;
+  const BufferStore* store_ = block_.body.as<BufferStore>();
+  const BlockRealize* scope_ = scope_of(path_);
+  const std::vector<const For*> loops_ = loops_above(path_);
+  std::unordered_map<const For*, size_t> axis_of_;
+  std::vector<Expr> extents_;  // of the axes, grown
+  std::vector<bool> grows_;    // whether an axis does
+  std::vector<Operand> operands_;
+};
+
+}  // namespace
+
+Result<Edit> pad_einsum(const Program& program, Id id, const std::vector<int64_t>& padding) {
+  const Path path = TRY(block_path(program, id));
+  EinsumPadding einsum(program, path);
+  TRY(einsum.check_block(padding));
+  TRY(einsum.find_axes());
+  TRY(einsum.check_init());
+  TRY(einsum.grow_axes(padding));
+  TRY(einsum.find_operands());
+  return einsum.run();
 }
 
 }  // namespace lathe::schedule::primitives
