@@ -64,6 +64,25 @@ TEST(elementwise, transposes_by_squares) {
     }
 }
 
+// A part of the columns, from one that only the run knows: its squares are not sure to lie in the tensor.
+TEST(elementwise, transposes_a_part_that_begins_anywhere) {
+  const Function f = testing::from_text(R"(
+@T.prim_func
+def main(x: T.handle, y: T.handle, begin: T.int64(is_size_var=True)):
+    X = T.match_buffer(x, (32, 96), "float32")
+    Y = T.match_buffer(y, (32, 32), "float32")
+    for i, j in T.grid(32, 32):
+        with T.block("transpose"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = X[vj, vi + begin]
+)");
+  for (const int bits : {512, 256})
+    for (const int64_t begin : {0, 5, 64}) {
+      EXPECT_EQ(scheduled(f, machine(bits, 32), 0, {{"begin", begin}}), "elementwise") << last_remarks;
+      EXPECT_TRUE(is_in_vectors(f, machine(bits, 32)));
+    }
+}
+
 TEST(elementwise, does_not_grow_exponentially_where_values_are_wanted_twice) {
   constexpr int levels = 40;
   Builder b;

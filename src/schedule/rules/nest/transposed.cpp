@@ -73,6 +73,9 @@ Status through_registers(Schedule& schedule, BlockRV block, LoopRV square, LoopR
         return refuse(codes::not_inlinable, name_of(*TRY(schedule.get(rows))) + " reads no square");
     const std::vector<Work> now = works(schedule.function());
     const Work* work = find(now, TRY(schedule.get(rows))->name);
+    // Rows that begin where only the run knows may end before they do.
+    if (!is_int(work->realize->predicate, 1))
+      return refuse(codes::not_inlinable, name_of(work->block()) + " may read less than a square");
     for (const Access& access : accesses(schedule.function().body))
       if (access.block == &work->block() && stride_of(access, *work->loops.back()) != 1)
         return refuse(codes::not_inlinable, name_of(work->block()) + " reads no rows");
