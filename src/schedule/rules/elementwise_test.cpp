@@ -64,6 +64,20 @@ TEST(elementwise, transposes_by_squares) {
     }
 }
 
+// One of three parts that lie behind one another, of several axes that only the run knows: as one loop these are cut
+// into chunks that cannot be told apart.
+TEST(elementwise, slices_a_part_of_several_unknown_axes) {
+  const Var n = ir::size_var("n"), w = ir::size_var("w");
+  Builder b;
+  const Buffer x = b.input("X", {int64(3), n, int64(8), int64(12), w});
+  const Buffer y = b.output("Y", {int64(1), n, int64(8), int64(12), w});
+  b.compute("slice", y, [&](const std::vector<Expr>& i) { return load(x, {i[0] + 1, i[1], i[2], i[3], i[4]}); });
+  const Function f = b.build({n, w});
+  EXPECT_TRUE(is_in_vectors(f, machine(512, 32)));
+  for (const int64_t columns : {1, 35})
+    EXPECT_EQ(scheduled(f, machine(512, 32), 0, {{"n", 2}, {"w", columns}}), "elementwise") << last_remarks;
+}
+
 // A part of the columns, from one that only the run knows: its squares are not sure to lie in the tensor.
 TEST(elementwise, transposes_a_part_that_begins_anywhere) {
   const Function f = testing::from_text(R"(
