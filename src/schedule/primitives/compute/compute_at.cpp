@@ -219,12 +219,7 @@ class ProducerMove {
     const Path &path = move_.path, &target = move_.target;
     Id next = program_.next;
     const Stmt nest = nest_over(block_, parts_, domains_, target, keep_unit_loops, next);
-    std::vector<Stmt> statements = items(loop_.body);
-    const size_t at = TRY(place_in(statements, nest, index));
-    statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), nest);
-    const Stmt changed = with(loop_, [&](For& copy) { copy.body = seq(statements); });
-    const Stmt body = replace_all(program_.function->body, {{target.back(), changed}, {path.back(), nop()}});
-    const Function after = with_body(program_.function, body);
+    const Function after = moved_to(program_, move_, nest, TRY(place_in(items(loop_.body), nest, index)));
     if (auto refused = refuse_parallel_above(program_, after, target, "compute a block")) return *std::move(refused);
     const Path moved = path_to(after->body, loop_.id);
     for (const Buffer& buffer : continued_)

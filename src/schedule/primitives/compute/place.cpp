@@ -251,6 +251,14 @@ std::optional<Diagnostic> instances_meet(const Program& program, const Move& mov
   return refused;
 }
 
+Function moved_to(const Program& program, const Move& move, const Stmt& nest, size_t at) {
+  std::vector<Stmt> statements = items(move.loop().body);
+  statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), nest);
+  const Stmt changed = with(move.loop(), [&](For& copy) { copy.body = seq(std::move(statements)); });
+  return with_body(program.function,
+                   replace_all(program.function->body, {{move.target.back(), changed}, {move.path.back(), nop()}}));
+}
+
 Result<size_t> place_of(int64_t index, size_t first, size_t last) {
   if (index == primitives::last_place) return last;
   if (index == primitives::first_place) return first;

@@ -48,6 +48,9 @@ Result<Move> move_under(const Program& program, Id block, Id loop);
 // Why its instances may not come in another order: two with other variables may write one element.
 std::optional<Diagnostic> instances_meet(const Program& program, const Move& move);
 
+// The function with the nest as statement `at` of the loop's body, and without the block where it was.
+Function moved_to(const Program& program, const Move& move, const Stmt& nest, size_t at);
+
 // The number of the statement before which something comes, as `index` says: one from `first` to `last`, or one of the
 // two places that stand for these.
 Result<size_t> place_of(int64_t index, size_t first, size_t last);

@@ -151,14 +151,10 @@ class ReverseMove {
     Id next = program_.next;
     const Stmt nested = nest_over(block_, parts_, domains_, target, keep_unit_loops, next);
     // All that the loop does came before it.
-    std::vector<Stmt> statements = items(loop_.body);
-    const auto at_index = place_of(index, behind_all(statements, nested), statements.size());
-    if (!at_index.ok()) return problem(codes::bad_argument, at_index.diagnostics()[0].message);
-    const size_t at = *at_index;
-    statements.insert(statements.begin() + static_cast<ptrdiff_t>(at), nested);
-    const Stmt changed = with(loop_, [&](For& copy) { copy.body = seq(statements); });
-    const Stmt body = replace_all(program_.function->body, {{target.back(), changed}, {move_.path.back(), nop()}});
-    const Function after = with_body(program_.function, body);
+    const std::vector<Stmt> statements = items(loop_.body);
+    const auto at = place_of(index, behind_all(statements, nested), statements.size());
+    if (!at.ok()) return problem(codes::bad_argument, at.diagnostics()[0].message);
+    const Function after = moved_to(program_, move_, nested, *at);
     if (doubt_ && !is_dispelled(*after)) return *std::move(doubt_);
     if (auto refused = refuse_parallel_above(program_, after, target, "compute a block")) return *std::move(refused);
     return edited(program_, after, next);
