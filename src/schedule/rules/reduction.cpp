@@ -76,8 +76,9 @@ Result<Outcome> reduction(Schedule& schedule, const RuleContext& context) {
   if (const auto why = no_plain_reductions(works(schedule.function()))) return why;
   std::set<std::string> turned;
   TRY(inline_producers(schedule, [&](const Work& work) {
-    if (reads_across(work)) turned.insert(work.block().name);
-    return is_costly(work.block()) || reads_across(work);
+    const bool is_across = reads_across(work);
+    if (is_across) turned.insert(work.block().name);
+    return is_across || is_costly(work.block());
   }));
   std::vector<BlockRV> partial;
   for (const Work& work : works(schedule.function())) {

@@ -484,7 +484,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   const auto total = constant_product(work->loops);
   if (total == 0) return support::success();
   const int64_t interleaved = interleaved_rows(schedule.function(), *work);
-  const size_t suffix = interleaved > 1 ? 2 : contiguous_suffix(schedule.function(), *work);
+  size_t suffix = interleaved > 1 ? 2 : contiguous_suffix(schedule.function(), *work);
   const For& last = *work->loops.back();
   bool strided = false;
   for (const Access& access : accesses(schedule.function().body)) {
@@ -512,11 +512,15 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   if (interleaved > 1 && !as_int(work->loops[loops.size() - 2]->extent))
     return interleave_unknown(schedule, loops, context.target.lanes(bits), elements.threads);
-  Schedule attempt = schedule;
-  if (suffix == 1 || interleaved > 1 || !vectorize_rows(attempt, context, block, elements, suffix))
-    return vectorize_rows(schedule, context, block, elements, interleaved > 1 ? suffix : 1);
-  schedule = std::move(attempt);
-  return support::success();
+  if (interleaved == 1 && suffix > 1) {
+    Schedule attempt = schedule;
+    if (vectorize_rows(attempt, context, block, elements, suffix)) {
+      schedule = std::move(attempt);
+      return support::success();
+    }
+    suffix = 1;
+  }
+  return vectorize_rows(schedule, context, block, elements, suffix);
 }
 
 bool walks_rows(const PrimFunc& function, const Work& work) {
