@@ -37,6 +37,14 @@ struct Identity {
   Expr (*apply)(const Emitter&, const Call&);
 };
 
+// The view that gives a value, or null.
+const Call* as_view(const Emitter& emitter, const Expr& e) {
+  const Expr value = emitter.value_of(e);
+  const Call* call = value ? value.as<Call>() : nullptr;
+  const Operator* op = call ? callee_operator(*call) : nullptr;
+  return op && op->is_view ? call : nullptr;
+}
+
 Expr operand_if(bool holds, const Call& call, size_t i) { return holds ? call.args[i] : Expr(); }
 
 constexpr double negative_zero = -0.0;
@@ -129,9 +137,8 @@ std::optional<std::vector<ViewedAxes>> viewed_axes(const Shape& before, const Sh
 // permute(view(permute(x))) is a view of x where the elements are in their first order again: channels that are put
 // first, an image's rows that become one axis, and the channels last.
 Result<Expr> undo_permutation(const Emitter& emitter, const Call& call, const Expr& value) {
-  const auto* view = emitter.value_of(call.args[0]) ? emitter.value_of(call.args[0]).as<Call>() : nullptr;
-  const Operator* op = view ? callee_operator(*view) : nullptr;
-  const auto* inner = op && op->is_view ? as_call_of(emitter.value_of(view->args[0]), "permute_dims") : nullptr;
+  const Call* view = as_view(emitter, call.args[0]);
+  const auto* inner = view ? as_call_of(emitter.value_of(view->args[0]), "permute_dims") : nullptr;
   if (!inner) return Expr();
   const auto* turned = as_tensor(view->args[0]);
   const auto* viewed = as_tensor(call.args[0]);
@@ -197,9 +204,8 @@ Result<Expr> simplify(Emitter& emitter, const Var&, const Expr& value) {
     // A view of a view is a view of the first; a view with the shape it has is nothing.
     Expr base = call->args[0];
     if (same_info(base, value)) return base;
-    const auto* inner = emitter.value_of(base) ? emitter.value_of(base).as<Call>() : nullptr;
-    const Operator* inner_op = inner ? callee_operator(*inner) : nullptr;
-    if (!inner_op || !inner_op->is_view || !as_tensor(value)->shape) return Expr();
+    const Call* inner = as_view(emitter, base);
+    if (!inner || !as_tensor(value)->shape) return Expr();
     if (same_info(inner->args[0], value)) return inner->args[0];
     return make_call(ops::reshape, {inner->args[0], make<ShapeExpr>(*as_tensor(value)->shape)});
   }
