@@ -36,10 +36,6 @@ _REASONS = {
         "an argument that is not there is None":
             "null_value",
     },
-    "Schedule": {
-        "not in the releases that the vocabulary follows":
-            "fuse_reduction_epilogue",
-    },
     "T": {
         "a frame of the builder; a text says it by its signature (lathe.script.ir_builder has it)":
             "func_name func_ret arg",

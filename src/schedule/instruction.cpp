@@ -395,6 +395,11 @@ const std::vector<InstructionKind> kinds{
      [](Schedule& s, const Instruction& i) -> Outputs {
        return std::vector<Argument>{TRY(s.decompose_reduction(TRY(input<BlockRV>(i, 0)), TRY(input<LoopRV>(i, 1))))};
      }},
+    {"fuse_reduction_epilogue",
+     [](Schedule& s, const Instruction& i) -> Outputs {
+       TRY(s.fuse_reduction_epilogue(TRY(input<BlockRV>(i, 0)), TRY(input<BlockRV>(i, 1))));
+       return std::vector<Argument>{};
+     }},
     {"rfactor",
      [](Schedule& s, const Instruction& i) -> Outputs {
        return std::vector<Argument>{

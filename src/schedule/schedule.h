@@ -190,6 +190,10 @@ class Schedule {
 
   // The block that sets the initial value, before `loop`; the reduction keeps its handle.
   Result<BlockRV> decompose_reduction(BlockRV block, LoopRV loop);
+  // What `epilogue` combines the reduction's result with first, as the reduction does (a bias that is added to a sum),
+  // is where the reduction starts then: another order of a sum's terms. An epilogue that does nothing else goes, and
+  // the reduction writes what it wrote.
+  Status fuse_reduction_epilogue(BlockRV reduction, BlockRV epilogue);
   // Splits a reduction into one an iteration of `loop`, and a last one over those; returns the block of the former.
   Result<BlockRV> rfactor(LoopRV loop, int64_t factor_axis);
 

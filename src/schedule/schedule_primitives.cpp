@@ -225,6 +225,13 @@ Result<BlockRV> Schedule::decompose_reduction(BlockRV block, LoopRV loop) {
   return init;
 }
 
+Status Schedule::fuse_reduction_epilogue(BlockRV reduction, BlockRV epilogue) {
+  const Handle handle = *TRY(find(reduction)), other = *TRY(find(epilogue));
+  accept(handle.function, TRY(primitives::fuse_reduction_epilogue(program(handle.function), handle.id, other.id)));
+  record("fuse_reduction_epilogue", {reduction, epilogue}, {}, {});
+  return support::success();
+}
+
 Result<BlockRV> Schedule::rfactor(LoopRV loop, int64_t factor_axis) {
   const Handle handle = *TRY(find(loop));
   Edit edit = TRY(primitives::rfactor(program(handle.function), handle.id, factor_axis));

@@ -68,11 +68,11 @@ def test_asking_for_what_is_left_out_says_why(get, error):
     assert str(raised.value).startswith(error)
 
 
-def test_a_schedule_says_why_it_lacks_a_primitive():
+def test_a_schedule_says_which_primitive_is_nearest():
     schedule = tir.Schedule(lathe.te.create_prim_func([lathe.te.compute((4,), lambda i: i, name="A")]))
     assert schedule.get(schedule.get_sblock("A")).same_as(schedule.get(schedule.get_block("A")))
-    with pytest.raises(AttributeError, match="'fuse_reduction_epilogue': not in the releases"):
-        schedule.fuse_reduction_epilogue("A", "A")
+    with pytest.raises(AttributeError, match="'reverse_compute_inlin'; the nearest name is 'reverse_compute_inline'"):
+        schedule.reverse_compute_inlin("A")
 
 
 def test_the_vocabulary_is_read_by_sections():

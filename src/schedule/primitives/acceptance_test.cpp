@@ -261,6 +261,13 @@ std::vector<Legal> legal_steps() {
          return refused_with(s.decompose_reduction(named_block(s, "matmul"), named_loop(s, "matmul", 1)));
        },
        {}},
+      {"fuse_reduction_epilogue",
+       "a bias",
+       three_layers(),
+       [](Schedule& s) {
+         return refused_with(s.fuse_reduction_epilogue(named_block(s, "matmul"), named_block(s, "bias_add")));
+       },
+       {}},
       {"rfactor",
        "of an inner part",
        whole_product(),

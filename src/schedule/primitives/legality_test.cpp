@@ -80,6 +80,7 @@ Function first_half_used() { return halves(0); }
 Function both_halves_used() { return halves(1); }
 
 Function product() { return testing::matmul(int64(8), int64(6), int64(4)); }
+Function layers() { return testing::dense(int64(8), int64(6), int64(4)); }
 
 // Beginnings of traces: handles of a product, and of the blocks of the chain.
 constexpr const char* matmul = "b0 = sch.get_block(\"matmul\")\nl1, l2, l3 = sch.get_loops(b0)\n";
@@ -93,6 +94,8 @@ constexpr const char* update = "b0 = sch.get_block(\"step\")\nl1, = sch.get_loop
 
 constexpr const char* two_halves =
     "b0 = sch.get_block(\"first\")\nl1, = sch.get_loops(b0)\nb2 = sch.get_block(\"use\")\nl3, = sch.get_loops(b2)\n";
+constexpr const char* behind_product =
+    "b0 = sch.get_block(\"matmul\")\nb1 = sch.get_block(\"bias_add\")\nb2 = sch.get_block(\"relu\")\n";
 
 struct Row {
   Function (*program)();
@@ -246,6 +249,8 @@ std::vector<Row> rows() {
       {product, matmul, "b4 = sch.decompose_reduction(b0, l2)"},
       {product, "b0 = sch.get_block(\"matmul\")\nl1, l2, l3 = sch.get_loops(b0)\nsch.reorder(l3, l1, l2)\n",
        "b4 = sch.decompose_reduction(b0, l1)", &dependence},
+      {layers, behind_product, "sch.fuse_reduction_epilogue(b0, b1)", nullptr, true},
+      {layers, behind_product, "sch.fuse_reduction_epilogue(b1, b2)", &not_inlinable},
       {product, matmul, "b4 = sch.rfactor(l3, factor_axis=0)", nullptr, true},
       {product, matmul, "b4 = sch.rfactor(l1, factor_axis=0)", &dependence},
       {product, matmul, "sch.annotate(l1, \"key\", [1, 2])"},

@@ -87,7 +87,8 @@ Result<Edit> transform_layout(const Program& program, Id block, BufferIndex buff
 Result<Edit> prefetch(const Program& program, Id block, int64_t read_buffer_index, Id loop, Id at,
                       const Prefetch& what);
 
-// primitives/reduction. Creates the block of the initial values, or of the partial results.
+// primitives/reduction. Those that split create the block of the initial values, or of the partial results.
+Result<Edit> fuse_reduction_epilogue(const Program& program, Id reduction, Id epilogue);
 Result<Edit> decompose_reduction(const Program& program, Id block, Id loop);
 Result<Edit> rfactor(const Program& program, Id loop, int64_t factor_axis);
 

@@ -84,6 +84,27 @@ void reduction(NestSource& s, const std::string& name) {
   }
 }
 
+// A sum, or a largest element, and what is done with it: the same once more, and perhaps something else.
+void epilogue(NestSource& s, const std::string& name) {
+  const Expr m = s.extent(), n = s.extent(), k = int64(1 + s.small() % 4);
+  const Buffer x = s.source({m, k}), more = s.source({m, n}), c = s.builder.inner(name + "c", {m, n}, s.element()),
+               y = s.memory(name, {m, n});
+  const bool sums = s.pick(3), turned = s.pick(4) == 0;
+  const auto combine = [&](const Expr& a, const Expr& b) { return sums ? a + b : max(a, b); };
+  const Along i = s.along(name + "i", m), j = s.along(name + "j", n), l = s.along(name + "l", k, IterType::reduce);
+  const std::vector<Expr> at{i.variable, j.variable};
+  s.builder.add(s.block(name + "c", {i, j, l},
+                        s.store(c, combine(load(c, at), load(x, {i.variable, l.variable}) + load(more, at)), at),
+                        s.store(c, s.number(static_cast<int64_t>(s.pick(2))), at)));
+  const Along o = s.along(name + "o", m), p = s.along(name + "p", n);
+  const Expr row = turned ? m - 1 - o.variable : Expr(o.variable);
+  const Buffer added = s.pick(4) ? more : y;
+  Expr value = combine(load(c, {row, p.variable}), load(added, {s.pick(2) ? row : Expr(o.variable), p.variable}));
+  if (s.pick(2)) value = s.pick(2) ? value * s.number(2) : combine(value, s.number(3));
+  if (s.pick(4) == 0) value = value + load(c, {row, p.variable});
+  s.builder.add(s.block(name, {o, p}, s.store(y, value, {o.variable, p.variable})));
+}
+
 // C[i // 2] += X[i, k]: two spatial instances share a result, the later's init wins.
 void folded_reduction(NestSource& s, const std::string& name) {
   const Expr m = int64(s.small()), n = int64(s.small());
@@ -136,7 +157,8 @@ void chain(NestSource& s, const std::string& name) {
 constexpr NamedNest nests_of_loops[] = {
     {"in_place", in_place},         {"stencil", stencil},     {"pair_of_blocks", pair_of_blocks},
     {"strided", strided},           {"reduction", reduction}, {"folded_reduction", folded_reduction},
-    {"shifted_pair", shifted_pair}, {"triangle", triangle},   {"chain", chain}};
+    {"shifted_pair", shifted_pair}, {"triangle", triangle},   {"chain", chain},
+    {"epilogue", epilogue}};
 
 }  // namespace
 

@@ -62,6 +62,7 @@ constexpr const char* names[] = {"split",
                                  "split_padding",
                                  "pad_einsum",
                                  "decompose_reduction",
+                                 "fuse_reduction_epilogue",
                                  "rfactor",
                                  "sample_perfect_tile"};
 
@@ -149,6 +150,7 @@ class Walk {
                                       {"split_padding", "", "padding"},
                                       {"rfactor", "product", "reduction"},
                                       {"decompose_reduction", "product", ""},
+                                      {"fuse_reduction_epilogue", "epilogue", ""},
                                       {"pad_einsum", "product", ""},
                                       {"reverse_compute_inline", "chain", ""},
                                       {"compute_inline", "windows", ""},
@@ -470,6 +472,13 @@ class Walk {
       return made([=](Schedule& s) { return s.pad_einsum(block, padding); });
     }
     if (name == "decompose_reduction") return made([=](Schedule& s) { return s.decompose_reduction(block, loop); });
+    if (name == "fuse_reduction_epilogue") {
+      // A block behind a reduction, where there is one.
+      for (int i = 0; i < 8 && !c.schedule.get(c.block).value_or_throw()->init; ++i) c = choice().value_or(c);
+      const std::vector<BlockRV> after = neighbours(c, true);
+      const BlockRV reduction = c.block, epilogue = after.empty() ? c.other : after[pick(after.size())];
+      return made([=](Schedule& s) { return s.fuse_reduction_epilogue(reduction, epilogue); });
+    }
     if (name == "rfactor") {
       const int64_t axis = number(2);
       return made([=](Schedule& s) { return s.rfactor(loop, axis); });
@@ -498,9 +507,17 @@ class Walk {
 
   // A sum of floats may come out otherwise once one of these has been there.
   static bool may_reorder(const std::string& name) {
-    static constexpr std::string_view reordering[] = {
-        "reorder",    "compute_at", "reverse_compute_at",     "sample_compute_location", "rfactor",
-        "pad_einsum", "reindex",    "transform_block_layout", "unsafe_set_dtype",        "merge"};
+    static constexpr std::string_view reordering[] = {"reorder",
+                                                      "compute_at",
+                                                      "reverse_compute_at",
+                                                      "sample_compute_location",
+                                                      "rfactor",
+                                                      "pad_einsum",
+                                                      "reindex",
+                                                      "transform_block_layout",
+                                                      "unsafe_set_dtype",
+                                                      "merge",
+                                                      "fuse_reduction_epilogue"};
     return std::find(std::begin(reordering), std::end(reordering), name) != std::end(reordering);
   }
 

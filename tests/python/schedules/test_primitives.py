@@ -45,6 +45,21 @@ def product(A: T.Buffer((N, N), "float32"), D: T.Buffer((N, N), "float32")):
 
 
 @T.prim_func
+def biased(A: T.Buffer((N, N), "float32"), D: T.Buffer((N, N), "float32")):
+    C = T.alloc_buffer((N, N), "float32")
+    for i, j, k in T.grid(N, N, N):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * A[vk, vj]
+    for i, j in T.grid(N, N):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.max(C[vi, vj] + A[0, vj], T.float32(0))
+
+
+@T.prim_func
 def in_place(A: T.Buffer((N, N), "float32"), D: T.Buffer((N, N), "float32")):
     B = T.alloc_buffer((N, N), "float32")
     for i, j in T.grid(N, N):
@@ -127,6 +142,7 @@ STEPS = {
     "compute_inline": (chain, lambda s: s.compute_inline("C")),
     "reverse_compute_inline": (chain, lambda s: s.reverse_compute_inline("D")),
     "decompose_reduction": (product, lambda s: s.decompose_reduction("D", s.get_loops("D")[2])),
+    "fuse_reduction_epilogue": (biased, lambda s: s.fuse_reduction_epilogue("C", "D")),
     "rfactor": (product, lambda s: s.rfactor(s.split(s.get_loops("D")[2], [None, 4])[1], factor_axis=0)),
     "storage_align": (chain, lambda s: s.storage_align("B", 0, axis=-2, factor=16, offset=4)),
     "prefetch": (product, lambda s: s.prefetch("D", 0, s.get_loops("D")[0], s.get_loops("D")[2], level=1)),

@@ -100,6 +100,7 @@ PRIMITIVES = {
     "compute_inline": "block",
     "reverse_compute_inline": "block",
     "decompose_reduction": "block, loop",
+    "fuse_reduction_epilogue": "reduction_block, epilogue_block",
     "rfactor": "loop | factor_axis",
     "prefetch": "block, read_buffer_index, loop, at | begin=0, end=1, of=1, level=2, in_turn=False",
     "storage_align": "block, buffer_index | axis, factor, offset",
@@ -128,7 +129,7 @@ _NEUTRAL = {
     "assume_injective_transform": False,
 }  # fmt: skip
 _LOOPS = ("loop",)
-_BLOCKS = ("block", "scope_block")
+_BLOCKS = ("block", "scope_block", "reduction_block", "epilogue_block")
 
 
 class Schedule:

@@ -41,6 +41,84 @@ Result<std::vector<Var>> index_variables(const Block& block, const std::vector<E
   return vars;
 }
 
+Result<std::vector<Var>> variables_over_all(const Block& block, const Expr& value, const Buffer& buffer,
+                                            std::string_view verb) {
+  const auto problem = [&](std::string_view why) {
+    return refuse(codes::not_inlinable,
+                  fmt::format("cannot {} {}: it reads {} of '{}'", verb, name_of(block), why, buffer->name));
+  };
+  std::vector<Var> vars;
+  std::optional<Diagnostic> refused;
+  bool first = true;
+  post_order(value, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    if (!load || load->buffer != buffer || refused) return;
+    auto found = index_variables(block, load->indices, verb);
+    if (!found)
+      refused = found.diagnostics()[0];
+    else if (!first && *found != vars)
+      refused = problem("different elements");
+    else
+      vars = *found;
+    first = false;
+  });
+  if (refused) return *std::move(refused);
+  for (size_t d = 0; d < vars.size(); ++d) {
+    if (!vars[d]) {
+      if (!is_int(buffer->shape[d], 1)) return problem("only a part");
+      continue;
+    }
+    for (const IterVar& iter : block.iter_vars)
+      if (iter->var == vars[d] && !(is_int(iter->dom.min, 0) && same(iter->dom.extent, buffer->shape[d])))
+        return problem("only a part");
+  }
+  return vars;
+}
+
+VarMap values_of(const Block& block, const std::vector<Var>& vars, const std::vector<Expr>& indices) {
+  VarMap values;
+  for (size_t d = 0; d < vars.size(); ++d)
+    if (vars[d]) values[vars[d]] = indices[d];
+  for (const IterVar& iter : block.iter_vars)
+    if (!values.count(iter->var)) values[iter->var] = iter->dom.min;
+  return values;
+}
+
+namespace {
+
+size_t common_loops(const Access& a, const Access& b) {
+  size_t common = 0;
+  while (common < a.loops.size() && common < b.loops.size() && a.loops[common] == b.loops[common]) ++common;
+  return common;
+}
+
+}  // namespace
+
+std::optional<Diagnostic> refuse_moved(const std::vector<Access>& all, const Block& consumer, const Block& producer,
+                                       const Buffer& between, std::string_view verb, bool writes_there) {
+  const Access *at_producer = nullptr, *at_consumer = nullptr;
+  for (const Access& access : all) {
+    if (access.block == &producer && access.writes) at_producer = &access;
+    if (access.block == &consumer && access.writes) at_consumer = &access;
+  }
+  const Buffer output = at_consumer->buffer;
+  for (const Access& mine : all) {
+    if (mine.block != &consumer || mine.buffer == between || (mine.writes && !writes_there)) continue;
+    for (const Access& other : all) {
+      if (other.block == &consumer || other.buffer != mine.buffer) continue;
+      const bool hazard = mine.writes || mine.buffer == output;
+      if (hazard ? other.order < at_consumer->order
+                 : other.writes && (other.order > at_producer->order ||
+                                    common_loops(other, *at_producer) > common_loops(*at_producer, *at_consumer)))
+        return refuse(codes::not_inlinable,
+                      fmt::format("cannot {} {} into {}: '{}' is touched{} before {} runs", verb, name_of(consumer),
+                                  name_of(producer), mine.buffer->name,
+                                  other.block ? " by " + name_of(*other.block) : "", name_of(consumer)));
+    }
+  }
+  return std::nullopt;
+}
+
 const Block* allocating_block(const PrimFunc& function, const Buffer& buffer) {
   const Block* found = nullptr;
   each_statement(function.body, [&](const Stmt& s) {

@@ -13,38 +13,6 @@ LATHE_FAULT(reverse_inline_drops_value, "schedule_test", "reverse_compute_inline
 
 namespace {
 
-size_t common_loops(const Access& a, const Access& b) {
-  size_t common = 0;
-  while (common < a.loops.size() && common < b.loops.size() && a.loops[common] == b.loops[common]) ++common;
-  return common;
-}
-
-// What the consumer reads besides must be there, and what it writes must be untouched, where the producer runs.
-std::optional<Diagnostic> refuse_moved(const std::vector<Access>& all, const Block& consumer, const Block& producer,
-                                       const Buffer& between) {
-  const Access *at_producer = nullptr, *at_consumer = nullptr;
-  for (const Access& access : all) {
-    if (access.block == &producer && access.writes) at_producer = &access;
-    if (access.block == &consumer && access.writes) at_consumer = &access;
-  }
-  const Buffer output = at_consumer->buffer;
-  for (const Access& mine : all) {
-    if (mine.block != &consumer || mine.buffer == between) continue;
-    for (const Access& other : all) {
-      if (other.block == &consumer || other.buffer != mine.buffer) continue;
-      const bool hazard = mine.writes || mine.buffer == output;
-      if (hazard ? other.order < at_consumer->order
-                 : other.writes && (other.order > at_producer->order ||
-                                    common_loops(other, *at_producer) > common_loops(*at_producer, *at_consumer)))
-        return refuse(codes::not_inlinable,
-                      fmt::format("cannot inline {} into {}: '{}' is touched{} before {} runs", name_of(consumer),
-                                  name_of(producer), mine.buffer->name,
-                                  other.block ? " by " + name_of(*other.block) : "", name_of(consumer)));
-    }
-  }
-  return std::nullopt;
-}
-
 // The consumer leaves the loops that it does not share with the producer: no two of their iterations may write one
 // element, nor may another block touch it in a later one.
 std::optional<Diagnostic> refuse_shared(const Program& program, const Path& consumer, const Path& producer,
@@ -144,41 +112,13 @@ Result<Edit> reverse_compute_inline(const Program& program, Id id) {
   if (scope_of(path) != scope_of(to_producer) || in_init(path) || in_init(to_producer))
     return problem(fmt::format("{} is in another scope", name_of(*producer)));
 
-  // Its index must determine the block's variables, over all of the buffer.
-  std::vector<Var> vars;
-  std::optional<Diagnostic> refused;
-  bool first = true;
-  post_order(store->value, [&](const NodeRef& n) {
-    const auto* load = n.as<BufferLoad>();
-    if (!load || load->buffer != buffer || refused) return;
-    auto found = index_variables(block, load->indices, "inline");
-    if (!found)
-      refused = found.diagnostics()[0];
-    else if (!first && *found != vars)
-      refused = problem(fmt::format("it reads different elements of '{}'", buffer->name));
-    else
-      vars = *found;
-    first = false;
-  });
-  if (refused) return *std::move(refused);
-  for (size_t d = 0; d < vars.size(); ++d) {
-    if (!vars[d]) {
-      if (!is_int(buffer->shape[d], 1)) return problem(fmt::format("it reads only a part of '{}'", buffer->name));
-      continue;
-    }
-    for (const IterVar& iter : block.iter_vars)
-      if (iter->var == vars[d] && !(is_int(iter->dom.min, 0) && same(iter->dom.extent, buffer->shape[d])))
-        return problem(fmt::format("it reads only a part of '{}'", buffer->name));
-  }
-  if (auto moved = refuse_moved(all, block, *producer, buffer); moved && program.proves) return *std::move(moved);
+  const std::vector<Var> vars = TRY(variables_over_all(block, store->value, buffer, "inline"));
+  if (auto moved = refuse_moved(all, block, *producer, buffer, "inline", true); moved && program.proves)
+    return *std::move(moved);
   if (auto shared = refuse_shared(program, path, to_producer, store->buffer); shared && program.proves)
     return *std::move(shared);
 
-  VarMap values;
-  for (size_t d = 0; d < vars.size(); ++d)
-    if (vars[d]) values[vars[d]] = written->indices[d];
-  for (const IterVar& iter : block.iter_vars)
-    if (!values.count(iter->var)) values[iter->var] = iter->dom.min;
+  const VarMap values = values_of(block, vars, written->indices);
   if (program.proves && may_meet(*program.function, path, *store) && !same_order(path, to_producer, values))
     return problem("its instances may meet in an element, and would come in another order");
   const Expr value = substitute(rewrite_post_order(store->value,

@@ -1,78 +1,12 @@
 #include "ir/visit.h"
 #include "schedule/analysis/dependence.h"
+#include "schedule/primitives/reduction/combination.h"
 #include "schedule/primitives/rewrite.h"
-#include "support/mutation.h"
 #include "tir/analysis/zero_border.h"
 
 namespace lathe::schedule::primitives {
 
-LATHE_FAULT(rfactor_wrong_identity, "schedule_test", "rfactor: partial results start at one");
-
 namespace {
-
-// C[i] = combine(C[i], value): an operation that may be regrouped and reordered.
-struct Combination {
-  const BufferStore* store = nullptr;
-  Expr value;
-  std::function<Expr(Expr, Expr)> combine;
-  Expr identity;
-};
-
-// What no value of the type is above (or below).
-Expr extreme(DType dtype, bool largest) {
-  if (dtype.is_ieee_float() || dtype.is_bfloat16())
-    return constant(dtype, (largest ? 1 : -1) * std::numeric_limits<double>::infinity());
-  return largest ? max_value(dtype) : min_value(dtype);
-}
-
-std::optional<Combination> combination(const Block& block) {
-  Combination found;
-  found.store = block.body.as<BufferStore>();
-  const auto* init = block.init ? block.init.as<BufferStore>() : nullptr;
-  if (!found.store || (block.init && !init) || found.store->predicate) return std::nullopt;
-  const DType dtype = found.store->value->dtype;
-  const auto is_own = [&](const Expr& e) {
-    const auto* load = e.as<BufferLoad>();
-    return load && load->buffer == found.store->buffer;
-  };
-  const auto take = [&](const Expr& a, const Expr& b) {
-    if (is_own(a) == is_own(b)) return false;
-    found.value = is_own(a) ? b : a;
-    return true;
-  };
-  const Expr& value = found.store->value;
-  bool matched = false;
-  if (const auto* sum = value.as<Add>()) {
-    matched = take(sum->a, sum->b);
-    found.combine = [](Expr a, Expr b) { return a + b; };
-    found.identity = constant(dtype, support::flip(rfactor_wrong_identity) ? 1 : 0);
-  } else if (const auto* product = value.as<Mul>()) {
-    matched = take(product->a, product->b);
-    found.combine = [](Expr a, Expr b) { return a * b; };
-    found.identity = constant(dtype, 1);
-  } else if (const auto* larger = value.as<Max>()) {
-    matched = take(larger->a, larger->b);
-    found.combine = [](Expr a, Expr b) { return max(std::move(a), std::move(b)); };
-    found.identity = init ? init->value : extreme(dtype, false);
-  } else if (const auto* smaller = value.as<Min>()) {
-    matched = take(smaller->a, smaller->b);
-    found.combine = [](Expr a, Expr b) { return min(std::move(a), std::move(b)); };
-    found.identity = init ? init->value : extreme(dtype, true);
-  } else if (const auto* chosen = value.as<Select>()) {
-    // The larger, where a NaN is passed over: the result so far is never one.
-    const auto* more = chosen->condition.as<GT>();
-    matched = more && is_own(chosen->false_value) && is_own(more->b) && !is_own(chosen->true_value) &&
-              structural_equal(more->a, chosen->true_value);
-    found.value = chosen->true_value;
-    found.combine = [](Expr a, Expr b) { return select(gt(b, a), b, a); };
-    found.identity = init ? init->value : Expr();
-    if (const auto start = found.identity ? as_float(found.identity) : std::nullopt; !start || std::isnan(*start))
-      matched = false;
-  }
-  if (!matched) return std::nullopt;
-  // The identity of max and min is the block's own start where it has one, the same for every element.
-  return as_int(found.identity) || as_float(found.identity) ? std::optional(found) : std::nullopt;
-}
 
 IterVar fresh_iter(const IterVar& iter, VarMap& map) {
   const Var v = var(iter->var->name);

@@ -94,6 +94,37 @@ Function grouped(int64_t batch, int64_t width, int64_t outputs) {
   return b.build();
 }
 
+// What the sums in registers start from: the tensors that the block reads which runs before they are added up.
+std::set<std::string> starts_from(const Function& f, int bits, int registers) {
+  AnalyticDecider decider;
+  const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(bits, registers), decider, {});
+  std::set<std::string> names;
+  for (const Access& access : accesses(done.function().body))
+    if (access.block && !access.writes && access.block->name.ends_with("_init")) names.insert(access.buffer->name);
+  return names;
+}
+
+// The sums of a product start from its bias, which the rows of a tile share, and not from a residual, which would have
+// to be there first.
+TEST(epilogue, adds_what_rows_share_first) {
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t rows : {5, 64}) {
+      Builder b;
+      const std::vector<Expr> shape{int64(rows), int64(32)};
+      const Buffer x = b.input("X", {int64(rows), int64(24)}), w = b.input("W", {int64(24), int64(32)}),
+                   bias = b.input("bias", {int64(32)}), more = b.input("more", shape);
+      const Buffer c = b.inner("C", shape), d = b.inner("D", shape), e = b.inner("E", shape), y = b.output("Y", shape);
+      b.sum("product", c, {{"k", int64(24)}},
+            [&](const std::vector<Expr>& i) { return load(x, {i[0], i[2]}) * load(w, {i[2], i[1]}); });
+      b.compute("biased", d, [&](const std::vector<Expr>& i) { return load(c, i) + load(bias, {i[1]}); });
+      b.compute("added", e, [&](const std::vector<Expr>& i) { return load(d, i) + load(more, i); });
+      b.compute("relu", y, [&](const std::vector<Expr>& i) { return max(load(e, i), testing::f32(0)); });
+      EXPECT_EQ(starts_from(b.build(), bits, registers), (std::set<std::string>{"bias"})) << bits << ", " << rows;
+    }
+  for (const auto& [bits, registers] : machines)
+    EXPECT_EQ(starts_from(grouped(2, 17, 16), bits, registers), (std::set<std::string>{"bias"})) << bits;
+}
+
 TEST(epilogue, is_on_tiles_that_do_not_divide_the_rows) {
   for (const int64_t batch : {1, 2})
     for (const int64_t width : {7, 17, 30})

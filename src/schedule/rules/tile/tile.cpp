@@ -398,11 +398,42 @@ class TileNest {
   size_t finished_ = 0;                         // so many of these are placed
 };
 
+// Whether the start of the block's sums is another one for each row of a tile.
+bool starts_by_rows(const Schedule& schedule, const TilePlan& plan) {
+  const std::vector<Work> list = works(schedule.function());
+  const Work& work = *find(list, plan.block);
+  std::vector<size_t> rows;
+  if (plan.row) rows.push_back(*plan.row);
+  if (plan.tall > 1) rows.push_back(plan.between.back());
+  for (size_t i = 0; i < work.block().iter_vars.size(); ++i)
+    for (const size_t row : rows)
+      if (uses_var(work.realize->iter_values[i], work.loops[row]->loop_var) &&
+          uses_var(work.block().init.as<BufferStore>()->value, work.block().iter_vars[i]->var))
+        return true;
+  return false;
+}
+
+// The sums start from what is added to them behind the reduction and the rows of a tile share, as a bias is: of what is
+// left for a tile's end, whose operations come all at once where products wait for their turn, an addition for each
+// vector less. What each row has its own of comes from further away, and the products would wait for it. Gives the
+// block that is left behind the reduction, or nothing.
+Result<std::string> start_from_shared(Schedule& schedule, const TilePlan& plan, const std::string& behind) {
+  if (behind.empty() || plan.updates) return behind;
+  for (;;) {
+    Schedule attempt = schedule;
+    const auto epilogue = attempt.get_block(behind);
+    if (!epilogue) return std::string();
+    if (!attempt.fuse_reduction_epilogue(TRY(attempt.get_block(plan.block)), *epilogue)) return behind;
+    if (starts_by_rows(attempt, plan)) return behind;
+    schedule = std::move(attempt);
+  }
+}
+
 }  // namespace
 
-Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan,
-                     const std::string& epilogue) {
+Status register_tile(Schedule& schedule, const RuleContext& context, const TilePlan& plan, const std::string& behind) {
   if (plan.apart) TRY(set_planes_apart(schedule, *plan.apart));
+  const std::string epilogue = TRY(start_from_shared(schedule, plan, behind));
   if (epilogue.empty()) return TileNest(schedule, plan, epilogue, context).run();
   Schedule attempt = schedule;
   if (TileNest(attempt, plan, epilogue, context).run()) {
