@@ -63,6 +63,20 @@ std::vector<Value> items_of(BlockBuilder& b, const Value& tuple, int64_t count) 
   return items;
 }
 
+// The coordinates of what is not zero in a constant, [rank, n].
+ir::TensorData nonzero_of(const ir::TensorDataNode& x) {
+  const bool is_float = x.dtype.is_floating();
+  const auto is_set = [&](int64_t i) { return is_float ? ir::float_at(x, i) != 0 : ir::int_at(x, i) != 0; };
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < x.elements(); ++i)
+    if (is_set(i)) places.push_back(i);
+  const size_t rank = x.shape.size(), count = places.size();
+  std::vector<int64_t> coordinates(rank * count);
+  for (size_t k = 0; k < count; ++k)
+    for (size_t d = rank; d-- > 0; places[k] /= x.shape[d]) coordinates[d * count + k] = places[k] % x.shape[d];
+  return ir::tensor_of(DType::int64(), {static_cast<int64_t>(rank), static_cast<int64_t>(count)}, coordinates);
+}
+
 // ---- unique rows ----
 
 // Leaves in register MergeSort::compared -1, 0 or 1: how row a stands to row b.
@@ -86,6 +100,9 @@ Expr extent_at_run_time(BlockBuilder& b, const Value& count, const std::string& 
 }
 
 Value nonzero(BlockBuilder& b, const Value& x) {
+  constexpr int64_t most_constants = 1 << 20;  // of which there are as many coordinates, in eight bytes each
+  if (const auto* known = x.as<relax::Constant>(); known && known->data->elements() <= most_constants)
+    return relax::constant(nonzero_of(*known->data));
   const Shape own = shape_of(x);
   const auto is_set = [](const Expr& e) { return e->dtype.is_bool() ? e : ir::ne(e, ir::constant(e->dtype, 0)); };
   const Value flags = elementwise(
