@@ -9,8 +9,8 @@ namespace lathe::ops::build {
 // A fresh symbol for the integer in `count` (an int64 tensor of one element), read when the model runs.
 Expr extent_at_run_time(BlockBuilder& b, const Value& count, const std::string& name);
 
-// The coordinates of the elements that are not zero, in row-major order: int64 [rank, n]. NaN is not zero. Of a constant
-// they are one, too.
+// The coordinates of the elements that are not zero, in row-major order: int64 [rank, n]. NaN is not zero. Of a
+// constant they are one, too.
 Value nonzero(BlockBuilder& b, const Value& x);
 
 // The different rows of x [n, m] and where they are, all int64. Rows are different where an element is; NaN counts as

@@ -1,6 +1,8 @@
 // Tensor programs whose steps follow each other: scattering, cumulation, selection of the largest. Each is a block over
 // what is independent, with plain loops inside.
+#include "ops/build/box.h"
 #include "ops/build/statements.h"
+#include "relax/strings.h"
 
 namespace lathe::ops::build {
 
@@ -50,12 +52,19 @@ Value scatter(BlockBuilder& b, const Value& x, const Value& indices, const Value
   return b.call_te("scatter", {x, indices, updates}, tensors).value_or_throw();
 }
 
+// Whether elements of numbers are put in the place of others.
+bool replaces(const Value& x, Combine combine) {
+  return combine == Combine::replace && dtype_of(x) != relax::string_dtype;
+}
+
 }  // namespace
 
 Value scatter_elements(BlockBuilder& b, const Value& x, const Value& indices, const Value& updates, int64_t axis,
                        Combine combine) {
   const Shape& own = shape_of(x);
   for (size_t d = 0; d < own.size(); ++d) expect_equal(b, shape_of(updates)[d], shape_of(indices)[d]);
+  if (const auto box = replaces(x, combine) ? box_of_elements(own, indices, axis) : std::nullopt)
+    return with_box(b, x, *box, updates);
   return scatter(b, x, indices, updates, combine, [&](const ir::Buffer& where, const Indices& i) {
     Indices to = i;
     // The other coordinates are those of the update, which the specification keeps within x.
@@ -76,6 +85,8 @@ Value scatter_nd(BlockBuilder& b, const Value& x, const Value& indices, const Va
                                                 relax::text_of(own) + " by the indices " + relax::text_of(where)));
   for (size_t d = 0; d < shape_of(updates).size(); ++d)
     expect_equal(b, shape_of(updates)[d], d < outer ? where[d] : own[d - outer + static_cast<size_t>(*width)]);
+  if (const auto box = replaces(x, combine) ? box_of_coordinates(own, indices) : std::nullopt)
+    return with_box(b, x, *box, updates);
   return scatter(b, x, indices, updates, combine, [&](const ir::Buffer& from, const Indices& i) {
     Indices to;
     for (int64_t k = 0; k < *width; ++k) {
