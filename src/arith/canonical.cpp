@@ -39,9 +39,13 @@ Expr expr_of(const Digits& digits) {
   return digits.extent ? floormod(e, constant(dtype, digits.extent)) : e;
 }
 
+bool has_remainder(const Expr& product) {
+  if (const auto* m = product.as<Mul>()) return has_remainder(m->a) || has_remainder(m->b);
+  return kind_of(product) == kind<FloorMod>;
+}
+
 bool has_digits(const Sum& sum) {
-  return std::any_of(sum.terms.begin(), sum.terms.end(),
-                     [](const Term& t) { return kind_of(t.factor) == kind<FloorMod>; });
+  return std::any_of(sum.terms.begin(), sum.terms.end(), [](const Term& t) { return has_remainder(t.factor); });
 }
 
 // Whether `high` are the digits of `low.dividend` from number `next` on: by themselves, or as those of a number of
@@ -80,13 +84,57 @@ bool join_one(Knowledge& known, Sum& sum) {
   return false;
 }
 
+std::vector<Expr> factors_in(const Expr& product) {
+  std::vector<Expr> factors;
+  factors_of(product, factors);
+  return factors;
+}
+
+// Whether both hold the same factors, in any order.
+bool same_factors(std::vector<Expr> a, const std::vector<Expr>& b) {
+  if (a.size() != b.size()) return false;
+  return std::all_of(b.begin(), b.end(), [&](const Expr& factor) {
+    const auto it = std::find_if(a.begin(), a.end(), [&](const Expr& f) { return same(f, factor); });
+    if (it == a.end()) return false;
+    a.erase(it);
+    return true;
+  });
+}
+
+// Joins a quotient by a symbol and its remainder, each times the same: (x // n) * n * m + x % n * m is x * m. True when
+// a pair was found.
+bool join_one_by_symbol(Knowledge& known, Sum& sum) {
+  for (size_t i = 0; i < sum.terms.size(); ++i) {
+    const std::vector<Expr> factors = factors_in(sum.terms[i].factor);
+    for (size_t f = 0; f < factors.size(); ++f) {
+      const auto* remainder = factors[f].as<FloorMod>();
+      if (!remainder || remainder->b.is<IntImm>()) continue;
+      std::vector<Expr> others = factors;
+      others.erase(others.begin() + static_cast<ptrdiff_t>(f));
+      std::vector<Expr> wanted = factors_in(remainder->b);
+      wanted.push_back(floordiv(remainder->a, remainder->b));
+      wanted.insert(wanted.end(), others.begin(), others.end());
+      for (size_t j = 0; j < sum.terms.size(); ++j) {
+        if (j == i || sum.terms[j].coefficient != sum.terms[i].coefficient) continue;
+        if (!same_factors(factors_in(sum.terms[j].factor), wanted)) continue;
+        const int64_t coefficient = sum.terms[i].coefficient;
+        const Expr joined = others.empty() ? remainder->a : mul(remainder->a, product_of(known, others));
+        sum.terms.erase(sum.terms.begin() + static_cast<ptrdiff_t>(std::max(i, j)));
+        sum.terms.erase(sum.terms.begin() + static_cast<ptrdiff_t>(std::min(i, j)));
+        sum.add(to_sum(known, joined), coefficient);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 Expr scaled(const Term& term, int64_t coefficient, DType dtype) {
   return coefficient == 1 ? term.factor : mul(term.factor, constant(dtype, coefficient));
 }
 
 Expr without_factor(Knowledge& known, const Expr& product, const Expr& factor, DType dtype) {
-  std::vector<Expr> factors;
-  factors_of(product, factors);
+  std::vector<Expr> factors = factors_in(product);
   const auto it = std::find_if(factors.begin(), factors.end(), [&](const Expr& f) { return same(f, factor); });
   factors.erase(it);
   return factors.empty() ? constant(dtype, int64_t{1}) : product_of(known, std::move(factors));
@@ -101,8 +149,7 @@ bool has_factor(const Expr& product, const Expr& factor) {
 void take_out_factors(Knowledge& known, Sum& sum) {
   for (size_t i = 0; i < sum.terms.size(); ++i) {
     if (kind_of(sum.terms[i].factor) != kind<Mul>) continue;
-    std::vector<Expr> factors;
-    factors_of(sum.terms[i].factor, factors);
+    const std::vector<Expr> factors = factors_in(sum.terms[i].factor);
     for (auto f = factors.rbegin(); f != factors.rend(); ++f) {
       const Expr factor = *f;
       Sum group{.dtype = sum.dtype}, others{.dtype = sum.dtype, .constant = sum.constant};
@@ -154,7 +201,7 @@ Expr build(Knowledge& known, Sum& sum) {
 Expr to_expr(Knowledge& known, Sum sum, const Expr& original) {
   support::require(!sum.overflow, "a sum that overflowed has no expression");
   if (has_digits(sum))
-    while (sum.terms.size() > 1 && !sum.overflow && join_one(known, sum)) {
+    while (sum.terms.size() > 1 && !sum.overflow && (join_one(known, sum) || join_one_by_symbol(known, sum))) {
     }
   take_out_factors(known, sum);
   if (sum.overflow) return original;

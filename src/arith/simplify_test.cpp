@@ -57,6 +57,20 @@ TEST_F(Simplify, splits_quotients_and_remainders) {
   expect(fd(x * 6 + 4, 4), fd(x * 3, 2) + 1);
 }
 
+TEST_F(Simplify, joins_quotients_and_remainders_by_symbols) {
+  const auto digits = [](const Expr& e, const Expr& by) { return floordiv(e, by) * by + floormod(e, by); };
+  const Expr fused = i * 16 + j;
+  expect(digits(x, n), x);
+  expect(digits(fused, n), fused);
+  expect(digits(x, n * m), x);
+  expect(digits(x, n) * m, analyzer.simplify(x * m));
+  expect((i * m + floordiv(fused, n)) * n + floormod(fused, n), analyzer.simplify(i * m * n + fused));
+  expect(digits(x, n) * 3 - digits(y, m), x * 3 - y);
+  for (const Expr& apart : {floordiv(x, n) * m + floormod(x, n), floordiv(x, n) * n + floormod(y, n),
+                            floordiv(x, n) * n * 2 + floormod(x, n), floordiv(x, n) * n + floormod(x, m)})
+    EXPECT_FALSE(same(analyzer.simplify(apart), x));
+}
+
 TEST_F(Simplify, divides_by_symbols) {
   analyzer.bind(i, Range{int64(0), n});
   analyzer.bind(j, Range{int64(0), m});

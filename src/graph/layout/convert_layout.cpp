@@ -64,6 +64,7 @@ class LayoutConverter {
     if (op->name == "nn.max_pool" || op->name == "nn.avg_pool") return pool(emitter, var, *op, *call);
     if (op->name == "concat") return concat(emitter, var, *call);
     if (op->name == "strided_slice") return slice(emitter, var, *call);
+    if (op->name == "nn.pad") return pad(emitter, var, *call);
     if (op == &relax::call_tir_operator) return program(emitter, var, value);
     if (op->name == "nn.batch_norm_inference") return batch_norm(emitter, var, *call);
     if (op->name == "permute_dims") return permutation(var, *call);
@@ -421,6 +422,18 @@ class LayoutConverter {
     std::vector<Expr> args = call.args;
     args[0] = TRY(image(emitter, args[0]));
     return converted(emitter, var, TRY(make_call(ops::strided_slice, args, moved)), false);
+  }
+
+  Result<Expr> pad(Emitter& emitter, const Var& var, const Call& call) {
+    if (!twin_of(call.args[0]) || !shape_of(var)) return Expr();
+    std::vector<Expr> args = call.args;
+    args[0] = TRY(image(emitter, args[0]));
+    for (size_t side : {1, 2}) {
+      const auto* sizes = args[side].as<ShapeExpr>();
+      if (!sizes) return Expr();
+      args[side] = make<ShapeExpr>(channels_last(sizes->values));
+    }
+    return converted(emitter, var, TRY(make_call(ops::pad, args, call.attributes)), false);
   }
 
   // What `var` itself is bound to stays: nothing needs it once its parts are taken from the other order.

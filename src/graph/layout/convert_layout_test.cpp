@@ -154,6 +154,22 @@ TEST(convert_layout, takes_pools_and_joins_along) {
   EXPECT_EQ(difference(before, converted(before), 1e-5), "");
 }
 
+TEST(convert_layout, takes_padding_along) {
+  for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
+    Graph g;
+    const Expr x = g.input("x", {ir::int64(2), ir::int64(3), ir::int64(5), ir::int64(4)});
+    const Expr y = g.call(ops::relu, {conv(g, x, {6, 3, 3, 3}, {1, 1, 1, 1})});
+    const auto sides = [](int64_t channels, int64_t height, int64_t width) {
+      return ir::make<relax::ShapeExpr>(
+          std::vector<ir::Expr>{ir::int64(0), ir::int64(channels), ir::int64(height), ir::int64(width)});
+    };
+    const Expr wide = g.call(ops::pad, {y, sides(0, 1, 2), sides(1, 0, 3)}, ir::make<ops::PadAttributes>(mode));
+    const auto before = g.finish(g.call(ops::relu, {wide}));
+    EXPECT_EQ(calls(converted(before)), names("nn.conv nn.relu nn.pad nn.relu permute_dims")) << mode;
+    EXPECT_EQ(difference(before, converted(before), 1e-5), "") << mode;
+  }
+}
+
 TEST(convert_layout, takes_slices_and_parts_along) {
   for (const int64_t axis : {0, 1, 2, 3, -1, -3}) {
     Graph g;

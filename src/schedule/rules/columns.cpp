@@ -115,8 +115,11 @@ Status schedule_columns(Schedule& schedule, const RuleContext& context, const st
   const bool is_one = work.block().body.is<BufferStore>();
   if (is_one && is_whole && width <= most_vectors * lanes && apart.empty())
     TRY(schedule.set_scope(block, 0, "register"));
-  const BlockRV start = TRY(schedule.decompose_reduction(block, sums[0]));
-  TRY(vectors(TRY(schedule.get_loops(start)).back(), 1));
+  // Sums of an unknown length have a block for their start already.
+  if (work.block().init) {
+    const BlockRV start = TRY(schedule.decompose_reduction(block, sums[0]));
+    TRY(vectors(TRY(schedule.get_loops(start)).back(), 1));
+  }
   return vectors(lane, 1);
 }
 

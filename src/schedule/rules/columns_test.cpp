@@ -107,6 +107,37 @@ TEST(columns, takes_sizes_that_only_the_run_knows) {
     }
 }
 
+// Sums of an unknown number of terms have their start in a block of its own: there may be none.
+TEST(columns, takes_sums_that_start_apart) {
+  for (const int64_t channels : {1, 16, 33}) {
+    const Function f = testing::from_text(fmt::format(R"(
+@T.prim_func
+def main(x: T.handle, y: T.handle, n: T.int64(is_size_var=True)):
+    X = T.match_buffer(x, (2, n, {0}), "float32")
+    Y = T.match_buffer(y, (2, n, {0}), "float32")
+    S = T.alloc_buffer((2, {0}), "float32")
+    for i, c in T.grid(2, {0}):
+        with T.block("start"):
+            vi, vc = T.axis.remap("SS", [i, c])
+            S[vi, vc] = T.float32(0)
+    for i, c, k in T.grid(2, {0}, n):
+        with T.block("sum"):
+            vi, vc, vk = T.axis.remap("SSR", [i, c, k])
+            S[vi, vc] = S[vi, vc] + X[vi, vk, vc]
+    for i, p, c in T.grid(2, n, {0}):
+        with T.block("centre"):
+            vi, vp, vc = T.axis.remap("SSS", [i, p, c])
+            Y[vi, vp, vc] = T.max(X[vi, vp, vc] - S[vi, vc] / T.float32(n), T.float32(0))
+)",
+                                                      channels));
+    for (const auto& [bits, registers] : machines)
+      for (const int64_t n : {1, 7, 300}) {
+        const std::string rule = scheduled(f, machine(bits, registers), 1e-4, {{"n", n}});
+        EXPECT_EQ(rule, channels == 1 ? rule : "columns") << channels << " of " << n << last_remarks;
+      }
+  }
+}
+
 TEST(columns, leaves_rows_to_reductions) {
   EXPECT_EQ(scheduled(softmax_over(extents({3, 40}), 1), machine(512, 32), 1e-5), "reduction") << last_remarks;
 }
