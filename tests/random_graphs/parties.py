@@ -34,6 +34,8 @@ def lathe(**options):
 
 def onnxruntime(model, feeds):
     """Without its optimisations, so that what one node does wrong is seen in that node alone."""
+    if any(node.op_type == "Einsum" for node in model.graph.node) and not all(x.size for x in feeds.values()):
+        raise NoAnswer("its Einsum of nothing divides by zero, and takes the process with it")
     try:
         return onnxruntime_session(model, optimised=False).run(None, feeds)
     except Exception as error:  # noqa: BLE001 (it lacks kernels for many dtypes)

@@ -128,8 +128,58 @@ Axes places(const Labels& labels, const Labels& among) {
   return axes;
 }
 
+// A result [outer…, rows…, columns…] of which one operand has the rows, and the other all else.
+struct Outer {
+  size_t of_rows;  // the operand's number
+  Labels outer, rows, columns;
+};
+std::optional<Outer> outer_of(const Equation& e, const Roles& roles) {
+  if (!roles.batch.empty() || e.result.empty()) return std::nullopt;
+  const bool right_is_first = has(roles.right, e.result[0]);
+  const Labels& others = right_is_first ? roles.left : roles.right;
+  Outer found{right_is_first ? size_t{0} : size_t{1}, {}, {}, {}};
+  for (const Label label : e.result) {
+    if (has(others, label))
+      found.rows.push_back(label);
+    else
+      (found.rows.empty() ? found.outer : found.columns).push_back(label);
+    if (!found.columns.empty() && has(others, label)) return std::nullopt;  // rows on both sides of them
+  }
+  return found.rows.empty() || found.columns.empty() ? std::nullopt : std::optional(found);
+}
+
+// The rows times each of the other operand's matrices: nothing is turned behind it.
+Value product_with_each(BlockBuilder& b, const std::vector<Value>& operands, const Equation& e, const Roles& roles,
+                        const Outer& found) {
+  const size_t matrices = 1 - found.of_rows;
+  const auto extent = [&](size_t operand, const Labels& labels) {
+    Shape all;
+    for (const int64_t axis : places(labels, e.operands[operand]))
+      all.push_back(shape_of(operands[operand])[static_cast<size_t>(axis)]);
+    return all;
+  };
+  const auto one = [&](size_t operand, const Labels& labels) {
+    return relax::simplified(ir::product(extent(operand, labels)));
+  };
+  const auto turned = [&](size_t operand, const Labels& labels) {
+    return permuted(b, operands[operand], places(labels, e.operands[operand]));
+  };
+  const Expr terms = one(found.of_rows, roles.summed);
+  const Value rows = turned(found.of_rows, joined({found.rows, roles.summed})),
+              each = turned(matrices, joined({found.outer, roles.summed, found.columns}));
+  const Value sums =
+      b.call(ops::matmul, {reshape(b, rows, {one(found.of_rows, found.rows), terms}),
+                           reshape(b, each, {one(matrices, found.outer), terms, one(matrices, found.columns)})})
+          .value_or_throw();
+  Shape shape = extent(matrices, found.outer);
+  for (const auto& [operand, labels] : {std::pair{found.of_rows, found.rows}, std::pair{matrices, found.columns}})
+    for (const Expr& each_extent : extent(operand, labels)) shape.push_back(each_extent);
+  return reshape(b, sums, shape);
+}
+
 // [batch…, left…, summed] times [batch…, summed, right]: with a batch the labels of the left are one axis, too.
 Value product(BlockBuilder& b, std::vector<Value> operands, Equation e, Roles roles) {
+  if (const auto outer = outer_of(e, roles)) return product_with_each(b, operands, e, roles, *outer);
   const auto kept = std::find_if(e.result.begin(), e.result.end(), [&](Label l) { return !has(roles.batch, l); });
   if (kept != e.result.end() && has(roles.right, *kept)) {  // the result has it so without a transposition
     std::swap(operands[0], operands[1]);
