@@ -276,6 +276,15 @@ bool reads_memory(const Expr& e) {
   return found;
 }
 
+bool is_conditional(const Block& block) {
+  bool found = false;
+  post_order(block.body, [&](const NodeRef& n) {
+    const auto* call = n.as<Call>();
+    found = found || (call && call->op == &intrinsic::if_then_else);
+  });
+  return found;
+}
+
 const Call* effect_in(const Stmt& root) {
   const Call* found = nullptr;
   std::unordered_set<const StmtNode*> known;  // the implementations of tensorized blocks: their descriptions say it

@@ -49,6 +49,9 @@ bool conflict(const Stmt& a, const Stmt& b);
 // Whether the value is known only when the program runs.
 bool reads_memory(const Expr& e);
 
+// Whether what the block computes depends on conditions, as padding's does.
+bool is_conditional(const Block& block);
+
 // A call in it whose effects are not known; null: none.
 const Call* effect_in(const Stmt& root);
 

@@ -80,15 +80,6 @@ class Combined {
   const NodeClass* class_;
 };
 
-bool chooses(const Expr& value) {
-  bool found = false;
-  post_order(value, [&](const NodeRef& n) {
-    const auto* call = n.as<Call>();
-    found = found || (call && call->op == &intrinsic::if_then_else);
-  });
-  return found;
-}
-
 // A reduction and the block behind it.
 class Fusing {
  public:
@@ -123,7 +114,7 @@ class Fusing {
   Status find_start() {
     store_ = TRY(single_store(*epilogue_, "fuse"));
     if (const auto why = undecided_above(to_epilogue_)) return problem("the latter is " + *why);
-    if (!is_int(to_epilogue_.back().as<BlockRealize>()->predicate, 1) || chooses(store_->value))
+    if (!is_int(to_epilogue_.back().as<BlockRealize>()->predicate, 1) || is_conditional(*epilogue_))
       return problem("the latter is computed under a condition");
     vars_ = TRY(variables_over_all(*epilogue_, store_->value, result(), "fuse"));
     const Combined combined(result(), found_.store->value);

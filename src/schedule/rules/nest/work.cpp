@@ -205,15 +205,6 @@ int64_t vectors_together(const Block& block) {
   return chain ? 4 : 1;
 }
 
-bool is_conditional(const Block& block) {
-  bool found = false;
-  post_order(block.body, [&](const NodeRef& n) {
-    const auto* call = n.as<Call>();
-    found = found || (call && call->op == &intrinsic::if_then_else);
-  });
-  return found;
-}
-
 const Call* choice_of(const Block& block) {
   const auto* store = block.body.as<BufferStore>();
   const auto* call = store ? store->value.as<Call>() : nullptr;
