@@ -1,25 +1,11 @@
 #include "ops/build/box.h"
 
+#include "ops/build/places.h"
 #include "ops/operators.h"
 
 namespace lathe::ops::build {
 
 namespace {
-
-// Calls `visit` with each place of a row-major tensor and its coordinates, while it returns true.
-bool each_place(const std::vector<int64_t>& shape,
-                support::function_ref<bool(int64_t place, const std::vector<int64_t>& at)> visit) {
-  std::vector<int64_t> at(shape.size(), 0);
-  const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  for (int64_t place = 0; place < count; ++place) {
-    if (!visit(place, at)) return false;
-    for (size_t d = at.size(); d-- > 0;) {
-      if (++at[d] < shape[d]) break;
-      at[d] = 0;
-    }
-  }
-  return true;
-}
 
 // Constant indices that are worth looking at: integers, of something.
 const ir::TensorDataNode* known_indices(const Value& indices) {

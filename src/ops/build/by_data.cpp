@@ -1,6 +1,7 @@
 #include "ops/build/by_data.h"
 
 #include "ops/build/merge_sort.h"
+#include "ops/build/places.h"
 #include "ops/build/radix_sort.h"
 #include "relax/tensor_to_shape.h"
 
@@ -66,15 +67,17 @@ std::vector<Value> items_of(BlockBuilder& b, const Value& tuple, int64_t count) 
 // The coordinates of what is not zero in a constant, [rank, n].
 ir::TensorData nonzero_of(const ir::TensorDataNode& x) {
   const bool is_float = x.dtype.is_floating();
-  const auto is_set = [&](int64_t i) { return is_float ? ir::float_at(x, i) != 0 : ir::int_at(x, i) != 0; };
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < x.elements(); ++i)
-    if (is_set(i)) places.push_back(i);
-  const size_t rank = x.shape.size(), count = places.size();
-  std::vector<int64_t> coordinates(rank * count);
-  for (size_t k = 0; k < count; ++k)
-    for (size_t d = rank; d-- > 0; places[k] /= x.shape[d]) coordinates[d * count + k] = places[k] % x.shape[d];
-  return ir::tensor_of(DType::int64(), {static_cast<int64_t>(rank), static_cast<int64_t>(count)}, coordinates);
+  std::vector<std::vector<int64_t>> along(x.shape.size());  // an axis, the coordinates of what is set
+  int64_t count = 0;
+  each_place(x.shape, [&](int64_t place, const std::vector<int64_t>& at) {
+    if (is_float ? ir::float_at(x, place) == 0 : ir::int_at(x, place) == 0) return true;
+    for (size_t d = 0; d < at.size(); ++d) along[d].push_back(at[d]);
+    ++count;
+    return true;
+  });
+  std::vector<int64_t> coordinates;
+  for (const std::vector<int64_t>& axis : along) coordinates.insert(coordinates.end(), axis.begin(), axis.end());
+  return ir::tensor_of(DType::int64(), {static_cast<int64_t>(along.size()), count}, coordinates);
 }
 
 // ---- unique rows ----
