@@ -6,7 +6,8 @@
 
 namespace lathe::ops::build {
 
-// Calls `visit` with each place of a row-major tensor and its coordinates, while it returns true; false where it did not.
+// Calls `visit` with each place of a row-major tensor and its coordinates, while it returns true; false where it did
+// not.
 inline bool each_place(const std::vector<int64_t>& shape,
                        support::function_ref<bool(int64_t place, const std::vector<int64_t>& at)> visit) {
   std::vector<int64_t> at(shape.size(), 0);

@@ -101,6 +101,18 @@ std::string scheduled_once(const Function& f, const target::Target& target, doub
   return taken;
 }
 
+std::string decided(const Function& f, const target::Target& target, const char* from, const char* to) {
+  AnalyticDecider decider;
+  std::string text;
+  ir::PassContext context;
+  context.on_remark = [&](const ir::Remark& remark) {
+    if (remark.taken) text = remark.text;
+  };
+  schedule_function(Schedule::create(f).value_or_throw(), target, decider, context);
+  const size_t begin = text.find(from);
+  return begin == std::string::npos ? text : text.substr(begin, text.find(' ', text.find(to)) - begin);
+}
+
 int64_t largest_allocation(const Function& f, const target::Target& target) {
   AnalyticDecider model;
   const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, model, {});

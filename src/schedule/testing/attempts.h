@@ -26,9 +26,7 @@ struct Attempt {
   std::optional<BlockRV> moved;  // the block whose instances run elsewhere, each as often as before
 };
 
-inline size_t pick(std::mt19937& random, size_t n) {
-  return std::uniform_int_distribution<size_t>(0, n - 1)(random);
-}
+inline size_t pick(std::mt19937& random, size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); }
 
 // Draws from `random` what an attempt at `schedule` is about.
 class Draw {

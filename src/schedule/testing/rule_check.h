@@ -29,6 +29,9 @@ std::string scheduled_once(const Function& f, const target::Target& target, doub
                            const std::vector<std::map<std::string, int64_t>>& symbols,
                            const std::map<std::string, int64_t>& decisions = {});
 
+// What the model answers of a function: the text from one answer to the end of another.
+std::string decided(const Function& f, const target::Target& target, const char* from, const char* to);
+
 // The elements of the largest buffer that is allocated once a function is scheduled by the rules and lowered: neither a
 // parameter nor in registers.
 int64_t largest_allocation(const Function& f, const target::Target& target);

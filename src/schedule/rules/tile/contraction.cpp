@@ -193,6 +193,13 @@ Result<Contraction> contraction(const PrimFunc& function, const Work& work, size
     found.batch.insert(found.batch.begin(), 0);
     found.between.erase(found.between.begin());
   }
+  const auto lies_inside_rows = [&](size_t i) {
+    const int64_t stride = walk(*first, *work.loops[i]).stride.value_or(0);
+    return 0 < stride && stride < found.row_stride;
+  };
+  found.interleaved = static_cast<size_t>(std::find_if_not(found.batch.rbegin(), found.batch.rend(), lies_inside_rows) -
+                                          found.batch.rbegin());
+  if (found.interleaved > 0) found.group_stride = *walk(*first, *work.loops[found.batch.back()]).stride;
   const auto moves = [&](const Linear::Term& term) {
     return std::any_of(work.loops.begin() + static_cast<ptrdiff_t>(outer), work.loops.end(),
                        [&](const For* loop) { return uses_var(term.atom, loop->loop_var); });
@@ -349,8 +356,13 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   }
   plan.within_thread = within_thread;
   if (!within_thread) {
-    const std::vector<int64_t> shares = row_shares(work, plan, context.target);
-    const int64_t share = threads ? rows_shared(tiles, shares, context.target) : 1;
+    std::vector<int64_t> shares = row_shares(work, plan, context.target);
+    int64_t share = threads ? rows_shared(tiles, shares, context.target) : 1;
+    if (groups_share_lines(found)) {
+      plan.groups_inside = found.interleaved;
+      shares = group_pieces(work, plan);
+      share = std::max(share, pieces_for_groups(work, found, tiles, shares, context.target));
+    }
     plan.share = TRY(schedule.get(TRY(decide(schedule, context, rule, "share", shares, share))));
     if (plan.share == 1 && !plan.rows_first && found.row) {
       const int64_t grid = threads && grid_is_evener(tiles, context.target) ? 1 : 0;

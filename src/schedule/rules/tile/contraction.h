@@ -26,6 +26,8 @@ struct Contraction {
   size_t lane = 0;               // spatial: walks the second tensor (weights) with stride 1, not in the first
   std::optional<size_t> row;     // spatial: in the first tensor only
   std::vector<size_t> batch;     // spatial, in both, or the outermost of all
+  size_t interleaved = 0;        // so many last ones of `batch` lie inside the rows of the first tensor, as groups do
+  int64_t group_stride = 0;      // elements of the first tensor from one to the next along the innermost of these
   std::vector<size_t> between;   // spatial, the others of the first tensor, and of the second
   bool shares_weights = false;   // the innermost of `between` walks the first tensor alone
   std::vector<size_t> reduce;    // in the order of the second tensor's memory

@@ -43,6 +43,27 @@ TEST(conv, has_a_loop_over_groups) {
     }
 }
 
+// Where groups share the lines of the caches, the rows are cut into pieces outside them, which the second cache holds.
+TEST(conv, cuts_the_rows_outside_groups) {
+  for (const auto& [bits, registers] : testing::machines)
+    for (const auto& [groups, size, height, width, pieces] :
+         std::vector<std::array<int64_t, 5>>{{6, 8, 6, 9, 3}, {3, 12, 4, 5, 2}, {5, 8, 1, 28, 2}, {2, 9, 5, 11, 5}}) {
+      const Function f = grouped_conv(2, groups, size, size, height, width, 3, 1);
+      EXPECT_EQ(testing::scheduled(f, testing::machine(bits, registers), 0, {},
+                                   {{"conv.share", pieces}, {"conv.rows", 7}, {"conv.tall", 1}}),
+                "conv")
+          << pieces << " pieces, " << groups << " groups of " << size << testing::last_remarks;
+    }
+  target::Target small = testing::machine(256, 16);
+  small.caches = {{.level = 1, .bytes = 1 << 10}, {.level = 2, .bytes = 16 << 10}};
+  const auto share = [&](int64_t groups, int64_t size, int64_t kernel = 3) {
+    return testing::decided(grouped_conv(1, groups, size, size, 8, 14, kernel, 1), small, "share=", "share=");
+  };
+  EXPECT_EQ(share(8, 8, 1), "share=8");
+  EXPECT_EQ(share(4, 16), "share=1") << "each group has lines of its own";
+  EXPECT_EQ(share(8, 8), "share=1") << "the weights of all groups come from further away";
+}
+
 // What is summed in parts is one group's, not all groups' again for each.
 TEST(conv, sums_long_groups_in_parts) {
   for (const auto& [bits, registers] : testing::machines)

@@ -65,7 +65,7 @@ class TileNest {
       return support::success();
     };
     for (const size_t loop : plan_.batch) add(loop);
-    const size_t pieces = ordered.size();
+    const size_t pieces = ordered.size() - plan_.groups_inside;
     if (!plan_.rows_first) TRY(add_axis(TileAxis::lanes, plan_.lane));
     for (const size_t loop : plan_.between)
       if (plan_.tall > 1 && loop == plan_.between.back())

@@ -21,6 +21,7 @@ struct TilePlan {
   bool rows_first = false;            // the loops of rows are outside the lane loop
   std::optional<size_t> shared = {};  // the loop of rows or of `between` that can be cut into pieces for threads
   int64_t share = 1;                  // so many pieces, outside the lanes
+  size_t groups_inside = 0;           // and outside so many of the last ones of `batch`
   bool grid = false;                  // threads share the tiles of all cuts, not the cuts of the lanes alone
   int64_t steps = 1;                  // of the innermost sum that are written out
   bool window = false;                // all of the sum is written out, so that the rows of a tile share what they read

@@ -252,19 +252,62 @@ std::optional<size_t> shared_loop(const Contraction& found, const Work& work) {
   return found.row;
 }
 
+namespace {
+
+// How many iterations of the loop that can be cut into pieces a tile takes.
+int64_t shared_by_a_tile(const TilePlan& plan) {
+  if (plan.shared == plan.row) return plan.rows;
+  return *plan.shared == plan.between.back() ? plan.tall : 1;
+}
+
+}  // namespace
+
 std::vector<int64_t> row_shares(const Work& work, const TilePlan& plan, const target::Target& target) {
   std::vector<int64_t> choices{1};
   if (!plan.shared || plan.rows_first || target.cores < 2) return choices;
   const auto extent = as_int(work.loops[*plan.shared]->extent);
-  const int64_t tile = plan.shared == plan.row ? plan.rows : *plan.shared == plan.between.back() ? plan.tall : 1;
   for (int64_t share = target.cores; extent && share <= 4 * target.cores; share += target.cores)
-    if (*extent > 0 && *extent % (share * tile) == 0) choices.push_back(share);
+    if (*extent > 0 && *extent % (share * shared_by_a_tile(plan)) == 0) choices.push_back(share);
   return choices;
 }
 
 int64_t rows_shared(const TileWork& tiles, const std::vector<int64_t>& choices, const target::Target& target) {
   if (choices.size() < 2 || tiles.batches % target.cores == 0) return 1;
   return shares_unevenly(tiles, target) || tiles.weights <= tiles.first + tiles.outputs ? choices[1] : 1;
+}
+
+namespace {
+
+constexpr int64_t line_bytes = 64;  // of the caches
+
+int64_t group_bytes(const Contraction& found) {
+  return std::max<int64_t>(found.group_stride * found.first->dtype.storage_bits() / 8, 1);
+}
+
+}  // namespace
+
+bool groups_share_lines(const Contraction& found) { return found.interleaved > 0 && group_bytes(found) < line_bytes; }
+
+std::vector<int64_t> group_pieces(const Work& work, const TilePlan& plan) {
+  std::vector<int64_t> choices{1};
+  if (!plan.shared || plan.rows_first) return choices;
+  const int64_t extent = as_int(work.loops[*plan.shared]->extent).value_or(0), tile = shared_by_a_tile(plan);
+  for (int64_t pieces = 2; pieces * tile <= extent; ++pieces)
+    if (extent % (pieces * tile) == 0) choices.push_back(pieces);
+  return choices;
+}
+
+int64_t pieces_for_groups(const Work& work, const Contraction& found, const TileWork& tiles,
+                          const std::vector<int64_t>& choices, const target::Target& target) {
+  int64_t groups = 1;
+  for (size_t i = found.batch.size() - found.interleaved; i < found.batch.size(); ++i)
+    groups *= as_int(work.loops[found.batch[i]]->extent).value_or(1);
+  const int64_t rows = (tiles.first + tiles.outputs) * groups, weights = tiles.weights * groups;
+  const auto cost = [&](int64_t pieces) {
+    return static_cast<double>(line_bytes / group_bytes(found) * rows) * cost_of_a_byte(rows / pieces, target) +
+           static_cast<double>(weights * (pieces - 1)) * cost_of_a_byte(weights, target);
+  };
+  return *std::min_element(choices.begin(), choices.end(), [&](int64_t a, int64_t b) { return cost(a) < cost(b); });
 }
 
 int64_t weights_ahead(const TilePlan& plan, const TileWork& tiles, const target::Target& target) {

@@ -95,6 +95,18 @@ std::vector<int64_t> row_shares(const Work& work, const TilePlan& plan, const ta
 // rows. One piece (no cut) where the weights are the larger part, unless the cuts of the lanes cannot be shared evenly.
 int64_t rows_shared(const TileWork& tiles, const std::vector<int64_t>& choices, const target::Target& target);
 
+// Whether groups lie inside the rows of the first tensor, several of them in a line of the caches.
+bool groups_share_lines(const Contraction& found);
+
+// Into how many pieces the rows can be cut outside such groups, so that tiles divide each.
+std::vector<int64_t> group_pieces(const Work& work, const TilePlan& plan);
+
+// Into how many they are. A group by itself passes over all rows for its part of each line; in pieces that the second
+// cache holds, the lines are still there when the next group comes, but the weights of all groups come again for each
+// piece.
+int64_t pieces_for_groups(const Work& work, const Contraction& found, const TileWork& tiles,
+                          const std::vector<int64_t>& choices, const target::Target& target);
+
 // How much of the weights is asked for ahead. Those that the nearest cache holds are there already, and those of a few
 // rows come no faster than they are used: none (0). Else those of the next cut of the lanes (1), which come from far
 // away; and where one cut is too large for the nearest cache, those of the next step too (2).

@@ -10,18 +10,7 @@ namespace {
 
 using testing::machine;
 
-// What the model decides of a tile: the text between two answers.
-std::string decided(const Function& f, const target::Target& target, const char* from, const char* to) {
-  AnalyticDecider decider;
-  std::string text;
-  ir::PassContext context;
-  context.on_remark = [&](const ir::Remark& remark) {
-    if (remark.taken) text = remark.text;
-  };
-  schedule_function(Schedule::create(f).value_or_throw(), target, decider, context);
-  const size_t begin = text.find(from);
-  return begin == std::string::npos ? text : text.substr(begin, text.find(' ', text.find(to)) - begin);
-}
+using testing::decided;
 std::string decided(const target::Target& target, int64_t m, int64_t n, int64_t k, const char* from, const char* to) {
   return decided(testing::matmul(int64(m), int64(n), int64(k)), target, from, to);
 }
