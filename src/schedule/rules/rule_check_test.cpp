@@ -14,6 +14,12 @@ target::Target machine(int bits, int registers) {
   return target;
 }
 
+target::Target with_small_caches(int bits, int registers) {
+  target::Target target = machine(bits, registers);
+  target.caches = {{.level = 1, .bytes = 1 << 10}, {.level = 2, .bytes = 16 << 10}};
+  return target;
+}
+
 std::string last_remarks;
 
 std::string compare(const Function& before, const Function& after, uint64_t seed, double tolerance,

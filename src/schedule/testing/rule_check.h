@@ -8,6 +8,8 @@ namespace lathe::schedule::testing {
 
 // Two cores with vectors so wide.
 target::Target machine(int bits, int registers);
+// The same with caches of 1 KB and 16 KB, in which small weights are large.
+target::Target with_small_caches(int bits, int registers);
 
 // Bits of a vector, and how many registers hold one.
 inline const std::vector<std::pair<int, int>> machines{{512, 32}, {256, 16}, {128, 32}};

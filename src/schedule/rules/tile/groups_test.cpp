@@ -54,8 +54,7 @@ TEST(conv, cuts_the_rows_outside_groups) {
                 "conv")
           << pieces << " pieces, " << groups << " groups of " << size << testing::last_remarks;
     }
-  target::Target small = testing::machine(256, 16);
-  small.caches = {{.level = 1, .bytes = 1 << 10}, {.level = 2, .bytes = 16 << 10}};
+  const target::Target small = testing::with_small_caches(256, 16);
   const auto share = [&](int64_t groups, int64_t size, int64_t kernel = 3) {
     return testing::decided(grouped_conv(1, groups, size, size, 8, 14, kernel, 1), small, "share=", "share=");
   };

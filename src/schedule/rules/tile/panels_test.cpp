@@ -13,13 +13,7 @@ using testing::last_remarks;
 using testing::machine;
 using testing::machines;
 using testing::scheduled;
-
-// Caches in which small weights are large.
-target::Target with_small_caches(int bits, int registers) {
-  target::Target target = machine(bits, registers);
-  target.caches = {{.level = 1, .bytes = 1 << 10}, {.level = 2, .bytes = 16 << 10}};
-  return target;
-}
+using testing::with_small_caches;
 
 enum class Copies { none, before, one_by_one };
 
