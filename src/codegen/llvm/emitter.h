@@ -176,7 +176,8 @@ class KernelEmitter {
 
   // intrinsics.cpp
   template <class Node>
-  V written_out(const Node& n);  // by codegen/emit/math; null where the target has it
+  V written_out(const Node& n);     // by codegen/emit/math; null where the target has it
+  V call_apart(const ir::Call& n);  // by a function of its own
   V call(const Expr& e, const ir::Call& n);
   V select(const ir::Select& n);
   V sum(const ir::Add& n);

@@ -26,17 +26,20 @@ bool is_cheap(const Expr& e) {
     const auto* call = &n->node_class() == &node_class_of<Call>() ? static_cast<const Call*>(n.get()) : nullptr;
     found |= &n->node_class() == &node_class_of<BufferLoad>();
     found |= call && (call->op->effect != Effect::pure || call->op == &intrinsic::call_pure_extern ||
-                      call->op == &intrinsic::call_llvm_pure_intrin);
+                      call->op == &intrinsic::call_llvm_pure_intrin || math::stands_apart(*call->op));
     return !found;
   });
   return !found;
 }
 
+bool has_fma(const target::Target& target) { return target.has("fma") || llvm::Triple(target.triple).isAArch64(); }
+
 }  // namespace
 
 math::Native native_functions(const target::Target& target) {
   const bool wide = target.has("avx512f"), has_tables = wide || (target.has("avx2") && target.has("fma"));
-  return {.ldexp_lanes = wide ? 16 : 0,
+  return {.fma = has_fma(target),
+          .ldexp_lanes = wide ? 16 : 0,
           .table_entries = !has_tables ? 0
                            : wide      ? 16
                                        : 8,
@@ -54,7 +57,36 @@ KernelEmitter::V KernelEmitter::written_out(const Node& n) {
   return v;
 }
 
+// The function's body is what is written out of it; the module's kernels share it.
+KernelEmitter::V KernelEmitter::call_apart(const Call& n) {
+  const V argument = value(n.args[0]);
+  const std::string name = fmt::format("lathe.{}.{}", n.op->name, n.dtype.str());
+  llvm::Function* f = module_.getFunction(name);
+  if (!f) {
+    f = declare(llvm::FunctionType::get(register_type(n.dtype), {argument->getType()}, false), name, true);
+    f->addFnAttr(llvm::Attribute::Cold);
+    f->addFnAttr(llvm::Attribute::NoInline);
+    f->setDoesNotThrow();
+    f->setDoesNotAccessMemory();
+    const Frame outer = std::exchange(frame_, Frame{.function = f});
+    const V live = std::exchange(live_, nullptr);
+    const auto return_to = builder_.saveIP();
+    const llvm::DebugLoc place = builder_.getCurrentDebugLocation();
+    builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
+    if (lines_) builder_.SetCurrentDebugLocation(lines_->begin(*f, name, kernel_));
+    const Var x = var("x", n.args[0]->dtype);
+    frame_.values[x.get()] = f->getArg(0);
+    builder_.CreateRet(value(math::expand(*ir::call(*n.op, x).as<Call>(), native_)));
+    frame_ = outer;
+    live_ = live;
+    builder_.restoreIP(return_to);
+    builder_.SetCurrentDebugLocation(place);
+  }
+  return builder_.CreateCall(f, {argument});
+}
+
 KernelEmitter::V KernelEmitter::call(const Expr& e, const Call& n) {
+  if (math::stands_apart(*n.op)) return call_apart(n);
   if (const V v = written_out(n)) return v;
   const bool in_index = std::exchange(in_index_, false);
   const V v = native_call(e, n);
@@ -137,6 +169,8 @@ KernelEmitter::V KernelEmitter::extern_call(const Call& n) {
 KernelEmitter::V KernelEmitter::reduce_lanes(const Call& n) {
   const DType t = n.args[0]->dtype;
   V v = value(n.args[0]);
+  if (t.is_bool() && n.op == &intrinsic::vector_reduce_max) return builder_.CreateOrReduce(v);
+  if (t.is_bool() && n.op == &intrinsic::vector_reduce_min) return builder_.CreateAndReduce(v);
   const auto combine = [&](DType u, V a, V b) {
     if (n.op == &intrinsic::vector_reduce_add) return add(u, a, b);
     return n.op == &intrinsic::vector_reduce_max ? maximum(u, a, b) : minimum(u, a, b);
@@ -178,7 +212,7 @@ KernelEmitter::V KernelEmitter::fused_multiply_add(const Call& n) {
   const DType t = n.dtype;
   const V a = value(n.args[0]), b = value(n.args[1]), c = value(n.args[2]);
   if (!t.is_floating()) return add(t, mul(t, a, b), c);
-  const bool native = target_.has("fma") || llvm::Triple(target_.triple).isAArch64();
+  const bool native = native_.fma;
   const auto single = [&](V x, V y, V z) -> V {
     if (native) return builder_.CreateIntrinsic(llvm_op::fma, {x->getType()}, {x, y, z});
     return fused_single(builder_, x, y, z);

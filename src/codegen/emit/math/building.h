@@ -58,6 +58,7 @@ inline Expr bit_and(const Expr& x, int64_t mask) {
   return call(x->dtype, intrinsic::bitwise_and, {x, constant(x->dtype, mask)});
 }
 inline Expr bit_or(const Expr& x, const Expr& y) { return call(x->dtype, intrinsic::bitwise_or, {x, y}); }
+inline Expr bit_xor(const Expr& x, const Expr& y) { return call(x->dtype, intrinsic::bitwise_xor, {x, y}); }
 
 // c[0] + c[1] x + c[2] x^2 + …, by Horner's rule.
 inline Expr polynomial(const Expr& x, std::initializer_list<double> c) {
@@ -107,6 +108,11 @@ Expr log_double(Terms& t, const Expr& x);
 Expr log2_double(Terms& t, const Expr& x);
 Expr log10_double(Terms& t, const Expr& x);
 Expr log1p_double(Terms& t, const Expr& x);
+Expr log1p_single(Terms& t, const Expr& x);
+// log(1 + exp(x)) (softplus), within 3.1 units of the last place, or 2e-38 where that is more.
+Expr softplus_single(Terms& t, const Expr& x);
+// x * tanh(log(1 + exp(x))) (Mish), within 5 units of the last place, or 4e-36 where that is more.
+Expr mish_single(Terms& t, const Expr& x);
 Expr pow_single(Terms& t, const Expr& x, const Expr& y);
 Expr pow_double(Terms& t, const Expr& x, const Expr& y);
 
@@ -130,10 +136,16 @@ Expr erf_double(Terms& t, const Expr& x);
 // which is a power of two.
 Expr one_plus_erf_single(Terms& t, const Expr& x, double scale = 1, double height = 1);
 
+// These want one instruction for a fused product.
+Expr sin_single(Terms& t, const Expr& x);
+Expr cos_single(Terms& t, const Expr& x);
 // `widest_exponent`: |x| < 2^widest_exponent, which bounds the table of 2/pi.
 Expr sin_double(Terms& t, const Expr& x, int widest_exponent);
 Expr cos_double(Terms& t, const Expr& x, int widest_exponent);
 Expr tan_double(Terms& t, const Expr& x, int widest_exponent);
+Expr atan_single(Terms& t, const Expr& x);
+Expr asin_single(Terms& t, const Expr& x);
+Expr acos_single(Terms& t, const Expr& x);
 Expr atan_double(Terms& t, const Expr& x);
 Expr atan2_double(Terms& t, const Expr& y, const Expr& x);
 Expr asin_double(Terms& t, const Expr& x);

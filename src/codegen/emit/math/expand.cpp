@@ -21,7 +21,8 @@ Expr exp_nonpositive(Terms& t, const Expr& x) { return exp_nonpositive_single(t,
 struct Row {
   const Intrinsic* op;
   Unary single, wide;
-  Unary widened = nullptr;  // of a float32 argument in float64, where that is simpler than `wide`
+  Unary widened = nullptr;     // of a float32 argument in float64, where that is simpler than `wide`
+  bool single_by_fma = false;  // `single` is for targets that have it
 };
 const Row unary_rows[] = {
     {&intrinsic::exp, &exp_single, &exp_double},
@@ -29,8 +30,10 @@ const Row unary_rows[] = {
     {&intrinsic::tanh, &tanh_single, &tanh_double},
     {&intrinsic::erf, &erf_single, &erf_double},
     {&intrinsic::sigmoid, &sigmoid_single, &sigmoid_double},
-    {&intrinsic::sin, nullptr, &bounded<&sin_double, 1024>, &bounded<&sin_double, 128>},
-    {&intrinsic::cos, nullptr, &bounded<&cos_double, 1024>, &bounded<&cos_double, 128>},
+    {&intrinsic::sin, &sin_single, &bounded<&sin_double, 1024>, &bounded<&sin_double, 128>, true},
+    {&intrinsic::cos, &cos_single, &bounded<&cos_double, 1024>, &bounded<&cos_double, 128>, true},
+    {&sin_apart, nullptr, nullptr, &bounded<&sin_double, 128>},
+    {&cos_apart, nullptr, nullptr, &bounded<&cos_double, 128>},
     {&intrinsic::tan, nullptr, &bounded<&tan_double, 1024>, &bounded<&tan_double, 128>},
     {&intrinsic::exp_nonpositive, &exp_nonpositive, &exp_double},
     {&intrinsic::exp2, nullptr, &exp2_double},
@@ -38,15 +41,15 @@ const Row unary_rows[] = {
     {&intrinsic::expm1, nullptr, &expm1_double},
     {&intrinsic::log2, nullptr, &log2_double},
     {&intrinsic::log10, nullptr, &log10_double},
-    {&intrinsic::log1p, nullptr, &log1p_double},
+    {&intrinsic::log1p, &log1p_single, &log1p_double},
     {&intrinsic::sinh, nullptr, &sinh_double},
     {&intrinsic::cosh, nullptr, &cosh_double},
     {&intrinsic::asinh, nullptr, &asinh_double},
     {&intrinsic::acosh, nullptr, &acosh_double},
     {&intrinsic::atanh, nullptr, &atanh_double},
-    {&intrinsic::atan, nullptr, &atan_double},
-    {&intrinsic::asin, nullptr, &asin_double},
-    {&intrinsic::acos, nullptr, &acos_double},
+    {&intrinsic::atan, &atan_single, &atan_double},
+    {&intrinsic::asin, &asin_single, &asin_double},
+    {&intrinsic::acos, &acos_single, &acos_double},
 };
 
 struct BinaryRow {
@@ -67,13 +70,14 @@ Expr unary(const Row& row, const Expr& argument, const Native& native) {
   const DType t = argument->dtype;
   Terms terms(native);
   const Expr x = terms(argument);
+  const Unary single = row.single_by_fma && !native.fma ? nullptr : row.single;
   Expr y;
   if (t.bits == 64)
     y = row.wide(terms, x);
-  else if (row.single && t.bits == 32)
-    y = row.single(terms, x);
-  else if (row.single)
-    y = cast(t, row.single(terms, terms(cast(DType::float_(32, t.lanes), x))));
+  else if (single && t.bits == 32)
+    y = single(terms, x);
+  else if (single)
+    y = cast(t, single(terms, terms(cast(DType::float_(32, t.lanes), x))));
   else
     y = cast(t, (row.widened ? row.widened : row.wide)(terms, terms(cast(wide_of(t), x))));
   return terms.wrap(y);
@@ -189,16 +193,43 @@ Expr gelu(const Mul& product, const Native& native) {
   return nullptr;
 }
 
+bool is_negated(const Expr& e, const Expr& x) {
+  const auto* product = e.as<Mul>();
+  if (!product) return false;
+  const auto is = [&](const Expr& sign, const Expr& y) { return as_float(sign) == -1.0 && structural_equal(y, x); };
+  return is(product->a, product->b) || is(product->b, product->a);
+}
+
+const Expr* argument_of(const Expr& e, const Intrinsic& f) {
+  const auto* call = e.as<Call>();
+  return call && call->op == &f ? &call->args[0] : nullptr;
+}
+
+// x, of max(x, 0) + log1p(exp(-|x|)).
+std::optional<Expr> softplus_argument(const Add& sum) {
+  for (const auto& [term, other] : {std::pair(sum.a, sum.b), std::pair(sum.b, sum.a)}) {
+    const auto* most = term.as<Max>();
+    const Expr* e = argument_of(other, intrinsic::log1p);
+    const Expr* exponent = e ? argument_of(*e, intrinsic::exp) : nullptr;
+    if (!most || !exponent || as_float(most->b) != 0.0) continue;
+    if (is_negated(*exponent, call(intrinsic::abs, most->a))) return most->a;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Expr expand(const Mul& product, const Native& native) {
   if (!is_single(product.dtype)) return nullptr;
   if (Expr whole = gelu(product, native)) return whole;
   for (const auto& [factor, x] : {std::pair(product.a, product.b), std::pair(product.b, product.a)}) {
-    const auto* sigmoid = factor.as<Call>();
-    if (!sigmoid || sigmoid->op != &intrinsic::sigmoid || !structural_equal(sigmoid->args[0], x)) continue;
     Terms terms(native);
-    return terms.wrap(silu_single(terms, terms(x)));
+    if (const Expr* of = argument_of(factor, intrinsic::sigmoid); of && structural_equal(*of, x))
+      return terms.wrap(silu_single(terms, terms(x)));
+    const Expr* of = argument_of(factor, intrinsic::tanh);
+    const auto* sum = of ? of->as<Add>() : nullptr;
+    const auto argument = sum ? softplus_argument(*sum) : std::nullopt;
+    if (argument && structural_equal(*argument, x)) return terms.wrap(mish_single(terms, terms(x)));
   }
   return nullptr;
 }
@@ -212,6 +243,7 @@ Expr expand(const Add& sum, const Native& native) {
   }
   if (const auto argument = one_plus(intrinsic::tanh, sum))
     return terms.wrap(one_plus_tanh_single(terms, terms(*argument)));
+  if (const auto x = softplus_argument(sum)) return terms.wrap(softplus_single(terms, terms(*x)));
   return nullptr;
 }
 

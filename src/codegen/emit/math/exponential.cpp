@@ -270,6 +270,14 @@ Expr silu_single(Terms& t, const Expr& x) {
   return div(low, one_plus_exp_of_negative(t, low));
 }
 
+// tanh(log(1 + e)) is n / (n + 2) with n = e (e + 2); from 20 on that is 1. Below -86 it stays what it is there.
+Expr mish_single(Terms& t, const Expr& x) {
+  const Expr low = t(at_least(x, -86.0));
+  const Expr e = t(exp_single_inside(t, t(at_most(low, 20.0))));
+  const Expr n = t(e * (e + number(x, 2.0)));
+  return low * div(n, n + number(x, 2.0));
+}
+
 Expr sigmoid_double(Terms& t, const Expr& x) {
   const Expr e = t(exp_double(t, t(negated(magnitude(x)))));
   return div(select(x < number(x, 0.0), e, number(x, 1.0)), number(x, 1.0) + e);

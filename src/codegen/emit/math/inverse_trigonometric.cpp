@@ -5,6 +5,7 @@ namespace lathe::codegen::math {
 namespace {
 
 constexpr double half_pi = 1.5707963267948966, half_pi_low = 6.123233995736766e-17;
+constexpr double half_pi_below_single = -4.371139e-08;  // pi/2 less what float32 rounds it to
 
 // asin(x) - x for x in [0, 1/2], z = x^2; 2^-63.8.
 Expr asin_rest(const Expr& x, const Expr& z) {
@@ -30,7 +31,53 @@ Halved halve(Terms& t, const Expr& a) {
   return {far, s, t(asin_rest(s, z) + select(use, lost, number(a, 0.0)))};
 }
 
+// asin(s) in float32 for s in [0, 1/2], z = s^2; 2^-27.6.
+Expr asin_of_half(const Expr& s, const Expr& z) {
+  return s * z *
+             polynomial(z, {0.16666752099990845, 0.074953094124794, 0.04546914994716644, 0.024184778332710266,
+                            0.042158305644989014}) +
+         s;
+}
+
+// Of a float32 magnitude: asin of it up to 1/2; of a larger one what that of its root is, (pi/2 - asin(a)) / 2.
+struct SingleHalved {
+  Expr far, angle;
+};
+SingleHalved halve_single(Terms& t, const Expr& a) {
+  const Expr far = t(a > number(a, 0.5));
+  const Expr z = t(select(far, number(a, 0.5) - number(a, 0.5) * a, a * a));
+  const Expr s = t(select(far, square_root(z), a));
+  return {far, t(asin_of_half(s, z))};
+}
+
 }  // namespace
+
+// |r| <= 1 by atan(a) = pi/2 - atan(1/a); 2^-28.5.
+Expr atan_single(Terms& t, const Expr& x) {
+  const Expr a = t(magnitude(x)), one = number(x, 1.0);
+  const Expr big = t(a > one);
+  const Expr r = t(div(select(big, number(x, -1.0), a), select(big, a, one)));
+  const Expr z = t(r * r);
+  const Expr angle = r * z *
+                         polynomial(z, {-0.33333298563957214, 0.1999852955341339, -0.1426401436328888,
+                                        0.10950861126184464, -0.08399207890033722, 0.05787887051701546,
+                                        -0.0310935340821743, 0.010866271331906319, -0.0017821441870182753}) +
+                     r;
+  return with_sign_of(select(big, number(x, half_pi), number(x, 0.0)) + angle, x);
+}
+
+Expr asin_single(Terms& t, const Expr& x) {
+  const SingleHalved h = halve_single(t, t(magnitude(x)));
+  const Expr outer = (number(x, half_pi) - number(x, 2.0) * h.angle) + number(x, half_pi_below_single);
+  return with_sign_of(select(h.far, outer, h.angle), x);
+}
+
+Expr acos_single(Terms& t, const Expr& x) {
+  const SingleHalved h = halve_single(t, t(magnitude(x)));
+  const Expr twice = h.angle + h.angle;
+  const Expr beyond = select(x < number(x, 0.0), number(x, 2 * half_pi) - twice, twice);
+  return select(h.far, beyond, number(x, half_pi) - with_sign_of(h.angle, x));
+}
 
 // To |t| <= sqrt(2) - 1 by atan(a) = pi/2 - atan(1/a) and pi/4 + atan((a - 1) / (a + 1)); 2^-64.2.
 Expr atan_double(Terms& t, const Expr& x) {

@@ -4,10 +4,16 @@
 
 namespace lathe::codegen::math {
 
+namespace {
+
+constexpr int64_t root_half_bits = 0x3f3504f3;  // of sqrt(1/2) in float32
+
+}  // namespace
+
 Split split_exponent(Terms& t, const Expr& x) {
   const bool single = x->dtype.bits == 32;
   const int mantissa = single ? 23 : 52;
-  const int64_t root_half = single ? 0x3f3504f3 : 0x3fe6a09e667f3bcd;  // bits of sqrt(1/2)
+  const int64_t root_half = single ? root_half_bits : 0x3fe6a09e667f3bcd;  // bits of sqrt(1/2)
   const double smallest = single ? 0x1p-126 : 0x1p-1022;
   const Expr subnormal = t(x < number(x, smallest));
   const Expr normal = t(select(subnormal, x * number(x, std::ldexp(1.0, mantissa)), x));
@@ -46,19 +52,51 @@ Expr log_of_fraction(Terms& t, const Expr& f) {
   return t(f - (p.half_square - p.correction));
 }
 
-}  // namespace
-
-// log(1 + f) = f - f^2/2 + f^3 P(f); 2^-30 of f^3 P.
-Expr log_single(Terms& t, const Expr& x) {
-  const Split s = split_exponent(t, x);
-  const Expr& f = s.fraction;
+// log(2^k (1 + f)) in float32. log(1 + f) = f - f^2/2 + f^3 P(f); 2^-30 of f^3 P.
+Expr log_of_parts(Terms& t, const Expr& k, const Expr& f) {
   const Expr z = t(f * f);
   const Expr cubic = f * z *
                      polynomial(f, {0.333333105, -0.249999866, 0.200021461, -0.166692182, 0.142200246, -0.12385533,
                                     0.118650973, -0.11780794, 0.0692122504});
-  Expr low = t(cubic + s.exponent * number(x, 0.00027608680994530943));
-  low = t(low - number(x, 0.5) * z);
-  return with_edges(t, x, t(s.exponent * number(x, 0.69287109375) + (f + low)));
+  Expr low = t(cubic + k * number(f, 0.00027608680994530943));
+  low = t(low - number(f, 0.5) * z);
+  return k * number(f, 0.69287109375) + (f + low);
+}
+
+}  // namespace
+
+Expr log_single(Terms& t, const Expr& x) {
+  const Split s = split_exponent(t, x);
+  return with_edges(t, x, t(log_of_parts(t, s.exponent, s.fraction)));
+}
+
+// x + x^2 P(x) for 0 <= x <= 1, 2^-27.5; within 1.3 units of the last place.
+Expr log1p_of_fraction(const Expr& x) {
+  return x * x *
+             polynomial(x, {-0.4999993145465851, 0.33330464363098145, -0.24958018958568573, 0.19692102074623108,
+                            -0.15344880521297455, 0.10661128163337708, -0.05745723098516464, 0.020086241886019707,
+                            -0.003290468594059348}) +
+         x;
+}
+
+// 1 + x = 2^k (1 + f), where k is that of the rounded sum and f is 2^-k x + (2^-k - 1), of which hardly anything is
+// rounded. From 2^127 on 2^-k is taken for 0.
+Expr log1p_single(Terms& t, const Expr& x) {
+  const Expr one = number(x, 1.0);
+  const Expr u = t(one + x);
+  const Expr offset = t(bits_of(u) - root_half_bits);
+  const Expr places = t(bit_and(offset, -(int64_t{1} << 23)));
+  const Expr scale = at_least(from_bits(bits_of(one) - places), 0.0);
+  const Expr f = t(from_bits(bits_of(x) - places) + (scale - one));
+  const Expr k = cast(x->dtype, cast(DType::int_(32, x->dtype.lanes), shift_right(offset, 23)));
+  const Expr y = t(with_edges(t, u, t(log_of_parts(t, t(k), f))));
+  return select(eq(u, one), x, y);
+}
+
+Expr softplus_single(Terms& t, const Expr& x) {
+  const Expr below = t(negated(magnitude(x)));
+  const Expr e = t(exp_single_above(t, below, -86.0, below, 0.0));
+  return at_least(x, 0.0) + log1p_of_fraction(e);
 }
 
 Expr log_double(Terms& t, const Expr& x) {

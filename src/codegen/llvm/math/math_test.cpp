@@ -257,6 +257,40 @@ TEST(math, silu_is_close_and_special_cases_hold) {
   each_value([](const Expr& x) { return x * ir::call(intrinsic::sigmoid, x); }, check);
 }
 
+Expr softplus(const Expr& x) {
+  const Expr below = constant(x->dtype, -1.0) * ir::call(intrinsic::abs, x);
+  return ir::max(x, constant(x->dtype, 0.0)) + ir::call(intrinsic::log1p, ir::call(intrinsic::exp, below));
+}
+
+double true_softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+
+TEST(math, softplus_is_close_and_special_cases_hold) {
+  const auto check = [](float x, float y, std::string_view where) {
+    ASSERT_EQ(std::isnan(x), std::isnan(y)) << where << " at " << x;
+    const double wanted = true_softplus(x);
+    if (std::isnan(x) || std::fabs(y - wanted) <= 1e-37) return;
+    ASSERT_LE((error_in_ulps<float, double>(y, wanted)), 3.2) << where << " at " << x << ": " << y;
+  };
+  each_value(softplus, check);
+  const auto the_other_way_round = [](const Expr& x) {
+    const Expr whole = softplus(x);
+    const auto* sum = whole.as<Add>();
+    return sum->b + sum->a;
+  };
+  each_value(the_other_way_round, check);
+}
+
+TEST(math, mish_is_close_and_special_cases_hold) {
+  const auto check = [](float x, float y, std::string_view where) {
+    ASSERT_EQ(std::isnan(x), std::isnan(y)) << where << " at " << x;
+    const double v = x, wanted = v == -std::numeric_limits<double>::infinity() ? 0 : v * std::tanh(true_softplus(v));
+    if (std::isnan(x) || std::fabs(y - wanted) <= 4e-36) return;
+    ASSERT_LE((error_in_ulps<float, double>(y, wanted)), 5.0) << where << " at " << x << ": " << y;
+  };
+  each_value([](const Expr& x) { return x * ir::call(intrinsic::tanh, softplus(x)); }, check);
+  each_value([](const Expr& x) { return ir::call(intrinsic::tanh, softplus(x)) * x; }, check);
+}
+
 TEST(math, one_plus_erf_is_close_and_special_cases_hold) {
   const auto check = [](float x, float y, std::string_view where) {
     const double wanted = std::erfc(-static_cast<double>(x));
