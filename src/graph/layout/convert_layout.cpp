@@ -1,8 +1,7 @@
-#include "graph/constant_weights.h"
-#include "graph/groups.h"
 #include "graph/layout/forms.h"
 #include "graph/layout/grouped_channels.h"
 #include "graph/layout/shuffle.h"
+#include "graph/layout/wanted_layouts.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
@@ -17,12 +16,6 @@ LATHE_FAULT(convert_layout_swaps_axes, "graph_test", "a converted value comes ba
 
 namespace {
 
-// Up to so many channels, a convolution that reads each from its own plane costs less than a transposition.
-constexpr int64_t few_channels = 4;
-
-// So many terms one lane of a sum adds up at most.
-constexpr int64_t most_terms_in_lanes = 1024;
-
 // The same elements as a value [batch, channels, spatial…], in the forms that were asked for so far.
 struct Twin {
   Expr image;       // [batch, spatial…, channels]
@@ -31,28 +24,11 @@ struct Twin {
   size_t position;  // the later, the likelier to be fused with what comes now
 };
 
-ir::Expr pixels_of(const Shape& shape) { return ir::product(Shape(shape.begin() + 2, shape.end())); }
-Shape rows_of(const Shape& shape) { return {shape[0], pixels_of(shape), shape[1]}; }
-Shape planes_of(const Shape& shape) { return {shape[0], shape[1], pixels_of(shape)}; }
-
-bool is_pixel(const Shape& shape) {
-  return std::all_of(shape.begin() + 2, shape.end(), [](const ir::Expr& extent) { return ir::is_int(extent, 1); });
-}
-
-// Where axis `axis` of [batch, channels, spatial…] is found with the channels last.
-int64_t moved_axis(int64_t axis, int64_t rank) {
-  if (axis < 0) axis += rank;
-  return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1;
-}
-
 class LayoutConverter {
  public:
   // Tensor programs with the channels last are added to `module`.
   LayoutConverter(ir::IRModule& module, const target::Target& target, const Function& function)
-      : module_(module), target_(target), weights_(function), lanes_(target.lanes(32)) {
-    find_padded(function);
-    find_wanted_last(function);
-  }
+      : module_(module), wanted_(function, target) {}
 
   Result<Expr> operator()(Emitter& emitter, const Var& var, const Expr& value) {
     if (const auto* item = value.as<TupleGetItem>()) return part(emitter, var, *item);
@@ -77,114 +53,6 @@ class LayoutConverter {
   }
 
  private:
-  // ---- padding ----
-
-  // A convolution's padding joins what computes its input where that is another convolution, with what is elementwise
-  // behind it, and nothing else wants the value: it is written into the padded image, which needs no copy.
-  void find_padded(const Function& function) {
-    const std::vector<Binding> bindings = all_bindings(function);
-    if (std::none_of(bindings.begin(), bindings.end(), [](const Binding& binding) {
-          const auto* bound = binding.as<VarBinding>();
-          return bound && as_call_of(bound->value, "nn.conv");
-        }))
-      return;
-    const std::unordered_map<const ir::Node*, int> uses = count_uses(function);
-    std::unordered_map<const ir::Node*, const Call*> calls;
-    for (const Binding& binding : bindings) {
-      const auto* bound = binding.as<VarBinding>();
-      const auto* call = bound ? bound->value.as<Call>() : nullptr;
-      const Operator* op = call ? callee_operator(*call) : nullptr;
-      if (!op) continue;
-      calls[bound->var.get()] = call;
-      if (op->name != "nn.conv" || !has_padding(*call) || (!turns(*call) && !reads_last(*call))) continue;
-      const ir::Node* image = call->args[0].get();
-      const Shape* shape = shape_of(call->args[0]);
-      const auto used = uses.find(image);  // a constant is not counted
-      if (const ir::Node* from = computed_by_convolution(call->args[0], uses, calls)) {
-        padded_.insert(image);
-        images_.insert(from);
-      } else if (used != uses.end() && used->second == 1 && shape) {
-        alone_.insert(image);
-      }
-    }
-  }
-
-  static bool has_padding(const Call& conv) {
-    const auto& attrs = *static_cast<const ops::ConvAttributes*>(conv.attributes.get());
-    if (attrs.auto_pad != "NOTSET" || attrs.padding.empty()) return false;
-    const auto [least, most] = std::minmax_element(attrs.padding.begin(), attrs.padding.end());
-    return *least >= 0 && *most > 0;
-  }
-
-  // The variable of the convolution that computes `e`, through elementwise operators of whose values nothing else is
-  // wanted (one may be wanted by several of them, as x is in x * sigmoid(x)); null where there is none.
-  const ir::Node* computed_by_convolution(const Expr& e, const std::unordered_map<const ir::Node*, int>& uses,
-                                          const std::unordered_map<const ir::Node*, const Call*>& calls) const {
-    const Shape* shape = shape_of(e);
-    if (!shape) return nullptr;
-    std::unordered_map<const ir::Node*, int> used{
-        {e.get(), 1}};  // by what is passed through, and the convolution behind
-    std::vector<Expr> values{e};
-    while (!values.empty()) {
-      const Expr value = values.back();
-      values.pop_back();
-      const auto call = calls.find(value.get());
-      if (call == calls.end() || uses.at(value.get()) != used[value.get()]) continue;
-      const Operator* op = callee_operator(*call->second);
-      if (op->name == "nn.conv" && turns(*call->second)) return value.get();
-      if (op->fusion > FusionKind::broadcast || !std::holds_alternative<TeExpression>(op->meaning)) continue;
-      for (auto arg = call->second->args.rbegin(); arg != call->second->args.rend(); ++arg) {
-        if (!*arg || !calls.count(arg->get()) || !shape_of(*arg) || !relax::same_shape(*shape_of(*arg), *shape))
-          continue;
-        ++used[arg->get()];
-        values.push_back(*arg);
-      }
-    }
-    return nullptr;
-  }
-
-  // ---- depthwise convolutions by themselves ----
-
-  // What is wanted with the channels last: by a convolution that turns, by a transposition of the model's own, or by
-  // what passes its own order on.
-  void find_wanted_last(const Function& function) {
-    const std::vector<Binding> bindings = all_bindings(function);
-    std::unordered_set<const ir::Node*> flat;  // images whose pixels are one axis
-    for (const Binding& binding : bindings) {
-      const auto* bound = binding.as<VarBinding>();
-      const Call* call = bound ? as_call_of(bound->value, "reshape") : nullptr;
-      const Shape *shape = bound ? shape_of(bound->var) : nullptr, *source = call ? shape_of(call->args[0]) : nullptr;
-      if (shape && source && source->size() > 3 && keeps_channels(*source, *shape)) flat.insert(bound->var.get());
-    }
-    for (auto it = bindings.rbegin(); it != bindings.rend(); ++it) {
-      const auto* bound = it->as<VarBinding>();
-      const auto* call = bound ? bound->value.as<Call>() : nullptr;
-      const Operator* op = call ? callee_operator(*call) : nullptr;
-      if (!op) continue;
-      const bool is_between = op->fusion <= FusionKind::broadcast && wanted_by_few_.count(bound->var.get());
-      if (is_between || (op->name == "nn.conv" && reads_last(*call)))
-        for (const Expr& arg : call->args)
-          if (arg) wanted_by_few_.insert(arg.get());
-      const bool turning = op->name == "nn.conv" && turns(*call) && !fills_rows(*call, bound->var);
-      const bool turned = op->name == "permute_dims" && flat.count(call->args[0].get()) && moves_second_last(*call);
-      if (!turning && !turned && !wanted_last_.count(bound->var.get())) continue;
-      const auto program = relax::as_call_tir(bound->value);
-      for (const Expr& arg : program ? program->args : call->args)
-        if (arg) wanted_last_.insert(arg.get());
-    }
-  }
-
-  // Whether a convolution is depthwise, and vectors that run along the rows of its image are not mostly empty: it needs
-  // no other order then, and two transpositions cost about as much as it does.
-  bool fills_rows(const Call& call, const Var& var) const {
-    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
-    const Shape* out = shape_of(var);
-    const bool depthwise = attrs.groups > 1 && shape_of(call.args[1]) && ir::is_int((*shape_of(call.args[1]))[1], 1);
-    if (!depthwise || !out || !ir::as_int(out->back())) return false;
-    const int64_t width = *ir::as_int(out->back());
-    return 5 * width >= 2 * lanes_ * ((width + lanes_ - 1) / lanes_);
-  }
-
   const Twin* twin_of(const Expr& e) const {
     const auto it = e ? twins_.find(e.get()) : twins_.end();
     return it == twins_.end() ? nullptr : &it->second;
@@ -200,9 +68,7 @@ class LayoutConverter {
       return twin.image;
     }
     const Shape& shape = *shape_of(e);
-    std::vector<int64_t> axes{0};
-    for (size_t d = 2; d < shape.size(); ++d) axes.push_back(static_cast<int64_t>(d));
-    axes.push_back(1);
+    const std::vector<int64_t> axes = axes_to_last(shape.size());
     if (is_pixel(shape))
       twin = {TRY(reshaped(emitter, e, channels_last(shape))), {}, false, twins_.size()};
     else
@@ -232,9 +98,7 @@ class LayoutConverter {
     twins_[var.get()] = {is_rows ? Expr() : held, is_rows ? held : Expr(), is_rows, twins_.size()};
     const Shape& shape = *shape_of(var);
     if (is_pixel(shape)) return make_call(ops::reshape, {held, make<ShapeExpr>(shape)});
-    const auto rank = static_cast<int64_t>(shape.size());
-    std::vector<int64_t> axes{0, rank - 1};
-    for (int64_t d = 1; d + 1 < rank; ++d) axes.push_back(d);
+    std::vector<int64_t> axes = axes_to_first(shape.size());
     if (support::flip(convert_layout_swaps_axes)) std::swap(axes[0], axes[1]);
     return make_call(ops::permute_dims, {TRY(image(emitter, var))}, make<ops::PermuteDimsAttributes>(axes));
   }
@@ -245,8 +109,8 @@ class LayoutConverter {
   Result<Expr> of_image_last(Emitter& emitter, const Call& call, const std::string& out_layout) {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     // What turns an image for one convolution writes it into its padding.
-    const bool is_turned = !twin_of(call.args[0]) && alone_.count(call.args[0].get()) && attrs.groups == 1;
-    const bool is_padded = is_turned || padded_.count(call.args[0].get());
+    const bool is_turned = !twin_of(call.args[0]) && wanted_.is_turned_into_padding(call.args[0]) && attrs.groups == 1;
+    const bool is_padded = is_turned || wanted_.is_computed_into_padding(call.args[0]);
     Expr data = TRY(image(emitter, call.args[0]));
     if (is_padded) data = TRY(padded(emitter, data, attrs.padding));
     return make_call(ops::conv, {data, call.args[1]}, ir::with(attrs, [&](ops::ConvAttributes& copy) {
@@ -257,26 +121,25 @@ class LayoutConverter {
   }
 
   Result<Expr> convolution(Emitter& emitter, const Var& var, const Call& call) {
-    if (twin_of(call.args[0]) && reads_last(call)) return of_image_last(emitter, call, "NCHW");
-    if (!turns(call) || !shape_of(var) || as_tensor(var)->dtype != as_tensor(call.args[0])->dtype) return Expr();
+    if (twin_of(call.args[0]) && wanted_.reads_last(call)) return of_image_last(emitter, call, "NCHW");
+    if (!wanted_.turns(call) || !shape_of(var) || as_tensor(var)->dtype != as_tensor(call.args[0])->dtype)
+      return Expr();
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape* kernel = shape_of(call.args[1]);
-    if (!twin_of(call.args[0]) && !wanted_last_.count(var.get()) && fills_rows(call, var)) return Expr();
+    if (!twin_of(call.args[0]) && !wanted_.wants_last(var) && wanted_.fills_rows(call, var)) return Expr();
     const bool is_of_pixels = attrs.groups == 1 && is_pixel(*kernel) && all_are(attrs.padding, 0);
     const bool is_product = is_of_pixels && all_are(attrs.strides, 1);
     const bool has_strides = attrs.strides.size() + 2 == kernel->size();
-    if ((is_product || (is_of_pixels && has_strides)) && !twin_of(call.args[0]) && !wanted_last_.count(var.get()) &&
+    if ((is_product || (is_of_pixels && has_strides)) && !twin_of(call.args[0]) && !wanted_.wants_last(var) &&
         fills_planes(*shape_of(var), *kernel))
       return product_of_planes(emitter, var, call.args[1],
                                is_product ? call.args[0] : TRY(met_pixels(emitter, var, call)));
-    if (is_product && !images_.count(var.get())) {
+    if (is_product && !wanted_.fills_padding(var)) {
       const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
       const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
       return converted(emitter, var, TRY(make_call(ops::matmul, {TRY(rows(emitter, call.args[0])), turned})), true);
     }
-    const int64_t inputs = ir::as_int((*kernel)[1]).value_or(few_channels + 1);
-    const bool grouped = has_group_loops(call, lanes_);
-    if (!twin_of(call.args[0]) && (grouped || (attrs.groups == 1 && inputs <= few_channels))) {
+    if (!twin_of(call.args[0]) && wanted_.reads_as_it_lies(call)) {
       const auto turning = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.out_layout = "NHWC"; });
       return converted(emitter, var, TRY(make_call(ops::conv, call.args, turning)), false);
     }
@@ -337,9 +200,8 @@ class LayoutConverter {
     for (Expr& arg : args) {
       if (has_no_extents(arg)) continue;
       const auto planes = planes_.find(arg.get());
-      Shape widened(out.size() - shape_of(arg)->size(), ir::int64(1));
-      widened.insert(widened.end(), shape_of(arg)->begin(), shape_of(arg)->end());
-      arg = planes != planes_.end() ? planes->second : TRY(reshaped(emitter, arg, planes_of(widened)));
+      arg = planes != planes_.end() ? planes->second
+                                    : TRY(reshaped(emitter, arg, planes_of(widened(*shape_of(arg), out.size()))));
     }
     return held_as_planes(emitter, var, TRY(make_call(op, args, call.attributes)));
   }
@@ -355,36 +217,6 @@ class LayoutConverter {
     const auto middle = padding.begin() + static_cast<ptrdiff_t>(padding.size() / 2);
     return emitter.call(ops::pad, {image, side(padding.begin(), middle), side(middle, padding.end())},
                         make<ops::PadAttributes>("constant"), "padded");
-  }
-
-  // Whether a convolution is one of float32 by weights that are known, in the order of layouts that it came in.
-  bool is_as_given(const Call& call) const {
-    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
-    const Shape *x = shape_of(call.args[0]), *kernel = shape_of(call.args[1]);
-    if (!x || !kernel || x->size() < 3 || !weights_.has(call.args[1])) return false;
-    if (attrs.data_layout != "NCHW" || !attrs.out_layout.empty() || attrs.kernel_layout != "OIHW") return false;
-    return as_tensor(call.args[0])->dtype == ir::DType::float32();
-  }
-
-  // Whether a convolution is computed channels last.
-  bool turns(const Call& call) const {
-    if (!is_as_given(call)) return false;
-    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
-    const Shape& kernel = *shape_of(call.args[1]);
-    // Few channels fill no vector.
-    const int64_t channels = ir::as_int(kernel[0]).value_or(0);
-    const bool depthwise = attrs.groups == channels && ir::is_int(kernel[1], 1);
-    return target_.fills_vector(channels, 32) && (attrs.groups == 1 || depthwise || has_group_loops(call, lanes_));
-  }
-
-  // Whether a convolution to a few channels, which fill no vector, reads an image with the channels last where it lies
-  // so already: vectors run along the channels that are read then, and are written in planes.
-  bool reads_last(const Call& call) const {
-    if (!is_as_given(call) || static_cast<const ops::ConvAttributes*>(call.attributes.get())->groups != 1) return false;
-    const Shape& kernel = *shape_of(call.args[1]);
-    const auto channels = ir::as_int(kernel[0]), read = ir::as_int(kernel[1]), taps = ir::as_int(pixels_of(kernel));
-    return channels && read && taps && *channels > 0 && !target_.fills_vector(*channels, 32) && *read > 0 &&
-           *read % lanes_ == 0 && *taps * *read <= most_terms_in_lanes * lanes_;
   }
 
   // Windows of one pixel that touch every pixel once.
@@ -405,7 +237,7 @@ class LayoutConverter {
       if (!twin_of(part)) return Expr();
     if (!shape_of(var)) return Expr();
     for (Expr& part : parts) part = TRY(image(emitter, part));
-    const auto rank = static_cast<int64_t>(shape_of(var)->size());
+    const size_t rank = shape_of(var)->size();
     const auto& attrs = *static_cast<const ops::AxisAttributes*>(call.attributes.get());
     return converted(emitter, var,
                      TRY(make_call(ops::concat, parts, make<ops::AxisAttributes>(moved_axis(attrs.axis, rank)))),
@@ -415,7 +247,7 @@ class LayoutConverter {
   Result<Expr> slice(Emitter& emitter, const Var& var, const Call& call) {
     const auto& attrs = *static_cast<const ops::StridedSliceAttributes*>(call.attributes.get());
     if (!twin_of(call.args[0]) || !shape_of(var) || attrs.axes.empty()) return Expr();
-    const auto rank = static_cast<int64_t>(shape_of(var)->size());
+    const size_t rank = shape_of(var)->size();
     const auto moved = ir::with(attrs, [&](ops::StridedSliceAttributes& copy) {
       for (int64_t& axis : copy.axes) axis = moved_axis(axis, rank);
     });
@@ -439,7 +271,7 @@ class LayoutConverter {
   // What `var` itself is bound to stays: nothing needs it once its parts are taken from the other order.
   Result<Expr> split(Emitter& emitter, const Var& var, const Call& call) {
     if (!twin_of(call.args[0])) return Expr();
-    const auto rank = static_cast<int64_t>(shape_of(call.args[0])->size());
+    const size_t rank = shape_of(call.args[0])->size();
     const auto& attrs = *static_cast<const ops::SplitAttributes*>(call.attributes.get());
     const auto moved = ir::with(attrs, [&](ops::SplitAttributes& copy) { copy.axis = moved_axis(attrs.axis, rank); });
     std::vector<Expr> args = call.args;
@@ -471,7 +303,7 @@ class LayoutConverter {
       grows = grows || !own || !whole || *own < *whole;
     }
     const auto function = module_.find_as<tir::PrimFunc>(call.function);
-    if (!has_twin || !function || (grows && !wanted_last_.count(var.get()))) return Expr();
+    if (!has_twin || !function || (grows && !wanted_.wants_last(var))) return Expr();
     std::string& name = programs_[call.function];
     if (name.empty()) {
       const tir::Function last = tir::with_axis_last(*function, rank, 1);
@@ -488,7 +320,7 @@ class LayoutConverter {
   // Its parameters are one number a channel, wherever the channels are.
   Result<Expr> batch_norm(Emitter& emitter, const Var& var, const Call& call) {
     if (!twin_of(call.args[0]) || !shape_of(var)) return Expr();
-    const auto rank = static_cast<int64_t>(shape_of(var)->size());
+    const size_t rank = shape_of(var)->size();
     const auto& attrs = *static_cast<const ops::BatchNormAttributes*>(call.attributes.get());
     const auto moved =
         ir::with(attrs, [&](ops::BatchNormAttributes& copy) { copy.axis = moved_axis(attrs.axis, rank); });
@@ -497,26 +329,15 @@ class LayoutConverter {
     return converted(emitter, var, TRY(make_call(ops::batch_norm, args, moved)), false);
   }
 
-  // Whether a permutation of [batch, channels, spatial…] gives [batch, spatial…, channels].
-  static bool moves_second_last(const Call& permutation) {
-    const std::vector<int64_t> axes = permuted_axes(permutation);
-    const auto rank = static_cast<int64_t>(axes.size());
-    for (int64_t d = 0; d < rank; ++d)
-      if (axes[static_cast<size_t>(d)] != (d == 0 ? 0 : d == rank - 1 ? 1 : d + 1)) return false;
-    return rank > 2;
-  }
-
   // A transposition of the model's own to what the value is already; or from channels last, which its operand is.
   Result<Expr> permutation(const Var& var, const Call& call) {
     const std::vector<int64_t> axes = permuted_axes(call);
-    const auto rank = static_cast<int64_t>(axes.size());
+    const size_t rank = axes.size();
     if (rank < 3) return Expr();
-    bool to_first = true;
-    for (int64_t d = 0; d < rank; ++d)
-      to_first = to_first && axes[static_cast<size_t>(d)] == (d == 0 ? 0 : d == 1 ? rank - 1 : d - 1);
     const Twin* twin = twin_of(call.args[0]);
-    if (twin && twin->image && moves_second_last(call)) return twin->image;
-    if (to_first && rank > 3 && shape_of(var)) twins_[var.get()] = {call.args[0], {}, false, twins_.size()};
+    if (twin && twin->image && axes == axes_to_last(rank)) return twin->image;
+    if (axes == axes_to_first(rank) && rank > 3 && shape_of(var))
+      twins_[var.get()] = {call.args[0], {}, false, twins_.size()};
     return Expr();
   }
 
@@ -547,12 +368,6 @@ class LayoutConverter {
       twins_[var.get()] = {{}, tokens, true, twins_.size()};
     }
     return Expr();
-  }
-
-  // Whether both are [batch, channels, spatial…] of the same batch, channels and number of pixels.
-  static bool keeps_channels(const Shape& a, const Shape& b) {
-    return a.size() > 2 && b.size() > 2 && ir::structural_equal(a[0], b[0]) && ir::structural_equal(a[1], b[1]) &&
-           ir::structural_equal(pixels_of(a), pixels_of(b));
   }
 
   // ---- channels in groups ----
@@ -624,7 +439,7 @@ class LayoutConverter {
                                  const Shape& result) const {
     auto found = shuffle_of(emitter, merging, result);
     if (!found || !twin_of(found->source)) return std::nullopt;
-    const bool is_wanted = wanted_last_.count(var.get()) || wanted_by_few_.count(var.get());
+    const bool is_wanted = wanted_.wants_last(var) || wanted_.is_wanted_by_few(var);
     return found->moves_pixels() && !is_wanted ? std::nullopt : found;
   }
 
@@ -632,19 +447,19 @@ class LayoutConverter {
     const Twin* twin = twin_of(call.args[0]);
     const auto& attrs = *static_cast<const ops::ReduceAttributes*>(call.attributes.get());
     if (!twin || !attrs.axis) return Expr();
-    const auto rank = static_cast<int64_t>(shape_of(call.args[0])->size());
+    const size_t rank = shape_of(call.args[0])->size();
     std::vector<int64_t> axes;
     for (const int64_t axis : *attrs.axis) axes.push_back(moved_axis(axis, rank));
     std::sort(axes.begin(), axes.end());
-    bool all_pixels = static_cast<int64_t>(axes.size()) == rank - 2;
-    for (const int64_t axis : axes) all_pixels = all_pixels && axis > 0 && axis + 1 < rank;
+    const auto last = static_cast<int64_t>(rank) - 1;
+    bool all_pixels = axes.size() + 2 == rank;
+    for (const int64_t axis : axes) all_pixels = all_pixels && axis > 0 && axis < last;
     if (all_pixels) {
       const auto over_rows = ir::with(attrs, [](ops::ReduceAttributes& copy) { copy.axis = std::vector<int64_t>{1}; });
       const Expr result = TRY(make_call(op, {TRY(rows(emitter, call.args[0]))}, over_rows));
       return attrs.keepdims ? converted(emitter, var, result, true) : result;
     }
-    const bool over_batch = !axes.empty() && axes.front() == 0,
-               over_channels = !axes.empty() && axes.back() + 1 == rank;
+    const bool over_batch = !axes.empty() && axes.front() == 0, over_channels = !axes.empty() && axes.back() == last;
     if (!attrs.keepdims && over_batch) return Expr();
     const auto moved = ir::with(attrs, [&](ops::ReduceAttributes& copy) { copy.axis = axes; });
     const Expr result = TRY(make_call(op, {TRY(image(emitter, call.args[0]))}, moved));
@@ -682,43 +497,22 @@ class LayoutConverter {
                        [&](const Expr& arg) { return arg && planes_.count(arg.get()) > 0; });
   }
 
-  // Whether broadcasting repeats the tensor over all pixels or over none.
-  static bool spans_pixels(const Shape& shape, const Shape& out) {
-    bool none = true, all = true;
-    for (size_t d = 2; d < out.size(); ++d) {
-      const size_t missing = out.size() - shape.size();
-      const ir::Expr extent = d < missing ? ir::int64(1) : shape[d - missing];
-      none = none && ir::is_int(extent, 1);
-      all = all && ir::structural_equal(extent, out[d]);
-    }
-    return none || all;
-  }
-
   Result<Expr> operand(Emitter& emitter, const Expr& arg, size_t rank, bool as_rows) {
     if (shape_of(arg)->empty()) return arg;
     if (shape_of(arg)->size() < rank) {
-      Expr& widened = widened_[arg.get()];
-      if (!widened) {
-        Shape shape(rank - shape_of(arg)->size(), ir::int64(1));
-        shape.insert(shape.end(), shape_of(arg)->begin(), shape_of(arg)->end());
+      Expr& of_rank = widened_[arg.get()];
+      if (!of_rank) {
         kept_.push_back(arg);
-        widened = TRY(reshaped(emitter, arg, std::move(shape)));
+        of_rank = TRY(reshaped(emitter, arg, widened(*shape_of(arg), rank)));
       }
-      return as_rows ? rows(emitter, widened) : image(emitter, widened);
+      return as_rows ? rows(emitter, of_rank) : image(emitter, of_rank);
     }
     kept_.push_back(arg);
     return as_rows ? rows(emitter, arg) : image(emitter, arg);
   }
 
   ir::IRModule& module_;
-  const target::Target& target_;
-  const ConstantWeights weights_;
-  const int64_t lanes_;
-  std::unordered_set<const ir::Node*> padded_;       // what a convolution reads with its padding around it
-  std::unordered_set<const ir::Node*> alone_;        // of no convolution, what one convolution with padding alone reads
-  std::unordered_set<const ir::Node*> wanted_last_;  // what is read with the channels last
-  std::unordered_set<const ir::Node*> wanted_by_few_;  // what `reads_last` reads, and what that is computed of
-  std::unordered_set<const ir::Node*> images_;         // convolutions whose value is written into such an image
+  const WantedLayouts wanted_;
   std::unordered_map<const ir::Node*, Twin> twins_;
   std::unordered_map<const ir::Node*, Expr> split_;        // tuples, their parts with the channels last
   std::unordered_map<const ir::Node*, Expr> grouped_;      // [batch, groups, elements] of images: their rows
