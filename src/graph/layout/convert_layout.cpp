@@ -1,28 +1,18 @@
 #include "graph/layout/forms.h"
 #include "graph/layout/grouped_channels.h"
 #include "graph/layout/shuffle.h"
+#include "graph/layout/twins.h"
 #include "graph/layout/wanted_layouts.h"
 #include "graph/passes.h"
 #include "graph/rewrite_bindings.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
 #include "relax/call_tir.h"
-#include "support/mutation.h"
 #include "tir/carried_axis.h"
 
 namespace lathe::graph {
 
-LATHE_FAULT(convert_layout_swaps_axes, "graph_test", "a converted value comes back with batch and channels exchanged");
-
 namespace {
-
-// The same elements as a value [batch, channels, spatial…], in the forms that were asked for so far.
-struct Twin {
-  Expr image;       // [batch, spatial…, channels]
-  Expr rows;        // [batch, pixels, channels]: a view of it
-  bool is_rows;     // the form it was computed in
-  size_t position;  // the later, the likelier to be fused with what comes now
-};
 
 class LayoutConverter {
  public:
@@ -53,65 +43,16 @@ class LayoutConverter {
   }
 
  private:
-  const Twin* twin_of(const Expr& e) const {
-    const auto it = e ? twins_.find(e.get()) : twins_.end();
-    return it == twins_.end() ? nullptr : &it->second;
-  }
-
-  // ---- forms ----
-
-  Result<Expr> image(Emitter& emitter, const Expr& e) {
-    Twin& twin = twins_[e.get()];
-    if (twin.image) return twin.image;
-    if (twin.rows) {
-      twin.image = TRY(reshaped(emitter, twin.rows, channels_last(*shape_of(e))));
-      return twin.image;
-    }
-    const Shape& shape = *shape_of(e);
-    const std::vector<int64_t> axes = axes_to_last(shape.size());
-    if (is_pixel(shape))
-      twin = {TRY(reshaped(emitter, e, channels_last(shape))), {}, false, twins_.size()};
-    else
-      twin = {TRY(emitter.call(ops::permute_dims, {e}, make<ops::PermuteDimsAttributes>(axes), "channels_last")),
-              {},
-              false,
-              twins_.size()};
-    return twin.image;
-  }
-
-  Result<Expr> rows(Emitter& emitter, const Expr& e) {
-    const Expr as_image = TRY(image_or_rows(emitter, e));
-    Twin& twin = twins_[e.get()];
-    if (!twin.rows) twin.rows = TRY(reshaped(emitter, as_image, rows_of(*shape_of(e))));
-    return twin.rows;
-  }
-
-  Result<Expr> image_or_rows(Emitter& emitter, const Expr& e) {
-    const Twin* twin = twin_of(e);
-    if (twin && twin->rows) return twin->rows;
-    return image(emitter, e);
-  }
-
-  // `value` is what `var` is, channels last; gives what `var` itself is bound to, which nothing may need.
-  Result<Expr> converted(Emitter& emitter, const Var& var, const Expr& value, bool is_rows) {
-    const Expr held = emitter.emit(value, var->name + "_last");
-    twins_[var.get()] = {is_rows ? Expr() : held, is_rows ? held : Expr(), is_rows, twins_.size()};
-    const Shape& shape = *shape_of(var);
-    if (is_pixel(shape)) return make_call(ops::reshape, {held, make<ShapeExpr>(shape)});
-    std::vector<int64_t> axes = axes_to_first(shape.size());
-    if (support::flip(convert_layout_swaps_axes)) std::swap(axes[0], axes[1]);
-    return make_call(ops::permute_dims, {TRY(image(emitter, var))}, make<ops::PermuteDimsAttributes>(axes));
-  }
-
   // ---- operators ----
 
   // A convolution that reads its image with the channels last, and gives it as `out_layout` says; empty: so too.
   Result<Expr> of_image_last(Emitter& emitter, const Call& call, const std::string& out_layout) {
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     // What turns an image for one convolution writes it into its padding.
-    const bool is_turned = !twin_of(call.args[0]) && wanted_.is_turned_into_padding(call.args[0]) && attrs.groups == 1;
+    const bool is_turned =
+        !twins_.of(call.args[0]) && wanted_.is_turned_into_padding(call.args[0]) && attrs.groups == 1;
     const bool is_padded = is_turned || wanted_.is_computed_into_padding(call.args[0]);
-    Expr data = TRY(image(emitter, call.args[0]));
+    Expr data = TRY(twins_.image(emitter, call.args[0]));
     if (is_padded) data = TRY(padded(emitter, data, attrs.padding));
     return make_call(ops::conv, {data, call.args[1]}, ir::with(attrs, [&](ops::ConvAttributes& copy) {
                        copy.data_layout = "NHWC";
@@ -121,29 +62,30 @@ class LayoutConverter {
   }
 
   Result<Expr> convolution(Emitter& emitter, const Var& var, const Call& call) {
-    if (twin_of(call.args[0]) && wanted_.reads_last(call)) return of_image_last(emitter, call, "NCHW");
+    if (twins_.of(call.args[0]) && wanted_.reads_last(call)) return of_image_last(emitter, call, "NCHW");
     if (!wanted_.turns(call) || !shape_of(var) || as_tensor(var)->dtype != as_tensor(call.args[0])->dtype)
       return Expr();
     const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
     const Shape* kernel = shape_of(call.args[1]);
-    if (!twin_of(call.args[0]) && !wanted_.wants_last(var) && wanted_.fills_rows(call, var)) return Expr();
+    if (!twins_.of(call.args[0]) && !wanted_.wants_last(var) && wanted_.fills_rows(call, var)) return Expr();
     const bool is_of_pixels = attrs.groups == 1 && is_pixel(*kernel) && all_are(attrs.padding, 0);
     const bool is_product = is_of_pixels && all_are(attrs.strides, 1);
     const bool has_strides = attrs.strides.size() + 2 == kernel->size();
-    if ((is_product || (is_of_pixels && has_strides)) && !twin_of(call.args[0]) && !wanted_.wants_last(var) &&
+    if ((is_product || (is_of_pixels && has_strides)) && !twins_.of(call.args[0]) && !wanted_.wants_last(var) &&
         fills_planes(*shape_of(var), *kernel))
       return product_of_planes(emitter, var, call.args[1],
                                is_product ? call.args[0] : TRY(met_pixels(emitter, var, call)));
     if (is_product && !wanted_.fills_padding(var)) {
       const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
       const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
-      return converted(emitter, var, TRY(make_call(ops::matmul, {TRY(rows(emitter, call.args[0])), turned})), true);
+      return twins_.converted(
+          emitter, var, TRY(make_call(ops::matmul, {TRY(twins_.rows(emitter, call.args[0])), turned})), Form::rows);
     }
-    if (!twin_of(call.args[0]) && wanted_.reads_as_it_lies(call)) {
+    if (!twins_.of(call.args[0]) && wanted_.reads_as_it_lies(call)) {
       const auto turning = ir::with(attrs, [](ops::ConvAttributes& copy) { copy.out_layout = "NHWC"; });
-      return converted(emitter, var, TRY(make_call(ops::conv, call.args, turning)), false);
+      return twins_.converted(emitter, var, TRY(make_call(ops::conv, call.args, turning)), Form::image);
     }
-    return converted(emitter, var, TRY(of_image_last(emitter, call, "")), false);
+    return twins_.converted(emitter, var, TRY(of_image_last(emitter, call, "")), Form::image);
   }
 
   // ---- convolutions of single pixels by themselves ----
@@ -226,56 +168,57 @@ class LayoutConverter {
 
   Result<Expr> pool(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {
     const auto& attrs = *static_cast<const ops::PoolAttributes*>(call.attributes.get());
-    if (!twin_of(call.args[0]) || attrs.layout != "NCHW" || !shape_of(var)) return Expr();
+    if (!twins_.of(call.args[0]) || attrs.layout != "NCHW" || !shape_of(var)) return Expr();
     const auto moved = ir::with(attrs, [](ops::PoolAttributes& copy) { copy.layout = "NHWC"; });
-    return converted(emitter, var, TRY(make_call(op, {TRY(image(emitter, call.args[0]))}, moved)), false);
+    return twins_.converted(emitter, var, TRY(make_call(op, {TRY(twins_.image(emitter, call.args[0]))}, moved)),
+                            Form::image);
   }
 
   Result<Expr> concat(Emitter& emitter, const Var& var, const Call& call) {
     std::vector<Expr> parts = call.args;
     for (const Expr& part : parts)
-      if (!twin_of(part)) return Expr();
+      if (!twins_.of(part)) return Expr();
     if (!shape_of(var)) return Expr();
-    for (Expr& part : parts) part = TRY(image(emitter, part));
+    for (Expr& part : parts) part = TRY(twins_.image(emitter, part));
     const size_t rank = shape_of(var)->size();
     const auto& attrs = *static_cast<const ops::AxisAttributes*>(call.attributes.get());
-    return converted(emitter, var,
-                     TRY(make_call(ops::concat, parts, make<ops::AxisAttributes>(moved_axis(attrs.axis, rank)))),
-                     false);
+    return twins_.converted(emitter, var,
+                            TRY(make_call(ops::concat, parts, make<ops::AxisAttributes>(moved_axis(attrs.axis, rank)))),
+                            Form::image);
   }
 
   Result<Expr> slice(Emitter& emitter, const Var& var, const Call& call) {
     const auto& attrs = *static_cast<const ops::StridedSliceAttributes*>(call.attributes.get());
-    if (!twin_of(call.args[0]) || !shape_of(var) || attrs.axes.empty()) return Expr();
+    if (!twins_.of(call.args[0]) || !shape_of(var) || attrs.axes.empty()) return Expr();
     const size_t rank = shape_of(var)->size();
     const auto moved = ir::with(attrs, [&](ops::StridedSliceAttributes& copy) {
       for (int64_t& axis : copy.axes) axis = moved_axis(axis, rank);
     });
     std::vector<Expr> args = call.args;
-    args[0] = TRY(image(emitter, args[0]));
-    return converted(emitter, var, TRY(make_call(ops::strided_slice, args, moved)), false);
+    args[0] = TRY(twins_.image(emitter, args[0]));
+    return twins_.converted(emitter, var, TRY(make_call(ops::strided_slice, args, moved)), Form::image);
   }
 
   Result<Expr> pad(Emitter& emitter, const Var& var, const Call& call) {
-    if (!twin_of(call.args[0]) || !shape_of(var)) return Expr();
+    if (!twins_.of(call.args[0]) || !shape_of(var)) return Expr();
     std::vector<Expr> args = call.args;
-    args[0] = TRY(image(emitter, args[0]));
+    args[0] = TRY(twins_.image(emitter, args[0]));
     for (size_t side : {1, 2}) {
       const auto* sizes = args[side].as<ShapeExpr>();
       if (!sizes) return Expr();
       args[side] = make<ShapeExpr>(channels_last(sizes->values));
     }
-    return converted(emitter, var, TRY(make_call(ops::pad, args, call.attributes)), false);
+    return twins_.converted(emitter, var, TRY(make_call(ops::pad, args, call.attributes)), Form::image);
   }
 
   // What `var` itself is bound to stays: nothing needs it once its parts are taken from the other order.
   Result<Expr> split(Emitter& emitter, const Var& var, const Call& call) {
-    if (!twin_of(call.args[0])) return Expr();
+    if (!twins_.of(call.args[0])) return Expr();
     const size_t rank = shape_of(call.args[0])->size();
     const auto& attrs = *static_cast<const ops::SplitAttributes*>(call.attributes.get());
     const auto moved = ir::with(attrs, [&](ops::SplitAttributes& copy) { copy.axis = moved_axis(attrs.axis, rank); });
     std::vector<Expr> args = call.args;
-    args[0] = TRY(image(emitter, args[0]));
+    args[0] = TRY(twins_.image(emitter, args[0]));
     split_[var.get()] = emitter.emit(TRY(make_call(ops::split, args, moved)), var->name + "_last");
     return Expr();
   }
@@ -285,7 +228,8 @@ class LayoutConverter {
     if (parts == split_.end() || !shape_of(var)) return Expr();
     const auto* tuple = parts->second->struct_info.as<TupleStructInfo>();
     const StructInfo& info = tuple->items.at(static_cast<size_t>(item.index));
-    return converted(emitter, var, with_struct_info(make<TupleGetItem>(parts->second, item.index), info), false);
+    return twins_.converted(emitter, var, with_struct_info(make<TupleGetItem>(parts->second, item.index), info),
+                            Form::image);
   }
 
   // A tensor program that carries the channels through. Where nothing wants its result with the channels last, a larger
@@ -298,7 +242,7 @@ class LayoutConverter {
     bool grows = false, has_twin = false;
     for (const Expr& arg : call.args) {
       if (!is_image(arg)) continue;
-      has_twin = has_twin || twin_of(arg);
+      has_twin = has_twin || twins_.of(arg);
       const auto own = ir::as_int(ir::product(*shape_of(arg))), whole = ir::as_int(ir::product(*shape_of(var)));
       grows = grows || !own || !whole || *own < *whole;
     }
@@ -312,21 +256,21 @@ class LayoutConverter {
       module_.set(name, last);
     }
     for (Expr& arg : call.args)
-      if (is_image(arg)) arg = TRY(image(emitter, arg));
+      if (is_image(arg)) arg = TRY(twins_.image(emitter, arg));
     const StructInfo info = relax::tensor_info(channels_last(*shape_of(var)), as_tensor(var)->dtype);
-    return converted(emitter, var, TRY(relax::call_tir(name, call.args, {info}, call.scalars)), false);
+    return twins_.converted(emitter, var, TRY(relax::call_tir(name, call.args, {info}, call.scalars)), Form::image);
   }
 
   // Its parameters are one number a channel, wherever the channels are.
   Result<Expr> batch_norm(Emitter& emitter, const Var& var, const Call& call) {
-    if (!twin_of(call.args[0]) || !shape_of(var)) return Expr();
+    if (!twins_.of(call.args[0]) || !shape_of(var)) return Expr();
     const size_t rank = shape_of(var)->size();
     const auto& attrs = *static_cast<const ops::BatchNormAttributes*>(call.attributes.get());
     const auto moved =
         ir::with(attrs, [&](ops::BatchNormAttributes& copy) { copy.axis = moved_axis(attrs.axis, rank); });
     std::vector<Expr> args = call.args;
-    args[0] = TRY(image(emitter, args[0]));
-    return converted(emitter, var, TRY(make_call(ops::batch_norm, args, moved)), false);
+    args[0] = TRY(twins_.image(emitter, args[0]));
+    return twins_.converted(emitter, var, TRY(make_call(ops::batch_norm, args, moved)), Form::image);
   }
 
   // A transposition of the model's own to what the value is already; or from channels last, which its operand is.
@@ -334,10 +278,9 @@ class LayoutConverter {
     const std::vector<int64_t> axes = permuted_axes(call);
     const size_t rank = axes.size();
     if (rank < 3) return Expr();
-    const Twin* twin = twin_of(call.args[0]);
+    const Twin* twin = twins_.of(call.args[0]);
     if (twin && twin->image && axes == axes_to_last(rank)) return twin->image;
-    if (axes == axes_to_first(rank) && rank > 3 && shape_of(var))
-      twins_[var.get()] = {call.args[0], {}, false, twins_.size()};
+    if (axes == axes_to_first(rank) && rank > 3 && shape_of(var)) twins_.hold_image(var, call.args[0]);
     return Expr();
   }
 
@@ -346,26 +289,27 @@ class LayoutConverter {
     if (!shape_of(value) || !shape_of(call.args[0])) return Expr();
     const Shape &result = *shape_of(value), &source = *shape_of(call.args[0]);
     if (const auto found = shuffle(emitter, var, call, result))
-      return converted(emitter, var, TRY(shuffled(emitter, TRY(image(emitter, found->source)), *found, result)), false);
+      return twins_.converted(
+          emitter, var, TRY(shuffled(emitter, TRY(twins_.image(emitter, found->source)), *found, result)), Form::image);
     if (const auto groups = grouped_.find(call.args[0].get()); groups != grouped_.end()) {
       const Shape& rows = *shape_of(groups->second);
       const bool is_image =
           result.size() > 2 && ir::structural_equal(result[0], rows[0]) && ir::structural_equal(result[1], rows[2]);
-      return is_image ? converted(emitter, var, groups->second, true) : Expr();
+      return is_image ? twins_.converted(emitter, var, groups->second, Form::rows) : Expr();
     }
-    const Twin* twin = twin_of(call.args[0]);
+    const Twin* twin = twins_.of(call.args[0]);
     if (twin && groups_channels(source, result)) {
-      grouped_[var.get()] = TRY(rows(emitter, call.args[0]));
+      grouped_[var.get()] = TRY(twins_.rows(emitter, call.args[0]));
       return Expr();
     }
     if (twin && is_pixel(source))
-      return make_call(ops::reshape, {TRY(image_or_rows(emitter, call.args[0])), make<ShapeExpr>(result)});
+      return make_call(ops::reshape, {TRY(twins_.image_or_rows(emitter, call.args[0])), make<ShapeExpr>(result)});
     if (!keeps_channels(source, result)) return Expr();
     if (twin) {
-      const Expr same_rows = TRY(rows(emitter, call.args[0]));
-      twins_[var.get()] = {result.size() == 3 ? same_rows : Expr(), same_rows, true, twins_.size()};
+      const Expr same_rows = TRY(twins_.rows(emitter, call.args[0]));
+      twins_.hold_rows(var, same_rows, result.size() == 3 ? same_rows : Expr());
     } else if (const Expr tokens = tokens_of(emitter, call.args[0]); tokens && result.size() > 3) {
-      twins_[var.get()] = {{}, tokens, true, twins_.size()};
+      twins_.hold_rows(var, tokens);
     }
     return Expr();
   }
@@ -396,9 +340,10 @@ class LayoutConverter {
       grouped_[var.get()] = TRY(normalized_groups(emitter, rows, *ir::as_int((*shape)[1]), attrs.epsilon));
       return Expr();
     }
-    if (!twin_of(call.args[0])) return Expr();
+    if (!twins_.of(call.args[0])) return Expr();
     const auto moved = ir::with(attrs, [](ops::LayerNormAttributes& copy) { copy.axes = {1}; });
-    return converted(emitter, var, TRY(make_call(ops::layer_norm, {TRY(rows(emitter, call.args[0]))}, moved)), true);
+    return twins_.converted(
+        emitter, var, TRY(make_call(ops::layer_norm, {TRY(twins_.rows(emitter, call.args[0]))}, moved)), Form::rows);
   }
 
   // What is elementwise on groups, where its other operands are one number a group.
@@ -438,13 +383,13 @@ class LayoutConverter {
   std::optional<Shuffle> shuffle(const Emitter& emitter, const Var& var, const Call& merging,
                                  const Shape& result) const {
     auto found = shuffle_of(emitter, merging, result);
-    if (!found || !twin_of(found->source)) return std::nullopt;
+    if (!found || !twins_.of(found->source)) return std::nullopt;
     const bool is_wanted = wanted_.wants_last(var) || wanted_.is_wanted_by_few(var);
     return found->moves_pixels() && !is_wanted ? std::nullopt : found;
   }
 
   Result<Expr> reduction(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {
-    const Twin* twin = twin_of(call.args[0]);
+    const Twin* twin = twins_.of(call.args[0]);
     const auto& attrs = *static_cast<const ops::ReduceAttributes*>(call.attributes.get());
     if (!twin || !attrs.axis) return Expr();
     const size_t rank = shape_of(call.args[0])->size();
@@ -456,21 +401,20 @@ class LayoutConverter {
     for (const int64_t axis : axes) all_pixels = all_pixels && axis > 0 && axis < last;
     if (all_pixels) {
       const auto over_rows = ir::with(attrs, [](ops::ReduceAttributes& copy) { copy.axis = std::vector<int64_t>{1}; });
-      const Expr result = TRY(make_call(op, {TRY(rows(emitter, call.args[0]))}, over_rows));
-      return attrs.keepdims ? converted(emitter, var, result, true) : result;
+      const Expr result = TRY(make_call(op, {TRY(twins_.rows(emitter, call.args[0]))}, over_rows));
+      return attrs.keepdims ? twins_.converted(emitter, var, result, Form::rows) : result;
     }
     const bool over_batch = !axes.empty() && axes.front() == 0, over_channels = !axes.empty() && axes.back() == last;
     if (!attrs.keepdims && over_batch) return Expr();
     const auto moved = ir::with(attrs, [&](ops::ReduceAttributes& copy) { copy.axis = axes; });
-    const Expr result = TRY(make_call(op, {TRY(image(emitter, call.args[0]))}, moved));
+    const Expr result = TRY(make_call(op, {TRY(twins_.image(emitter, call.args[0]))}, moved));
     // What is left of the axes is [batch, spatial…] in either order, else the channels are last of it.
-    return !attrs.keepdims && over_channels ? result : converted(emitter, var, result, false);
+    return !attrs.keepdims && over_channels ? result : twins_.converted(emitter, var, result, Form::image);
   }
 
   Result<Expr> elementwise(Emitter& emitter, const Var& var, const Operator& op, const Call& call, const Expr& value) {
     const Shape* out = shape_of(value);
     if (!out || out->size() < 3) return Expr();
-    const Twin* latest = nullptr;
     bool has_rows = true;
     if (std::any_of(call.args.begin(), call.args.end(), [&](const Expr& e) { return e && grouped_.count(e.get()); }))
       return on_groups(emitter, var, op, call);
@@ -481,15 +425,15 @@ class LayoutConverter {
       }
       const Shape* shape = shape_of(arg);
       if (!shape || shape->size() > out->size()) return Expr();
-      if (const Twin* twin = twin_of(arg); twin && (!latest || twin->position > latest->position)) latest = twin;
       has_rows = has_rows && spans_pixels(*shape, *out);
     }
+    const Twin* latest = twins_.latest_of(call.args);
     if (!latest) return has_planes(call) ? on_planes(emitter, var, op, call) : Expr();
-    const bool as_rows = latest->is_rows && has_rows;
+    const Form form = has_rows ? latest->computed_in : Form::image;
     std::vector<Expr> args;
     for (const Expr& arg : call.args)
-      args.push_back(arg && as_tensor(arg) ? TRY(operand(emitter, arg, out->size(), as_rows)) : arg);
-    return converted(emitter, var, TRY(make_call(op, args, call.attributes)), as_rows);
+      args.push_back(arg && as_tensor(arg) ? TRY(twins_.operand(emitter, arg, out->size(), form)) : arg);
+    return twins_.converted(emitter, var, TRY(make_call(op, args, call.attributes)), form);
   }
 
   bool has_planes(const Call& call) const {
@@ -497,29 +441,13 @@ class LayoutConverter {
                        [&](const Expr& arg) { return arg && planes_.count(arg.get()) > 0; });
   }
 
-  Result<Expr> operand(Emitter& emitter, const Expr& arg, size_t rank, bool as_rows) {
-    if (shape_of(arg)->empty()) return arg;
-    if (shape_of(arg)->size() < rank) {
-      Expr& of_rank = widened_[arg.get()];
-      if (!of_rank) {
-        kept_.push_back(arg);
-        of_rank = TRY(reshaped(emitter, arg, widened(*shape_of(arg), rank)));
-      }
-      return as_rows ? rows(emitter, of_rank) : image(emitter, of_rank);
-    }
-    kept_.push_back(arg);
-    return as_rows ? rows(emitter, arg) : image(emitter, arg);
-  }
-
   ir::IRModule& module_;
   const WantedLayouts wanted_;
-  std::unordered_map<const ir::Node*, Twin> twins_;
+  Twins twins_;
   std::unordered_map<const ir::Node*, Expr> split_;        // tuples, their parts with the channels last
   std::unordered_map<const ir::Node*, Expr> grouped_;      // [batch, groups, elements] of images: their rows
   std::unordered_map<const ir::Node*, Expr> planes_;       // the same as [batch, channels, pixels]
-  std::unordered_map<const ir::Node*, Expr> widened_;      // operands of a lower rank with leading ones
   std::unordered_map<std::string, std::string> programs_;  // tensor programs, those with the channels last
-  std::vector<Expr> kept_;                                 // keeps the keys alive
 };
 
 }  // namespace
