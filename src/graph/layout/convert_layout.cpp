@@ -1,5 +1,6 @@
 #include "graph/layout/forms.h"
 #include "graph/layout/grouped_channels.h"
+#include "graph/layout/planes.h"
 #include "graph/layout/shuffle.h"
 #include "graph/layout/twins.h"
 #include "graph/layout/wanted_layouts.h"
@@ -73,8 +74,8 @@ class LayoutConverter {
     const bool has_strides = attrs.strides.size() + 2 == kernel->size();
     if ((is_product || (is_of_pixels && has_strides)) && !twins_.of(call.args[0]) && !wanted_.wants_last(var) &&
         fills_planes(*shape_of(var), *kernel))
-      return product_of_planes(emitter, var, call.args[1],
-                               is_product ? call.args[0] : TRY(met_pixels(emitter, var, call)));
+      return planes_.product(emitter, var, call.args[1],
+                             is_product ? call.args[0] : TRY(met_pixels(emitter, var, call)));
     if (is_product && !wanted_.fills_padding(var)) {
       const Expr matrix = TRY(reshaped(emitter, call.args[1], {(*kernel)[0], (*kernel)[1]}));
       const Expr turned = TRY(emitter.call(ops::permute_dims, {matrix}));
@@ -86,66 +87,6 @@ class LayoutConverter {
       return twins_.converted(emitter, var, TRY(make_call(ops::conv, call.args, turning)), Form::image);
     }
     return twins_.converted(emitter, var, TRY(of_image_last(emitter, call, "")), Form::image);
-  }
-
-  // ---- convolutions of single pixels by themselves ----
-
-  // Whether there are as many pixels as channels on either side: vectors run along the pixels then, and to copy these
-  // into panels takes less than two transpositions. With fewer the weights are what is read most.
-  static bool fills_planes(const Shape& out, const Shape& kernel) {
-    const auto pixels = ir::as_int(pixels_of(out)), outputs = ir::as_int(kernel[0]), inputs = ir::as_int(kernel[1]);
-    return pixels && outputs && inputs && *pixels >= std::max(*outputs, *inputs);
-  }
-
-  // The weights times the image's planes.
-  Result<Expr> product_of_planes(Emitter& emitter, const Var& var, const Expr& weights, const Expr& image) {
-    const Shape& kernel = *shape_of(weights);
-    const Expr matrix = TRY(reshaped(emitter, weights, {kernel[0], kernel[1]}));
-    const Expr planes = TRY(reshaped(emitter, image, planes_of(*shape_of(image))));
-    return held_as_planes(emitter, var, TRY(make_call(ops::matmul, {matrix, planes})));
-  }
-
-  // The pixels that a convolution of single pixels reads, where its strides pass over others.
-  static Result<Expr> met_pixels(Emitter& emitter, const Var& var, const Call& call) {
-    const auto& attrs = *static_cast<const ops::ConvAttributes*>(call.attributes.get());
-    const Shape& out = *shape_of(var);
-    std::vector<int64_t> axes;
-    std::vector<ir::Expr> begin, end;
-    for (size_t d = 2; d < out.size(); ++d) {
-      axes.push_back(static_cast<int64_t>(d));
-      begin.push_back(ir::int64(0));
-      end.push_back(ir::int64((*ir::as_int(out[d]) - 1) * attrs.strides[d - 2] + 1));
-    }
-    return emitter.call(ops::strided_slice, {call.args[0], make<ShapeExpr>(begin), make<ShapeExpr>(end)},
-                        make<ops::StridedSliceAttributes>(axes, attrs.strides), "pixels");
-  }
-
-  // `value` is what `var` is, as [batch, channels, pixels].
-  Result<Expr> held_as_planes(Emitter& emitter, const Var& var, const Expr& value) {
-    const Expr held = emitter.emit(value, var->name + "_planes");
-    planes_[var.get()] = held;
-    return make_call(ops::reshape, {held, make<ShapeExpr>(*shape_of(var))});
-  }
-
-  // What follows such a product stays on its planes, where its operands are one for a plane or one for a pixel.
-  Result<Expr> on_planes(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {
-    const Shape& out = *shape_of(var);
-    const auto has_no_extents = [](const Expr& arg) {
-      return !arg || !as_tensor(arg) || (shape_of(arg) && shape_of(arg)->empty());
-    };
-    for (const Expr& arg : call.args) {
-      if (has_no_extents(arg)) continue;
-      const Shape* shape = shape_of(arg);
-      if (!shape || shape->size() > out.size() || !spans_pixels(*shape, out)) return Expr();
-    }
-    std::vector<Expr> args = call.args;
-    for (Expr& arg : args) {
-      if (has_no_extents(arg)) continue;
-      const auto planes = planes_.find(arg.get());
-      arg = planes != planes_.end() ? planes->second
-                                    : TRY(reshaped(emitter, arg, planes_of(widened(*shape_of(arg), out.size()))));
-    }
-    return held_as_planes(emitter, var, TRY(make_call(op, args, call.attributes)));
   }
 
   // An image with zeros around it: begins of the spatial dimensions, and then their ends.
@@ -428,7 +369,7 @@ class LayoutConverter {
       has_rows = has_rows && spans_pixels(*shape, *out);
     }
     const Twin* latest = twins_.latest_of(call.args);
-    if (!latest) return has_planes(call) ? on_planes(emitter, var, op, call) : Expr();
+    if (!latest) return planes_.has_any(call.args) ? planes_.elementwise(emitter, var, op, call) : Expr();
     const Form form = has_rows ? latest->computed_in : Form::image;
     std::vector<Expr> args;
     for (const Expr& arg : call.args)
@@ -436,17 +377,12 @@ class LayoutConverter {
     return twins_.converted(emitter, var, TRY(make_call(op, args, call.attributes)), form);
   }
 
-  bool has_planes(const Call& call) const {
-    return std::any_of(call.args.begin(), call.args.end(),
-                       [&](const Expr& arg) { return arg && planes_.count(arg.get()) > 0; });
-  }
-
   ir::IRModule& module_;
   const WantedLayouts wanted_;
   Twins twins_;
-  std::unordered_map<const ir::Node*, Expr> split_;        // tuples, their parts with the channels last
-  std::unordered_map<const ir::Node*, Expr> grouped_;      // [batch, groups, elements] of images: their rows
-  std::unordered_map<const ir::Node*, Expr> planes_;       // the same as [batch, channels, pixels]
+  std::unordered_map<const ir::Node*, Expr> split_;    // tuples, their parts with the channels last
+  std::unordered_map<const ir::Node*, Expr> grouped_;  // [batch, groups, elements] of images: their rows
+  Planes planes_;
   std::unordered_map<std::string, std::string> programs_;  // tensor programs, those with the channels last
 };
 
