@@ -232,15 +232,15 @@ class LayoutConverter {
     if (const auto found = shuffle(emitter, var, call, result))
       return twins_.converted(
           emitter, var, TRY(shuffled(emitter, TRY(twins_.image(emitter, found->source)), *found, result)), Form::image);
-    if (const auto groups = grouped_.find(call.args[0].get()); groups != grouped_.end()) {
-      const Shape& rows = *shape_of(groups->second);
+    if (const Expr image_rows = groups_.of(call.args[0])) {
+      const Shape& rows = *shape_of(image_rows);
       const bool is_image =
           result.size() > 2 && ir::structural_equal(result[0], rows[0]) && ir::structural_equal(result[1], rows[2]);
-      return is_image ? twins_.converted(emitter, var, groups->second, Form::rows) : Expr();
+      return is_image ? twins_.converted(emitter, var, image_rows, Form::rows) : Expr();
     }
     const Twin* twin = twins_.of(call.args[0]);
     if (twin && groups_channels(source, result)) {
-      grouped_[var.get()] = TRY(twins_.rows(emitter, call.args[0]));
+      groups_.hold(var, TRY(twins_.rows(emitter, call.args[0])));
       return Expr();
     }
     if (twin && is_pixel(source))
@@ -255,15 +255,6 @@ class LayoutConverter {
     return Expr();
   }
 
-  // ---- channels in groups ----
-
-  // Whether an image [batch, channels, spatial…] is taken for [batch, groups, elements] of several channels each.
-  static bool groups_channels(const Shape& source, const Shape& result) {
-    const auto channels = ir::as_int(source[1]), groups = result.size() == 3 ? ir::as_int(result[1]) : std::nullopt;
-    return channels && groups && *groups > 0 && *groups < *channels && *channels % *groups == 0 &&
-           ir::structural_equal(source[0], result[0]);
-  }
-
   // Normalisation of each channel, or group of channels, over all pixels.
   Result<Expr> layer_norm(Emitter& emitter, const Var& var, const Call& call) {
     const Shape* shape = shape_of(var);
@@ -276,39 +267,11 @@ class LayoutConverter {
     std::sort(axes.begin(), axes.end());
     for (int64_t d = 2; d < rank; ++d) pixels.push_back(d);
     if (axes != pixels) return Expr();
-    if (const auto groups = grouped_.find(call.args[0].get()); groups != grouped_.end()) {
-      const Expr rows = groups->second;
-      grouped_[var.get()] = TRY(normalized_groups(emitter, rows, *ir::as_int((*shape)[1]), attrs.epsilon));
-      return Expr();
-    }
+    if (groups_.of(call.args[0])) return groups_.normalize(emitter, var, call.args[0], attrs.epsilon);
     if (!twins_.of(call.args[0])) return Expr();
     const auto moved = ir::with(attrs, [](ops::LayerNormAttributes& copy) { copy.axes = {1}; });
     return twins_.converted(
         emitter, var, TRY(make_call(ops::layer_norm, {TRY(twins_.rows(emitter, call.args[0]))}, moved)), Form::rows);
-  }
-
-  // What is elementwise on groups, where its other operands are one number a group.
-  Result<Expr> on_groups(Emitter& emitter, const Var& var, const Operator& op, const Call& call) {
-    const Shape& out = *shape_of(var);
-    Expr rows;
-    for (const Expr& arg : call.args) {
-      if (!arg || !as_tensor(arg)) continue;
-      const Shape* shape = shape_of(arg);
-      const bool is_grouped = grouped_.count(arg.get()) > 0;
-      if (!shape || (!is_grouped && !shape->empty() && !ir::is_int(shape->back(), 1))) return Expr();
-      if (is_grouped && relax::same_shape(*shape, out)) rows = grouped_.at(arg.get());
-    }
-    if (!rows) return Expr();
-    std::vector<Expr> args = call.args;
-    for (Expr& arg : args) {
-      if (!arg || !as_tensor(arg) || shape_of(arg)->empty()) continue;
-      const auto groups = grouped_.find(arg.get());
-      arg = groups != grouped_.end()
-                ? groups->second
-                : TRY(for_each_channel(emitter, arg, *ir::as_int(out[1]), *ir::as_int(shape_of(rows)->back())));
-    }
-    grouped_[var.get()] = emitter.emit(TRY(make_call(op, args, call.attributes)), var->name + "_grouped");
-    return Expr();
   }
 
   // The [batch, tokens, channels] of which a value [batch, channels, tokens] is the transposition: as the layers of a
@@ -357,8 +320,7 @@ class LayoutConverter {
     const Shape* out = shape_of(value);
     if (!out || out->size() < 3) return Expr();
     bool has_rows = true;
-    if (std::any_of(call.args.begin(), call.args.end(), [&](const Expr& e) { return e && grouped_.count(e.get()); }))
-      return on_groups(emitter, var, op, call);
+    if (groups_.has_any(call.args)) return groups_.elementwise(emitter, var, op, call);
     for (const Expr& arg : call.args) {
       if (!arg || !as_tensor(arg)) {
         if (arg && arg.is<ShapeExpr>()) return Expr();
@@ -380,8 +342,8 @@ class LayoutConverter {
   ir::IRModule& module_;
   const WantedLayouts wanted_;
   Twins twins_;
-  std::unordered_map<const ir::Node*, Expr> split_;    // tuples, their parts with the channels last
-  std::unordered_map<const ir::Node*, Expr> grouped_;  // [batch, groups, elements] of images: their rows
+  std::unordered_map<const ir::Node*, Expr> split_;  // tuples, their parts with the channels last
+  GroupedChannels groups_;
   Planes planes_;
   std::unordered_map<std::string, std::string> programs_;  // tensor programs, those with the channels last
 };

@@ -2,15 +2,27 @@
 // together in equal groups, computed on the image's rows [batch, pixels, channels].
 #pragma once
 
-#include "graph/rewrite_bindings.h"
+#include "graph/layout/forms.h"
 
 namespace lathe::graph {
 
-// Each group of a batch element with mean 0 and variance 1, as layer normalisation over its elements gives: sums of
-// each channel first, so that vectors run along the channels.
-Result<Expr> normalized_groups(Emitter& emitter, const Expr& rows, int64_t groups, double epsilon);
+// Whether an image [batch, channels, spatial…] is taken for [batch, groups, elements] of several channels each.
+bool groups_channels(const Shape& source, const Shape& result);
 
-// A tensor that broadcasts to [batch, groups, 1] as one for each channel: [batch or 1, 1, channels].
-Result<Expr> for_each_channel(Emitter& emitter, const Expr& operand, int64_t groups, int64_t channels);
+// Such values, by the rows of their images. What their variables are bound to stays: it goes where nothing wants it.
+class GroupedChannels {
+ public:
+  // Null where the value is none.
+  Expr of(const Expr& value) const;
+  bool has_any(const std::vector<Expr>& operands) const;
+  void hold(const Var& var, const Expr& rows) { rows_[var.get()] = rows; }
+  // `var` is `value`, one of these, with each group of a batch element normalised to mean 0 and variance 1; gives null.
+  Result<Expr> normalize(Emitter& emitter, const Var& var, const Expr& value, double epsilon);
+  // `var` is elementwise on such values: held too where its other operands are one number a group. Gives null.
+  Result<Expr> elementwise(Emitter& emitter, const Var& var, const Operator& op, const Call& call);
+
+ private:
+  std::unordered_map<const ir::Node*, Expr> rows_;
+};
 
 }  // namespace lathe::graph
