@@ -90,6 +90,8 @@ Expr exp_single_above(Terms& t, const Expr& x, double low, const Expr& argument,
 Expr exp_nonpositive_single(Terms& t, const Expr& x, double scale, double low);
 // exp(high + low), |low| small against high; high within [-746, 710].
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low);
+// (exp(x) - 1) / 2 for x from 0 to 80.
+Expr half_expm1_single(Terms& t, const Expr& x);
 Expr exp2_double(Terms& t, const Expr& x);
 Expr exp10_double(Terms& t, const Expr& x);
 Expr expm1_double(Terms& t, const Expr& x);

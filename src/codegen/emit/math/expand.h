@@ -10,8 +10,8 @@ namespace lathe::codegen::math {
 // i count to. Entries are int32 constants, Native::table_entries or Native::paired_entries in number.
 inline constexpr ir::Intrinsic lookup{"lookup", -1, ir::Effect::pure, "an entry of a table in a register"};
 
-// Functions that only functions that are written out call, of arguments that are seldom met: a backend writes each
-// once, as a function of its own, and calls it, so that code that hardly runs stands in no kernel's way.
+// Functions that only functions that are written out call, of arguments that are seldom met: a backend writes them as
+// functions of their own, once a module, and calls these, so that code that hardly runs stands in no kernel's way.
 inline constexpr ir::Intrinsic sin_apart{"sin_apart", 1, ir::Effect::pure, "sin by a function of its own"};
 inline constexpr ir::Intrinsic cos_apart{"cos_apart", 1, ir::Effect::pure, "cos by a function of its own"};
 inline bool stands_apart(const ir::Intrinsic& op) { return &op == &sin_apart || &op == &cos_apart; }

@@ -244,19 +244,20 @@ Expr expm1_double(Terms& t, const Expr& x) {
   return select(magnitude(x) < number(x, 1e-17), x, y);
 }
 
-// exp(x) / (1 + exp(x)) from the side where exp cannot overflow. Below zero what e = 2^k h loses by rounding h = 1 + p
-// is up to two units of a quotient just below the next power of two: with h + low in its place 2^k (h + low) / (1 + 2^k
-// (h + low)) = e / (1 + e - low / h) but for low^2, and 1 / h is 1 - p nearly enough.
+// With e = exp(-|x|), g = e / (1 + e): below zero that is e - e g, which loses less than the quotient itself, above 1 -
+// g.
 Expr sigmoid_single(Terms& t, const Expr& x) {
-  const Expr low_end = number(x, -104.0), one = number(x, 1.0);
   const Expr below = t(negated(magnitude(x)));
   const Reduced r = reduce(t, t(at_least(below, -104.0)));
-  const Expr p = t(expm1_reduced(r.rest));
-  const Expr h = t(p + one);
-  const Expr low = t(p - t(h - one));
-  const Expr e = t(scaled_down(t, h, r, below < low_end));
-  const Expr is_negative = t(x < number(x, 0.0));
-  return div(select(is_negative, e, one), one + select(is_negative, e - low * (one - p), e));
+  const Expr e = t(scaled_down(t, t(exp_reduced(r.rest)), r, below < number(x, -104.0)));
+  const Expr g = t(div(e, e + number(x, 1.0)));
+  return select(x < number(x, 0.0), e - e * g, number(x, 1.0) - g);
+}
+
+Expr half_expm1_single(Terms& t, const Expr& x) {
+  const Reduced r = reduce(t, x);
+  const Expr half = t(power_of_two(r.k - 1, single_constants));
+  return half * t(expm1_reduced(r.rest)) + (half - number(x, 0.5));
 }
 
 Expr one_plus_exp_of_negative(Terms& t, const Expr& x) {

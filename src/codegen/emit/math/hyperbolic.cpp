@@ -6,18 +6,14 @@
 
 namespace lathe::codegen::math {
 
-// Below 0.625 x + x^3 P(x^2), 2^-32.6; above 1 - 2 / (exp(2x) + 1); from 9.02 on the result is 1.
+// With h = (exp(2 |x|) - 1) / 2 the result is g = h / (1 + h); while that is small h - h g loses less. From 9.02 on it
+// is 1.
 Expr tanh_single(Terms& t, const Expr& x) {
   const Expr size = t(magnitude(x));
-  const Expr z = t(size * size);
-  const Expr small =
-      t(size * z *
-            polynomial(z, {-0.333333313, 0.133332118, -0.0539474599, 0.0217041597, -0.00818526931, 0.00214967271}) +
-        size);
   const Expr bounded = t(at_most(size, 9.5));
-  const Expr e = t(exp_single_inside(t, t(bounded + bounded)));
-  const Expr large = number(x, 1.0) - div(number(x, 2.0), e + number(x, 1.0));
-  return with_sign_of(select(size < number(x, 0.625), small, large), x);
+  const Expr h = t(half_expm1_single(t, t(bounded + bounded)));
+  const Expr g = t(div(h, h + number(x, 1.0)));
+  return with_sign_of(select(size < number(x, 0.4), h - h * g, g), x);
 }
 
 // 2 / (1 + exp(-2x)).

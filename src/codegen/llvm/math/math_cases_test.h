@@ -75,9 +75,9 @@ struct UnaryCase {
 inline const UnaryCase unary_cases[] = {
     {&intrinsic::exp, std::exp, expl, 1.1, 1.0},
     {&intrinsic::log, std::log, logl, 1.0, 1.0},
-    {&intrinsic::tanh, std::tanh, tanhl, 2.0, 2.5},
+    {&intrinsic::tanh, std::tanh, tanhl, 1.9, 2.5},
     {&intrinsic::erf, std::erf, erfl, 1.5, 1.5},
-    {&intrinsic::sigmoid, logistic<double>, logistic<L>, 2.0, 2.5},
+    {&intrinsic::sigmoid, logistic<double>, logistic<L>, 1.7, 2.5},
     {&intrinsic::sin, std::sin, sinl, 1.6, 1.0},
     {&intrinsic::cos, std::cos, cosl, 1.76, 1.0},
     {&intrinsic::tan, std::tan, tanl, 0.51, 2.5},
