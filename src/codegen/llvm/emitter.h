@@ -183,6 +183,16 @@ class KernelEmitter {
   V sum(const ir::Add& n);
   V product(const ir::Mul& n);
   V native_call(const Expr& e, const ir::Call& n);
+  V inverse_root(const ir::Call& n);
+  V copy_sign(const ir::Call& n);
+  V classify(const ir::Call& n);
+  struct PlacedElement {
+    ir::Buffer buffer;
+    V index;
+  };
+  PlacedElement placed_element(const ir::Call& n);  // of which a call takes the address
+  V address_of(const ir::Call& n);
+  V prefetch(const ir::Call& n);
   V scale(const ir::Call& n);
   V lookup(const ir::Call& n);
   V by_registers(int width, const std::vector<V>& vectors, support::function_ref<V(const std::vector<V>&)> compute);

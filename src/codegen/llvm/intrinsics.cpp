@@ -287,6 +287,59 @@ KernelEmitter::V KernelEmitter::lookup(const Call& n) {
   });
 }
 
+KernelEmitter::V KernelEmitter::inverse_root(const Call& n) {
+  const V x = value(n.args[0]);
+  const auto inverse = [&](V y) {
+    return builder_.CreateFDiv(llvm::ConstantFP::get(y->getType(), 1.0),
+                               builder_.CreateUnaryIntrinsic(llvm_op::sqrt, y));
+  };
+  return is_narrow(n.dtype) ? in_single(n.dtype, [&](auto w) { return inverse(w[0]); }, {x}) : inverse(x);
+}
+
+KernelEmitter::V KernelEmitter::copy_sign(const Call& n) {
+  const V a = value(n.args[0]), b = value(n.args[1]);
+  if (!is_narrow(n.dtype)) return builder_.CreateBinaryIntrinsic(llvm_op::copysign, a, b);
+  const V sign = llvm::ConstantInt::get(a->getType(), uint64_t{1} << (n.dtype.bits - 1));
+  return builder_.CreateOr(builder_.CreateAnd(a, builder_.CreateNot(sign)), builder_.CreateAnd(b, sign));
+}
+
+// isnan, isinf, isfinite.
+KernelEmitter::V KernelEmitter::classify(const Call& n) {
+  const DType from = n.args[0]->dtype;
+  V x = value(n.args[0]);
+  if (!from.is_floating()) return llvm::ConstantInt::get(register_type(n.dtype), n.op == &intrinsic::isfinite);
+  if (is_narrow(from)) x = widen(from, x);
+  if (n.op == &intrinsic::isnan) return builder_.CreateFCmpUNO(x, x);
+  const V magnitude = builder_.CreateUnaryIntrinsic(llvm_op::fabs, x);
+  const V infinity = llvm::ConstantFP::getInfinity(x->getType());
+  return n.op == &intrinsic::isinf ? builder_.CreateFCmpOEQ(magnitude, infinity)
+                                   : builder_.CreateFCmpOLT(magnitude, infinity);
+}
+
+KernelEmitter::PlacedElement KernelEmitter::placed_element(const Call& n) {
+  const auto* element = n.args[0].as<BufferLoad>();
+  support::require(element, "an address is taken of what is no element");
+  const Expr& index = element->indices.at(0);
+  return {element->buffer, index_value(index.is<Ramp>() ? index.as<Ramp>()->base : index)};
+}
+
+KernelEmitter::V KernelEmitter::address_of(const Call& n) {
+  const auto [buffer, index] = placed_element(n);
+  return address(buffer, index);
+}
+
+KernelEmitter::V KernelEmitter::prefetch(const Call& n) {
+  const auto [buffer, index] = placed_element(n);
+  // A hint may be of what lies behind the buffer's end.
+  const V at = builder_.CreateGEP(memory_type(buffer->dtype), storage_of(buffer).address, index);
+  const int64_t level = as_int(n.args[1]).value_or(1);
+  builder_.CreateIntrinsic(
+      llvm_op::prefetch, {builder_.getPtrTy()},
+      {at, builder_.getInt32(0), builder_.getInt32(static_cast<uint32_t>(4 - std::clamp<int64_t>(level, 1, 3))),
+       builder_.getInt32(1)});
+  return zero(DType::int32());
+}
+
 KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
   const Intrinsic* op = n.op;
   const DType t = n.dtype;
@@ -309,31 +362,9 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
   if (is(intrinsic::nearbyint)) return t.is_floating() ? unary(llvm_op::roundeven) : value(n.args[0]);
   if (is(intrinsic::ldexp)) return scale(n);
   if (is(math::lookup)) return lookup(n);
-  if (is(intrinsic::rsqrt)) {
-    const V x = value(n.args[0]);
-    const auto inverse = [&](V y) {
-      return builder_.CreateFDiv(llvm::ConstantFP::get(y->getType(), 1.0),
-                                 builder_.CreateUnaryIntrinsic(llvm_op::sqrt, y));
-    };
-    return is_narrow(t) ? in_single(t, [&](auto w) { return inverse(w[0]); }, {x}) : inverse(x);
-  }
-  if (is(intrinsic::copysign)) {
-    const V a = value(n.args[0]), b = value(n.args[1]);
-    if (!is_narrow(t)) return builder_.CreateBinaryIntrinsic(llvm_op::copysign, a, b);
-    const V sign = llvm::ConstantInt::get(a->getType(), uint64_t{1} << (t.bits - 1));
-    return builder_.CreateOr(builder_.CreateAnd(a, builder_.CreateNot(sign)), builder_.CreateAnd(b, sign));
-  }
-  if (is(intrinsic::isnan) || is(intrinsic::isinf) || is(intrinsic::isfinite)) {
-    const DType from = n.args[0]->dtype;
-    V x = value(n.args[0]);
-    if (!from.is_floating()) return llvm::ConstantInt::get(register_type(t), is(intrinsic::isfinite));
-    if (is_narrow(from)) x = widen(from, x);
-    if (is(intrinsic::isnan)) return builder_.CreateFCmpUNO(x, x);
-    const V magnitude = builder_.CreateUnaryIntrinsic(llvm_op::fabs, x);
-    const V infinity = llvm::ConstantFP::getInfinity(x->getType());
-    return is(intrinsic::isinf) ? builder_.CreateFCmpOEQ(magnitude, infinity)
-                                : builder_.CreateFCmpOLT(magnitude, infinity);
-  }
+  if (is(intrinsic::rsqrt)) return inverse_root(n);
+  if (is(intrinsic::copysign)) return copy_sign(n);
+  if (is(intrinsic::isnan) || is(intrinsic::isinf) || is(intrinsic::isfinite)) return classify(n);
   if (is(intrinsic::fma)) return fused_multiply_add(n);
   if (is(intrinsic::pow)) {  // of integers; floats are expanded
     const V a = value(n.args[0]);
@@ -361,29 +392,16 @@ KernelEmitter::V KernelEmitter::native_call(const Expr& e, const Call& n) {
     builder_.CreateAssumption(value(n.args[0]));
     return zero(DType::int32());
   }
-  if (is(intrinsic::address_of) || is(intrinsic::prefetch)) {
-    const auto* element = n.args[0].as<BufferLoad>();
-    support::require(element, "an address is taken of what is no element");
-    const Expr& index = element->indices.at(0);
-    const V first = index_value(index.is<Ramp>() ? index.as<Ramp>()->base : index);
-    if (is(intrinsic::address_of)) return address(element->buffer, first);
-    // A hint may be of what lies behind the buffer's end.
-    const V at = builder_.CreateGEP(memory_type(element->buffer->dtype), storage_of(element->buffer).address, first);
-    const int64_t level = as_int(n.args[1]).value_or(1);
-    builder_.CreateIntrinsic(
-        llvm_op::prefetch, {builder_.getPtrTy()},
-        {at, builder_.getInt32(0), builder_.getInt32(static_cast<uint32_t>(4 - std::clamp<int64_t>(level, 1, 3))),
-         builder_.getInt32(1)});
-    return zero(DType::int32());
+  if (is(intrinsic::address_of)) return address_of(n);
+  if (is(intrinsic::prefetch)) return prefetch(n);
+  if (is(intrinsic::ret)) {
+    leave(value(n.args[0]));
+    return nullptr;
   }
-  if (is(intrinsic::ret) || is(intrinsic::raise_error)) {
+  if (is(intrinsic::raise_error)) {
     const V code = value(n.args[0]);
-    if (is(intrinsic::ret)) {
-      leave(code);
-    } else {
-      const auto* message = n.args[1].as<StringImm>();
-      raise(code, message ? message->value : "a check failed", node_name(e));
-    }
+    const auto* message = n.args[1].as<StringImm>();
+    raise(code, message ? message->value : "a check failed", node_name(e));
     return nullptr;
   }
   if (is(intrinsic::tvm_storage_sync)) return zero(DType::int32());  // one thread shares the scope on a CPU
