@@ -244,8 +244,8 @@ Expr expm1_double(Terms& t, const Expr& x) {
   return select(magnitude(x) < number(x, 1e-17), x, y);
 }
 
-// With e = exp(-|x|), g = e / (1 + e): below zero that is e - e g, which loses less than the quotient itself, above 1 -
-// g.
+// With e = exp(-|x|) and g = e / (1 + e) the result is 1 - g above zero, and g below, where e - e g loses less than the
+// quotient itself.
 Expr sigmoid_single(Terms& t, const Expr& x) {
   const Expr below = t(negated(magnitude(x)));
   const Reduced r = reduce(t, t(at_least(below, -104.0)));

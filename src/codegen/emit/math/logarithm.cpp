@@ -86,8 +86,8 @@ Expr log1p_single(Terms& t, const Expr& x) {
   const Expr u = t(one + x);
   const Expr offset = t(bits_of(u) - root_half_bits);
   const Expr places = t(bit_and(offset, -(int64_t{1} << 23)));
-  const Expr scale = at_least(from_bits(bits_of(one) - places), 0.0);
-  const Expr f = t(from_bits(bits_of(x) - places) + (scale - one));
+  const Expr scale = t(from_bits(bits_of(one) - places));
+  const Expr f = t(from_bits(bits_of(x) - places) + (at_least(scale, 0.0) - one));
   const Expr k = cast(x->dtype, cast(DType::int_(32, x->dtype.lanes), shift_right(offset, 23)));
   const Expr y = t(with_edges(t, u, t(log_of_parts(t, t(k), f))));
   return select(eq(u, one), x, y);

@@ -169,7 +169,7 @@ Expr evaluate(Terms& t, Function function, const Expr& x, int widest) {
 
 // ---- float32 ----
 
-// Below, sin is within 1.58 units of the last place and cos within 1.75, by trial of all; neither exceeds 1.
+// Below, sin and cos are within 1.57 units of the last place, by trial of all, and neither exceeds 1.
 constexpr double single_limit = 0x1p17;
 
 // |x| < single_limit. The first product with a part of pi/2 leaves a multiple of 2^-23 below 2, which is exact; what

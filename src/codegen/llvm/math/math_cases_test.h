@@ -79,7 +79,7 @@ inline const UnaryCase unary_cases[] = {
     {&intrinsic::erf, std::erf, erfl, 1.5, 1.5},
     {&intrinsic::sigmoid, logistic<double>, logistic<L>, 1.7, 2.5},
     {&intrinsic::sin, std::sin, sinl, 1.6, 1.0},
-    {&intrinsic::cos, std::cos, cosl, 1.76, 1.0},
+    {&intrinsic::cos, std::cos, cosl, 1.6, 1.0},
     {&intrinsic::tan, std::tan, tanl, 0.51, 2.5},
     {&intrinsic::exp2, std::exp2, exp2l, 0.51, 1.0},
     {&intrinsic::exp10, power_of_ten<double>, power_of_ten<L>, 0.51, 2.0},

@@ -198,10 +198,9 @@ bool is_costly(const Block& block) {
 }
 
 int64_t vectors_together(const Block& block) {
-  if (calls_one_of(block, {&intrinsic::log1p})) return 2;
-  const bool chain =
-      calls_one_of(block, {&intrinsic::exp, &intrinsic::exp_nonpositive, &intrinsic::exp2, &intrinsic::erf,
-                           &intrinsic::tanh, &intrinsic::log, &intrinsic::sigmoid, &intrinsic::expm1});
+  const bool chain = calls_one_of(
+      block, {&intrinsic::exp, &intrinsic::exp_nonpositive, &intrinsic::exp2, &intrinsic::erf, &intrinsic::tanh,
+              &intrinsic::log, &intrinsic::log1p, &intrinsic::sigmoid, &intrinsic::expm1, &intrinsic::atan});
   return chain ? 4 : 1;
 }
 
