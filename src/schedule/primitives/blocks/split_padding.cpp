@@ -75,7 +75,7 @@ std::vector<const For*> own_loops(const Path& path, const Block& block) {
 // Where the condition holds; a reason where that is no box that all of its own loops walk in full.
 Result<std::vector<Side>> box_of(const BorderedBlock& padded) {
   const std::vector<IterVar>& axes = padded.block.iter_vars;
-  const auto problem = [&](std::string why) { return refuse_split(padded.block, codes::bad_argument, std::move(why)); };
+  const auto problem = [&](const std::string& why) { return refuse_split(padded.block, codes::bad_argument, why); };
   std::vector<Side> box;
   for (size_t i = 0; i < axes.size(); ++i) {
     const For* loop = i < padded.nest.size() ? padded.nest[i] : nullptr;
