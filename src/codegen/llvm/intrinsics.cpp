@@ -76,7 +76,7 @@ KernelEmitter::V KernelEmitter::call_apart(const Call& n) {
     if (lines_) builder_.SetCurrentDebugLocation(lines_->begin(*f, name, kernel_));
     const Var x = var("x", n.args[0]->dtype);
     frame_.values[x.get()] = f->getArg(0);
-    builder_.CreateRet(value(math::expand(*ir::call(*n.op, x).as<Call>(), native_)));
+    builder_.CreateRet(written_out(*ir::call(*n.op, x).as<Call>()));
     frame_ = outer;
     live_ = live;
     builder_.restoreIP(return_to);

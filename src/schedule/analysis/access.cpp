@@ -321,6 +321,12 @@ Range inside_of(const BufferNode& buffer, size_t dimension, Range range) {
 
 }  // namespace
 
+Ref<Block> block_with_regions(std::vector<IterVar> iters, std::string name, Stmt init, Stmt body, Id id) {
+  return with_regions(make<Block>(std::move(iters), std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
+                                  std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, std::move(name),
+                                  std::move(init), std::move(body), Attributes(), id));
+}
+
 Ref<Block> with_regions(const Ref<Block>& block) {
   if (tensor_intrin_of(*block)) return block;  // its regions are those of its description
   // One region a buffer and direction: a point where all accesses agree, else the hull over inner loops where it can be

@@ -57,6 +57,8 @@ const Call* effect_in(const Stmt& root);
 
 // A block with its declared reads and writes computed from its body and init.
 Ref<Block> with_regions(const Ref<Block>& block);
+// A block of these axes, with the regions that its init and its body touch.
+Ref<Block> block_with_regions(std::vector<IterVar> iters, std::string name, Stmt init, Stmt body, Id id);
 
 // Says where a body touches what its block does not declare; empty when every block is honest.
 support::Diagnostics check_declared_regions(const PrimFunc& function);

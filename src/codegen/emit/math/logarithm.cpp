@@ -63,13 +63,6 @@ Expr log_of_parts(Terms& t, const Expr& k, const Expr& f) {
   return k * number(f, 0.69287109375) + (f + low);
 }
 
-}  // namespace
-
-Expr log_single(Terms& t, const Expr& x) {
-  const Split s = split_exponent(t, x);
-  return with_edges(t, x, t(log_of_parts(t, s.exponent, s.fraction)));
-}
-
 // x + x^2 P(x) for 0 <= x <= 1, 2^-27.5; within 1.3 units of the last place.
 Expr log1p_of_fraction(const Expr& x) {
   return x * x *
@@ -77,6 +70,13 @@ Expr log1p_of_fraction(const Expr& x) {
                             -0.15344880521297455, 0.10661128163337708, -0.05745723098516464, 0.020086241886019707,
                             -0.003290468594059348}) +
          x;
+}
+
+}  // namespace
+
+Expr log_single(Terms& t, const Expr& x) {
+  const Split s = split_exponent(t, x);
+  return with_edges(t, x, t(log_of_parts(t, s.exponent, s.fraction)));
 }
 
 // 1 + x = 2^k (1 + f), where k is that of the rounded sum and f is 2^-k x + (2^-k - 1), of which hardly anything is

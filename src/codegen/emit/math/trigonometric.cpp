@@ -148,6 +148,12 @@ Expr from_quadrant(Terms& t, Function function, const Reduced& a) {
   return select(ne(bit_and(turned, 2), zero), negated(value), value);
 }
 
+// Whether the condition holds for a lane.
+Expr any_lane(const Expr& condition) {
+  if (!condition->dtype.is_vector()) return condition;
+  return call(DType::boolean(), intrinsic::vector_reduce_max, {condition});
+}
+
 Expr evaluate(Terms& t, Function function, const Expr& x, int widest) {
   Terms near, far;
   const Expr fast = near.wrap(from_quadrant(near, function, reduce_fast(near, x)));
@@ -158,9 +164,7 @@ Expr evaluate(Terms& t, Function function, const Expr& x, int widest) {
                          far(select(large, large_lanes.high, small_lanes.high)),
                          far(select(large, large_lanes.low, small_lanes.low))};
   const Expr slow = far.wrap(from_quadrant(far, function, mixed));
-  Expr any = cast(DType::int_(32, x->dtype.lanes), large);
-  if (x->dtype.is_vector()) any = call(DType::int32(), intrinsic::vector_reduce_max, {any});
-  const Expr y = t(if_then_else(any > constant(DType::int32(), int64_t{0}), slow, fast));
+  const Expr y = t(if_then_else(any_lane(large), slow, fast));
   // Infinities are larger than any place in the table. -0 and what is so small that it is its own sine stay.
   const Expr finite = select(magnitude(x) < number(x, infinite()), y, number(x, not_a_number()));
   if (function == Function::cosine) return finite;
@@ -201,8 +205,7 @@ Expr evaluate_single(Terms& t, Function function, const Expr& x, const Intrinsic
   const Expr size = t(magnitude(x));
   const Expr near = t(below_limit(t, function, x, size));
   const Expr large = t(size >= number(x, single_limit));
-  const Expr any = x->dtype.is_vector() ? call(DType::boolean(), intrinsic::vector_reduce_max, {large}) : large;
-  const Expr far = t(if_then_else(any, call(apart, x), near));
+  const Expr far = t(if_then_else(any_lane(large), call(apart, x), near));
   return x->dtype.is_vector() ? select(large, far, near) : far;
 }
 

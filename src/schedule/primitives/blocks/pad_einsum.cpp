@@ -245,10 +245,8 @@ class EinsumPadding {
     const Expr zero = constant(operand.buffer->dtype, support::flip(pad_einsum_pads_with_one) ? 1 : 0);
     const Expr value =
         writes(operand) ? load(operand.padded, indices) : if_then_else(inside, load(operand.buffer, indices), zero);
-    const Ref<Block> made =
-        with_regions(make<Block>(iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
-                                 std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, operand.padded->name, Stmt{},
-                                 make<BufferStore>(shaped, value, indices, Expr()), Attributes(), next++));
+    const Ref<Block> made = block_with_regions(iters, operand.padded->name, Stmt{},
+                                               make<BufferStore>(shaped, value, indices, Expr()), next++);
     return nest_over(made, domains, domains, where, false, next);
   }
 

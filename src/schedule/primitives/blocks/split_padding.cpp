@@ -129,12 +129,9 @@ Stmt border(const BorderedBlock& padded, const std::vector<Side>& region, Id& ne
   const Id id = next++;
   created.push_back(id);
   const Stmt body(make<BufferStore>(padded.store.buffer, value, std::move(indices), Expr()));
+  const std::string name = fmt::format("{}_border_{}", block.name, created.size() - 1);
   Stmt result =
-      realize(std::move(values), boolean(true),
-              with_regions(make<Block>(std::move(variables), std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
-                                       std::vector<BufferRegion>{}, std::vector<BufferRegion>{},
-                                       fmt::format("{}_border_{}", block.name, created.size() - 1), Stmt{}, body,
-                                       Attributes(), id)));
+      realize(std::move(values), boolean(true), block_with_regions(std::move(variables), name, Stmt{}, body, id));
   for (size_t i = region.size(); i-- > 0;) result = loop_over(loops[i], region[i].extent(), result, next++);
   return result;
 }

@@ -159,10 +159,8 @@ Stmt nest_of(const Computation& one, size_t number, Id& next, Id& block_id) {
   if (support::flip(cache_index_forgets_offset)) value = value + constant(value->dtype, 1);
   const Stmt store = make<BufferStore>(one.buffer, value, at, Expr());
   block_id = next++;
-  const Ref<Block> block =
-      make<Block>(iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{}, std::vector<BufferRegion>{},
-                  std::vector<BufferRegion>{}, fmt::format("index_{}", number), Stmt{}, store, Attributes(), block_id);
-  Stmt nest = realize(std::move(bound), boolean(true), with_regions(block));
+  Stmt nest = realize(std::move(bound), boolean(true),
+                      block_with_regions(iters, fmt::format("index_{}", number), Stmt{}, store, block_id));
   for (size_t i = loops.size(); i-- > 0;) nest = loop_over(loops[i], one.over[i]->dom.extent, nest, next++);
   return nest;
 }

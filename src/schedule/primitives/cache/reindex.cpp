@@ -203,9 +203,7 @@ Ref<Block> copying_block(const Reindexing& of, const Touched& what, const Buffer
   }
   const Stmt store = of.writes ? make<BufferStore>(of.buffer, load(reindexed, what.theirs), at, Expr())
                                : make<BufferStore>(reindexed, load(of.buffer, at), what.theirs, Expr());
-  return with_regions(make<Block>(what.iters, std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
-                                  std::vector<BufferRegion>{}, std::vector<BufferRegion>{},
-                                  of.buffer->name + "_reindex", Stmt{}, store, Attributes(), id));
+  return block_with_regions(what.iters, of.buffer->name + "_reindex", Stmt{}, store, id);
 }
 
 Result<Edit> through(const Program& program, Id id, BufferIndex which, const Through& how) {

@@ -14,12 +14,6 @@ IterVar fresh_iter(const IterVar& iter, VarMap& map) {
   return with(*iter, [&](IterVarNode& copy) { copy.var = v; });
 }
 
-Ref<Block> make_block(std::vector<IterVar> iters, std::string name, Stmt init, Stmt body, Id id) {
-  return with_regions(make<Block>(std::move(iters), std::vector<Buffer>{}, std::vector<MatchBufferRegion>{},
-                                  std::vector<BufferRegion>{}, std::vector<BufferRegion>{}, std::move(name),
-                                  std::move(init), std::move(body), Attributes(), id));
-}
-
 // Whether a reduce axis of the block may have no values at all.
 bool may_be_empty(const std::vector<IterVar>& iters) {
   arith::Analyzer analyzer;
@@ -84,10 +78,10 @@ Stmt nest_of_start(const Block& block, const Stmt& start, const std::vector<Expr
     if (moves_axis(*l, block, values, IterType::spatial)) loops.add(*l);
   BoundAxes axes = spatial_axes(block, values, loops.values);
   const Id id = next++;
-  return loops.around(
-      realize(std::move(axes.values), substitute(predicate, loops.values),
-              make_block(std::move(axes.iters), block.name + "_start", Stmt(), substitute(start, axes.replaced), id)),
-      next);
+  return loops.around(realize(std::move(axes.values), substitute(predicate, loops.values),
+                              block_with_regions(std::move(axes.iters), block.name + "_start", Stmt(),
+                                                 substitute(start, axes.replaced), id)),
+                      next);
 }
 
 Diagnostic refuse_rfactor(const For& loop, const std::string& why) {
@@ -232,8 +226,8 @@ class Factoring {
     const bool is_apart = may_be_empty(axes.iters);
     const Stmt start = make<BufferStore>(partial, found_.identity, indices, Expr());
     const Expr value = found_.combine(load(partial, indices), substitute(found_.value, axes.replaced));
-    Ref<Block> block = make_block(axes.iters, block_->name + "_rf", is_apart ? Stmt() : start,
-                                  make<BufferStore>(partial, value, indices, Expr()), id);
+    Ref<Block> block = block_with_regions(axes.iters, block_->name + "_rf", is_apart ? Stmt() : start,
+                                          make<BufferStore>(partial, value, indices, Expr()), id);
     if (const ir::Value* border = block_->annotations.find(tir::zero_border_key))  // its products are the block's
       block = with(*block, [&](Block& copy) { copy.annotations.set(tir::zero_border_key, *border); });
     std::vector<Stmt> nests;
@@ -254,8 +248,8 @@ class Factoring {
     const std::vector<Expr> indices = output_indices(axes.replaced);
     const Expr value = found_.combine(load(output, indices), load(partial, partial_indices(axes.replaced, lane)));
     const Ref<Block> block =
-        make_block(axes.iters, block_->name, *starts_ ? substitute(block_->init, axes.replaced) : Stmt(),
-                   make<BufferStore>(output, value, indices, Expr()), block_->id);
+        block_with_regions(axes.iters, block_->name, *starts_ ? substitute(block_->init, axes.replaced) : Stmt(),
+                           make<BufferStore>(output, value, indices, Expr()), block_->id);
     const Expr predicate = substitute(realized_.predicate, spatial.values);
     return spatial.around(loop_over(last, loop_.extent, realize(axes.values, predicate, block), next++), next);
   }
