@@ -75,9 +75,22 @@ inline double infinite() { return std::numeric_limits<double>::infinity(); }
 inline Expr at_least(const Expr& x, double low) { return select(x < number(x, low), number(x, low), x); }
 inline Expr at_most(const Expr& x, double high) { return select(x > number(x, high), number(x, high), x); }
 
+// Whether the condition holds for a lane.
+inline Expr any_lane(const Expr& condition) {
+  if (!condition->dtype.is_vector()) return condition;
+  return call(DType::boolean(), intrinsic::vector_reduce_max, {condition});
+}
+// `near`, but for the lanes where `far` holds: those are f(x) by a function of its own. Both are bound values.
+inline Expr apart_where(const Expr& far, const Intrinsic& f, const Expr& x, const Expr& near) {
+  const Expr there = call(f, x);
+  return if_then_else(any_lane(far), far->dtype.is_vector() ? select(far, there, near) : there, near);
+}
+
 // ---- one function a dtype; all take any number of lanes ----
 
 Expr exp_single(Terms& t, const Expr& x);
+// The same for all x without another function.
+Expr exp_guarded(Terms& t, const Expr& x);
 Expr exp_double(Terms& t, const Expr& x);
 // exp(x) for x that cannot overflow or become subnormal: without the guards.
 Expr exp_single_inside(Terms& t, const Expr& x);
@@ -90,12 +103,14 @@ Expr exp_single_above(Terms& t, const Expr& x, double low, const Expr& argument,
 Expr exp_nonpositive_single(Terms& t, const Expr& x, double scale, double low);
 // exp(high + low), |low| small against high; high within [-746, 710].
 Expr exp_sum(Terms& t, const Expr& high, const Expr& low);
-// (exp(x) - 1) / 2 for x from 0 to 80.
-Expr half_expm1_single(Terms& t, const Expr& x);
+// (exp(2 x) - 1) / 2 for x from 0 to 40.
+Expr half_expm1_of_twice_single(Terms& t, const Expr& x);
 Expr exp2_double(Terms& t, const Expr& x);
 Expr exp10_double(Terms& t, const Expr& x);
 Expr expm1_double(Terms& t, const Expr& x);
 Expr sigmoid_single(Terms& t, const Expr& x);
+// The same for all x without another function, by other means that take longer.
+Expr sigmoid_guarded(Terms& t, const Expr& x);
 Expr sigmoid_double(Terms& t, const Expr& x);
 // x * sigmoid(x) (SiLU), within 3.1 units of the last place, or 6e-37 where that is more.
 Expr silu_single(Terms& t, const Expr& x);

@@ -34,6 +34,8 @@ const Row unary_rows[] = {
     {&intrinsic::cos, &cos_single, &bounded<&cos_double, 1024>, &bounded<&cos_double, 128>, true},
     {&sin_apart, nullptr, nullptr, &bounded<&sin_double, 128>},
     {&cos_apart, nullptr, nullptr, &bounded<&cos_double, 128>},
+    {&exp_apart, &exp_guarded, nullptr},
+    {&sigmoid_apart, &sigmoid_guarded, nullptr},
     {&intrinsic::tan, nullptr, &bounded<&tan_double, 1024>, &bounded<&tan_double, 128>},
     {&intrinsic::exp_nonpositive, &exp_nonpositive, &exp_double},
     {&intrinsic::exp2, nullptr, &exp2_double},

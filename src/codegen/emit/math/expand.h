@@ -14,7 +14,11 @@ inline constexpr ir::Intrinsic lookup{"lookup", -1, ir::Effect::pure, "an entry 
 // functions of their own, once a module, and calls these, so that code that hardly runs stands in no kernel's way.
 inline constexpr ir::Intrinsic sin_apart{"sin_apart", 1, ir::Effect::pure, "sin by a function of its own"};
 inline constexpr ir::Intrinsic cos_apart{"cos_apart", 1, ir::Effect::pure, "cos by a function of its own"};
-inline bool stands_apart(const ir::Intrinsic& op) { return &op == &sin_apart || &op == &cos_apart; }
+inline constexpr ir::Intrinsic exp_apart{"exp_apart", 1, ir::Effect::pure, "exp by a function of its own"};
+inline constexpr ir::Intrinsic sigmoid_apart{"sigmoid_apart", 1, ir::Effect::pure, "sigmoid by a function of its own"};
+inline bool stands_apart(const ir::Intrinsic& op) {
+  return &op == &sin_apart || &op == &cos_apart || &op == &exp_apart || &op == &sigmoid_apart;
+}
 
 // What a backend has instructions for.
 struct Native {

@@ -49,11 +49,15 @@ Expr expm1_reduced(const Expr& r) {
          r;
 }
 
-// `by` times exp(r) for |r| <= ln 2 / 2 in float32, 2^-28.3 before rounding; `by` is a power of two.
-Expr exp_reduced(const Expr& r, double by = 1.0) {
-  return polynomial(r, {by, by, by * 0.4999999403953552, by * 0.1666652113199234, by * 0.04166838899254799,
-                        by * 0.00836874544620514, by * 0.0013814539415761828});
+// `by` times (exp(sign r) - 1) / r for |r| <= ln 2 / 2 in float32, 2^-28.3 before rounding; `by` is a power of two.
+Expr growth_reduced(const Expr& r, double sign, double by = 1.0) {
+  const double odd = sign * by;
+  return polynomial(r, {odd, by * 0.4999999403953552, odd * 0.1666652113199234, by * 0.04166838899254799,
+                        odd * 0.00836874544620514, by * 0.0013814539415761828});
 }
+
+// `by` times exp(r).
+Expr exp_reduced(const Expr& r, double by = 1.0) { return growth_reduced(r, 1.0, by) * r + number(r, by); }
 
 // ---- by a table, in float32 ----
 
@@ -137,10 +141,15 @@ Expr scaled_down(Terms& t, const Expr& y, const Reduced& r, const Expr& vanishes
 Expr exp_single_inside(Terms& t, const Expr& x) {
   if (has_table(t, x)) return exp_by_table(t, x);
   const Reduced r = reduce(t, x);
-  return (expm1_reduced(r.rest) + number(x, 1.0)) * power_of_two(r.k, single_constants);
+  return exp_reduced(r.rest) * power_of_two(r.k, single_constants);
 }
 
 Expr exp_single(Terms& t, const Expr& x) {
+  if (t.native().has_ldexp(x->dtype)) return exp_guarded(t, x);
+  return apart_where(t(magnitude(x) > number(x, 87.0)), exp_apart, x, t(exp_single_inside(t, x)));
+}
+
+Expr exp_guarded(Terms& t, const Expr& x) {
   const Expr inside = t(at_most(t(at_least(x, -104.0)), 89.0));
   const Expr vanishes = x < number(x, -104.0);
   if (!has_table(t, x)) {
@@ -246,7 +255,7 @@ Expr expm1_double(Terms& t, const Expr& x) {
 
 // With e = exp(-|x|) and g = e / (1 + e) the result is 1 - g above zero, and g below, where e - e g loses less than the
 // quotient itself.
-Expr sigmoid_single(Terms& t, const Expr& x) {
+Expr sigmoid_guarded(Terms& t, const Expr& x) {
   const Expr below = t(negated(magnitude(x)));
   const Reduced r = reduce(t, t(at_least(below, -104.0)));
   const Expr e = t(scaled_down(t, t(exp_reduced(r.rest)), r, below < number(x, -104.0)));
@@ -254,10 +263,33 @@ Expr sigmoid_single(Terms& t, const Expr& x) {
   return select(x < number(x, 0.0), e - e * g, number(x, 1.0) - g);
 }
 
-Expr half_expm1_single(Terms& t, const Expr& x) {
-  const Reduced r = reduce(t, x);
-  const Expr half = t(power_of_two(r.k - 1, single_constants));
-  return half * t(expm1_reduced(r.rest)) + (half - number(x, 0.5));
+// With x = k ln 2 + r, exp(-x) is exp(-r) / 2^k, and the result 2^k / (1 + ((exp(-r) - 1) + 2^k)), whose two sums and
+// quotient are all that is rounded by much: 2.0 units of the last place, by trial of all.
+Expr sigmoid_single(Terms& t, const Expr& x) {
+  if (!t.native().fma) return sigmoid_guarded(t, x);
+  const bool any = t.native().has_ldexp(x->dtype);
+  const Expr bounded = t(at_most(any ? t(at_least(x, -110.0)) : x, 88.0));
+  const Reduced r = reduce(t, bounded);
+  const Expr power = t(any ? scaled(t, number(x, 1.0), r, {}) : power_of_two(r.k, single_constants));
+  const Expr less = t(r.rest * growth_reduced(r.rest, -1.0));  // exp(-r) - 1
+  const Expr y = t(div(power, number(x, 1.0) + (less + power)));
+  // Below, 2^k is no normal number.
+  return any ? y : apart_where(t(x < number(x, -87.0)), sigmoid_apart, x, y);
+}
+
+// With x = k ln 2 / 2 + r and g = (exp(2 r) - 1) / 2 it is 2^k g + (2^k - 1) / 2.
+Expr half_expm1_of_twice_single(Terms& t, const Expr& x) {
+  const Constants& c = single_constants;
+  const Expr magic = number(x, c.to_integer);
+  const Expr shifted = t(x * number(x, 2 * c.log2_e) + magic);
+  const Expr whole = t(shifted - magic);
+  const Expr r = t(x - whole * number(x, c.ln2_high / 2) - whole * number(x, c.ln2_low / 2));
+  // 2^-29.2
+  const Expr g = t(
+      r * r * polynomial(r, {1.0, 0.6666607856750488, 0.33333107829093933, 0.13390159606933594, 0.044615086168050766}) +
+      r);
+  const Expr power = t(from_bits(shift_left(bits_of(shifted) + c.bias, c.mantissa)));
+  return power * g + (power * number(x, 0.5) - number(x, 0.5));
 }
 
 Expr one_plus_exp_of_negative(Terms& t, const Expr& x) {

@@ -148,12 +148,6 @@ Expr from_quadrant(Terms& t, Function function, const Reduced& a) {
   return select(ne(bit_and(turned, 2), zero), negated(value), value);
 }
 
-// Whether the condition holds for a lane.
-Expr any_lane(const Expr& condition) {
-  if (!condition->dtype.is_vector()) return condition;
-  return call(DType::boolean(), intrinsic::vector_reduce_max, {condition});
-}
-
 Expr evaluate(Terms& t, Function function, const Expr& x, int widest) {
   Terms near, far;
   const Expr fast = near.wrap(from_quadrant(near, function, reduce_fast(near, x)));
@@ -205,8 +199,7 @@ Expr evaluate_single(Terms& t, Function function, const Expr& x, const Intrinsic
   const Expr size = t(magnitude(x));
   const Expr near = t(below_limit(t, function, x, size));
   const Expr large = t(size >= number(x, single_limit));
-  const Expr far = t(if_then_else(any_lane(large), call(apart, x), near));
-  return x->dtype.is_vector() ? select(large, far, near) : far;
+  return apart_where(large, apart, x, near);
 }
 
 }  // namespace

@@ -164,22 +164,26 @@ INSTANTIATE_TEST_SUITE_P(math, MathFunction, testing::ValuesIn(unary_cases),
 
 // What sin does for large arguments would be most of every kernel with a sin in it.
 TEST(math, what_is_seldom_met_is_a_function_of_its_own) {
-  const Buffer a = buffer("A", {int64(samples)}, DType::float32()), b = buffer("B", {int64(samples)}, DType::float32());
-  const Var i = var("i");
-  const Expr at = make<Ramp>(Expr(i * 8), int64(1), int64_t{8});
-  const Expr twice = ir::call(intrinsic::sin, ir::call(intrinsic::sin, load(a, {at})));
-  const Stmt body = make<For>(i, int64(0), int64(samples / 8), ForKind::serial,
-                              Stmt(make<BufferStore>(b, twice, std::vector<Expr>{at})));
   const target::Target v3 = target::parse_target("x86-64-v3").value_or_throw();
-  const std::string text =
-      emit_llvm({{"twice", prim_func({a, b}, body)}}, v3, {.kind = EmitKind::llvm_ir}).value_or_throw();
-  const auto count = [&](std::string_view what) {
-    int n = 0;
-    for (size_t place = text.find(what); place != std::string::npos; place = text.find(what, place + 1)) ++n;
-    return n;
-  };
-  EXPECT_EQ(count("define internal"), 1) << text;
-  EXPECT_EQ(count("@lathe.sin_apart.float32x8("), 3) << text;  // it, and where it is called
+  for (const Intrinsic* op : {&intrinsic::sin, &intrinsic::cos, &intrinsic::exp, &intrinsic::sigmoid}) {
+    const Buffer a = buffer("A", {int64(samples)}, DType::float32()),
+                 b = buffer("B", {int64(samples)}, DType::float32());
+    const Var i = var("i");
+    const Expr at = make<Ramp>(Expr(i * 8), int64(1), int64_t{8});
+    const Expr twice = ir::call(*op, ir::call(*op, load(a, {at})));
+    const Stmt body = make<For>(i, int64(0), int64(samples / 8), ForKind::serial,
+                                Stmt(make<BufferStore>(b, twice, std::vector<Expr>{at})));
+    const std::string text =
+        emit_llvm({{"twice", prim_func({a, b}, body)}}, v3, {.kind = EmitKind::llvm_ir}).value_or_throw();
+    const auto count = [&](std::string_view what) {
+      int n = 0;
+      for (size_t place = text.find(what); place != std::string::npos; place = text.find(what, place + 1)) ++n;
+      return n;
+    };
+    EXPECT_EQ(count("define internal"), 1) << text;
+    // It, and where it is called.
+    EXPECT_EQ(count("@lathe." + std::string(op->name) + "_apart.float32x8("), 3) << text;
+  }
 }
 
 // A choice between 0 and exp has a function of its own, which must not show.
