@@ -4,6 +4,8 @@ import os
 
 from . import _lathe
 from ._lathe import Executable, IRModule, Limits
+from .options import count, debug_text, dim_texts
+from .runtime.module import build
 from .target import target_name
 
 
@@ -31,14 +33,12 @@ def compile(model, target="native", *, threads=None, limits=None, dims=None, com
         user's cache folder, a path into that file or folder.
     """
     if _has_tensor_functions_alone(model):
-        from .runtime.module import build
-
         return build(model, target, disabled_passes=disabled_passes, debug_info=debug_info)
-    dims = _dim_texts(dims)
+    dims = dim_texts(dims)
     module, path, content = _read(model, dims)
     return _lathe.compile_module(
-        module, target_name(target), _count(threads, "threads"), limits or Limits(),
-        _count(compile_threads, "compile_threads"), list(disabled_passes), os.fspath(dump_ir),
+        module, target_name(target), count(threads, "threads"), limits or Limits(),
+        count(compile_threads, "compile_threads"), list(disabled_passes), os.fspath(dump_ir),
         bool(verify), bool(cache), bool(winograd), debug_text(debug_info), dict(states or {}), path, content, dims,
     )  # fmt: skip
 
@@ -52,32 +52,12 @@ def load(path, *, threads=None, limits=None, huge_pages=False):
     """Opens a saved artifact (.so). limits: of a run that gives none of its own (lathe.Limits). huge_pages: its weights
     are copied into huge pages, memory of this process alone, where they are read a little faster; else they stay in
     the file, which processes share."""
-    return _lathe.open_artifact(os.fspath(path), _count(threads, "threads"), limits or Limits(), bool(huge_pages))
-
-
-def debug_text(debug_info):
-    """The file or folder for the kernels' programs that the option asks for, else an empty text."""
-    if not debug_info:
-        return ""
-    return _lathe.debug_text_folder() if debug_info is True else os.fspath(debug_info)
+    return _lathe.open_artifact(os.fspath(path), count(threads, "threads"), limits or Limits(), bool(huge_pages))
 
 
 def import_onnx(model, dims=None):
     """The program of an ONNX model, before any pass: a path, bytes, or an onnx.ModelProto. dims: as for compile()."""
-    return _read(model, _dim_texts(dims))[0]
-
-
-def _dim_texts(dims):
-    """As the option --dim has them."""
-    return {str(name): sizes if isinstance(sizes, str) else str(int(sizes)) for name, sizes in (dims or {}).items()}
-
-
-def _count(value, name):
-    if value is None:
-        return 0
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}")
-    return int(value)
+    return _read(model, dim_texts(dims))[0]
 
 
 def _read(model, dims):

@@ -5,10 +5,10 @@ import os
 import statistics
 
 from .. import _lathe  # type: ignore[no-redef]
-from ..compiler import debug_text
 from ..errors import CompileError
 from ..ir.module import as_module
 from ..names import why_not
+from ..options import debug_text
 from ..target import Target, target_name
 from ..tir.tensor_intrin import default_context
 from .array import NDArray
