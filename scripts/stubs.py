@@ -21,6 +21,7 @@ MODULES = {
     "lathe.tir.transform": "tir/transform.pyi",
     "lathe.script.tir": "script/tir.pyi",
     "lathe.topi": "topi/__init__.pyi",
+    "lathe.topi.elementwise": "topi/elementwise.pyi",
     "lathe.script.ir_builder.tir": "script/ir_builder/tir.pyi",
 }
 

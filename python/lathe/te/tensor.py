@@ -50,34 +50,34 @@ class Tensor:
 
     def astype(self, dtype, span=None):
         """Its elements converted, as another tensor."""
-        return _topi().cast(self, dtype)
+        return Tensor(_lathe.topi_cast(self._state, str(dtype)))
 
     def __add__(self, other):
-        return _topi().add(self, other)
+        return combined("add", self, other)
 
     def __radd__(self, other):
-        return _topi().add(other, self)
+        return combined("add", other, self)
 
     def __sub__(self, other):
-        return _topi().subtract(self, other)
+        return combined("subtract", self, other)
 
     def __rsub__(self, other):
-        return _topi().subtract(other, self)
+        return combined("subtract", other, self)
 
     def __mul__(self, other):
-        return _topi().multiply(self, other)
+        return combined("multiply", self, other)
 
     def __rmul__(self, other):
-        return _topi().multiply(other, self)
+        return combined("multiply", other, self)
 
     def __truediv__(self, other):
-        return _topi().divide(self, other)
+        return combined("divide", self, other)
 
     def __rtruediv__(self, other):
-        return _topi().divide(other, self)
+        return combined("divide", other, self)
 
     def __neg__(self):
-        return _topi().negative(self)
+        return Tensor(_lathe.topi_unary("negative", self._state))
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
@@ -159,11 +159,10 @@ class TensorSlice:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _topi():
-    """The functions of whole tensors, which are made of these."""
-    from .. import topi
-
-    return topi
+def combined(function, lhs, rhs):
+    """A function of two operands by its name in topi, element by element; a number takes the tensor's dtype."""
+    states = (one._state if isinstance(one, Tensor) else one for one in (lhs, rhs))
+    return Tensor(_lathe.topi_binary(function, *states))
 
 
 def _index(index):

@@ -2,6 +2,8 @@
 
 from .. import _lathe
 from ..names import refuser as _refuser
+from .arrange import reshape
+from .elementwise import add, cast, greater, multiply, where  # type: ignore[attr-defined]
 from .make import state, tensor
 
 
@@ -12,8 +14,6 @@ def relu(x):
 
 def leaky_relu(t, alpha):
     """x where it is positive, else alpha * x."""
-    from . import greater, multiply, where
-
     return where(greater(t, 0), t, multiply(t, alpha))
 
 
@@ -29,8 +29,6 @@ def log_softmax(x, axis=-1):
 
 def matmul(tensor_a, tensor_b, bias=None, out_dtype=None, transpose_a=False, transpose_b=False):
     """The matrix product of the last two dimensions, plus a bias."""
-    from . import add, cast
-
     if out_dtype is not None:
         tensor_a, tensor_b = cast(tensor_a, out_dtype), cast(tensor_b, out_dtype)
     made = tensor(_lathe.topi_batch_product(state(tensor_a), state(tensor_b), bool(transpose_a), bool(transpose_b)))
@@ -46,8 +44,6 @@ def batch_matmul(tensor_a, tensor_b, oshape=None, out_dtype=None, transpose_a=Fa
 
 def dense(data, weight, bias=None, out_dtype=None):
     """data [batch, in] times weight [out, in], transposed, plus bias [out]."""
-    from . import cast
-
     if out_dtype is not None:
         data, weight = cast(data, out_dtype), cast(weight, out_dtype)
     return tensor(_lathe.topi_dense(state(data), state(weight), None if bias is None else state(bias)))
@@ -55,8 +51,6 @@ def dense(data, weight, bias=None, out_dtype=None):
 
 def flatten(data):
     """[batch, the rest in a row]."""
-    from . import reshape
-
     return reshape(data, [data.shape[0], -1])
 
 
@@ -77,8 +71,6 @@ def _windows(kernel, strides, dilation, padding):
 def conv2d(data, kernel, strides=1, padding=0, dilation=1, data_layout="NCHW", kernel_layout="", out_dtype=None,
            groups=1):  # fmt: skip
     """A convolution: data [n, c, h, w] (or NHWC), kernel [out, in / groups, kh, kw]."""
-    from . import cast
-
     if data_layout not in ("NCHW", "NHWC") or kernel_layout not in ("", "OIHW"):
         raise ValueError(f"layouts are NCHW or NHWC, with OIHW, not {data_layout} with {kernel_layout}")
     if out_dtype is not None:
