@@ -12,6 +12,7 @@
 
 #include "codegen/emit/kernel.h"
 #include "codegen/emit/math/expand.h"
+#include "codegen/emit/order.h"
 #include "codegen/emit/polls.h"
 #include "codegen/llvm/debug/debug_lines.h"
 #include "tir/register_index.h"
@@ -229,6 +230,7 @@ class KernelEmitter {
   const Kernel& kernel_;
   const target::Target& target_;
   const math::Native native_;
+  const bool keeps_order_;
   std::string symbol_;
   DebugLines* lines_;
   Frame frame_;

@@ -18,6 +18,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, const t
       kernel_(kernel),
       target_(target),
       native_(native_functions(target)),
+      keeps_order_(keeps_order(kernel, target)),
       symbol_(std::move(symbol)),
       lines_(lines) {
   // a * b + c may become one instruction; nothing else about floats is relaxed.
@@ -43,6 +44,7 @@ llvm::Function* KernelEmitter::declare(llvm::FunctionType* type, const std::stri
       type, internal ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::WeakODRLinkage, name, module_);
   // Equal kernels of two models linked into one program are one; none is seen from outside of it.
   if (!internal) f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  if (keeps_order_) f->addFnAttr(kept_order);
   return f;
 }
 

@@ -2,6 +2,7 @@
 
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/OptBisect.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
@@ -111,6 +112,26 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, Effort effort)
     if (!function.isDeclaration()) passes.run(function, functions);
 }
 
+namespace {
+
+// Keeps the scheduler of instructions from functions with `kept_order`: LLVM asks it about each pass over each.
+class OrderGate : public llvm::OptPassGate {
+ public:
+  explicit OrderGate(const llvm::Module& module) {
+    for (const llvm::Function& f : module)
+      if (f.hasFnAttribute(kept_order)) kept_.insert(fmt::format("function ({})", f.getName().str()));
+  }
+  bool isEnabled() const override { return !kept_.empty(); }
+  bool shouldRunPass(const llvm::StringRef pass, llvm::StringRef function) override {
+    return pass != "Machine Instruction Scheduler" || kept_.count(function.str()) == 0;
+  }
+
+ private:
+  std::unordered_set<std::string> kept_;
+};
+
+}  // namespace
+
 std::string write_module(llvm::Module& module, llvm::TargetMachine& machine, EmitKind kind) {
   llvm::SmallString<0> bytes;
   llvm::raw_svector_ostream stream(bytes);
@@ -122,7 +143,11 @@ std::string write_module(llvm::Module& module, llvm::TargetMachine& machine, Emi
         kind == EmitKind::assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
     const bool refused = machine.addPassesToEmitFile(passes, stream, nullptr, type);
     support::require(!refused, "the target writes no such file");
+    OrderGate gate(module);
+    llvm::OptPassGate& other = module.getContext().getOptPassGate();
+    module.getContext().setOptPassGate(gate);
     passes.run(module);
+    module.getContext().setOptPassGate(other);
   }
   return std::string(bytes.data(), bytes.size());
 }

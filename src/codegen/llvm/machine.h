@@ -26,6 +26,9 @@ void set_target_attributes(llvm::Function& function, const target::Target& targe
 // register would be memory.
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, Effort effort = Effort::full);
 
+// An attribute of functions whose instructions are not scheduled anew (codegen/emit/order.h).
+inline constexpr llvm::StringLiteral kept_order = "lathe-keeps-order";
+
 // Object, assembly or IR text of the module.
 std::string write_module(llvm::Module& module, llvm::TargetMachine& machine, EmitKind kind);
 

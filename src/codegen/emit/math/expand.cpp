@@ -249,6 +249,12 @@ Expr expand(const Add& sum, const Native& native) {
   return nullptr;
 }
 
+bool is_function(const Intrinsic& op) {
+  const auto is_same = [&](const auto& row) { return row.op == &op; };
+  return std::any_of(std::begin(unary_rows), std::end(unary_rows), is_same) ||
+         std::any_of(std::begin(binary_rows), std::end(binary_rows), is_same);
+}
+
 Expr expand(const Call& call, const Native& native) {
   if (call.args.empty() || !call.args[0]->dtype.is_floating()) return nullptr;
   if (call.op == &intrinsic::ldexp)

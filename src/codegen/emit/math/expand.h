@@ -31,6 +31,8 @@ struct Native {
   }
 };
 
+// Whether it is a function that has an expansion for some backend.
+bool is_function(const ir::Intrinsic& op);
 // The call written out, or null where a backend has the operation itself. Vectors stay vectors.
 ir::Expr expand(const ir::Call& call, const Native& native = {});
 // A choice between 0 and exp(x), or exp of x and no more than a bound, by how low x is, which takes less than both;

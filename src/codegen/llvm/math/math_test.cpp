@@ -186,6 +186,26 @@ TEST(math, what_is_seldom_met_is_a_function_of_its_own) {
   }
 }
 
+// Four vectors look up the table one right behind the other: a scheduler that counts registers puts some forty
+// instructions between them.
+TEST(math, vectors_that_are_computed_side_by_side_stay_so) {
+  const Buffer a = buffer("A", {int64(samples)}, DType::float32()), b = buffer("B", {int64(samples)}, DType::float32());
+  const Var i = var("i");
+  const Expr at = make<Ramp>(Expr(i * 32), int64(1), int64_t{32});
+  const Stmt body =
+      make<For>(i, int64(0), int64(samples / 32), ForKind::serial,
+                Stmt(make<BufferStore>(b, ir::call(intrinsic::erf, load(a, {at})), std::vector<Expr>{at})));
+  const target::Target v3 = target::parse_target("x86-64-v3").value_or_throw();
+  const std::string text =
+      emit_llvm({{"erf", prim_func({a, b}, body)}}, v3, {.kind = EmitKind::assembly}).value_or_throw();
+  const size_t first = text.find("vpermps"), last = text.rfind("vpermps");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_LE(std::count(text.begin() + static_cast<std::ptrdiff_t>(first),
+                       text.begin() + static_cast<std::ptrdiff_t>(last), '\n'),
+            12)
+      << text;
+}
+
 // A choice between 0 and exp has a function of its own, which must not show.
 TEST(math, exp_above_a_bound_is_exp_there) {
   for (const int lanes : {1, 7, 8, 16, 64})
