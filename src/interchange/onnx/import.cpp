@@ -1,6 +1,6 @@
 #include "interchange/onnx/import.h"
 
-#include "interchange/onnx/graph.h"
+#include "interchange/onnx/graph/graph.h"
 
 namespace lathe::onnx {
 

@@ -1,6 +1,6 @@
 #include "interchange/onnx/nodes/import_nodes.h"
 
-#include "interchange/onnx/graph.h"
+#include "interchange/onnx/graph/graph.h"
 #include "interchange/onnx/node.h"
 #include "interchange/onnx/nodes/inline_functions.h"
 #include "interchange/onnx/nodes/node_call.h"
