@@ -89,8 +89,8 @@ Result<const Schedule::Handle*> Schedule::find(BlockRV block) const {
   return find(block.index, Handle::block, "block");
 }
 
-void Schedule::record(const char* kind, std::vector<Argument> inputs,
-                      std::vector<std::pair<std::string, Argument>> attributes, std::vector<Argument> outputs) {
+void Schedule::record(const char* kind, std::vector<Argument> inputs, NamedArguments attributes,
+                      std::vector<Argument> outputs) {
   trace_.append({find_instruction_kind(kind), std::move(inputs), std::move(attributes), std::move(outputs)});
 }
 
@@ -193,7 +193,7 @@ Result<BlockRV> Schedule::get_block(const std::string& name, const std::string& 
   if (!f) return refuse(codes::no_function, fmt::format("the module has no tensor function named '{}'", where));
   const Id id = TRY(block_named(*f, name, where));
   const BlockRV block = add_block(where, id);
-  std::vector<std::pair<std::string, Argument>> attributes;
+  NamedArguments attributes;
   if (!function.empty()) attributes.emplace_back("func_name", function);
   record("get_block", {name}, std::move(attributes), {block});
   return block;

@@ -221,7 +221,9 @@ class Schedule {
   Result<const Handle*> find(BlockRV block) const;
   Result<int64_t> extent_to_tile(LoopRV loop, int64_t n, int64_t max_innermost_factor) const;
   Result<int64_t> number_of(const Factor& factor) const;
+  Result<std::vector<Id>> ids_of(const std::vector<LoopRV>& loops) const;
   Result<std::vector<Id>> ids_of(const std::vector<BlockRV>& blocks) const;
+  Result<std::vector<ir::Expr>> sizes_of(const std::vector<Factor>& factors) const;
   Result<ir::Value> annotation_of(const Argument& value) const;
   Program program(const std::string& function) const;
   // Takes the edit over: the function, the fate of the handles.
@@ -229,12 +231,21 @@ class Schedule {
   LoopRV add_loop(const std::string& function, Id id);
   BlockRV add_block(const std::string& function, Id id);
   ExprRV add_number(int64_t value);
-  // Takes over an edit that made one block, and records it.
-  BlockRV made_block(const std::string& function, Edit edit, const char* kind, std::vector<Argument> inputs,
-                     std::vector<std::pair<std::string, Argument>> attributes = {});
-  // The same of one that made several.
-  std::vector<BlockRV> made_blocks(const std::string& function, Edit edit, const char* kind,
-                                   std::vector<Argument> inputs);
+  // Takes a primitive's edit over, where there is one, and records the instruction.
+  Status changed(const std::string& function, Result<Edit> edit, const char* kind, std::vector<Argument> inputs,
+                 NamedArguments attributes = {});
+  // The same, with handles of the loops or blocks that it made.
+  template <class Rv>
+  Result<std::vector<Rv>> made(const std::string& function, Result<Edit> edit, const char* kind,
+                               std::vector<Argument> inputs, NamedArguments attributes);
+  Result<std::vector<LoopRV>> made_loops(const std::string& function, Result<Edit> edit, const char* kind,
+                                         std::vector<Argument> inputs, NamedArguments attributes = {});
+  Result<std::vector<BlockRV>> made_blocks(const std::string& function, Result<Edit> edit, const char* kind,
+                                           std::vector<Argument> inputs, NamedArguments attributes = {});
+  Result<LoopRV> made_loop(const std::string& function, Result<Edit> edit, const char* kind,
+                           std::vector<Argument> inputs, NamedArguments attributes = {});
+  Result<BlockRV> made_block(const std::string& function, Result<Edit> edit, const char* kind,
+                             std::vector<Argument> inputs, NamedArguments attributes = {});
   // The loop that takes the place of several.
   template <class Step>
   Result<LoopRV> one_of(const std::vector<LoopRV>& loops, const char* name, Step step);
@@ -244,8 +255,7 @@ class Schedule {
   Status tensorized(Rv target, const std::string& tensor_intrin, bool preserve_unit_iters);
   template <class Rv>
   Result<std::vector<BlockRV>> children(Rv parent, const char* instruction);
-  void record(const char* kind, std::vector<Argument> inputs, std::vector<std::pair<std::string, Argument>> attributes,
-              std::vector<Argument> outputs);
+  void record(const char* kind, std::vector<Argument> inputs, NamedArguments attributes, std::vector<Argument> outputs);
 
   ir::IRModule module_;
   std::string working_on_;

@@ -22,8 +22,6 @@ Argument::List arguments(const std::vector<Factor>& factors) {
   return list;
 }
 
-using NamedArguments = std::vector<std::pair<std::string, Argument>>;
-
 // What traces leave out has its default.
 NamedArguments unless_preserved(bool preserve_unit_iters) {
   if (preserve_unit_iters) return {};
@@ -36,97 +34,130 @@ NamedArguments of_placing(bool preserve_unit_loops, int64_t index) {
   return attributes;
 }
 
+// Of what the edit made, the first alone has a handle.
+Result<Edit> with_first(Result<Edit> edit) {
+  if (!edit.ok()) return edit;
+  edit->created = {edit->created.at(0)};
+  return edit;
+}
+
 }  // namespace
+
+// ---- what every primitive does with its edit ----
+
+Status Schedule::changed(const std::string& function, Result<Edit> edit, const char* kind, std::vector<Argument> inputs,
+                         NamedArguments attributes) {
+  accept(function, TRY(std::move(edit)));
+  record(kind, std::move(inputs), std::move(attributes), {});
+  return support::success();
+}
+
+template <class Rv>
+Result<std::vector<Rv>> Schedule::made(const std::string& function, Result<Edit> edit, const char* kind,
+                                       std::vector<Argument> inputs, NamedArguments attributes) {
+  Edit taken = TRY(std::move(edit));
+  const std::vector<Id> created = taken.created;
+  accept(function, std::move(taken));
+  std::vector<Rv> handles;
+  for (const Id id : created) {
+    if constexpr (std::is_same_v<Rv, LoopRV>)
+      handles.push_back(add_loop(function, id));
+    else
+      handles.push_back(add_block(function, id));
+  }
+  record(kind, std::move(inputs), std::move(attributes), {handles.begin(), handles.end()});
+  return handles;
+}
+
+Result<std::vector<LoopRV>> Schedule::made_loops(const std::string& function, Result<Edit> edit, const char* kind,
+                                                 std::vector<Argument> inputs, NamedArguments attributes) {
+  return made<LoopRV>(function, std::move(edit), kind, std::move(inputs), std::move(attributes));
+}
+Result<std::vector<BlockRV>> Schedule::made_blocks(const std::string& function, Result<Edit> edit, const char* kind,
+                                                   std::vector<Argument> inputs, NamedArguments attributes) {
+  return made<BlockRV>(function, std::move(edit), kind, std::move(inputs), std::move(attributes));
+}
+Result<LoopRV> Schedule::made_loop(const std::string& function, Result<Edit> edit, const char* kind,
+                                   std::vector<Argument> inputs, NamedArguments attributes) {
+  return TRY(made_loops(function, with_first(std::move(edit)), kind, std::move(inputs), std::move(attributes)))[0];
+}
+Result<BlockRV> Schedule::made_block(const std::string& function, Result<Edit> edit, const char* kind,
+                                     std::vector<Argument> inputs, NamedArguments attributes) {
+  return TRY(made_blocks(function, with_first(std::move(edit)), kind, std::move(inputs), std::move(attributes)))[0];
+}
+
+Result<std::vector<Id>> Schedule::ids_of(const std::vector<LoopRV>& loops) const {
+  std::vector<Id> ids;
+  for (const LoopRV& loop : loops) ids.push_back(TRY(find(loop))->id);
+  return ids;
+}
+
+Result<std::vector<Expr>> Schedule::sizes_of(const std::vector<Factor>& factors) const {
+  std::vector<Expr> sizes;
+  for (const Factor& factor : factors) sizes.push_back(factor ? int64(TRY(number_of(factor))) : Expr());
+  return sizes;
+}
+
+// ---- the primitives ----
 
 Result<std::vector<LoopRV>> Schedule::split(LoopRV loop, const std::vector<Factor>& factors, bool disable_predication,
                                             bool preserve_unit_iters) {
   const Handle handle = *TRY(find(loop));
-  std::vector<Expr> sizes;
-  for (const Factor& factor : factors) sizes.push_back(factor ? int64(TRY(number_of(factor))) : Expr());
-  Edit edit =
-      TRY(primitives::split(program(handle.function), handle.id, sizes, disable_predication, preserve_unit_iters));
-  const std::vector<Id> created = edit.created;
-  accept(handle.function, std::move(edit));
-  std::vector<LoopRV> loops;
-  for (const Id id : created) loops.push_back(add_loop(handle.function, id));
+  const std::vector<Expr> sizes = TRY(sizes_of(factors));
   NamedArguments attributes = unless_preserved(preserve_unit_iters);
   attributes.insert(attributes.begin(), {"factors", arguments(factors)});
   if (disable_predication) attributes.emplace_back("disable_predication", true);
-  record("split", {loop}, std::move(attributes), {loops.begin(), loops.end()});
-  return loops;
+  return made_loops(
+      handle.function,
+      primitives::split(program(handle.function), handle.id, sizes, disable_predication, preserve_unit_iters), "split",
+      {loop}, std::move(attributes));
 }
 
 Result<LoopRV> Schedule::fuse(const std::vector<LoopRV>& loops, bool preserve_unit_iters) {
   if (loops.empty()) return refuse(codes::bad_argument, "fuse needs at least one loop");
-  std::vector<Id> ids;
-  for (const LoopRV& loop : loops) ids.push_back(TRY(find(loop))->id);
+  const std::vector<Id> ids = TRY(ids_of(loops));
   const std::string function = handles_[loops[0].index].function;
-  Edit edit = TRY(primitives::fuse(program(function), ids, preserve_unit_iters));
-  const Id created = edit.created.at(0);
-  accept(function, std::move(edit));
-  const LoopRV fused = add_loop(function, created);
-  record("fuse", {loops.begin(), loops.end()}, unless_preserved(preserve_unit_iters), {fused});
-  return fused;
+  return made_loop(function, primitives::fuse(program(function), ids, preserve_unit_iters), "fuse",
+                   {loops.begin(), loops.end()}, unless_preserved(preserve_unit_iters));
 }
 
 Status Schedule::reorder(const std::vector<LoopRV>& loops) {
   if (loops.empty()) return refuse(codes::bad_argument, "reorder needs at least one loop");
-  std::vector<Id> ids;
-  for (const LoopRV& loop : loops) ids.push_back(TRY(find(loop))->id);
+  const std::vector<Id> ids = TRY(ids_of(loops));
   const std::string function = handles_[loops[0].index].function;
-  accept(function, TRY(primitives::reorder(program(function), ids)));
-  record("reorder", {loops.begin(), loops.end()}, {}, {});
-  return support::success();
+  return changed(function, primitives::reorder(program(function), ids), "reorder", {loops.begin(), loops.end()});
 }
 
 Result<std::vector<LoopRV>> Schedule::loop_partition(LoopRV loop, const std::vector<Factor>& factors,
                                                      bool preserve_unit_iters) {
   const Handle handle = *TRY(find(loop));
-  std::vector<Expr> sizes;
-  for (const Factor& factor : factors) sizes.push_back(factor ? int64(TRY(number_of(factor))) : Expr());
-  Edit edit = TRY(primitives::loop_partition(program(handle.function), handle.id, sizes, preserve_unit_iters));
-  const std::vector<Id> created = edit.created;
-  accept(handle.function, std::move(edit));
-  std::vector<LoopRV> loops;
-  for (const Id id : created) loops.push_back(add_loop(handle.function, id));
+  const std::vector<Expr> sizes = TRY(sizes_of(factors));
   NamedArguments attributes = unless_preserved(preserve_unit_iters);
   attributes.insert(attributes.begin(), {"factors", arguments(factors)});
-  record("loop_partition", {loop}, std::move(attributes), {loops.begin(), loops.end()});
-  return loops;
+  return made_loops(handle.function,
+                    primitives::loop_partition(program(handle.function), handle.id, sizes, preserve_unit_iters),
+                    "loop_partition", {loop}, std::move(attributes));
 }
 
 Result<std::vector<LoopRV>> Schedule::peel(LoopRV loop, const Factor& multiple) {
   const Handle handle = *TRY(find(loop));
   if (!multiple) return refuse(codes::bad_argument, "peel needs a multiple");
-  Edit edit = TRY(primitives::peel(program(handle.function), handle.id, TRY(number_of(multiple))));
-  const std::vector<Id> created = edit.created;
-  accept(handle.function, std::move(edit));
-  std::vector<LoopRV> loops;
-  for (const Id id : created) loops.push_back(add_loop(handle.function, id));
-  record("peel", {loop, argument(multiple)}, {}, {loops.begin(), loops.end()});
-  return loops;
+  return made_loops(handle.function, primitives::peel(program(handle.function), handle.id, TRY(number_of(multiple))),
+                    "peel", {loop, argument(multiple)});
 }
 
 Result<std::vector<LoopRV>> Schedule::strip_mine(LoopRV loop, const Factor& size) {
   const Handle handle = *TRY(find(loop));
   if (!size) return refuse(codes::bad_argument, "strip_mine needs a size");
-  Edit edit = TRY(primitives::strip_mine(program(handle.function), handle.id, TRY(number_of(size))));
-  const std::vector<Id> created = edit.created;
-  accept(handle.function, std::move(edit));
-  const std::vector<LoopRV> loops{add_loop(handle.function, created.at(0)), add_loop(handle.function, created.at(1))};
-  record("strip_mine", {loop, argument(size)}, {}, {loops.begin(), loops.end()});
-  return loops;
+  return made_loops(handle.function, primitives::strip_mine(program(handle.function), handle.id, TRY(number_of(size))),
+                    "strip_mine", {loop, argument(size)});
 }
 
 template <class Rv>
 Result<LoopRV> Schedule::within_unit_loop(Rv target) {
   const Handle handle = *TRY(find(target));
-  Edit edit = TRY(primitives::add_unit_loop(program(handle.function), handle.id));
-  const Id created = edit.created.at(0);
-  accept(handle.function, std::move(edit));
-  const LoopRV loop = add_loop(handle.function, created);
-  record("add_unit_loop", {target}, {}, {loop});
-  return loop;
+  return made_loop(handle.function, primitives::add_unit_loop(program(handle.function), handle.id), "add_unit_loop",
+                   {target});
 }
 
 Result<LoopRV> Schedule::add_unit_loop(BlockRV block) { return within_unit_loop(block); }
@@ -134,15 +165,9 @@ Result<LoopRV> Schedule::add_unit_loop(LoopRV loop) { return within_unit_loop(lo
 
 template <class Step>
 Result<LoopRV> Schedule::one_of(const std::vector<LoopRV>& loops, const char* name, Step step) {
-  std::vector<Id> ids;
-  for (const LoopRV& loop : loops) ids.push_back(TRY(find(loop))->id);
+  const std::vector<Id> ids = TRY(ids_of(loops));
   const std::string function = loops.empty() ? working_on_ : handles_[loops[0].index].function;
-  Edit edit = TRY(step(program(function), ids));
-  const Id created = edit.created.at(0);
-  accept(function, std::move(edit));
-  const LoopRV one = add_loop(function, created);
-  record(name, {loops.begin(), loops.end()}, {}, {one});
-  return one;
+  return made_loop(function, step(program(function), ids), name, {loops.begin(), loops.end()});
 }
 
 Result<LoopRV> Schedule::merge(const std::vector<LoopRV>& loops) { return one_of(loops, "merge", primitives::merge); }
@@ -150,30 +175,23 @@ Result<LoopRV> Schedule::join(const std::vector<LoopRV>& loops) { return one_of(
 
 Status Schedule::bind(LoopRV loop, const std::string& thread_axis) {
   const Handle handle = *TRY(find(loop));
-  accept(handle.function, TRY(primitives::bind(program(handle.function), handle.id, thread_axis)));
-  record("bind", {loop, thread_axis}, {}, {});
-  return support::success();
+  return changed(handle.function, primitives::bind(program(handle.function), handle.id, thread_axis), "bind",
+                 {loop, thread_axis});
 }
 
 Status Schedule::parallel(LoopRV loop) {
   const Handle handle = *TRY(find(loop));
-  accept(handle.function, TRY(primitives::parallel(program(handle.function), handle.id)));
-  record("parallel", {loop}, {}, {});
-  return support::success();
+  return changed(handle.function, primitives::parallel(program(handle.function), handle.id), "parallel", {loop});
 }
 
 Status Schedule::vectorize(LoopRV loop) {
   const Handle handle = *TRY(find(loop));
-  accept(handle.function, TRY(primitives::vectorize(program(handle.function), handle.id)));
-  record("vectorize", {loop}, {}, {});
-  return support::success();
+  return changed(handle.function, primitives::vectorize(program(handle.function), handle.id), "vectorize", {loop});
 }
 
 Status Schedule::unroll(LoopRV loop) {
   const Handle handle = *TRY(find(loop));
-  accept(handle.function, TRY(primitives::unroll(program(handle.function), handle.id)));
-  record("unroll", {loop}, {}, {});
-  return support::success();
+  return changed(handle.function, primitives::unroll(program(handle.function), handle.id), "unroll", {loop});
 }
 
 Status Schedule::compute_at(BlockRV block, LoopRV loop, bool preserve_unit_loops, int64_t index) {
@@ -202,44 +220,33 @@ Status Schedule::reverse_compute_at(BlockRV block, LoopRV loop, bool preserve_un
 
 Status Schedule::compute_inline(BlockRV block) {
   const Handle handle = *TRY(find(block));
-  accept(handle.function, TRY(primitives::compute_inline(program(handle.function), handle.id)));
-  record("compute_inline", {block}, {}, {});
-  return support::success();
+  return changed(handle.function, primitives::compute_inline(program(handle.function), handle.id), "compute_inline",
+                 {block});
 }
 
 Status Schedule::reverse_compute_inline(BlockRV block) {
   const Handle handle = *TRY(find(block));
-  accept(handle.function, TRY(primitives::reverse_compute_inline(program(handle.function), handle.id)));
-  record("reverse_compute_inline", {block}, {}, {});
-  return support::success();
+  return changed(handle.function, primitives::reverse_compute_inline(program(handle.function), handle.id),
+                 "reverse_compute_inline", {block});
 }
 
 Result<BlockRV> Schedule::decompose_reduction(BlockRV block, LoopRV loop) {
   const Handle handle = *TRY(find(block));
   const Id target = TRY(find(loop))->id;
-  Edit edit = TRY(primitives::decompose_reduction(program(handle.function), handle.id, target));
-  const Id created = edit.created.at(0);
-  accept(handle.function, std::move(edit));
-  const BlockRV init = add_block(handle.function, created);
-  record("decompose_reduction", {block, loop}, {}, {init});
-  return init;
+  return made_block(handle.function, primitives::decompose_reduction(program(handle.function), handle.id, target),
+                    "decompose_reduction", {block, loop});
 }
 
 Status Schedule::fuse_reduction_epilogue(BlockRV reduction, BlockRV epilogue) {
   const Handle handle = *TRY(find(reduction)), other = *TRY(find(epilogue));
-  accept(handle.function, TRY(primitives::fuse_reduction_epilogue(program(handle.function), handle.id, other.id)));
-  record("fuse_reduction_epilogue", {reduction, epilogue}, {}, {});
-  return support::success();
+  return changed(handle.function, primitives::fuse_reduction_epilogue(program(handle.function), handle.id, other.id),
+                 "fuse_reduction_epilogue", {reduction, epilogue});
 }
 
 Result<BlockRV> Schedule::rfactor(LoopRV loop, int64_t factor_axis) {
   const Handle handle = *TRY(find(loop));
-  Edit edit = TRY(primitives::rfactor(program(handle.function), handle.id, factor_axis));
-  const Id created = edit.created.at(0);
-  accept(handle.function, std::move(edit));
-  const BlockRV partial = add_block(handle.function, created);
-  record("rfactor", {loop}, {{"factor_axis", factor_axis}}, {partial});
-  return partial;
+  return made_block(handle.function, primitives::rfactor(program(handle.function), handle.id, factor_axis), "rfactor",
+                    {loop}, {{"factor_axis", factor_axis}});
 }
 
 }  // namespace lathe::schedule

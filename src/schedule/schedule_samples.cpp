@@ -38,8 +38,7 @@ Result<ExprRV> Schedule::sample_categorical(const std::vector<int64_t>& candidat
     return refuse(codes::bad_argument,
                   fmt::format("the decision {} is no index of {} candidates", decision, candidates.size()));
   const ExprRV value = add_number(candidates[static_cast<size_t>(decision)]);
-  std::vector<std::pair<std::string, Argument>> attributes{
-      {"candidates", Argument::List(candidates.begin(), candidates.end())}};
+  NamedArguments attributes{{"candidates", Argument::List(candidates.begin(), candidates.end())}};
   if (!probs.empty()) attributes.emplace_back("probs", Argument::List(probs.begin(), probs.end()));
   attributes.emplace_back("decision", decision);
   if (!name.empty()) attributes.emplace_back("name", name);

@@ -44,11 +44,13 @@ struct Argument {
 
 struct InstructionKind;  // schedule/instruction.h: one row a public primitive
 
+using NamedArguments = std::vector<std::pair<std::string, Argument>>;
+
 struct Instruction {
   const InstructionKind* kind = nullptr;
-  std::vector<Argument> inputs;                              // positional
-  std::vector<std::pair<std::string, Argument>> attributes;  // by name
-  std::vector<Argument> outputs;                             // the handles it made
+  std::vector<Argument> inputs;  // positional
+  NamedArguments attributes;
+  std::vector<Argument> outputs;  // the handles it made
 };
 
 class Trace {
