@@ -218,6 +218,8 @@ Result<std::vector<int64_t>> normalize_axes(const InferContext& c, const std::op
 
 namespace {
 
+bool is_never_one(const ir::Expr& extent) { return ir::is_int(simplified(ir::eq(extent, ir::int64(1))), 0); }
+
 // Assumes that `extent` is 1 or `out`.
 bool may_be_one_or(const ir::Expr& extent, const ir::Expr& out, Assumptions* assumptions) {
   if (ir::is_int(extent, 1) || same_extent(extent, out)) return true;
@@ -251,7 +253,7 @@ Result<Shape> broadcast_shapes(const Shape& a, const Shape& b, Assumptions* assu
       out = y;
     else if (ir::is_int(y, 1))
       out = x;
-    else if (different_extents(x, y))
+    else if (different_extents(x, y) && is_never_one(x) && is_never_one(y))
       return wrong(codes::cannot_broadcast, "cannot broadcast " + text_of(a) + " with " + text_of(b));
     else {
       // Both are 1 or the same.

@@ -58,6 +58,19 @@ def test_is_called_by_name_or_position(lathe):
         np.testing.assert_array_equal(result[1], x * y)
 
 
+def test_sizes_that_differ_go_together_where_one_is_one(lathe):
+    """x and x with two zeros behind it: their sum has three elements where x has one, and is none elsewhere."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["k"])
+    pads = helper.make_tensor("pads", TensorProto.INT64, [2], [0, 2])
+    nodes = [helper.make_node("Pad", ["x", "pads"], ["padded"]), helper.make_node("Add", ["padded", "x"], ["y"])]
+    graph = helper.make_graph(nodes, "differ", [x], [y], [pads])
+    exe = lathe.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    np.testing.assert_array_equal(exe(np.float32([3])), np.float32([6, 3, 3]))
+    with pytest.raises(lathe.RunError, match="it must be 1"):
+        exe(np.float32([3, 4]))
+
+
 @pytest.mark.parametrize("batch", [1, 2, 7, 64, 0])
 def test_one_executable_takes_any_batch(lathe, batch, images):
     exe = lathe.compile(paths.DIGITS_MODEL)
