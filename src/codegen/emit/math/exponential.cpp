@@ -164,7 +164,7 @@ Expr exp_guarded(Terms& t, const Expr& x) {
 }
 
 Expr exp_single_above(Terms& t, const Expr& x, double low, const Expr& argument, double high) {
-  const bool any = t.native().has_ldexp(x->dtype);  // whatever comes of too low an x, it takes no longer
+  const bool any = t.native().ldexp_lanes > 0;  // whatever comes of too low an x, it takes no longer
   const Expr is_kept = t(make<Not>(x < number(x, low)));
   const auto chosen = [&](const Expr& y) { return select(is_kept, y, number(x, 0.0)); };
   // All 2^(k - 1) from `low` on are normal, and so is 2^127, twice which times y overflows as it should.
@@ -267,7 +267,8 @@ Expr sigmoid_guarded(Terms& t, const Expr& x) {
 // quotient are all that is rounded by much: 2.0 units of the last place, by trial of all.
 Expr sigmoid_single(Terms& t, const Expr& x) {
   if (!t.native().fma) return sigmoid_guarded(t, x);
-  const bool any = t.native().has_ldexp(x->dtype);
+  // Whole vectors and single elements give the same bits: what one has an instruction for, all do.
+  const bool any = t.native().ldexp_lanes > 0;
   const Expr bounded = t(at_most(any ? t(at_least(x, -110.0)) : x, 88.0));
   const Reduced r = reduce(t, bounded);
   const Expr power = t(any ? scaled(t, number(x, 1.0), r, {}) : power_of_two(r.k, single_constants));
