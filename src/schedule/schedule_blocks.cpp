@@ -26,6 +26,12 @@ Argument argument(const ir::Value& value) {
 
 Argument argument(BufferIndex buffer) { return Argument::List{buffer.writes ? "write" : "read", buffer.number}; }
 
+Result<bool> is_write(const std::string& buf_type) {
+  if (buf_type != "read" && buf_type != "write")
+    return refuse(codes::bad_argument, fmt::format("an access is \"read\" or \"write\", not \"{}\"", buf_type));
+  return buf_type == "write";
+}
+
 NamedArguments consumers_attribute(const std::vector<BlockRV>& consumers) {
   if (consumers.empty()) return {};
   return {{"consumer_blocks", Argument::List(consumers.begin(), consumers.end())}};
@@ -200,9 +206,7 @@ Status Schedule::rolling_buffer(BlockRV block, int64_t write_buffer_index) {
 Status Schedule::annotate_buffer_access(BlockRV block, int64_t buffer_index, const std::string& buf_type,
                                         const IndexMap& gen_new_ranges) {
   const Handle handle = *TRY(find(block));
-  if (buf_type != "read" && buf_type != "write")
-    return refuse(codes::bad_argument, fmt::format("an access is \"read\" or \"write\", not \"{}\"", buf_type));
-  const BufferIndex buffer{.writes = buf_type == "write", .number = buffer_index};
+  const BufferIndex buffer{.writes = TRY(is_write(buf_type)), .number = buffer_index};
   return changed(handle.function,
                  primitives::annotate_buffer_access(program(handle.function), handle.id, buffer, gen_new_ranges),
                  "annotate_buffer_access", {block, buffer_index, buf_type}, {{"gen_new_ranges", gen_new_ranges}});
@@ -211,12 +215,10 @@ Status Schedule::annotate_buffer_access(BlockRV block, int64_t buffer_index, con
 Status Schedule::unsafe_hide_buffer_access(BlockRV block, const std::string& buf_type,
                                            const std::vector<int64_t>& buffers) {
   const Handle handle = *TRY(find(block));
-  if (buf_type != "read" && buf_type != "write")
-    return refuse(codes::bad_argument, fmt::format("an access is \"read\" or \"write\", not \"{}\"", buf_type));
-  return changed(
-      handle.function,
-      primitives::unsafe_hide_buffer_access(program(handle.function), handle.id, buf_type == "write", buffers),
-      "unsafe_hide_buffer_access", {block, buf_type, Argument::List(buffers.begin(), buffers.end())});
+  const bool writes = TRY(is_write(buf_type));
+  return changed(handle.function,
+                 primitives::unsafe_hide_buffer_access(program(handle.function), handle.id, writes, buffers),
+                 "unsafe_hide_buffer_access", {block, buf_type, Argument::List(buffers.begin(), buffers.end())});
 }
 
 Status Schedule::reorder_block_iter_var(BlockRV block, const std::vector<int64_t>& new_order) {
