@@ -179,6 +179,27 @@ int widest_bits(const Block& block) {
   return bits;
 }
 
+int widest_bits(const Work& work) {
+  if (work.loops.empty()) return widest_bits(work.block());
+  std::vector<Var> moving;
+  for (size_t i = 0; i < work.realize->iter_values.size(); ++i)
+    if (uses_var(work.realize->iter_values[i], work.loops.back()->loop_var))
+      moving.push_back(work.block().iter_vars[i]->var);
+  const auto moves = [&](const Expr& value) {
+    return std::any_of(moving.begin(), moving.end(), [&](const Var& var) { return uses_var(value, var); });
+  };
+  int bits = 8;
+  const auto widen = [&](int to) { bits = std::max(bits, to); };
+  post_order(work.block().body, [&](const NodeRef& n) {
+    const auto* load = n.as<BufferLoad>();
+    if (load && std::any_of(load->indices.begin(), load->indices.end(), moves)) widen(load->buffer->dtype.storage_bits());
+    if (const auto* store = n.as<BufferStore>()) widen(store->buffer->dtype.storage_bits());
+    const auto* cast = n.as<Cast>();
+    if (cast && moves(cast->value)) widen(cast->dtype.bits);
+  });
+  return bits;
+}
+
 namespace {
 
 bool calls_one_of(const Block& block, std::initializer_list<const Intrinsic*> ops) {
@@ -425,8 +446,23 @@ struct Elements {
   bool vectors = false;             // what it reads lies side by side, or is worth gathering
   bool threads = false;             // there is enough for them
   int64_t lanes = 1, together = 1;  // of a vector, of those that go at once
+  int64_t in_short_rows = 1;        // of those that go at once where a row is short
   int64_t own = 1;                  // work of one element
 };
+
+// A loop over one vector costs as much as a copy of it, so short rows go by this many at once; long ones, which wait
+// for memory, gain nothing by it.
+constexpr int64_t vectors_in_short_rows = 4;
+constexpr int64_t short_row_vectors = 128;
+
+bool calls_functions(const Block& block) {
+  bool found = false;
+  post_order(block.body, [&](const NodeRef& n) {
+    const auto* call = n.as<Call>();
+    found = found || (call && call->op != &intrinsic::if_then_else);
+  });
+  return found;
+}
 
 // The `suffix` innermost loops as one row in vectors; threads share the loops around it, or where these are few its
 // chunks. A refusal where chunks of several loops as one cannot be told apart.
@@ -441,6 +477,8 @@ Status vectorize_rows(Schedule& schedule, const RuleContext& context, BlockRV bl
   const auto rows = constant_product({nodes.begin(), nodes.end() - static_cast<ptrdiff_t>(suffix)});
   const bool split_rows = elements.threads && rows && *rows < 2 * context.target.cores;
   const bool vectors = elements.vectors && (!length || 2 * *length >= elements.lanes);
+  const bool is_short = length && *length <= short_row_vectors * elements.lanes;
+  const int64_t together = is_short ? elements.in_short_rows : elements.together;
   if (split_rows && !vectors && elements.own > 1) {
     outer.push_back(row);
     if (!try_parallel(schedule, outer)) try_parallel(schedule, {row});
@@ -453,7 +491,7 @@ Status vectorize_rows(Schedule& schedule, const RuleContext& context, BlockRV bl
       const std::vector<LoopRV> chunks = TRY(schedule.split(parts[0], {Factor(), chunk}));
       if (!try_parallel(schedule, {chunks[0]}) && suffix > 1)
         return refuse(codes::not_inlinable, "chunks of several loops cannot be told apart");
-      if (vectors) TRY(vectorize_by(schedule, chunks[1], elements.together, elements.lanes));
+      if (vectors) TRY(vectorize_by(schedule, chunks[1], together, elements.lanes));
       if (parts.size() == 1) return support::success();
       row = parts[1];
     }
@@ -461,7 +499,7 @@ Status vectorize_rows(Schedule& schedule, const RuleContext& context, BlockRV bl
     // All the outer loops as one, or the outermost where the iterations of that cannot be told apart.
     if (!try_parallel(schedule, outer)) try_parallel(schedule, {outer[0]});
   }
-  return vectors ? vectorize_by(schedule, row, elements.together, elements.lanes) : support::success();
+  return vectors ? vectorize_by(schedule, row, together, elements.lanes) : support::success();
 }
 
 }  // namespace
@@ -483,15 +521,18 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
     strided = strided || !stride || (*stride != 0 && *stride != 1);
   }
   strided = strided && interleaved == 1;
-  const int bits = widest_bits(*node);
+  const auto crossing = strided ? crossing_loop(schedule.function(), *work, context.target.lanes(widest_bits(*node)))
+                               : std::nullopt;
+  const int bits = crossing || interleaved > 1 ? widest_bits(*node) : widest_bits(*work);
   Elements elements{*work};
   elements.own = work_of_instance(*node);
   elements.threads = threads && are_enough(total, elements.own);
   elements.lanes = context.target.lanes(bits) * interleaved;
   elements.together = elements.lanes * vectors_together(*node);
+  elements.in_short_rows =
+      interleaved > 1 || calls_functions(*node) ? elements.together : elements.lanes * vectors_in_short_rows;
   // Gathering costs what it saves, unless there is much to do with what was gathered.
   elements.vectors = elements.lanes > 1 && (!strided || is_costly(*node));
-  const auto crossing = strided ? crossing_loop(schedule.function(), *work, elements.lanes) : std::nullopt;
   if (crossing) {
     Schedule attempt = schedule;
     if (tile_crossing(attempt, context, block, *crossing, elements.lanes, elements.threads)) {

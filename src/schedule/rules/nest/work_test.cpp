@@ -41,8 +41,45 @@ TEST(vectors_together, are_four_of_what_is_one_chain) {
   const auto sine = [](const Expr& x) { return ir::call(ir::intrinsic::sin, x); };
   EXPECT_EQ(vectors_of(mapped({3, 32}, hyperbolic_tangent), "map", 256), std::vector<int64_t>{32});
   EXPECT_EQ(vectors_of(mapped({3, 32}, hyperbolic_tangent), "map", 128), std::vector<int64_t>{16});
-  EXPECT_EQ(vectors_of(mapped({3, 32}, doubled), "map", 256), std::vector<int64_t>{8});
+  EXPECT_EQ(vectors_of(mapped({3, 2048}, doubled), "map", 256), std::vector<int64_t>{8});
   EXPECT_EQ(vectors_of(mapped({3, 32}, sine), "map", 256), std::vector<int64_t>{8});
+}
+
+TEST(vectors_together, are_four_where_a_row_is_short) {
+  const auto doubled = [](const Expr& x) { return x + x; };
+  EXPECT_EQ(vectors_of(mapped({1024}, doubled), "map", 256), std::vector<int64_t>{32});
+  EXPECT_EQ(vectors_of(mapped({1056}, doubled), "map", 256), std::vector<int64_t>{8});
+  EXPECT_EQ(vectors_of(mapped({77}, doubled), "map", 256), (std::vector<int64_t>{32, 8, 5}));
+}
+
+// Rows of X by number, along the rows or along the numbers themselves.
+Function gathered(int64_t count, int64_t columns, ir::DType numbers, bool along) {
+  Builder b;
+  const Buffer x = b.input("X", {int64(100), int64(columns)});
+  const Buffer which = b.input("which", {int64(along ? columns : count)}, numbers);
+  const Buffer y = b.output("Y", {int64(count), int64(columns)});
+  b.compute("gather", y, [&](const std::vector<Expr>& i) {
+    const Expr row = min(max(cast(ir::DType::int64(), load(which, {i[along ? 1 : 0]})), int64(0)), int64(99));
+    return load(x, {row, i[1]});
+  });
+  return b.build();
+}
+
+int widest_bits_of(const Function& function) {
+  const Schedule schedule = Schedule::create(function).value_or_throw();
+  return widest_bits(works(schedule.function())[0]);
+}
+
+TEST(widest_bits, of_a_loop_are_those_of_what_moves_with_it) {
+  for (const ir::DType numbers : {ir::DType::int64(), ir::DType::int32()}) {
+    const Function rows = gathered(5, 3000, numbers, false), elements = gathered(5, 3000, numbers, true);
+    EXPECT_EQ(widest_bits_of(rows), 32);
+    EXPECT_EQ(widest_bits_of(elements), 64);
+    EXPECT_EQ(vectors_of(rows, "gather", 256), std::vector<int64_t>{8});
+    EXPECT_EQ(vectors_of(gathered(5, 64, numbers, false), "gather", 256), std::vector<int64_t>{32});
+    EXPECT_EQ(testing::scheduled(gathered(5, 77, numbers, false), machine(256, 16)), "elementwise");
+    EXPECT_EQ(testing::scheduled(gathered(5, 77, numbers, true), machine(256, 16)), "elementwise");
+  }
 }
 
 TEST(vectors_together, leave_single_vectors_and_a_shorter_one) {
