@@ -1,5 +1,9 @@
 // Conversions between dtypes. Narrow floats (16 bits and fewer) live in registers as their bits and are computed in
 // float32; every rounding is to nearest even and happens once: float64 goes through a float32 rounded to odd.
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/MDBuilder.h>
+
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/narrow_float.h"
 #include "ir/formats/float_format.h"
@@ -117,11 +121,66 @@ KernelEmitter::V KernelEmitter::round_to_odd_single(V wide) {
   return builder_.CreateBitCast(bits, f32(lanes));
 }
 
-// To signed integers of so many bits: what is out of range is the nearest of them, NaN is 0. LLVM has an instruction
-// for one element and takes vectors apart; these are compared and chosen from, and none is converted that does not fit.
-KernelEmitter::V KernelEmitter::saturated_to_int(V v, int bits) {
+// Vectors of float32 to int32 by x86's instruction, which gives the least integer for NaN and what is out of range.
+// Null where the target or the vectors are others.
+KernelEmitter::V KernelEmitter::converted_by_x86(V v) {
+  const int lanes = lanes_of(v);
+  if (!llvm::Triple(target_.triple).isX86() || lanes % 4 != 0 || !v->getType()->getScalarType()->isFloatTy())
+    return nullptr;
+  const int most = target_.has("avx512f") ? 16 : target_.has("avx") ? 8 : 4;
+  const int width = std::gcd(lanes, most);
+  std::vector<V> parts;
+  for (int first = 0; first < lanes; first += width) {
+    std::vector<int> numbers(static_cast<size_t>(width));
+    std::iota(numbers.begin(), numbers.end(), first);
+    const V part = width == lanes ? v : builder_.CreateShuffleVector(v, numbers);
+    if (width == 16)
+      parts.push_back(builder_.CreateIntrinsic(
+          llvm::Intrinsic::x86_avx512_mask_cvttps2dq_512, {},
+          {part, llvm::Constant::getNullValue(i(32, 16)), builder_.getInt16(0xffff), builder_.getInt32(4)}));
+    else
+      parts.push_back(builder_.CreateIntrinsic(
+          width == 8 ? llvm::Intrinsic::x86_avx_cvtt_ps2dq_256 : llvm::Intrinsic::x86_sse2_cvttps2dq, {}, {part}));
+  }
+  return llvm::concatenateVectors(builder_, parts);
+}
+
+// To signed integers of so many bits: what is out of range is the nearest of them, NaN is 0, or where only low bits are
+// wanted anything whose low half is. LLVM has an instruction for one element and takes vectors apart; these are compared
+// and chosen from, and none is converted that does not fit.
+KernelEmitter::V KernelEmitter::saturated_to_int(V v, int bits, bool low_half) {
   if (!v->getType()->isVectorTy())
     return builder_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {i(bits, 1), v->getType()}, {v});
+  llvm::Type* type = i(bits, lanes_of(v));
+  const auto at_least = [&](double bound) { return builder_.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), bound)); };
+  const V quick = converted_by_x86(v);
+  if (quick && bits == 32) {
+    // The least integer with all bits turned is the greatest.
+    const V whole = builder_.CreateXor(quick, builder_.CreateSExt(at_least(0x1p31), type));
+    if (low_half) return whole;
+    return builder_.CreateAnd(whole, builder_.CreateSExt(builder_.CreateFCmpORD(v, v), type));
+  }
+  if (quick && bits == 64 && !target_.has("avx512dq")) {
+    // No instruction: nearly all numbers fit into 32 bits.
+    const V size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
+    const V fit = builder_.CreateAndReduce(builder_.CreateFCmpOLT(size, llvm::ConstantFP::get(v->getType(), 0x1p31)));
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *far = block("far"), *after = block("after_far");
+    const V near = builder_.CreateSExt(quick, type);
+    builder_.CreateCondBr(fit, after, far, llvm::MDBuilder(context_).createBranchWeights(1 << 20, 1));
+    builder_.SetInsertPoint(far);
+    const V any = compared_to_int(v, bits);
+    llvm::BasicBlock* from = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    llvm::PHINode* phi = builder_.CreatePHI(type, 2);
+    phi->addIncoming(near, before);
+    phi->addIncoming(any, from);
+    return phi;
+  }
+  return compared_to_int(v, bits);
+}
+
+KernelEmitter::V KernelEmitter::compared_to_int(V v, int bits) {
   llvm::Type* type = i(bits, lanes_of(v));
   const V least = llvm::ConstantFP::get(v->getType(), -std::ldexp(1.0, bits - 1));
   const V beyond = builder_.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), std::ldexp(1.0, bits - 1)));
@@ -148,8 +207,8 @@ KernelEmitter::V KernelEmitter::cast(DType from, DType to, V v) {
       // Out of range is unspecified: narrow types take the low bits of a wider one that saturates, as C does on most
       // machines; NaN gives 0.
       if (to.bits < 32 || (to.is_int() && to.bits == 32))
-        return builder_.CreateTrunc(saturated_to_int(v, 32), register_type(to));
-      const V wide = saturated_to_int(v, 64);
+        return builder_.CreateTrunc(saturated_to_int(v, 32, to.bits < 32), register_type(to));
+      const V wide = saturated_to_int(v, 64, false);
       if (to.bits < 64) return builder_.CreateTrunc(wide, register_type(to));
       if (to.is_int()) return wide;
       const V beyond = builder_.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), 0x1p63));

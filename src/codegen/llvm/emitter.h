@@ -98,7 +98,9 @@ class KernelEmitter {
   V widen(DType narrow, V bits);     // a narrow float's bits to float32
   V narrow(DType narrow, V single);  // float32 to a narrow float's bits, rounded to nearest even
   V round_to_odd_single(V wide);     // float64 to float32 such that a second rounding is right
-  V saturated_to_int(V v, int bits);
+  V saturated_to_int(V v, int bits, bool low_half);
+  V compared_to_int(V v, int bits);
+  V converted_by_x86(V v);
   // Float arithmetic on narrow types happens in float32.
   static bool is_narrow(DType t);
   static DType computed_as(DType t);

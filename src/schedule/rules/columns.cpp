@@ -84,10 +84,10 @@ Status schedule_columns(Schedule& schedule, const RuleContext& context, const st
                         int64_t width) {
   const BlockRV block = TRY(schedule.get_block(name));
   const Work work = *find(works(schedule.function()), name);
-  const int64_t lanes = context.target.lanes(widest_bits(work.block()));
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   const For* along = lane_of(schedule.function(), work);
   if (!along) return refuse(codes::loop_kind, fmt::format("'{}' is not contiguous any more", name));
+  const int64_t lanes = context.target.lanes(widest_bits(work, *along));
   const bool is_whole = width > 0 && width % lanes == 0;
   const auto vectors = [&](LoopRV loop, int64_t together) -> Status {
     if (!is_whole) return vectorize_by(schedule, loop, lanes * together, lanes);
@@ -152,7 +152,7 @@ Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
   if (common.empty() || common.back() + 1 != last.loops.size()) return Outcome("the reduced axis is the last one");
 
   const auto extent = as_int(last.loops.back()->extent);
-  const int64_t lanes = context.target.lanes(widest_bits(last.block()));
+  const int64_t lanes = context.target.lanes(widest_bits(last));
   const int64_t preferred = preferred_width(extent, column_bytes, lanes, context.target);
   std::set<int64_t> choices{preferred, extent.value_or(preferred)};
   for (int64_t width = lanes; extent && width <= most_vectors * lanes; width += lanes)

@@ -64,6 +64,33 @@ TEST(elementwise, transposes_by_squares) {
     }
 }
 
+// Channels of pixels as planes: rows that lie in each other, `channels` of every `step` elements.
+Function planes(Expr height, Expr width, int64_t channels, int64_t step, DType dtype) {
+  Builder b;
+  const Buffer x = b.input("X", {height, width, int64(step)}, dtype);
+  const Buffer y = b.output("Y", {int64(channels), height, width});
+  b.compute("planes", y, [&](const std::vector<Expr>& i) {
+    return cast(DType::float32(), load(x, {i[1], i[2], i[0]})) * testing::f32(2);
+  });
+  return b.build();
+}
+
+TEST(elementwise, pulls_apart_rows_that_lie_in_each_other) {
+  for (const DType dtype : {DType::float32(), DType::uint(8), DType::float_(64)})
+    for (const auto& [channels, step] : std::vector<std::array<int64_t, 2>>{{2, 2}, {3, 3}, {3, 4}, {4, 4}, {1, 3}})
+      for (const int64_t width : {0, 1, 7, 8, 9, 31, 33, 64})
+        for (const int bits : {512, 256, 128}) {
+          const Function f = planes(int64(5), int64(width), channels, step, dtype);
+          EXPECT_EQ(scheduled(f, machine(bits, 16)), "elementwise") << last_remarks;
+          if (width >= 31) EXPECT_TRUE(is_in_vectors(f, machine(bits, 16))) << channels << " of " << step << ", " << bits;
+        }
+  const Var h = ir::size_var("h"), w = ir::size_var("w");
+  const Function f = planes(h, w, 3, 3, DType::uint(8));
+  EXPECT_TRUE(is_in_vectors(f, machine(256, 16)));
+  for (const int64_t width : {0, 1, 8, 29})
+    EXPECT_EQ(scheduled(f, machine(256, 16), 0, {{"h", 3}, {"w", width}}), "elementwise") << last_remarks;
+}
+
 // One of three parts that lie behind one another, of several axes that only the run knows: as one loop these are cut
 // into chunks that cannot be told apart.
 TEST(elementwise, slices_a_part_of_several_unknown_axes) {

@@ -362,10 +362,11 @@ Outcome plan_axes(const PrimFunc& function, const Work& work, const target::Targ
   return std::nullopt;
 }
 
-// Vectors as wide as fit the axis evenly.
-int64_t lanes_along(std::optional<int64_t> width, int64_t full) {
+// Vectors as wide as fit the axis evenly, where the machine has vectors of so many elements.
+int64_t lanes_along(std::optional<int64_t> width, int64_t full, const target::Target& target) {
   if (!width || *width % full == 0) return full;
   if (*width < full) return std::max<int64_t>(*width, 1);
+  if (!target.has("avx512vl")) return full;  // others move such a vector in several pieces
   const int64_t divisor = largest_divisor(*width, full);
   return *width / divisor <= (*width + full - 1) / full ? divisor : full;  // as many, and none of them short
 }
@@ -470,7 +471,7 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
 
   // The model: vectors as wide as fit the axis evenly, and two to four independent chains to hide latencies.
   const auto width = as_int(work.loops[plan.lane]->extent);
-  const int64_t lanes = lanes_along(width, context.target.lanes(widest_bits(work.block())));
+  const int64_t lanes = lanes_along(width, context.target.lanes(widest_bits(work.block())), context.target);
   plan.lanes = TRY(schedule.get(TRY(decide(schedule, context, "pool", "lanes", {lanes}, lanes))));
   Pooled pooled{work, accesses(schedule.function().body), around};
   pooled.pads_pieces = std::any_of(around.before.begin(), around.before.end(),

@@ -78,7 +78,7 @@ Status carry(Schedule& schedule, const RuleContext& context, const Work& work, s
   constexpr int64_t vectors = 4, rows = 8;
   const BlockRV block = TRY(handle(schedule, work));
   std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
-  const int64_t lanes = context.target.lanes(widest_bits(work.block()));
+  const int64_t lanes = context.target.lanes(widest_bits(work));
   const size_t step = steps - 1;
   const auto width = as_int(work.loops.back()->extent);
   if (steps < loops.size() && walks_rows(schedule.function(), work) && width.value_or(lanes) >= lanes) {

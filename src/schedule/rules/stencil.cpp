@@ -137,19 +137,6 @@ bool is_all_in_place(const std::vector<Access>& all) {
   return !is_read_in_windows(all, {}, nullptr);
 }
 
-// The widest element that moves with the loop, and the widest that it computes with.
-int bits_along(const std::vector<Access>& mine, const Block& block, const For& loop) {
-  int bits = 8;
-  for (const Access& access : mine)
-    for (const Range& range : access.region)
-      if (uses(range.min, loop)) bits = std::max<int>(bits, static_cast<int>(access.buffer->dtype.storage_bits()));
-  post_order(block.body, [&](const NodeRef& n) {
-    const auto* cast = n.as<Cast>();
-    if (cast && cast->dtype.is_floating()) bits = std::max<int>(bits, cast->dtype.bits);
-  });
-  return bits;
-}
-
 // The loop in vectors; those left over are one vector of fewer lanes.
 Status in_vectors(Schedule& schedule, LoopRV loop, int64_t lanes, int64_t period) {
   const int64_t chunk = std::lcm(lanes, period);
@@ -181,7 +168,7 @@ Status vectorize_row(Schedule& schedule, const RuleContext& context, const std::
   const Work& work = *find(list, name);
   if (work.loops.empty()) return support::success();
   const std::vector<Access> mine = accesses_of(schedule.function(), work.block());
-  const int64_t lanes = context.target.lanes(bits_along(mine, work.block(), *work.loops.back()));
+  const int64_t lanes = context.target.lanes(widest_bits(work));
   const auto row = row_of(mine, *work.loops.back());
   if (!row || lanes < 2) {
     if (walks_rows(schedule.function(), work)) return vectorize_innermost(schedule, context, work);

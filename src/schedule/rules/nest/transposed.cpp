@@ -32,6 +32,29 @@ std::optional<size_t> crossing_loop(const PrimFunc& function, const Work& work, 
   return std::nullopt;
 }
 
+std::optional<size_t> interleaved_loop(const PrimFunc& function, const Work& work) {
+  if (work.loops.size() < 2) return std::nullopt;
+  const For& last = *work.loops.back();
+  const std::vector<Access> all = accesses(function.body);
+  for (size_t l = work.loops.size() - 1; l-- > 0;) {
+    const For& loop = *work.loops[l];
+    const auto rows = as_int(loop.extent);
+    if (!rows || *rows < 2 || *rows > largest_near_stride) continue;
+    bool are_apart = false, fits = true;
+    for (const Access& access : all) {
+      if (access.block != &work.block()) continue;
+      const auto along = stride_of(access, last);
+      fits = fits && along && (!access.writes || *along == 1);
+      if (!fits) break;
+      if (*along == 0 || *along == 1) continue;
+      are_apart = true;
+      fits = *along >= *rows && *along <= largest_near_stride && stride_of(access, loop) == 1;
+    }
+    if (fits && are_apart) return l;
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 // The block in the loop: the one of which `parts` of a cut nest made a copy.
@@ -136,7 +159,42 @@ Result<LoopRV> cut_into_squares(Schedule& schedule, BlockRV block, LoopRV across
   return cut[0];
 }
 
+// Threads share the loops around the block's innermost ones, `outer` of them, or with them the loop over what these were
+// cut into where they are few.
+Status share_outer(Schedule& schedule, const RuleContext& context, BlockRV block, size_t outer, LoopRV pieces) {
+  const std::vector<LoopRV> now = TRY(schedule.get_loops(block));
+  std::vector<LoopRV> around(now.begin(), now.begin() + static_cast<ptrdiff_t>(outer));
+  int64_t count = 1;
+  for (const LoopRV& loop : around) count *= TRY(extent_of(schedule, loop)).value_or(2 * context.target.cores);
+  if (count < 2 * context.target.cores) around.push_back(pieces);
+  try_parallel(schedule, around);
+  return support::success();
+}
+
 }  // namespace
+
+Status pull_apart(Schedule& schedule, const RuleContext& context, BlockRV block, size_t rows, int64_t lanes,
+                  bool parallel) {
+  const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
+  const auto length = TRY(extent_of(schedule, loops.back()));
+  if (length && *length < lanes) return refuse(codes::loop_kind, "rows are shorter than a vector");
+  std::vector<LoopRV> order(loops.begin() + static_cast<ptrdiff_t>(rows) + 1, loops.end());
+  order.push_back(loops[rows]);
+  TRY(schedule.reorder(order));
+  const std::vector<LoopRV> parts = TRY(schedule.peel(loops.back(), lanes));
+  if (parts.size() > 1 && length) {
+    const LoopRV each = TRY(schedule.get_loops(TRY(block_in(schedule, parts[1])))).back();
+    TRY(schedule.reorder({each, parts[1]}));
+    TRY(schedule.unroll(each));
+    if (*length % lanes > 1) TRY(schedule.vectorize(parts[1]));
+  }
+  const std::vector<LoopRV> vectors = TRY(schedule.split(parts[0], {Factor(), Factor(lanes)}));
+  const LoopRV each = TRY(schedule.get_loops(block)).back();
+  TRY(schedule.reorder({each, vectors[1]}));
+  TRY(schedule.unroll(each));
+  TRY(schedule.vectorize(vectors[1]));
+  return parallel ? share_outer(schedule, context, block, loops.size() - 2, vectors[0]) : support::success();
+}
 
 Status tile_crossing(Schedule& schedule, const RuleContext& context, BlockRV block, size_t crossing, int64_t lanes,
                      bool parallel) {
@@ -146,15 +204,7 @@ Status tile_crossing(Schedule& schedule, const RuleContext& context, BlockRV blo
   order.push_back(loops[crossing]);
   TRY(schedule.reorder(order));
   const LoopRV squares = TRY(cut_into_squares(schedule, block, loops.back(), loops[crossing], lanes));
-  if (!parallel) return support::success();
-  // The loops around, or with them that over squares where they are few.
-  const std::vector<LoopRV> now = TRY(schedule.get_loops(block));
-  std::vector<LoopRV> outer(now.begin(), now.begin() + static_cast<ptrdiff_t>(loops.size()) - 2);
-  int64_t count = 1;
-  for (const LoopRV& loop : outer) count *= TRY(extent_of(schedule, loop)).value_or(2 * context.target.cores);
-  if (count < 2 * context.target.cores) outer.push_back(squares);
-  try_parallel(schedule, outer);
-  return support::success();
+  return parallel ? share_outer(schedule, context, block, loops.size() - 2, squares) : support::success();
 }
 
 }  // namespace lathe::schedule

@@ -179,25 +179,29 @@ int widest_bits(const Block& block) {
   return bits;
 }
 
-int widest_bits(const Work& work) {
-  if (work.loops.empty()) return widest_bits(work.block());
+int widest_bits(const Work& work, const For& loop) {
   std::vector<Var> moving;
   for (size_t i = 0; i < work.realize->iter_values.size(); ++i)
-    if (uses_var(work.realize->iter_values[i], work.loops.back()->loop_var))
-      moving.push_back(work.block().iter_vars[i]->var);
+    if (uses_var(work.realize->iter_values[i], loop.loop_var)) moving.push_back(work.block().iter_vars[i]->var);
   const auto moves = [&](const Expr& value) {
     return std::any_of(moving.begin(), moving.end(), [&](const Var& var) { return uses_var(value, var); });
   };
   int bits = 8;
   const auto widen = [&](int to) { bits = std::max(bits, to); };
-  post_order(work.block().body, [&](const NodeRef& n) {
-    const auto* load = n.as<BufferLoad>();
-    if (load && std::any_of(load->indices.begin(), load->indices.end(), moves)) widen(load->buffer->dtype.storage_bits());
+  pre_order(work.block().body, [&](const NodeRef& n) {
     if (const auto* store = n.as<BufferStore>()) widen(store->buffer->dtype.storage_bits());
     const auto* cast = n.as<Cast>();
     if (cast && moves(cast->value)) widen(cast->dtype.bits);
+    const auto* load = n.as<BufferLoad>();
+    if (load && std::any_of(load->indices.begin(), load->indices.end(), moves))
+      widen(load->buffer->dtype.storage_bits());
+    return true;
   });
   return bits;
+}
+
+int widest_bits(const Work& work) {
+  return work.loops.empty() ? widest_bits(work.block()) : widest_bits(work, *work.loops.back());
 }
 
 namespace {
@@ -455,6 +459,15 @@ struct Elements {
 constexpr int64_t vectors_in_short_rows = 4;
 constexpr int64_t short_row_vectors = 128;
 
+// How many vectors of the widest elements one of the result's holds, four at most: put together from parts of one it
+// takes as many instructions as from whole ones.
+int64_t vectors_of_result(const Work& work) {
+  const auto* store = work.block().body.as<BufferStore>();
+  if (!store) return 1;
+  const int64_t bits = std::max<int64_t>(store->buffer->dtype.storage_bits(), 8);
+  return std::clamp<int64_t>(widest_bits(work) / bits, 1, 4);
+}
+
 bool calls_functions(const Block& block) {
   bool found = false;
   post_order(block.body, [&](const NodeRef& n) {
@@ -504,6 +517,42 @@ Status vectorize_rows(Schedule& schedule, const RuleContext& context, BlockRV bl
 
 }  // namespace
 
+namespace {
+
+// How the block's accesses walk along its innermost loop.
+struct Walk {
+  bool in_steps = false;      // some by more than one element
+  bool in_far_steps = false;  // more than a vector's elements are taken from a few whole vectors
+};
+
+Walk walk_of(const PrimFunc& function, const Work& work) {
+  Walk walk;
+  const int64_t near = is_conditional(work.block()) ? 1 : largest_near_stride;
+  for (const Access& access : accesses(function.body)) {
+    if (access.block != &work.block()) continue;
+    const auto stride = stride_of(access, *work.loops.back());
+    walk.in_steps = walk.in_steps || !stride || (*stride != 0 && *stride != 1);
+    walk.in_far_steps = walk.in_far_steps || !stride || *stride < 0 || *stride > (access.writes ? 1 : near);
+  }
+  return walk;
+}
+
+// A block that reads in steps what lies side by side along another loop: rows that lie in each other, or a transpose.
+// Whether it was one.
+Result<bool> turn(Schedule& schedule, const RuleContext& context, BlockRV block, const Work& work, bool threads) {
+  const int64_t lanes = context.target.lanes(widest_bits(work.block()));
+  const auto crossing = crossing_loop(schedule.function(), work, lanes);
+  const auto rows = crossing || lanes < 2 ? std::nullopt : interleaved_loop(schedule.function(), work);
+  if (!crossing && !rows) return false;
+  Schedule attempt = schedule;
+  const Status done = crossing ? tile_crossing(attempt, context, block, *crossing, lanes, threads)
+                               : pull_apart(attempt, context, block, *rows, lanes, threads);
+  if (done.ok()) schedule = std::move(attempt);
+  return done.ok();
+}
+
+}  // namespace
+
 Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, BlockRV block, bool threads) {
   const Ref<Block> node = TRY(schedule.get(block));
   const std::vector<Work> list = works(schedule.function());
@@ -511,38 +560,24 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
   if (!work || work->loops.empty()) return support::success();
   const auto total = constant_product(work->loops);
   if (total == 0) return support::success();
-  const int64_t interleaved = interleaved_rows(schedule.function(), *work);
-  size_t suffix = interleaved > 1 ? 2 : contiguous_suffix(schedule.function(), *work);
-  const For& last = *work->loops.back();
-  bool strided = false;
-  for (const Access& access : accesses(schedule.function().body)) {
-    if (access.block != &work->block()) continue;
-    const auto stride = stride_of(access, last);
-    strided = strided || !stride || (*stride != 0 && *stride != 1);
-  }
-  strided = strided && interleaved == 1;
-  const auto crossing = strided ? crossing_loop(schedule.function(), *work, context.target.lanes(widest_bits(*node)))
-                               : std::nullopt;
-  const int bits = crossing || interleaved > 1 ? widest_bits(*node) : widest_bits(*work);
   Elements elements{*work};
   elements.own = work_of_instance(*node);
   elements.threads = threads && are_enough(total, elements.own);
-  elements.lanes = context.target.lanes(bits) * interleaved;
-  elements.together = elements.lanes * vectors_together(*node);
+  const int64_t interleaved = interleaved_rows(schedule.function(), *work);
+  const Walk walk = interleaved > 1 ? Walk() : walk_of(schedule.function(), *work);
+  if (walk.in_steps && TRY(turn(schedule, context, block, *work, elements.threads))) return support::success();
+  const int64_t lanes = context.target.lanes(interleaved > 1 ? widest_bits(*node) : widest_bits(*work));
+  elements.lanes = lanes * interleaved;
+  elements.together =
+      elements.lanes * std::max(vectors_together(*node), interleaved > 1 ? 1 : vectors_of_result(*work));
   elements.in_short_rows =
       interleaved > 1 || calls_functions(*node) ? elements.together : elements.lanes * vectors_in_short_rows;
   // Gathering costs what it saves, unless there is much to do with what was gathered.
-  elements.vectors = elements.lanes > 1 && (!strided || is_costly(*node));
-  if (crossing) {
-    Schedule attempt = schedule;
-    if (tile_crossing(attempt, context, block, *crossing, elements.lanes, elements.threads)) {
-      schedule = std::move(attempt);
-      return support::success();
-    }
-  }
+  elements.vectors = elements.lanes > 1 && (!walk.in_far_steps || is_costly(*node));
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   if (interleaved > 1 && !as_int(work->loops[loops.size() - 2]->extent))
-    return interleave_unknown(schedule, loops, context.target.lanes(bits), elements.threads);
+    return interleave_unknown(schedule, loops, lanes, elements.threads);
+  size_t suffix = interleaved > 1 ? 2 : contiguous_suffix(schedule.function(), *work);
   if (interleaved == 1 && suffix > 1) {
     Schedule attempt = schedule;
     if (vectorize_rows(attempt, context, block, elements, suffix)) {
@@ -575,7 +610,7 @@ bool has_other_ends(const Work& work) {
 Status vectorize_innermost(Schedule& schedule, const RuleContext& context, const Work& work) {
   const BlockRV block = TRY(handle(schedule, work));
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
-  const int64_t lanes = context.target.lanes(widest_bits(work.block()));
+  const int64_t lanes = context.target.lanes(widest_bits(work));
   if (lanes < 2) return support::success();
   return vectorize_by(schedule, loops.back(), lanes * vectors_together(work.block()), lanes);
 }

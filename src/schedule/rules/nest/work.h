@@ -51,8 +51,10 @@ bool moves_with(const Access& access, const For& loop);
 
 // The bits of the widest element that the block touches.
 int widest_bits(const Block& block);
-// The same of what moves with its innermost loop: the vectors that this loop is cut into. What stays, an index that a
-// row is gathered by, is read once for all of them.
+// The same of what moves with the loop: the vectors that it is cut into. What stays, an index that a row is gathered
+// by, is read once for all of them.
+int widest_bits(const Work& work, const For& loop);
+// Along its innermost loop.
 int widest_bits(const Work& work);
 // Whether the block calls a function that takes tens of cycles.
 bool is_costly(const Block& block);
