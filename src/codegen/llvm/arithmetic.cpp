@@ -3,9 +3,11 @@
 // Integers wrap; in index positions they are exact (no-wrap flags). Nothing traps: x / 0 is 0 and x % 0 is x, and the
 // smallest integer divided by -1 is itself, with remainder 0. Floats may contract to FMA and nothing else. Bools are 0
 // and 1, and a result that is not 0 is 1.
+#include "codegen/emit/ramp.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/narrow_float.h"
 #include "ir/build.h"
+#include "ir/visit.h"
 #include "support/mutation.h"
 
 namespace lathe::codegen {
@@ -198,6 +200,34 @@ KernelEmitter::V KernelEmitter::compare(DType t, Comparison how, V a, V b) {
   static constexpr P with_sign[] = {P::ICMP_EQ, P::ICMP_NE, P::ICMP_SLT, P::ICMP_SLE, P::ICMP_SGT, P::ICMP_SGE};
   static constexpr P without[] = {P::ICMP_EQ, P::ICMP_NE, P::ICMP_ULT, P::ICMP_ULE, P::ICMP_UGT, P::ICMP_UGE};
   return builder_.CreateICmp((t.is_int() ? with_sign : without)[static_cast<int>(how)], a, b);
+}
+
+// Numbers of lanes, which need no 64 bits, against what is the same for all: ranges of an axis, triangles of a mask. Null
+// where the two sides are no such thing. A ramp from a number that is no loop's could wrap around.
+KernelEmitter::V KernelEmitter::compare_ramps(Comparison how, const Expr& a, const Expr& b) {
+  constexpr int64_t largest_stride = 1 << 16, most_lanes = 1 << 12;
+  const DType t = a->dtype;
+  if (!t.is_int() || t.bits != 64 || !t.is_vector() || t.lanes > most_lanes) return nullptr;
+  const auto x = as_ramp(a), y = as_ramp(b);
+  if (!x || !y) return nullptr;
+  const auto wraps = [&](const RampOf& ramp) {
+    bool counts = true;
+    post_order(ramp.base, [&](const NodeRef& n) {
+      const auto* var = n.as<VarNode>();
+      counts = counts && !n.is<BufferLoad>() && !n.is<Call>() && (!var || counters_.count(var) > 0);
+    });
+    return ramp.stride != 0 && (!counts || std::abs(ramp.stride) > largest_stride);
+  };
+  if (x->stride == y->stride || wraps(*x) || wraps(*y)) return nullptr;
+  const V from = value(x->base);
+  V rest = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, value(y->base), from);
+  rest = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, rest, builder_.getInt64(uint64_t(INT32_MIN)));
+  rest = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rest, builder_.getInt64(INT32_MAX));
+  std::vector<llvm::Constant*> lanes;
+  for (int64_t lane = 0; lane < t.lanes; ++lane)
+    lanes.push_back(builder_.getInt32(static_cast<uint32_t>(lane * (x->stride - y->stride))));
+  return compare(DType::int_(32, t.lanes), how, llvm::ConstantVector::get(lanes),
+                 splat(builder_.CreateTrunc(rest, builder_.getInt32Ty()), t.lanes));
 }
 
 // Square and multiply, from the exponent's highest bit, all lanes in step. A negative exponent means 1 / x as C's

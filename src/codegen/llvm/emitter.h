@@ -91,6 +91,7 @@ class KernelEmitter {
   V maximum(DType t, V a, V b);
   enum class Comparison { eq, ne, lt, le, gt, ge };
   V compare(DType t, Comparison how, V a, V b);
+  V compare_ramps(Comparison how, const ir::Expr& a, const ir::Expr& b);
   V integer_power(DType t, V base, V exponent);
 
   // casts.cpp
@@ -241,7 +242,8 @@ class KernelEmitter {
   std::map<llvm::Function*, llvm::BasicBlock*> tile_blocks_;  // of functions that use tiles: where they are set up
   std::unordered_map<const VarNode*, int> alias_scopes_;
   PollPlan polls_;
-  std::unordered_set<const VarNode*> stored_;  // data of the buffers that the kernel stores to
+  std::unordered_set<const VarNode*> counters_;  // variables of loops
+  std::unordered_set<const VarNode*> stored_;    // data of the buffers that the kernel stores to
   std::vector<llvm::MDNode*> alias_scope_, alias_others_;
   std::unordered_map<const VarNode*, std::vector<std::pair<int64_t, int64_t>>> register_accesses_;
 };

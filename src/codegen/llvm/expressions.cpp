@@ -58,6 +58,7 @@ KernelEmitter::V KernelEmitter::let(const Let& n) {
 KernelEmitter::V KernelEmitter::value(const Expr& e) {
   const auto compared = [&](Comparison how) {
     return [this, how](const auto& n) {
+      if (const V quick = compare_ramps(how, n.a, n.b)) return quick;
       const V a = value(n.a);
       return compare(n.a->dtype, how, a, value(n.b));
     };

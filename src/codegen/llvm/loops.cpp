@@ -52,6 +52,7 @@ llvm::BasicBlock* KernelEmitter::run_of(const For& n, V begin, V end, bool asks,
   counter->addIncoming(begin, before);
   // In what a thread's iterations do, addresses are sums of the loops inside. LLVM would have pointers of its own for
   // them that go on from iteration to iteration, one for each constant distance, more than there are registers.
+  counters_.insert(n.loop_var.get());
   frame_.values[n.loop_var.get()] =
       n.kind == ForKind::parallel && has_loops(n.body) ? opaque(builder_, counter) : counter;
   statement(n.body);

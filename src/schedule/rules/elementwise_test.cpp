@@ -91,6 +91,23 @@ TEST(elementwise, pulls_apart_rows_that_lie_in_each_other) {
     EXPECT_EQ(scheduled(f, machine(256, 16), 0, {{"h", 3}, {"w", width}}), "elementwise") << last_remarks;
 }
 
+// A triangle of each matrix: the numbers of rows and columns are what they are, not quotients of one number.
+TEST(elementwise, keeps_rows_whose_numbers_it_computes_with) {
+  for (const int64_t columns : {1, 15, 16, 100}) {
+    Builder b;
+    const std::vector<Expr> shape{int64(3), int64(20), int64(columns)};
+    const Buffer x = b.input("X", shape), y = b.output("Y", shape);
+    b.compute("lower", y, [&](const std::vector<Expr>& i) { return select(i[2] <= i[1], load(x, i), testing::f32(0)); });
+    const Function f = b.build();
+    EXPECT_EQ(scheduled(f, machine(256, 16)), "elementwise") << last_remarks;
+    AnalyticDecider decider;
+    const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(256, 16), decider, {});
+    bool divides = false;
+    ir::post_order(done.function().body, [&](const ir::NodeRef& n) { divides = divides || n.is<ir::FloorDiv>(); });
+    if (columns > 1) EXPECT_EQ(divides, columns < 16) << columns;
+  }
+}
+
 // One of three parts that lie behind one another, of several axes that only the run knows: as one loop these are cut
 // into chunks that cannot be told apart.
 TEST(elementwise, slices_a_part_of_several_unknown_axes) {

@@ -1,4 +1,5 @@
 // Loads and stores: contiguous, gathered, masked, and of register buffers; packed.cpp has those below a byte.
+#include "codegen/emit/ramp.h"
 #include "codegen/llvm/emitter.h"
 #include "ir/build.h"
 #include "ir/floor.h"
@@ -16,37 +17,6 @@ namespace {
 // Elements that lie in so few rows as long as a vector come in whole rows and are picked from these; others one by one.
 constexpr size_t most_rows = 4;
 constexpr int64_t largest_near_stride = most_rows;
-
-// A vector index as base + lane * stride, or nothing.
-struct Contiguity {
-  Expr base;
-  int64_t stride;
-};
-
-std::optional<Contiguity> as_ramp(const Expr& e) {
-  if (const auto* n = e.as<Ramp>()) {
-    if (const auto stride = as_int(n->stride)) return Contiguity{n->base, *stride};
-    return std::nullopt;
-  }
-  if (const auto* n = e.as<Broadcast>()) {
-    if (n->value->dtype.is_scalar()) return Contiguity{n->value, 0};
-    return std::nullopt;
-  }
-  if (const auto* n = e.as<Add>()) {
-    const auto a = as_ramp(n->a), b = as_ramp(n->b);
-    if (a && b) return Contiguity{ir::add(a->base, b->base), a->stride + b->stride};
-  }
-  if (const auto* n = e.as<Sub>()) {
-    const auto a = as_ramp(n->a), b = as_ramp(n->b);
-    if (a && b) return Contiguity{ir::sub(a->base, b->base), a->stride - b->stride};
-  }
-  if (const auto* n = e.as<Mul>()) {
-    const auto a = as_ramp(n->a), b = as_ramp(n->b);
-    if (a && b && b->stride == 0)
-      if (const auto factor = as_int(b->base)) return Contiguity{ir::mul(a->base, b->base), a->stride * *factor};
-  }
-  return std::nullopt;
-}
 
 // A vector index as base + a constant for each lane, or nothing; no base is zero.
 struct LaneOffsets {

@@ -337,9 +337,26 @@ Result<ExprRV> decide(Schedule& schedule, const RuleContext& context, std::strin
 
 namespace {
 
+// Whether the block computes with where it is along the loop: a mask by the numbers of rows and columns.
+bool computes_with(const Work& work, const For& loop) {
+  std::vector<Var> moving;
+  for (size_t i = 0; i < work.realize->iter_values.size(); ++i)
+    if (uses_var(work.realize->iter_values[i], loop.loop_var)) moving.push_back(work.block().iter_vars[i]->var);
+  const auto* store = work.block().body.as<BufferStore>();
+  if (!store) return false;
+  bool found = false;
+  pre_order(store->value, [&](const NodeRef& n) {
+    if (n.is<BufferLoad>()) return false;
+    for (const Var& var : moving) found = found || n.get() == var.get();
+    return !found;
+  });
+  return found;
+}
+
 // How many of the innermost loops walk every buffer as one row: each access either does not move with them, or moves
 // through its last dimensions whole.
 size_t contiguous_suffix(const PrimFunc& function, const Work& work) {
+  constexpr int64_t shortest_row = 16;
   const size_t count = work.loops.size();
   std::vector<const Access*> mine;
   const std::vector<Access> all = accesses(function.body);
@@ -351,6 +368,9 @@ size_t contiguous_suffix(const PrimFunc& function, const Work& work) {
     const For& outer = *work.loops[count - suffix - 1];
     const For& inner = *work.loops[count - suffix];
     if (outer.body.get() != &inner) break;
+    // Of rows as one their numbers are quotients and remainders.
+    const auto row = constant_product({work.loops.end() - static_cast<ptrdiff_t>(suffix), work.loops.end()});
+    if (row.value_or(shortest_row) >= shortest_row && (computes_with(work, outer) || computes_with(work, inner))) break;
     bool joins = true;
     for (const Access* access : mine) {
       bool still_inner = true, still_outer = true;
