@@ -60,16 +60,21 @@ Expr difference(const Tensor& x, const Tensor& largest, const Indices& cell, siz
   return ir::cast(wide, x(cell)) - ir::cast(wide, largest(without(cell, axis)));
 }
 
+// exp(power), power not above 0; what vanishes beside the largest term, which is 1, is 0.
+Expr term_of(const Expr& power) {
+  const DType wide = power->dtype;
+  return ir::select(power < ir::constant(wide, vanishing(wide)), ir::constant(wide, 0.0),
+                    ir::call(ir::intrinsic::exp_nonpositive, power));
+}
+
 // exp(scale (x - max)).
 Tensor exponentials_of(const Tensor& x, const Tensor& largest, size_t axis, double scale) {
   const DType wide = relax::accumulation_dtype(x.dtype());
   return te::compute(
       x.shape(),
       [&](const Indices& i) {
-        const Expr apart = difference(x, largest, i, axis), none = ir::constant(wide, 0.0);
-        const Expr power = scale == 1.0 ? apart : apart * ir::constant(wide, scale);
-        return ir::select(power < ir::constant(wide, vanishing(wide)), none,
-                          ir::call(ir::intrinsic::exp_nonpositive, power));
+        const Expr apart = difference(x, largest, i, axis);
+        return term_of(scale == 1.0 ? apart : apart * ir::constant(wide, scale));
       },
       {x, largest}, "softmax_exp");
 }
@@ -102,10 +107,8 @@ std::vector<Tensor> lower_log_softmax(const LowerContext& c) {
   const Tensor largest = largest_along(x, axis);
   const Tensor total = along(
       x, axis, {x, largest},
-      [&](const Indices& cell, const Indices&) {
-        return ir::call(ir::intrinsic::exp, difference(x, largest, cell, axis));
-      },
-      summed_along, "softmax_sum");
+      [&](const Indices& cell, const Indices&) { return term_of(difference(x, largest, cell, axis)); }, summed_along,
+      "softmax_sum");
   return {te::compute(
       x.shape(),
       [&](const Indices& i) {

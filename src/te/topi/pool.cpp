@@ -81,6 +81,49 @@ std::vector<Tensor> max_pool_with_indices(const Tensor& x, const std::vector<Exp
       {padded}, "max_pool");
 }
 
+namespace {
+
+// How many cells of the axis a window covers at a position: from the first of them to the end.
+struct Covered {
+  Expr first, end;
+  Expr count() const { return ir::max(end - first, ir::int64(1)); }  // padding alone has the mean 0
+};
+
+// Cells k with low <= at * stride + k * dilation - pad_begin < high.
+Covered covered(const Expr& at, const Expr& extent, const Window& w, bool count_include_pad) {
+  const Expr low = count_include_pad ? 0 - w.pad_begin : ir::int64(0);
+  const Expr high = count_include_pad ? extent + w.pad_end : extent;
+  const Expr start = at * w.stride - w.pad_begin, step = ir::int64(w.dilation);
+  return {ir::max(ir::int64(0), ir::ceildiv(low - start, step)), ir::min(w.kernel, ir::ceildiv(high - start, step))};
+}
+
+// The number of cells at each of so many positions as a choice between a few constants, by comparing the position with
+// where the number changes. Null where that is not known, or changes more often.
+Expr covered_by_choice(const Expr& at, const Expr& positions, const Expr& extent, const Window& w,
+                       bool count_include_pad, DType dtype) {
+  constexpr int64_t most_positions = 1 << 16;
+  constexpr size_t most_runs = 8;
+  const auto known = ir::as_int(positions);
+  if (!known || *known > most_positions) return {};
+  struct Run {
+    int64_t end, count;
+  };
+  std::vector<Run> runs;
+  for (int64_t i = 0; i < *known; ++i) {
+    const auto count = ir::as_int(covered(ir::int64(i), extent, w, count_include_pad).count());
+    if (!count) return {};
+    if (runs.empty() || runs.back().count != *count) runs.push_back({i, *count});
+    runs.back().end = i + 1;
+    if (runs.size() > most_runs) return {};
+  }
+  Expr chosen = ir::constant(dtype, runs.empty() ? 1 : runs.back().count);
+  for (size_t r = runs.size(); r-- > 1;)
+    chosen = ir::select(at < runs[r - 1].end, ir::constant(dtype, runs[r - 1].count), chosen);
+  return chosen;
+}
+
+}  // namespace
+
 Tensor avg_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptions& o, bool count_include_pad,
                 DType accumulate) {
   const Tensor padded = pad_for_windows(x, o.layout, o.windows, positions_of(shape, o.layout), o.ceil_mode,
@@ -92,7 +135,7 @@ Tensor avg_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptio
   return compute(
       shape,
       [&](const std::vector<Expr>& i) {
-        Expr count = ir::int64(1);
+        Expr count = ir::int64(1), chosen;
         for (size_t d = 0; d < cells.size(); ++d) {
           const Window& w = o.windows[d];
           const Expr &at = i[o.layout.spatial(d)], &extent = x.shape()[o.layout.spatial(d)];
@@ -100,19 +143,16 @@ Tensor avg_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptio
           const auto spare = ir::as_int(extent + w.pad_begin + w.pad_end - (positions - 1) * w.stride - w.reach());
           const bool overruns = o.ceil_mode && (!spare || *spare < 0);
           const bool padding = !ir::is_int(w.pad_begin, 0) || !ir::is_int(w.pad_end, 0);
-          if (!overruns && (count_include_pad || !padding || support::flip(te_pool_divisor))) {
+          if (!overruns && (count_include_pad || !padding || support::flip(te_pool_divisor)))
             count = count * w.kernel;
-            continue;
-          }
-          // Cells k with low <= at * stride + k * dilation - pad_begin < high.
-          const Expr low = count_include_pad ? 0 - w.pad_begin : ir::int64(0);
-          const Expr high = count_include_pad ? extent + w.pad_end : extent;
-          const Expr start = at * w.stride - w.pad_begin, step = ir::int64(w.dilation);
-          const Expr first = ir::max(ir::int64(0), ir::ceildiv(low - start, step));
-          const Expr end = ir::min(w.kernel, ir::ceildiv(high - start, step));
-          count = count * ir::max(end - first, ir::int64(1));  // padding alone has the mean 0
+          else if (const Expr few = covered_by_choice(at, positions, extent, w, count_include_pad, accumulate))
+            chosen = chosen ? chosen * few : few;
+          else
+            count = count * covered(at, extent, w, count_include_pad).count();
         }
-        return ir::cast(x.dtype(), ir::div(total(i), ir::cast(accumulate, count)));
+        Expr cells_in_all = ir::cast(accumulate, count);
+        if (chosen) cells_in_all = ir::is_int(count, 1) ? chosen : cells_in_all * chosen;
+        return ir::cast(x.dtype(), ir::div(total(i), cells_in_all));
       },
       {total}, "avg_pool");
 }
