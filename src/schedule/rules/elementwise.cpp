@@ -47,6 +47,25 @@ Status schedule_parts_of_rows(Schedule& schedule, const RuleContext& context, Bl
   return vectorize_by(schedule, TRY(schedule.get_loops(middle)).back(), lanes, lanes);
 }
 
+// Whether the block reads by numbers that it reads, other ones for each element of a row, and what it writes is wanted
+// several times: elements come one by one, and what is computed with them would, too.
+bool gathers_for_many(const Work& work, const std::vector<Work>& list) {
+  const std::vector<Buffer> written = buffers_written(work.realize);
+  const auto own = constant_product(work.loops);
+  if (work.loops.empty() || written.size() != 1 || !own) return false;
+  bool gathers = false;
+  for (const Access& access : accesses(work.function->body))
+    if (access.block == &work.block() && !access.writes)
+      for (const Range& range : access.region)
+        if (uses_var(range.min, work.loops.back()->loop_var))
+          post_order(range.min, [&](const NodeRef& n) { gathers = gathers || n.is<BufferLoad>(); });
+  return gathers && std::any_of(list.begin(), list.end(), [&](const Work& other) {
+           const std::vector<Buffer> read = buffers_read(other.block().body);
+           return std::find(read.begin(), read.end(), written[0]) != read.end() &&
+                  constant_product(other.loops).value_or(0) > *own;
+         });
+}
+
 }  // namespace
 
 Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context) {
@@ -59,7 +78,8 @@ Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context) {
       if (iter->type != IterType::spatial)
         return Outcome(fmt::format("axis '{}' of block '{}' is not spatial", iter->var->name, work.block().name));
   }
-  TRY(inline_producers(schedule, [](const Work&) { return false; }));
+  TRY(inline_producers(
+      schedule, [&](const Work& work) { return gathers_for_many(work, works(schedule.function())); }));
   for (const Work& work : works(schedule.function())) {
     std::vector<BlockRV> parts{TRY(handle(schedule, work))};
     if (has_other_ends(work)) {

@@ -108,6 +108,28 @@ TEST(elementwise, keeps_rows_whose_numbers_it_computes_with) {
   }
 }
 
+// Elements by number are gathered once, not again for each of the images that they are added to; whole rows are not
+// kept.
+TEST(elementwise, gathers_elements_once) {
+  for (const bool whole_rows : {false, true}) {
+    Builder b;
+    const Buffer table = b.input("T", {int64(50), int64(24)});
+    const Buffer which = b.input("which", {int64(whole_rows ? 12 : 24)}, DType::int_(64));
+    const Buffer x = b.input("X", {int64(6), int64(12), int64(24)});
+    const Buffer taken = b.inner("taken", {int64(12), int64(24)}), y = b.output("Y", {int64(6), int64(12), int64(24)});
+    b.compute("take", taken, [&](const std::vector<Expr>& i) {
+      const Expr number = max(min(load(which, {i[whole_rows ? 0 : 1]}), int64(23)), int64(0));
+      return whole_rows ? load(table, {number, i[1]}) : load(table, {i[0], number});
+    });
+    b.compute("add", y, [&](const std::vector<Expr>& i) { return load(x, i) + load(taken, {i[1], i[2]}); });
+    const Function f = b.build();
+    EXPECT_EQ(scheduled(f, machine(256, 16)), "elementwise") << last_remarks;
+    AnalyticDecider decider;
+    const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(256, 16), decider, {});
+    EXPECT_EQ(works(done.function()).size(), whole_rows ? 1U : 2U);
+  }
+}
+
 // One of three parts that lie behind one another, of several axes that only the run knows: as one loop these are cut
 // into chunks that cannot be told apart.
 TEST(elementwise, slices_a_part_of_several_unknown_axes) {

@@ -16,22 +16,24 @@ using testing::scheduled;
 
 // Short axes behind one another are one long row, whose sum is gathered in vectors.
 TEST(reduction, joins_axes_behind_one_another) {
-  const Function f = testing::from_text(R"(
-@T.prim_func
-def main(X: T.Buffer((4, 31, 3), "float32"), Y: T.Buffer((4,), "float32")):
-    for r, i, j in T.grid(4, 31, 3):
-        with T.block("sum"):
-            vr, vi, vj = T.axis.remap("SRR", [r, i, j])
-            with T.init():
-                Y[vr] = T.float32(0)
-            Y[vr] = Y[vr] + X[vr, vi, vj]
-)");
-  for (const auto& [bits, registers] : machines) {
-    EXPECT_EQ(scheduled(f, machine(bits, registers), 1e-6), "reduction") << last_remarks;
-    AnalyticDecider decider;
-    const Schedule done =
-        schedule_function(Schedule::create(f).value_or_throw(), machine(bits, registers), decider, {});
-    EXPECT_NE(done.trace().as_python().find("rfactor"), std::string::npos) << done.trace().as_python();
+  for (const auto& [rows, columns] : std::vector<std::array<int64_t, 2>>{{31, 3}, {56, 56}, {5, 300}, {40, 128}}) {
+    Builder b;
+    const Buffer x = b.input("X", {int64(4), int64(rows), int64(columns)}), y = b.output("Y", {int64(4)});
+    b.sum("sum", y, {{"i", int64(rows)}, {"j", int64(columns)}}, [&](const std::vector<Expr>& i) { return load(x, i); });
+    const Function f = b.build();
+    for (const auto& [bits, registers] : machines) {
+      EXPECT_EQ(scheduled(f, machine(bits, registers), 1e-5), "reduction") << last_remarks;
+      AnalyticDecider decider;
+      const Schedule done =
+          schedule_function(Schedule::create(f).value_or_throw(), machine(bits, registers), decider, {});
+      EXPECT_NE(done.trace().as_python().find("rfactor"), std::string::npos) << done.trace().as_python();
+      bool over_rows = false;
+      ir::post_order(done.function().body, [&, rows = rows](const ir::NodeRef& n) {
+        const auto* loop = n.as<tir::For>();
+        over_rows = over_rows || (loop && as_int(loop->extent) == rows);
+      });
+      EXPECT_FALSE(over_rows) << rows << "x" << columns;
+    }
   }
 }
 

@@ -170,9 +170,7 @@ Result<std::vector<BlockRV>> reduce_row(Schedule& schedule, const RuleContext& c
     // Where the reduced axes lie behind one another they are one row.
     Schedule attempt = schedule;
     const auto fused = attempt.fuse({loops.end() - static_cast<ptrdiff_t>(reduce_loops), loops.end()});
-    const auto extent = as_int(last->extent);
-    if (fused.ok() && extent && *extent < 4 * context.target.lanes(widest_bits(*node)) &&
-        TRY(walks_a_row(attempt, block, *fused))) {
+    if (fused.ok() && as_int(last->extent) && TRY(walks_a_row(attempt, block, *fused))) {
       schedule = std::move(attempt);
       axis = *fused;
     }
