@@ -21,6 +21,25 @@ support::Diagnostic refuse(const relax::Expr& e, std::string message) {
   return d;
 }
 
+// Whether the tensor is a reduction over a length that only the run knows, other than a sum of products. Its block has a
+// start of its own then, which writes the tensor, too; schedule rules take such blocks apart where something else reads
+// them.
+bool reduces_unknown_length(const te::Tensor& tensor) {
+  if (!tensor.op || tensor.op->body.empty()) return false;
+  const auto* reduce = tensor.op->body[0].as<ir::Reduce>();
+  if (!reduce) return false;
+  ir::Expr source = reduce->sources[0];
+  while (const auto* cast = source.as<ir::Cast>()) source = cast->value;
+  if (source.is<ir::Mul>()) return false;
+  return std::any_of(tensor.op->reduce_axis.begin(), tensor.op->reduce_axis.end(),
+                     [](const te::IterVar& k) { return !ir::as_int(k->dom.extent); });
+}
+
+te::Tensor copied(const te::Tensor& tensor) {
+  return te::compute(
+      tensor.shape(), [&](const std::vector<ir::Expr>& i) { return tensor(i); }, {tensor}, tensor.op->name + "_result");
+}
+
 class GroupLowering {
  public:
   explicit GroupLowering(const Group& group) : group_(group) {}
@@ -35,7 +54,8 @@ class GroupLowering {
     std::vector<te::Tensor> inputs, outputs;
     for (const relax::Var& param : group_.params) inputs.push_back(tensors_.at(param.get()).at(0));
     for (const Expr& result : group_.results)
-      for (const te::Tensor& tensor : tensors_.at(result.get())) outputs.push_back(tensor);
+      for (const te::Tensor& tensor : tensors_.at(result.get()))
+        outputs.push_back(reduces_unknown_length(tensor) ? copied(tensor) : tensor);
     return LoweredGroup{finish(te::create_prim_func(inputs, outputs, symbols_, {})), symbols_as_exprs()};
   }
 

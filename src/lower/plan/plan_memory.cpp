@@ -5,6 +5,7 @@
 #include "ir/visit.h"
 #include "lower/batch/batch_parts.h"
 #include "lower/states/states.h"
+#include "relax/infer.h"
 #include "relax/strings.h"
 #include "support/lifetimes.h"
 #include "support/mutation.h"
@@ -159,10 +160,11 @@ class Planner {
     where_[bound.var.get()] = {whole};
   }
 
-  // Whether a result is all of the piece; under another shape where both sizes are known.
+  // Whether a result is all of the piece; under another shape where both are known to have as many elements.
   static bool is_whole(const TensorStructInfo& result, const Piece& piece) {
     if (!result.shape || !piece.info->shape || !(result.dtype == piece.info->dtype)) return false;
-    return is_same(result, piece) || (static_bytes(result) && static_bytes(result) == static_bytes(*piece.info));
+    const auto count = [](const TensorStructInfo& info) { return relax::simplified(ir::product(*info.shape)); };
+    return is_same(result, piece) || relax::same_extent(count(result), count(*piece.info));
   }
   static bool is_same(const TensorStructInfo& result, const Piece& piece) {
     return ir::structural_equal(ir::NodeRef(ir::Ref<TensorStructInfo>(&result)),

@@ -25,6 +25,12 @@ struct Along {
   std::vector<Remainders> remainders;
 };
 
+// The extent where it is not cut off at zero; where it is, nothing is computed.
+Expr unclamped(const Expr& extent) {
+  const auto* clamped = extent.as<ir::Max>();
+  return clamped && ir::is_int(clamped->b, 0) ? clamped->a : extent;
+}
+
 // Nothing where the sizes of the kernel, or how far the result reaches beyond x, are not known, or cells lie apart.
 std::optional<std::vector<Along>> dimensions_of(const Shape& own, const Shape& weights,
                                                 const TransposedConvolution& how) {
@@ -34,7 +40,7 @@ std::optional<std::vector<Along>> dimensions_of(const Shape& own, const Shape& w
     const int64_t stride = how.strides[d];
     if (!size || *size < 1 || !begin || how.dilations[d] != 1) return std::nullopt;
     if (ir::is_int(own[d + 2], 0) || ir::is_int(how.out[d], 0)) return std::nullopt;
-    const auto end = ir::as_int(relax::simplified(how.out[d] + *begin - own[d + 2] * stride));
+    const auto end = ir::as_int(relax::simplified(unclamped(how.out[d]) + *begin - own[d + 2] * stride));
     if (!end) return std::nullopt;
     Along along{stride, ir::floor_div(*begin, stride), -ir::floor_div(-*end, stride), {}};
     const int64_t more = *size % stride, cells = *size / stride;

@@ -20,10 +20,11 @@ std::optional<size_t> crossing_loop(const PrimFunc& function, const Work& work, 
     bool crosses = false, fits = true;
     for (const Access& access : all) {
       if (access.block != &work.block()) continue;
+      // A stride that is not known is one of several rows, whose length the run knows.
       const auto inner = stride_of(access, last);
-      fits = fits && inner && (!access.writes || *inner == 1);
+      fits = fits && (inner || moves_with(access, last)) && (!access.writes || inner == 1);
       if (!fits) break;
-      if (*inner == 0 || *inner == 1) continue;
+      if (inner == 0 || inner == 1) continue;
       crosses = true;
       fits = stride_of(access, loop) == 1;
     }
