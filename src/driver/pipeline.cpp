@@ -83,7 +83,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
        {"fold_packing", "simplify_layout"},
        {"drop_folded", "convert_layout", "winograd", "fold_winograd", "pack_weights", "fold_packing"}},
       {"fuse_attention", graph::fuse_attention, {"eliminate_dead_code"}},
-      {"merge_permuted_axes", graph::merge_permuted_axes, {"eliminate_dead_code"}},
+      {"merge_axes", graph::merge_axes, {"eliminate_dead_code"}},
       {"fuse_ops", graph::fuse_ops, {"eliminate_dead_code"}},
       {"join_rows", graph::join_rows, {"fuse_ops"}},
       // -- from operators to loops --

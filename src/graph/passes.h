@@ -99,8 +99,9 @@ Result<IRModule> eliminate_dead_code(IRModule module, const PassContext& context
 Result<IRModule> fuse_attention(IRModule module, const PassContext& context);
 
 // A permutation of axes that no neighbour is fused with is one of fewer axes: those that stay together are one, those
-// of extent 1 none. The loops over what is left are longer, and squares of vectors fill them better. The rest is views.
-Result<IRModule> merge_permuted_axes(IRModule module, const PassContext& context);
+// of extent 1 none. The loops over what is left are longer, and squares of vectors fill them better. A reduction over
+// several axes whose extents are not all known is one over their product. The rest is views.
+Result<IRModule> merge_axes(IRModule module, const PassContext& context);
 
 // Groups operators that become one kernel: private functions with the attribute "primitive", called from where the
 // operators stood.

@@ -143,9 +143,15 @@ Tensor avg_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptio
           const auto spare = ir::as_int(extent + w.pad_begin + w.pad_end - (positions - 1) * w.stride - w.reach());
           const bool overruns = o.ceil_mode && (!spare || *spare < 0);
           const bool padding = !ir::is_int(w.pad_begin, 0) || !ir::is_int(w.pad_end, 0);
-          if (!overruns && (count_include_pad || !padding || support::flip(te_pool_divisor)))
+          if (!overruns && (count_include_pad || !padding || support::flip(te_pool_divisor))) {
             count = count * w.kernel;
-          else if (const Expr few = covered_by_choice(at, positions, extent, w, count_include_pad, accumulate))
+            continue;
+          }
+          Expr few = covered_by_choice(at, positions, extent, w, count_include_pad, accumulate);
+          // So few as a window has fit 32 bits, which vectors convert at once.
+          if (!few && ir::as_int(w.kernel))
+            few = ir::cast(accumulate, ir::cast(DType::int32(), covered(at, extent, w, count_include_pad).count()));
+          if (few)
             chosen = chosen ? chosen * few : few;
           else
             count = count * covered(at, extent, w, count_include_pad).count();

@@ -12,10 +12,10 @@ namespace {
 
 using namespace testing;  // NOLINT: the fixture's words
 
-TEST(merge_permuted_axes, makes_of_programs_what_its_text_expects) { expect_text(merge_permuted_axes, __FILE__); }
+TEST(merge_axes, makes_of_programs_what_its_text_expects) { expect_text(merge_axes, __FILE__); }
 
 // Random permutations of random extents, many of them 1.
-TEST(merge_permuted_axes, moves_every_element_to_where_it_was) {
+TEST(merge_axes, moves_every_element_to_where_it_was) {
   std::mt19937_64 random(7);
   int merged = 0;
   for (int round = 0; round < 60; ++round) {
@@ -26,7 +26,7 @@ TEST(merge_permuted_axes, moves_every_element_to_where_it_was) {
     Graph g;
     const Expr x = g.input("x", extents);
     const auto before = g.finish(g.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(axes)));
-    const auto after = merge_permuted_axes(before, context()).value_or_throw();
+    const auto after = merge_axes(before, context()).value_or_throw();
     merged += calls(after).size() != 1 || calls(after)[0] != "permute_dims";
     EXPECT_EQ(difference(before, after), "") << round;
   }
@@ -34,14 +34,14 @@ TEST(merge_permuted_axes, moves_every_element_to_where_it_was) {
 }
 
 // What a convolution writes with the channels first is left for it to write.
-TEST(merge_permuted_axes, leaves_what_joins_a_convolution) {
+TEST(merge_axes, leaves_what_joins_a_convolution) {
   const auto permuted = [](int64_t width) {
     Graph g;
     const Expr x = g.input("x", Extents{1, 1, 64, width});
     const Expr images = g.call(ops::relu, {g.call(ops::conv, {x, weights({32, 1, 1, 1}, 1)})});
     const Expr last =
         g.call(ops::permute_dims, {images}, ir::make<ops::PermuteDimsAttributes>(std::vector<int64_t>{0, 3, 1, 2}));
-    return calls(merge_permuted_axes(g.finish(last), context()).value_or_throw()).size();
+    return calls(merge_axes(g.finish(last), context()).value_or_throw()).size();
   };
   EXPECT_EQ(permuted(64), 3u) << "convolution, relu, permutation";
   EXPECT_EQ(permuted(63), 5u) << "the permutation, merged, between two views";

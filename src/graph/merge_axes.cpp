@@ -7,7 +7,7 @@
 
 namespace lathe::graph {
 
-LATHE_FAULT(merge_permuted_axes_order, "graph_test", "a permutation of merged axes has the first two exchanged");
+LATHE_FAULT(merge_axes_order, "graph_test", "a permutation of merged axes has the first two exchanged");
 
 namespace {
 
@@ -53,15 +53,51 @@ std::optional<MergedAxes> merged_axes(const Shape& shape, const std::vector<int6
     merged.shape.push_back(groups[order[at]].extent);
     merged.axes[order[at]] = static_cast<int64_t>(at);
   }
-  if (merged.axes.size() > 1 && support::flip(merge_permuted_axes_order)) std::swap(merged.axes[0], merged.axes[1]);
+  if (merged.axes.size() > 1 && support::flip(merge_axes_order)) std::swap(merged.axes[0], merged.axes[1]);
   return merged;
+}
+
+// A reduction over several axes that follow each other, not all of whose extents are known, as one over their product.
+// Where all are known, schedule rules join them.
+struct MergedReduction {
+  Shape shape;  // of the input
+  ops::ReduceAttributes how;
+};
+
+std::optional<MergedReduction> merged_reduction(const Shape& shape, const ops::ReduceAttributes& how) {
+  std::vector<bool> is_reduced(shape.size(), !how.axis);
+  for (const int64_t axis : how.axis.value_or(std::vector<int64_t>()))
+    is_reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis)] = true;
+  MergedReduction merged;
+  merged.how.axis.emplace();
+  bool any = false;
+  for (size_t d = 0; d < shape.size();) {
+    size_t end = d + 1;
+    while (is_reduced[d] && end < shape.size() && is_reduced[end]) ++end;
+    const Shape run(shape.begin() + static_cast<ptrdiff_t>(d), shape.begin() + static_cast<ptrdiff_t>(end));
+    const bool merges = run.size() > 1 && std::any_of(run.begin(), run.end(), [](const ir::Expr& e) { return !ir::as_int(e); });
+    any = any || merges;
+    if (is_reduced[d])
+      for (size_t k = 0; k < (merges ? 1 : run.size()); ++k)
+        merged.how.axis->push_back(static_cast<int64_t>(merged.shape.size() + k));
+    if (merges)
+      merged.shape.push_back(relax::simplified(ir::product(run)));
+    else
+      merged.shape.insert(merged.shape.end(), run.begin(), run.end());
+    d = end;
+  }
+  return any ? std::optional(std::move(merged)) : std::nullopt;
+}
+
+bool is_reduction(const Operator* op) {
+  return op == &ops::sum || op == &ops::prod || op == &ops::max || op == &ops::min || op == &ops::mean;
 }
 
 bool is_fusable(const Operator* op, FusionKind most) {
   return op && !op->is_view && op->fusion <= most && std::holds_alternative<TeExpression>(op->meaning);
 }
 
-// Which permutations of a function no neighbour is fused with.
+// Which permutations and reductions of a function no neighbour is fused with.
 class Alone {
  public:
   explicit Alone(const Function& function) : uses_(count_uses(function)) {
@@ -85,15 +121,16 @@ class Alone {
     }
   }
 
-  bool operator()(const Var& var, const Call& permute) const {
-    const ir::Node* input = permute.args[0].get();
+  bool operator()(const Var& var, const Call& call) const {
+    const ir::Node* input = call.args[0].get();
     const auto producer = computed_by_.find(input);
     const bool joins_producer = producer != computed_by_.end() && used_once(input) && !anchored_.count(input) &&
                                 is_fusable(producer->second, FusionKind::injective);
     const auto user = user_.find(var.get());
     const bool joins_user =
         user != user_.end() && used_once(var.get()) && is_fusable(user->second, FusionKind::reduction);
-    const bool joins_image = used_once(input) && images_.count(input) && puts_channels_first(permute);
+    const bool joins_image =
+        callee_operator(call) == &ops::permute_dims && used_once(input) && images_.count(input) && puts_channels_first(call);
     return !joins_producer && !joins_user && !joins_image;
   }
 
@@ -111,25 +148,41 @@ class Alone {
   std::unordered_set<const ir::Node*> images_;
 };
 
+// Over fewer axes, between two views; nothing where there are none to merge.
+Result<Expr> permuted(Emitter& emitter, const Call& permute, const Shape& shape, const Shape& result) {
+  const auto merged = merged_axes(shape, permuted_axes(permute));
+  if (!merged) return Expr();
+  Expr turned = permute.args[0];
+  if (!std::is_sorted(merged->axes.begin(), merged->axes.end())) {
+    turned = TRY(emitter.call(ops::reshape, {turned, make<ShapeExpr>(merged->shape)}));
+    turned = TRY(emitter.call(ops::permute_dims, {turned}, make<ops::PermuteDimsAttributes>(merged->axes)));
+  }
+  return make_call(ops::reshape, {turned, make<ShapeExpr>(result)});
+}
+
+Result<Expr> reduced(Emitter& emitter, const Call& reduce, const Shape& shape, const Shape& result) {
+  const auto merged = merged_reduction(shape, *static_cast<const ops::ReduceAttributes*>(reduce.attributes.get()));
+  if (!merged) return Expr();
+  const Expr rows = TRY(emitter.call(ops::reshape, {reduce.args[0], make<ShapeExpr>(merged->shape)}));
+  const Expr all =
+      TRY(emitter.call(*callee_operator(reduce), {rows}, make<ops::ReduceAttributes>(merged->how.axis, false)));
+  return make_call(ops::reshape, {all, make<ShapeExpr>(result)});
+}
+
 }  // namespace
 
-Result<IRModule> merge_permuted_axes(IRModule module, const PassContext&) {
+Result<IRModule> merge_axes(IRModule module, const PassContext&) {
   TRY(change_functions(module, [&](const std::string&, const Function& function) -> Result<Function> {
     if (function->attrs.get_or("primitive", false)) return function;  // a kernel already, in which there are no views
     const Alone alone(function);
     return rewrite_bindings(function, [&](Emitter& emitter, const Var& var, const Expr& value) -> Result<Expr> {
-      const Call* permute = as_call_of(value, "permute_dims");
-      const auto* info = permute ? as_tensor(permute->args[0]) : nullptr;
-      const auto* result = permute ? as_tensor(value) : nullptr;
-      if (!info || !info->shape || !result || !result->shape || !alone(var, *permute)) return Expr();
-      const auto merged = merged_axes(*info->shape, permuted_axes(*permute));
-      if (!merged) return Expr();
-      Expr turned = permute->args[0];
-      if (!std::is_sorted(merged->axes.begin(), merged->axes.end())) {
-        turned = TRY(emitter.call(ops::reshape, {turned, make<ShapeExpr>(merged->shape)}));
-        turned = TRY(emitter.call(ops::permute_dims, {turned}, make<ops::PermuteDimsAttributes>(merged->axes)));
-      }
-      return make_call(ops::reshape, {turned, make<ShapeExpr>(*result->shape)});
+      const auto* call = value.as<Call>();
+      const Operator* op = call ? callee_operator(*call) : nullptr;
+      if (op != &ops::permute_dims && !is_reduction(op)) return Expr();
+      const auto *info = as_tensor(call->args[0]), *result = as_tensor(value);
+      if (!info || !info->shape || !result || !result->shape || !alone(var, *call)) return Expr();
+      return op == &ops::permute_dims ? permuted(emitter, *call, *info->shape, *result->shape)
+                                      : reduced(emitter, *call, *info->shape, *result->shape);
     });
   }));
   return module;
