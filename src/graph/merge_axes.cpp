@@ -75,7 +75,8 @@ std::optional<MergedReduction> merged_reduction(const Shape& shape, const ops::R
     size_t end = d + 1;
     while (is_reduced[d] && end < shape.size() && is_reduced[end]) ++end;
     const Shape run(shape.begin() + static_cast<ptrdiff_t>(d), shape.begin() + static_cast<ptrdiff_t>(end));
-    const bool merges = run.size() > 1 && std::any_of(run.begin(), run.end(), [](const ir::Expr& e) { return !ir::as_int(e); });
+    const bool merges =
+        run.size() > 1 && std::any_of(run.begin(), run.end(), [](const ir::Expr& e) { return !ir::as_int(e); });
     any = any || merges;
     if (is_reduced[d])
       for (size_t k = 0; k < (merges ? 1 : run.size()); ++k)
@@ -129,8 +130,8 @@ class Alone {
     const auto user = user_.find(var.get());
     const bool joins_user =
         user != user_.end() && used_once(var.get()) && is_fusable(user->second, FusionKind::reduction);
-    const bool joins_image =
-        callee_operator(call) == &ops::permute_dims && used_once(input) && images_.count(input) && puts_channels_first(call);
+    const bool joins_image = callee_operator(call) == &ops::permute_dims && used_once(input) && images_.count(input) &&
+                             puts_channels_first(call);
     return !joins_producer && !joins_user && !joins_image;
   }
 

@@ -202,8 +202,8 @@ KernelEmitter::V KernelEmitter::compare(DType t, Comparison how, V a, V b) {
   return builder_.CreateICmp((t.is_int() ? with_sign : without)[static_cast<int>(how)], a, b);
 }
 
-// Numbers of lanes, which need no 64 bits, against what is the same for all: ranges of an axis, triangles of a mask. Null
-// where the two sides are no such thing. A ramp from a number that is no loop's could wrap around.
+// Numbers of lanes, which need no 64 bits, against what is the same for all: ranges of an axis, triangles of a mask.
+// Null where the two sides are no such thing. A ramp from a number that is no loop's could wrap around.
 KernelEmitter::V KernelEmitter::compare_ramps(Comparison how, const Expr& a, const Expr& b) {
   constexpr int64_t largest_stride = 1 << 16, most_lanes = 1 << 12;
   const DType t = a->dtype;

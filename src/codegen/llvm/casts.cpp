@@ -146,13 +146,15 @@ KernelEmitter::V KernelEmitter::converted_by_x86(V v) {
 }
 
 // To signed integers of so many bits: what is out of range is the nearest of them, NaN is 0, or where only low bits are
-// wanted anything whose low half is. LLVM has an instruction for one element and takes vectors apart; these are compared
-// and chosen from, and none is converted that does not fit.
+// wanted anything whose low half is. LLVM has an instruction for one element and takes vectors apart; these are
+// compared and chosen from, and none is converted that does not fit.
 KernelEmitter::V KernelEmitter::saturated_to_int(V v, int bits, bool low_half) {
   if (!v->getType()->isVectorTy())
     return builder_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {i(bits, 1), v->getType()}, {v});
   llvm::Type* type = i(bits, lanes_of(v));
-  const auto at_least = [&](double bound) { return builder_.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), bound)); };
+  const auto at_least = [&](double bound) {
+    return builder_.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), bound));
+  };
   const V quick = converted_by_x86(v);
   if (quick && bits == 32) {
     // The least integer with all bits turned is the greatest.

@@ -29,8 +29,7 @@ std::vector<float> hard_numbers() {
 int64_t converted(float x, DType to) {
   if (std::isnan(x)) return 0;
   const bool is_narrow = to.bits < 32 || (to.bits == 32 && to.is_int());
-  if (to == DType::uint(64) && x >= 0x1p63f)
-    return x >= 0x1p64f ? -1 : static_cast<int64_t>(static_cast<uint64_t>(x));
+  if (to == DType::uint(64) && x >= 0x1p63f) return x >= 0x1p64f ? -1 : static_cast<int64_t>(static_cast<uint64_t>(x));
   const double least = std::ldexp(-1.0, is_narrow ? 31 : 63);
   if (double{x} >= -least)
     return wrap_integer(is_narrow ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max(), to);

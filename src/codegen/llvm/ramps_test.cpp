@@ -18,26 +18,26 @@ enum class Start { counted, read, both_read };
 
 // B[8 i + l] = (start + stride * l) compared with C[i].
 Function compared(int how, int64_t stride, Start start, int64_t rows, int64_t lanes) {
-  const Buffer b = buffer("B", {int64(rows * lanes)}, DType::boolean()), c = buffer("C", {int64(rows)}, DType::int_(64)),
-               d = buffer("D", {int64(rows)}, DType::int_(64));
+  const Buffer b = buffer("B", {int64(rows * lanes)}, DType::boolean()),
+               c = buffer("C", {int64(rows)}, DType::int_(64)), d = buffer("D", {int64(rows)}, DType::int_(64));
   const Var i = var("i");
   const Expr from = start == Start::counted ? Expr(i) * 3 - 7 : load(d, {i});
   const Expr ramp = make<Ramp>(from, int64(stride), lanes), other = make<Broadcast>(load(c, {i}), lanes);
   const Expr left = start == Start::both_read ? other : ramp, right = start == Start::both_read ? ramp : other;
-  const Expr results[] = {eq(left, right), ne(left, right), left < right, left <= right, left > right, left >= right};
-  const Stmt store = make<BufferStore>(b, results[how], std::vector<Expr>{make<Ramp>(Expr(i) * lanes, int64(1), lanes)},
-                                       Expr());
+  const Expr results[] = {eq(left, right), ne(left, right), left<right, left <= right, left> right, left >= right};
+  const Stmt store =
+      make<BufferStore>(b, results[how], std::vector<Expr>{make<Ramp>(Expr(i) * lanes, int64(1), lanes)}, Expr());
   return prim_func({b, c, d}, make<For>(i, int64(0), int64(rows), ForKind::serial, store));
 }
 
 bool holds(int how, int64_t a, int64_t b) {
-  const bool all[] = {a == b, a != b, a < b, a <= b, a > b, a >= b};
+  const bool all[] = {a == b, a != b, a<b, a <= b, a> b, a >= b};
   return all[how];
 }
 
 TEST(ramps, compare_as_their_elements_do) {
   constexpr int64_t most = std::numeric_limits<int64_t>::max(), least = std::numeric_limits<int64_t>::min();
-  const std::vector<int64_t> numbers = {0,     1,    5,     -3,          17,    most, most - 3, least,
+  const std::vector<int64_t> numbers = {0,         1,       5,         -3,           17,        most, most - 3, least,
                                         least + 2, 1 << 20, 1LL << 31, -(1LL << 31), 1LL << 40, 12,   2,        -40};
   const auto rows = static_cast<int64_t>(numbers.size());
   for (int how = 0; how < 6; ++how)
@@ -55,7 +55,8 @@ TEST(ramps, compare_as_their_elements_do) {
               const int64_t other = c[static_cast<size_t>(i)];
               const bool wanted = start == Start::both_read ? holds(how, other, ramp) : holds(how, ramp, other);
               ASSERT_EQ(out[static_cast<size_t>(i * lanes + lane)] != 0, wanted)
-                  << "row " << i << ", lane " << lane << " of " << lanes << ", stride " << stride << ", comparison " << how;
+                  << "row " << i << ", lane " << lane << " of " << lanes << ", stride " << stride << ", comparison "
+                  << how;
             }
         }
 }

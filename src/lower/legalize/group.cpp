@@ -21,9 +21,9 @@ support::Diagnostic refuse(const relax::Expr& e, std::string message) {
   return d;
 }
 
-// Whether the tensor is a reduction over a length that only the run knows, other than a sum of products. Its block has a
-// start of its own then, which writes the tensor, too; schedule rules take such blocks apart where something else reads
-// them.
+// Whether the tensor is a reduction over a length that only the run knows, other than a sum of products. Its block has
+// a start of its own then, which writes the tensor, too; schedule rules take such blocks apart where something else
+// reads them.
 bool reduces_unknown_length(const te::Tensor& tensor) {
   if (!tensor.op || tensor.op->body.empty()) return false;
   const auto* reduce = tensor.op->body[0].as<ir::Reduce>();

@@ -78,8 +78,7 @@ Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context) {
       if (iter->type != IterType::spatial)
         return Outcome(fmt::format("axis '{}' of block '{}' is not spatial", iter->var->name, work.block().name));
   }
-  TRY(inline_producers(
-      schedule, [&](const Work& work) { return gathers_for_many(work, works(schedule.function())); }));
+  TRY(inline_producers(schedule, [&](const Work& work) { return gathers_for_many(work, works(schedule.function())); }));
   for (const Work& work : works(schedule.function())) {
     std::vector<BlockRV> parts{TRY(handle(schedule, work))};
     if (has_other_ends(work)) {

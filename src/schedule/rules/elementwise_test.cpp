@@ -82,7 +82,8 @@ TEST(elementwise, pulls_apart_rows_that_lie_in_each_other) {
         for (const int bits : {512, 256, 128}) {
           const Function f = planes(int64(5), int64(width), channels, step, dtype);
           EXPECT_EQ(scheduled(f, machine(bits, 16)), "elementwise") << last_remarks;
-          if (width >= 31) EXPECT_TRUE(is_in_vectors(f, machine(bits, 16))) << channels << " of " << step << ", " << bits;
+          if (width >= 31)
+            EXPECT_TRUE(is_in_vectors(f, machine(bits, 16))) << channels << " of " << step << ", " << bits;
         }
   const Var h = ir::size_var("h"), w = ir::size_var("w");
   const Function f = planes(h, w, 3, 3, DType::uint(8));
@@ -97,7 +98,8 @@ TEST(elementwise, keeps_rows_whose_numbers_it_computes_with) {
     Builder b;
     const std::vector<Expr> shape{int64(3), int64(20), int64(columns)};
     const Buffer x = b.input("X", shape), y = b.output("Y", shape);
-    b.compute("lower", y, [&](const std::vector<Expr>& i) { return select(i[2] <= i[1], load(x, i), testing::f32(0)); });
+    b.compute("lower", y,
+              [&](const std::vector<Expr>& i) { return select(i[2] <= i[1], load(x, i), testing::f32(0)); });
     const Function f = b.build();
     EXPECT_EQ(scheduled(f, machine(256, 16)), "elementwise") << last_remarks;
     AnalyticDecider decider;

@@ -19,7 +19,8 @@ TEST(reduction, joins_axes_behind_one_another) {
   for (const auto& [rows, columns] : std::vector<std::array<int64_t, 2>>{{31, 3}, {56, 56}, {5, 300}, {40, 128}}) {
     Builder b;
     const Buffer x = b.input("X", {int64(4), int64(rows), int64(columns)}), y = b.output("Y", {int64(4)});
-    b.sum("sum", y, {{"i", int64(rows)}, {"j", int64(columns)}}, [&](const std::vector<Expr>& i) { return load(x, i); });
+    b.sum("sum", y, {{"i", int64(rows)}, {"j", int64(columns)}},
+          [&](const std::vector<Expr>& i) { return load(x, i); });
     const Function f = b.build();
     for (const auto& [bits, registers] : machines) {
       EXPECT_EQ(scheduled(f, machine(bits, registers), 1e-5), "reduction") << last_remarks;

@@ -160,8 +160,8 @@ Result<LoopRV> cut_into_squares(Schedule& schedule, BlockRV block, LoopRV across
   return cut[0];
 }
 
-// Threads share the loops around the block's innermost ones, `outer` of them, or with them the loop over what these were
-// cut into where they are few.
+// Threads share the loops around the block's innermost ones, `outer` of them, or with them the loop over what these
+// were cut into where they are few.
 Status share_outer(Schedule& schedule, const RuleContext& context, BlockRV block, size_t outer, LoopRV pieces) {
   const std::vector<LoopRV> now = TRY(schedule.get_loops(block));
   std::vector<LoopRV> around(now.begin(), now.begin() + static_cast<ptrdiff_t>(outer));

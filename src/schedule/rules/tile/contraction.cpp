@@ -333,7 +333,9 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   const bool is_open = found.row && !height &&
                        !most_iterations({work.loops.begin(), work.loops.begin() + static_cast<ptrdiff_t>(*found.row)},
                                         *work.loops[*found.row]);
-  const int64_t rows = is_open ? tiles_of_unknown(most_rows) : equal_tiles(height, most_rows);
+  const bool is_image = found.windows || !found.between.empty();
+  const int64_t of_any = is_image ? tiles_of_unknown(most_rows) : product_tiles_of_unknown(most_rows);
+  const int64_t rows = is_open ? of_any : equal_tiles(height, most_rows);
   plan.rows = TRY(schedule.get(TRY(decide(schedule, context, rule, "rows", up_to(most_rows, height), rows))));
   // Short rows: several of them share the weights.
   if (!found.between.empty() && found.shares_weights && height && plan.rows == *height && 2 * plan.rows <= most_rows) {

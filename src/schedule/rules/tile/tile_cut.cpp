@@ -84,7 +84,8 @@ Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV lo
     // Of the last of some blocks, which is shorter, proofs lose that what fits once at most does.
     if (TRY(most_of(schedule, block, loop)))
       return parts_of_unknown(schedule, block, loop, {rows, rows >= 8 ? 4 : 2}, true);
-    return parts_of_unknown(schedule, block, loop, {rows, rows / 2, rows / 4});
+    const bool is_six = rows == product_tiles_of_unknown(6);
+    return parts_of_unknown(schedule, block, loop, {rows, is_six ? 4 : rows / 2, is_six ? 2 : rows / 4});
   }
   if (*extent % rows == 0) return std::vector<Part>{{block, loop, rows, 1}};
   const int64_t tiles = (*extent + rows - 1) / rows;
