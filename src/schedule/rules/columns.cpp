@@ -42,12 +42,26 @@ Status sum_columns_in_parts(Schedule& schedule) {
   return support::success();
 }
 
+// What reductions give, and what is computed of it element by element: a logarithm of each sum.
+std::set<const ir::Node*> results_of(const std::vector<Work>& list) {
+  std::set<const ir::Node*> results;
+  const auto is_one_for_one = [&](const Work& work, const Buffer& written) {
+    const std::vector<Buffer> read = operands_of(work.block());
+    return std::any_of(read.begin(), read.end(), [&](const Buffer& each) {
+      return results.count(each.get()) > 0 && each->shape.size() == written->shape.size() &&
+             std::equal(each->shape.begin(), each->shape.end(), written->shape.begin(),
+                        [](const Expr& a, const Expr& b) { return same(a, b); });
+    });
+  };
+  for (const Work& work : list)
+    for (const Buffer& buffer : buffers_written(work.block().body))
+      if (work.reduces() || is_one_for_one(work, buffer)) results.insert(buffer.get());
+  return results;
+}
+
 // The loops of the last block that its reductions have, too, in order: what is read of them depends on these alone.
 std::vector<size_t> common_loops(const PrimFunc& function, const std::vector<Work>& list) {
-  std::set<const ir::Node*> results;
-  for (const Work& work : list)
-    if (work.reduces())
-      for (const Buffer& buffer : buffers_written(work.block().body)) results.insert(buffer.get());
+  const std::set<const ir::Node*> results = results_of(list);
   const Work& last = list.back();
   std::vector<size_t> common;
   for (size_t i = 0; i < last.loops.size(); ++i) {

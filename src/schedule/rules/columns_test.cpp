@@ -138,6 +138,36 @@ def main(x: T.handle, y: T.handle, n: T.int64(is_size_var=True)):
   }
 }
 
+// What follows the sums takes a function of each that is computed by itself.
+TEST(columns, takes_functions_of_each_sum) {
+  const Function f = testing::from_text(R"(
+@T.prim_func
+def main(x: T.handle, m: T.Buffer((3, 40), "float32"), y: T.Buffer((3, 40), "float32"), n: T.int64(is_size_var=True)):
+    X = T.match_buffer(x, (3, n, 40), "float32")
+    S = T.alloc_buffer((3, 40), "float32")
+    L = T.alloc_buffer((3, 40), "float32")
+    for i, j in T.grid(3, 40):
+        with T.block("start"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            S[vi, vj] = T.float32(0)
+    for i, j, k in T.grid(3, 40, n):
+        with T.block("sum"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            S[vi, vj] = S[vi, vj] + T.exp(X[vi, vk, vj] - m[vi, vj])
+    for i, j in T.grid(3, 40):
+        with T.block("log"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            L[vi, vj] = T.log(S[vi, vj])
+    for i, j in T.grid(3, 40):
+        with T.block("add"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = L[vi, vj] + m[vi, vj]
+)");
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t n : {1, 2, 33})
+      EXPECT_EQ(scheduled(f, machine(bits, registers), 1e-5, {{"n", n}}), "columns") << last_remarks;
+}
+
 TEST(columns, leaves_rows_to_reductions) {
   EXPECT_EQ(scheduled(softmax_over(extents({3, 40}), 1), machine(512, 32), 1e-5), "reduction") << last_remarks;
 }
