@@ -20,27 +20,26 @@ struct MergedAxes {
 };
 
 // The permutation with fewer axes: those of extent 1 are left out, those that stay together are one. Nothing where that
-// saves none. Extents that are not known stay by themselves.
+// saves none. Behind an extent that is not known a known one stays by itself: loops over it are even.
 std::optional<MergedAxes> merged_axes(const Shape& shape, const std::vector<int64_t>& axes) {
   struct Group {
     int64_t first, last;
     ir::Expr extent;
-    bool known;
   };
   std::vector<Group> groups;  // in the result's order
   for (const int64_t axis : axes) {
     const ir::Expr& extent = shape[static_cast<size_t>(axis)];
     if (ir::is_int(extent, 1)) continue;
-    const bool known = ir::as_int(extent).has_value();
     // Between them the input may have axes of extent 1.
-    bool follows = !groups.empty() && known && groups.back().known && groups.back().last < axis;
+    bool follows =
+        !groups.empty() && groups.back().last < axis && (ir::as_int(groups.back().extent) || !ir::as_int(extent));
     for (int64_t a = follows ? groups.back().last + 1 : axis; a < axis; ++a)
       follows = follows && ir::is_int(shape[static_cast<size_t>(a)], 1);
     if (follows) {
       groups.back().last = axis;
-      groups.back().extent = ir::int64(*ir::as_int(groups.back().extent) * *ir::as_int(extent));
+      groups.back().extent = relax::simplified(groups.back().extent * extent);
     } else {
-      groups.push_back({axis, axis, extent, known});
+      groups.push_back({axis, axis, extent});
     }
   }
   if (groups.size() == axes.size()) return std::nullopt;

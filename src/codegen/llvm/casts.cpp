@@ -11,6 +11,7 @@
 
 namespace lathe::codegen {
 
+LATHE_FAULT(llvm_far_integers_are_near, "codegen_llvm_test", "numbers up to 2^32 count as if 32 bits held them");
 LATHE_FAULT(llvm_bfloat_round_half_up, "codegen_llvm_test", "bfloat16 rounds ties down instead of to even");
 
 using namespace ir;  // NOLINT
@@ -165,7 +166,8 @@ KernelEmitter::V KernelEmitter::saturated_to_int(V v, int bits, bool low_half) {
   if (quick && bits == 64 && !target_.has("avx512dq")) {
     // No instruction: nearly all numbers fit into 32 bits.
     const V size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
-    const V fit = builder_.CreateAndReduce(builder_.CreateFCmpOLT(size, llvm::ConstantFP::get(v->getType(), 0x1p31)));
+    const double bound = support::flip(llvm_far_integers_are_near) ? 0x1p32 : 0x1p31;
+    const V fit = builder_.CreateAndReduce(builder_.CreateFCmpOLT(size, llvm::ConstantFP::get(v->getType(), bound)));
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *far = block("far"), *after = block("after_far");
     const V near = builder_.CreateSExt(quick, type);
     builder_.CreateCondBr(fit, after, far, llvm::MDBuilder(context_).createBranchWeights(1 << 20, 1));
