@@ -23,9 +23,11 @@ support::Diagnostic refuse(const relax::Expr& e, std::string message) {
 
 // Whether the tensor is a reduction over a length that only the run knows, other than a sum of products. Its block has
 // a start of its own then, which writes the tensor, too; schedule rules take such blocks apart where something else
-// reads them.
+// reads them. A single row stays as it is: it may be longer than memory, in which what is computed of it would lie.
 bool reduces_unknown_length(const te::Tensor& tensor) {
   if (!tensor.op || tensor.op->body.empty()) return false;
+  const auto is_one = [](const ir::Expr& extent) { return ir::is_int(extent, 1); };
+  if (std::all_of(tensor.shape().begin(), tensor.shape().end(), is_one)) return false;
   const auto* reduce = tensor.op->body[0].as<ir::Reduce>();
   if (!reduce) return false;
   ir::Expr source = reduce->sources[0];
