@@ -1,6 +1,5 @@
 // Conversions between dtypes. Narrow floats (16 bits and fewer) live in registers as their bits and are computed in
 // float32; every rounding is to nearest even and happens once: float64 goes through a float32 rounded to odd.
-#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 
@@ -130,20 +129,14 @@ KernelEmitter::V KernelEmitter::converted_by_x86(V v) {
     return nullptr;
   const int most = target_.has("avx512f") ? 16 : target_.has("avx") ? 8 : 4;
   const int width = std::gcd(lanes, most);
-  std::vector<V> parts;
-  for (int first = 0; first < lanes; first += width) {
-    std::vector<int> numbers(static_cast<size_t>(width));
-    std::iota(numbers.begin(), numbers.end(), first);
-    const V part = width == lanes ? v : builder_.CreateShuffleVector(v, numbers);
+  return by_registers(width, {v}, [&](const std::vector<V>& part) -> V {
     if (width == 16)
-      parts.push_back(builder_.CreateIntrinsic(
+      return builder_.CreateIntrinsic(
           llvm::Intrinsic::x86_avx512_mask_cvttps2dq_512, {},
-          {part, llvm::Constant::getNullValue(i(32, 16)), builder_.getInt16(0xffff), builder_.getInt32(4)}));
-    else
-      parts.push_back(builder_.CreateIntrinsic(
-          width == 8 ? llvm::Intrinsic::x86_avx_cvtt_ps2dq_256 : llvm::Intrinsic::x86_sse2_cvttps2dq, {}, {part}));
-  }
-  return llvm::concatenateVectors(builder_, parts);
+          {part[0], llvm::Constant::getNullValue(i(32, 16)), builder_.getInt16(0xffff), builder_.getInt32(4)});
+    return builder_.CreateIntrinsic(
+        width == 8 ? llvm::Intrinsic::x86_avx_cvtt_ps2dq_256 : llvm::Intrinsic::x86_sse2_cvttps2dq, {}, {part[0]});
+  });
 }
 
 // To signed integers of so many bits: what is out of range is the nearest of them, NaN is 0, or where only low bits are

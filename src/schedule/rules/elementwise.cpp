@@ -49,7 +49,7 @@ Status schedule_parts_of_rows(Schedule& schedule, const RuleContext& context, Bl
 
 // Whether the block reads by numbers that it reads, other ones for each element of a row, and what it writes is wanted
 // several times: elements come one by one, and what is computed with them would, too.
-bool gathers_for_many(const Work& work, const std::vector<Work>& list) {
+bool gathers_for_many(const Work& work) {
   const std::vector<Buffer> written = buffers_written(work.realize);
   const auto own = constant_product(work.loops);
   if (work.loops.empty() || written.size() != 1 || !own) return false;
@@ -59,11 +59,13 @@ bool gathers_for_many(const Work& work, const std::vector<Work>& list) {
       for (const Range& range : access.region)
         if (uses_var(range.min, work.loops.back()->loop_var))
           post_order(range.min, [&](const NodeRef& n) { gathers = gathers || n.is<BufferLoad>(); });
-  return gathers && std::any_of(list.begin(), list.end(), [&](const Work& other) {
-           const std::vector<Buffer> read = buffers_read(other.block().body);
-           return std::find(read.begin(), read.end(), written[0]) != read.end() &&
-                  constant_product(other.loops).value_or(0) > *own;
-         });
+  if (!gathers) return false;
+  const std::vector<Work> all = works(*work.function);
+  return std::any_of(all.begin(), all.end(), [&](const Work& other) {
+    const std::vector<Buffer> read = buffers_read(other.block().body);
+    return std::find(read.begin(), read.end(), written[0]) != read.end() &&
+           constant_product(other.loops).value_or(0) > *own;
+  });
 }
 
 }  // namespace
@@ -78,7 +80,7 @@ Result<Outcome> elementwise(Schedule& schedule, const RuleContext& context) {
       if (iter->type != IterType::spatial)
         return Outcome(fmt::format("axis '{}' of block '{}' is not spatial", iter->var->name, work.block().name));
   }
-  TRY(inline_producers(schedule, [&](const Work& work) { return gathers_for_many(work, works(schedule.function())); }));
+  TRY(inline_producers(schedule, &gathers_for_many));
   for (const Work& work : works(schedule.function())) {
     std::vector<BlockRV> parts{TRY(handle(schedule, work))};
     if (has_other_ends(work)) {

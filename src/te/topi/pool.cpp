@@ -83,18 +83,14 @@ std::vector<Tensor> max_pool_with_indices(const Tensor& x, const std::vector<Exp
 
 namespace {
 
-// How many cells of the axis a window covers at a position: from the first of them to the end.
-struct Covered {
-  Expr first, end;
-  Expr count() const { return ir::max(end - first, ir::int64(1)); }  // padding alone has the mean 0
-};
-
-// Cells k with low <= at * stride + k * dilation - pad_begin < high.
-Covered covered(const Expr& at, const Expr& extent, const Window& w, bool count_include_pad) {
+// How many cells of the axis a window covers at a position, but one where it covers padding alone, whose mean is 0.
+Expr covered(const Expr& at, const Expr& extent, const Window& w, bool count_include_pad) {
+  // Cells k with low <= at * stride + k * dilation - pad_begin < high.
   const Expr low = count_include_pad ? 0 - w.pad_begin : ir::int64(0);
   const Expr high = count_include_pad ? extent + w.pad_end : extent;
   const Expr start = at * w.stride - w.pad_begin, step = ir::int64(w.dilation);
-  return {ir::max(ir::int64(0), ir::ceildiv(low - start, step)), ir::min(w.kernel, ir::ceildiv(high - start, step))};
+  const Expr first = ir::max(ir::int64(0), ir::ceildiv(low - start, step));
+  return ir::max(ir::min(w.kernel, ir::ceildiv(high - start, step)) - first, ir::int64(1));
 }
 
 // The number of cells at each of so many positions as a choice between a few constants, by comparing the position with
@@ -110,7 +106,7 @@ Expr covered_by_choice(const Expr& at, const Expr& positions, const Expr& extent
   };
   std::vector<Run> runs;
   for (int64_t i = 0; i < *known; ++i) {
-    const auto count = ir::as_int(covered(ir::int64(i), extent, w, count_include_pad).count());
+    const auto count = ir::as_int(covered(ir::int64(i), extent, w, count_include_pad));
     if (!count) return {};
     if (runs.empty() || runs.back().count != *count) runs.push_back({i, *count});
     runs.back().end = i + 1;
@@ -150,11 +146,11 @@ Tensor avg_pool(const Tensor& x, const std::vector<Expr>& shape, const PoolOptio
           Expr few = covered_by_choice(at, positions, extent, w, count_include_pad, accumulate);
           // So few as a window has fit 32 bits, which vectors convert at once.
           if (!few && ir::as_int(w.kernel))
-            few = ir::cast(accumulate, ir::cast(DType::int32(), covered(at, extent, w, count_include_pad).count()));
+            few = ir::cast(accumulate, ir::cast(DType::int32(), covered(at, extent, w, count_include_pad)));
           if (few)
             chosen = chosen ? chosen * few : few;
           else
-            count = count * covered(at, extent, w, count_include_pad).count();
+            count = count * covered(at, extent, w, count_include_pad);
         }
         Expr cells_in_all = ir::cast(accumulate, count);
         if (chosen) cells_in_all = ir::is_int(count, 1) ? chosen : cells_in_all * chosen;
