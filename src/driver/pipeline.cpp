@@ -5,6 +5,7 @@
 #include "lower/ahead/ask_for_weights.h"
 #include "lower/batch/split_batch.h"
 #include "lower/legalize/legalize.h"
+#include "lower/legalize/equal_sizes.h"
 #include "lower/legalize/name_extents.h"
 #include "lower/parts/fold_scalars.h"
 #include "lower/parts/parts_in_place.h"
@@ -94,6 +95,7 @@ std::vector<ir::PassRow> pipeline(const target::Target& target, const Decisions&
       {"fold_scalars", lower::fold_scalars, {"legalize"}},
       {"row_strips", with_target(lower::row_strips, target), {"legalize"}},
       {"name_extents", lower::name_extents, {"legalize"}},
+      {"equal_sizes", lower::equal_sizes, {"legalize"}},
       {"schedule_functions", default_schedule(target, decisions, schedules), {"legalize"}},
       {"ask_for_weights", with_target(lower::ask_for_weights, target), {"schedule_functions"}},
   };

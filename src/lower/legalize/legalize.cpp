@@ -212,7 +212,7 @@ class Legalize {
       hint += "_" + std::to_string(size);
     }
     const LoweredGroup lowered = TRY(lower_group(at_sizes(group, fixed)));
-    Version version{share(hint, lowered.function), sizes, {}};
+    Version version{share(hint, lowered.function), sizes, {}, {}};
     for (const ir::Expr& scalar : lowered.scalars)
       version.scalars.push_back(std::find(scalars.begin(), scalars.end(), scalar) - scalars.begin());
     return version;

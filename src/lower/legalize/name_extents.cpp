@@ -143,8 +143,11 @@ std::optional<Renamed> renamed(const tir::Function& kernel) {
 
 support::Result<ir::IRModule> name_extents(ir::IRModule module, const ir::PassContext&) {
   std::map<std::string, Renamed> changed;
+  // A call gives versions some of the scalars that it gives the kernel: both stay as they are.
+  const std::set<std::string> versions = versions_in(module);
   for (const auto& [name, function] : module)
-    if (const auto* kernel = function.as<tir::PrimFunc>(); kernel && versions_of(*kernel).empty())
+    if (const auto* kernel = function.as<tir::PrimFunc>();
+        kernel && versions_of(*kernel).empty() && !versions.count(name))
       if (auto with_names = renamed(tir::Function(kernel))) changed.emplace(name, *std::move(with_names));
   if (changed.empty()) return module;
   for (const auto& [name, renamed] : changed) module.set(name, renamed.kernel);

@@ -92,10 +92,13 @@ Result<std::optional<uint32_t>> FunctionLowering::fits_call(const Version& versi
   const auto is_there = [&](int64_t i) { return i >= 0 && static_cast<size_t>(i) < scalars.size(); };
   for (const int64_t scalar : version.scalars) known = known && is_there(scalar);
   for (const auto& [scalar, size] : version.sizes) known = known && is_there(scalar);
+  for (const auto& [scalar, other] : version.equal) known = known && is_there(scalar) && is_there(other);
   if (!known) return std::optional<uint32_t>();
   ir::Expr fits = ir::boolean(true);
   for (const auto& [scalar, size] : version.sizes)
     fits = ir::logical_and(fits, ir::eq(scalars[static_cast<size_t>(scalar)], ir::int64(size)));
+  for (const auto& [scalar, other] : version.equal)
+    fits = ir::logical_and(fits, ir::eq(scalars[static_cast<size_t>(scalar)], scalars[static_cast<size_t>(other)]));
   if (ir::is_int(fits, 0)) return std::optional<uint32_t>();
   return std::optional(TRY(scalars_.operand(fits)));
 }

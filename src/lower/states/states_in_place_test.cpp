@@ -11,6 +11,7 @@
 #include "relax/interpret/evaluate.h"
 #include "relax/script/dialect.h"
 #include "runtime/core/program_fixture.h"
+#include "script/parse.h"
 #include "script/testing/expected_text.h"
 #include "tir/script/dialect.h"
 

@@ -63,7 +63,7 @@ std::optional<Combination> combination(const Block& block) {
               structural_equal(more->a, chosen->true_value);
     found.value = chosen->true_value;
     found.combine = [](Expr a, Expr b) { return select(gt(b, a), b, a); };
-    found.identity = init ? init->value : Expr();
+    found.identity = init ? init->value : extreme(dtype, false);
     if (const auto start = found.identity ? as_float(found.identity) : std::nullopt; !start || std::isnan(*start))
       matched = false;
   }
