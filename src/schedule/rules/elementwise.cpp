@@ -32,7 +32,7 @@ Status schedule_parts_of_rows(Schedule& schedule, const RuleContext& context, Bl
   const Work& work = *find(list, name);
   const auto length = as_int(work.loops.back()->extent);
   const int64_t lanes = context.target.lanes(widest_bits(work));
-  if (!walks_rows(schedule.function(), work) || !length || *length < lanes)
+  if (!walks_rows(schedule.function(), work) || (length && *length < lanes))
     return refuse(codes::not_inlinable, fmt::format("the middle of the rows of block '{}' is no row", name));
   const bool enough = are_enough(constant_product(work.loops), work_of_instance(work.block()));
   const auto count = constant_product({work.loops.begin(), work.loops.end() - 1});

@@ -75,7 +75,9 @@ Tensor pad_with_own(const Tensor& x, const std::vector<Expr>& before, const std:
         std::vector<Expr> own;
         for (size_t d = 0; d < rank; ++d)
           own.push_back(is_whole(x, before, shape, d) ? i[d] : own_index(i[d] - before[d], x.shape()[d], mode));
-        if (rank == 0 || mode == PadMode::wrap || is_whole(x, before, shape, rank - 1)) return x(std::move(own));
+        if (rank == 0 || is_whole(x, before, shape, rank - 1)) return x(std::move(own));
+        // Around and around a known number of elements, vectors are gathered by constants.
+        if (mode == PadMode::wrap && ir::as_int(x.shape().back())) return x(std::move(own));
         // What is inside along the last axis lies as it did, which loops are divided by.
         std::vector<Expr> inside = own;
         inside.back() = i.back() - before.back();

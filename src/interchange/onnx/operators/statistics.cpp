@@ -17,15 +17,19 @@ Expr as_column(NodeImport& c, const Expr& x, int64_t rank) {
   return c.reshape(x, std::move(shape));
 }
 
-// Channels in `groups` equal groups, each with mean 0 and variance 1.
+// Channels in `groups` equal groups, each with mean 0 and variance 1, as [batch, groups, elements].
 Expr groups_normalized(NodeImport& c, const Expr& x, const ir::Expr& groups, double epsilon) {
   const Shape own = build::shape_of(x);
   const ir::Expr rest =
       relax::simplified(ir::floordiv(ir::product(Shape(own.begin() + 1, own.end())), ir::max(groups, ir::int64(1))));
   const Expr folded = c.reshape(x, {own[0], groups, rest});
-  const Expr normal =
-      c.call(ops::layer_norm, {folded}, ir::make<ops::LayerNormAttributes>(std::vector<int64_t>{2}, epsilon));
-  return c.reshape(normal, own);
+  return c.call(ops::layer_norm, {folded}, ir::make<ops::LayerNormAttributes>(std::vector<int64_t>{2}, epsilon));
+}
+
+// Each group times and plus its own of the second and third input.
+Expr groups_scaled(NodeImport& c, const Expr& normal, const ir::Expr& groups) {
+  const auto column = [&](size_t i) { return c.reshape(c.input(i), {groups, ir::int64(1)}); };
+  return c.call(ops::add, {c.call(ops::multiply, {normal, column(1)}), column(2)});
 }
 
 void check_channels(NodeImport& c) {
@@ -35,9 +39,10 @@ void check_channels(NodeImport& c) {
 void instance_normalization(NodeImport& c) {
   const double epsilon = c.attributes.number("epsilon", 1e-5f);
   check_channels(c);
-  const Expr normal = groups_normalized(c, c.input(0), c.shape(0)[1], epsilon);
-  const Expr scaled = c.call(ops::multiply, {normal, as_column(c, c.input(1), c.rank(0))});
-  c.set(c.call(ops::add, {scaled, as_column(c, c.input(2), c.rank(0))}));
+  // Scaled while a plane of any size is one row: kernels know their rows then.
+  const Shape own = c.shape(0);
+  const Expr scaled = groups_scaled(c, groups_normalized(c, c.input(0), own[1], epsilon), own[1]);
+  c.set(c.reshape(scaled, own));
 }
 
 // Scale and bias are one a group before opset 21, then one a channel.
@@ -51,15 +56,11 @@ void group_normalization(NodeImport& c) {
   build::expect_equal(c.builder(), relax::simplified(ir::floormod(own[1], ir::int64(groups))), ir::int64(0));
   const Expr normal = groups_normalized(c, c.input(0), ir::int64(groups), epsilon);
   if (c.version >= 21) {
-    const Expr scaled = c.call(ops::multiply, {normal, as_column(c, c.input(1), c.rank(0))});
+    const Expr scaled = c.call(ops::multiply, {c.reshape(normal, own), as_column(c, c.input(1), c.rank(0))});
     c.set(c.call(ops::add, {scaled, as_column(c, c.input(2), c.rank(0))}));
     return;
   }
-  const ir::Expr rest =
-      relax::simplified(ir::floordiv(ir::product(Shape(own.begin() + 1, own.end())), ir::int64(groups)));
-  const auto column = [&](size_t i) { return c.reshape(c.input(i), {ir::int64(groups), ir::int64(1)}); };
-  const Expr scaled = c.call(ops::multiply, {c.reshape(normal, {own[0], ir::int64(groups), rest}), column(1)});
-  c.set(c.reshape(c.call(ops::add, {scaled, column(2)}), own));
+  c.set(c.reshape(groups_scaled(c, normal, ir::int64(groups)), own));
 }
 
 // x / sqrt(mean(x^2) + epsilon) * scale, over the dimensions from `axis` on.
