@@ -4,8 +4,8 @@
 //   T.func_attr({"versions": [{"function": "relu_at_8", "sizes": [[0, 8]], "scalars": []},
 //                             {"function": "relu_equal", "sizes": [], "equal": [[1, 2]], "scalars": [0, 1]}]})
 //
-// where scalar 0 of the call is 8, `relu_at_8` is called with the same tensors and with none of its scalars; else, where
-// scalars 1 and 2 are the same, `relu_equal` with two of them.
+// where scalar 0 of the call is 8, `relu_at_8` is called with the same tensors and with none of its scalars; else,
+// where scalars 1 and 2 are the same, `relu_equal` with two of them.
 #pragma once
 
 #include "ir/function.h"

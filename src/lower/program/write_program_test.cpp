@@ -240,8 +240,8 @@ TEST(write_program, versions_that_do_not_fit_are_left_out) {
         version("nn_relu_at_3", {3}, {}), version("nn_relu", at_3, {1})})
     EXPECT_EQ(text_with(wrong).find("branch"), std::string::npos);
   const auto equal = [](ir::Value numbers) {
-    return ir::Value(List{Map{
-        {"function", "nn_relu_at_3"}, {"sizes", List{}}, {"equal", std::move(numbers)}, {"scalars", List{}}}});
+    return ir::Value(
+        List{Map{{"function", "nn_relu_at_3"}, {"sizes", List{}}, {"equal", std::move(numbers)}, {"scalars", List{}}}});
   };
   for (const ir::Value& wrong : {ir::Value(3), ir::Value(List{3}), ir::Value(List{pair(0, 1)}),
                                  ir::Value(List{pair(-1, 0)}), ir::Value(List{List{0}})})

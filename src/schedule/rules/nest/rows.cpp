@@ -2,6 +2,7 @@
 #include "schedule/rules/nest/rows.h"
 
 #include "ir/visit.h"
+#include "schedule/codes.h"
 
 namespace lathe::schedule {
 
@@ -133,6 +134,28 @@ Result<std::vector<BlockRV>> add_lanes(Schedule& schedule, BlockRV block, int64_
 
 namespace {
 
+// The vectors of a row of unknown length, over `groups`, in `chains` partial results side by side, and those that are
+// left behind them. `partial` is the block of one vector of partial results, `lane` the loop over its lanes.
+Status chains_of(Schedule& schedule, BlockRV partial, LoopRV groups, LoopRV lane, int64_t chains) {
+  const std::vector<LoopRV> parts = TRY(schedule.peel(groups, chains));
+  const std::vector<LoopRV> cut = TRY(schedule.split(parts[0], {Factor(), chains}));
+  const BlockRV chain = TRY(schedule.rfactor(cut[1], -2));
+  TRY(schedule.set_scope(chain, 0, "register"));
+  TRY(schedule.unroll(cut[1]));
+  TRY(schedule.vectorize(lane));
+  const auto start = TRY(start_of(schedule, chain));
+  if (!start) return refuse(codes::not_inlinable, "what partial results start from is in their own block");
+  const std::vector<LoopRV> started = TRY(schedule.get_loops(*start)), joined = TRY(schedule.get_loops(partial));
+  TRY(schedule.unroll(started.end()[-2]));
+  TRY(schedule.vectorize(started.back()));
+  TRY(schedule.reorder({joined.back(), joined.end()[-2]}));
+  TRY(schedule.unroll(joined.back()));
+  TRY(schedule.vectorize(joined.end()[-2]));
+  for (const BlockRV& rest : TRY(schedule.get_child_blocks(parts[1])))
+    TRY(schedule.vectorize(TRY(schedule.get_loops(rest)).back()));
+  return support::success();
+}
+
 // A reduction over a loop of whole groups of `width` elements: partial results of each place in a group, then of each
 // lane, then of half as many lanes, to the last. Gives the blocks of partial results.
 Result<std::vector<BlockRV>> sum_vectors(Schedule& schedule, BlockRV block, LoopRV loop, int64_t width, int64_t lanes,
@@ -146,6 +169,22 @@ Result<std::vector<BlockRV>> sum_vectors(Schedule& schedule, BlockRV block, Loop
     TRY(schedule.unroll(again[0]));
     rest = TRY(schedule.get_loops(block)).back();
   }
+  const std::vector<BlockRV> halves = TRY(add_lanes(schedule, block, lanes));
+  parts.insert(parts.end(), halves.begin(), halves.end());
+  return parts;
+}
+
+// The same over a loop of unknown length, which leaves less than a vector: what blocks of one row read of each other is
+// cut alike.
+Result<std::vector<BlockRV>> sum_unknown(Schedule& schedule, BlockRV block, LoopRV loop, int64_t chains,
+                                         int64_t lanes) {
+  const std::vector<LoopRV> cut = TRY(schedule.split(TRY(schedule.peel(loop, lanes))[0], {Factor(), lanes}));
+  std::vector<BlockRV> parts{TRY(schedule.rfactor(cut[1], -1))};
+  TRY(schedule.set_scope(parts[0], 0, "register"));
+  const auto start = TRY(start_of(schedule, parts[0]));
+  if (!start) return refuse(codes::not_inlinable, "partial results start where they are added to");
+  TRY(schedule.vectorize(TRY(schedule.get_loops(*start)).back()));
+  TRY(chains_of(schedule, parts[0], cut[0], cut[1], chains));
   const std::vector<BlockRV> halves = TRY(add_lanes(schedule, block, lanes));
   parts.insert(parts.end(), halves.begin(), halves.end());
   return parts;
@@ -178,11 +217,17 @@ Result<std::vector<BlockRV>> reduce_row(Schedule& schedule, const RuleContext& c
   const auto extent = as_int(TRY(schedule.get(axis))->extent);
   const int64_t lanes = lanes_of_row(extent, context.target.lanes(widest_bits(*node)));
   if (lanes < 2) return none;
-  // An unknown length: single vectors leave the shortest rest, and what blocks of one row read of each other is cut
-  // alike.
   const ExprRV vectors =
-      TRY(decide(schedule, context, "reduction", "vectors", {1, 2, 4}, extent ? chains_for(*extent, lanes) : 1));
-  const int64_t width = lanes * TRY(schedule.get(vectors));
+      TRY(decide(schedule, context, "reduction", "vectors", {1, 2, 4}, extent ? chains_for(*extent, lanes) : 4));
+  const int64_t chains = TRY(schedule.get(vectors));
+  if (!extent && chains > 1) {
+    Schedule attempt = schedule;
+    if (auto parts = sum_unknown(attempt, block, axis, chains, lanes)) {
+      schedule = std::move(attempt);
+      return parts;
+    }
+  }
+  const int64_t width = extent ? lanes * chains : lanes;
   const LoopRV main = TRY(schedule.peel(axis, width))[0];
   return sum_vectors(schedule, block, main, width, lanes, before);
 }
