@@ -72,7 +72,7 @@ bool stands_alone(const Work& work, size_t steps) {
   return !work.reduces() && steps > 0 && work.loops.size() > 1;
 }
 
-// [around…, steps, inside…] becomes [around…, groups of vectors, steps, vectors] where rows are walked inside, else
+// [around…, steps, inside…] becomes [around…, parts of rows, steps, groups, vectors] where rows are walked inside, else
 // [around…, groups of rows, steps, inside…, rows].
 Status carry(Schedule& schedule, const RuleContext& context, const Work& work, size_t steps) {
   constexpr int64_t vectors = 4, rows = 8;
@@ -83,9 +83,13 @@ Status carry(Schedule& schedule, const RuleContext& context, const Work& work, s
   const auto width = as_int(work.loops.back()->extent);
   if (steps < loops.size() && walks_rows(schedule.function(), work) && width.value_or(lanes) >= lanes) {
     const int64_t together = width && *width < vectors * lanes ? lanes : vectors * lanes;
-    const std::vector<LoopRV> cut = TRY(schedule.split(loops.back(), {Factor(), together}));
+    // What a step reads of the one before is on its way through memory as long as some vectors take: several groups
+    // take each step, where there are enough for all threads.
+    constexpr int64_t most_groups = 4;
+    const int64_t groups = width && *width >= most_groups * together * context.target.cores ? most_groups : 1;
+    const std::vector<LoopRV> cut = TRY(schedule.split(loops.back(), {Factor(), groups, together}));
     TRY(schedule.reorder({cut[0], loops[step]}));
-    return schedule.vectorize(cut[1]);
+    return schedule.vectorize(cut[2]);
   }
   if (step == 0) return support::success();
   const auto count = as_int(work.loops[step - 1]->extent);
