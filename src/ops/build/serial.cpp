@@ -24,8 +24,22 @@ Expr combined(Combine combine, const Expr& old, const Expr& update) {
   support::unreachable("a way to combine without a case");
 }
 
-// A copy of x, then `updates` elements in order, each at the place that `target` gives.
+// The loops over all elements of `shape`; over the last dimension in vectors where they are asked for.
+tir::Stmt each_element(const Shape& shape, bool in_vectors, const Statement& body) {
+  if (!in_vectors) return loops_over(shape, body);
+  return loops_over(Shape(shape.begin(), shape.end() - 1), [&](const Indices& row) {
+    return vectors_over(shape.back(), [&](const Expr& i) {
+      Indices at = row;
+      at.push_back(i);
+      return body(at);
+    });
+  });
+}
+
+// A copy of x, then `updates` elements in order, each at the place that `target` gives; in vectors where `in_rows` says
+// that the last dimension of the updates is one of x.
 Value scatter(BlockBuilder& b, const Value& x, const Value& indices, const Value& updates, Combine combine,
+              bool in_rows,
               const std::function<Indices(const ir::Buffer& indices, const Indices& update)>& target) {
   const auto build = [&](const Buffers& in, const Buffers& out) {
     const tir::Stmt copy = block_over(
@@ -39,7 +53,8 @@ Value scatter(BlockBuilder& b, const Value& x, const Value& indices, const Value
                          {part_of_buffer(out[0], {})}};
         },
         [&](const Indices&) {
-          return loops_over(in[2]->shape, [&](const Indices& i) {
+          const bool in_vectors = in_rows && dtype_of(x).storage_bits() >= 8 && dtype_of(x) != relax::string_dtype;
+          return each_element(in[2]->shape, in_vectors, [&](const Indices& i) {
             const Indices to = target(in[1], i);
             return store(out[0], combined(combine, ir::load(out[0], to), ir::load(in[2], i)), to);
           });
@@ -65,7 +80,7 @@ Value scatter_elements(BlockBuilder& b, const Value& x, const Value& indices, co
   for (size_t d = 0; d < own.size(); ++d) expect_equal(b, shape_of(updates)[d], shape_of(indices)[d]);
   if (const auto box = replaces(x, combine) ? box_of_elements(own, indices, axis) : std::nullopt)
     return with_box(b, x, *box, updates);
-  return scatter(b, x, indices, updates, combine, [&](const ir::Buffer& where, const Indices& i) {
+  return scatter(b, x, indices, updates, combine, false, [&](const ir::Buffer& where, const Indices& i) {
     Indices to = i;
     // The other coordinates are those of the update, which the specification keeps within x.
     for (size_t d = 0; d < to.size(); ++d)
@@ -87,7 +102,8 @@ Value scatter_nd(BlockBuilder& b, const Value& x, const Value& indices, const Va
     expect_equal(b, shape_of(updates)[d], d < outer ? where[d] : own[d - outer + static_cast<size_t>(*width)]);
   if (const auto box = replaces(x, combine) ? box_of_coordinates(own, indices) : std::nullopt)
     return with_box(b, x, *box, updates);
-  return scatter(b, x, indices, updates, combine, [&](const ir::Buffer& from, const Indices& i) {
+  const bool in_rows = static_cast<size_t>(*width) < own.size();
+  return scatter(b, x, indices, updates, combine, in_rows, [&](const ir::Buffer& from, const Indices& i) {
     Indices to;
     for (int64_t k = 0; k < *width; ++k) {
       Indices cell(i.begin(), i.begin() + static_cast<int64_t>(outer));
