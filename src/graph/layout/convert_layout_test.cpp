@@ -450,6 +450,18 @@ TEST(convert_layout, turns_programs_that_carry_the_channels_through) {
   EXPECT_EQ(difference(before, after, 1e-5), "");
 }
 
+TEST(convert_layout, turns_programs_between_the_model_s_own_transpositions) {
+  const auto permuted = [](Graph& g, const Expr& x, std::vector<int64_t> axes) {
+    return g.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(std::optional(std::move(axes))));
+  };
+  Graph g;
+  const Expr x = g.input("x", Extents{2, 5, 4, 6});
+  const auto before = g.finish(permuted(g, repeated(g, permuted(g, x, {0, 3, 1, 2}), 2), {0, 2, 3, 1}));
+  const auto after = converted(before);
+  EXPECT_EQ(calls(after), names("call_tir"));
+  EXPECT_EQ(difference(before, after, 0), "");
+}
+
 TEST(convert_layout, turns_what_is_smaller_around_a_program_whose_result_is_not_wanted_so) {
   for (const auto& [times, expected] : std::vector<std::pair<int64_t, std::string>>{
            {3, "permute_dims nn.conv permute_dims call_tir"}, {1, "permute_dims nn.conv call_tir permute_dims"}}) {

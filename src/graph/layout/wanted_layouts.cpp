@@ -57,11 +57,12 @@ const ir::Node* convolution_behind(const Expr& e, const Calls& calls, const Want
   return nullptr;
 }
 
-// Images whose pixels are taken for one axis, or one for several.
-std::unordered_set<const ir::Node*> images_of_other_pixels(const std::vector<Binding>& bindings) {
+// Images whose pixels are taken for one axis, or one for several, and those that tensor programs compute.
+std::unordered_set<const ir::Node*> images_in_any_order(const std::vector<Binding>& bindings) {
   std::unordered_set<const ir::Node*> images;
   for (const Binding& binding : bindings) {
     const auto* bound = binding.as<VarBinding>();
+    if (bound && relax::as_call_tir(bound->value)) images.insert(bound->var.get());
     const Call* call = bound ? as_call_of(bound->value, "reshape") : nullptr;
     const Shape *shape = bound ? shape_of(bound->var) : nullptr, *source = call ? shape_of(call->args[0]) : nullptr;
     if (shape && source && source->size() > 3 && keeps_channels(*source, *shape)) images.insert(bound->var.get());
@@ -106,7 +107,7 @@ void WantedLayouts::find_padded(const Function& function, const std::vector<Bind
 }
 
 void WantedLayouts::find_wanted_last(const std::vector<Binding>& bindings) {
-  const auto other_pixels = images_of_other_pixels(bindings);
+  const auto in_any_order = images_in_any_order(bindings);
   for (auto it = bindings.rbegin(); it != bindings.rend(); ++it) {
     const auto* bound = it->as<VarBinding>();
     const auto* call = bound ? bound->value.as<Call>() : nullptr;
@@ -117,7 +118,7 @@ void WantedLayouts::find_wanted_last(const std::vector<Binding>& bindings) {
       for (const Expr& arg : call->args)
         if (arg) wanted_by_few_.insert(arg.get());
     const bool turning = op->name == "nn.conv" && turns(*call) && !fills_rows(*call, bound->var);
-    const bool turned = op->name == "permute_dims" && other_pixels.count(call->args[0].get()) &&
+    const bool turned = op->name == "permute_dims" && in_any_order.count(call->args[0].get()) &&
                         permuted_axes(*call) == axes_to_last(shape_of(call->args[0])->size());
     if (!turning && !turned && !wants_last(bound->var)) continue;
     const auto program = relax::as_call_tir(bound->value);
