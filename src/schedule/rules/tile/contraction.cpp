@@ -293,7 +293,11 @@ struct Planning {
     const bool by_lanes = threads && std::all_of(found.batch.begin(), found.batch.end(), is_one) &&
                           std::all_of(found.between.begin(), found.between.end(), is_one);
     if (vectors > 3 && by_lanes) vectors = shared_width(vectors, plan.lanes, *width, target);
-    while (vectors > 1 && *width % (vectors * plan.lanes) != 0 && *width < 2 * vectors * plan.lanes) --vectors;
+    // What a wide cut leaves over has few sums to keep going. Many rows make up for that by fewer loads than those of
+    // single vectors, which are as many as the products.
+    constexpr int64_t many_rows = 16;
+    const int64_t least = found.row && height.value_or(many_rows) >= many_rows ? 2 : 1;
+    while (vectors > least && *width % (vectors * plan.lanes) != 0 && *width < 2 * vectors * plan.lanes) --vectors;
     return vectors;
   }
 };
