@@ -35,17 +35,13 @@ bool same_shape(const Expr& a, const Expr& b) {
 
 bool pointwise(FusionKind kind) { return kind <= FusionKind::broadcast; }
 
-// The number of elements, where it is constant.
-std::optional<int64_t> elements(const Expr& e) {
-  const auto* info = as_tensor(e);
-  if (!info || !info->shape) return std::nullopt;
-  int64_t count = 1;
-  for (const ir::Expr& extent : *info->shape) {
-    const auto value = ir::as_int(extent);
-    if (!value) return std::nullopt;
-    count *= *value;
-  }
-  return count;
+// Whether `a` has no more elements than `b`; no where only the run knows, unless they are as many.
+bool is_no_larger(const Expr& a, const Expr& b) {
+  const auto *left = as_tensor(a), *right = as_tensor(b);
+  if (!left || !right || !left->shape || !right->shape) return false;
+  const ir::Expr ours = ir::product(*left->shape), theirs = ir::product(*right->shape);
+  const auto known = ir::as_int(ours), limit = ir::as_int(theirs);
+  return known && limit ? *known <= *limit : relax::same_extent(ours, theirs);
 }
 
 class Fuser {
@@ -211,8 +207,7 @@ class Fuser {
       if (arg && arg.is<Tuple>()) return false;
       tensors += arg && as_tensor(arg) ? 1 : 0;
     }
-    const auto from = elements(value), to = elements(consumer.binding->var);
-    return tensors == 1 && from && to && *to <= *from;
+    return tensors == 1 && is_no_larger(consumer.binding->var, value);
   }
 
   static bool operand_is(const Expr& arg, const Expr& value) {
