@@ -168,18 +168,21 @@ Result<Expr> convert_elementwise(const Conversion& c) {
   const Shape* out = shape_of(c.value);
   if (!out || out->size() < 3) return Expr();
   if (c.layouts.groups.has_any(operands)) return c.layouts.groups.elementwise(c.emitter, c.var, c.op, c.call);
-  bool has_rows = true;
+  bool has_rows = true, has_image = false;
   for (const Expr& operand : operands) {
     if (operand && operand.is<ShapeExpr>()) return Expr();
     if (!operand || !as_tensor(operand)) continue;
     const Shape* shape = shape_of(operand);
     if (!shape || shape->size() > out->size()) return Expr();
     has_rows = has_rows && spans_pixels(*shape, *out);
+    has_image = has_image || (twins.of(operand) && relax::same_shape(*shape, *out));
   }
   const Twin* latest = twins.latest_of(operands);
   if (!latest && c.layouts.planes.has_any(operands))
     return c.layouts.planes.elementwise(c.emitter, c.var, c.op, c.call);
   if (!latest) return Expr();
+  // For a number a channel, which lies the same in either order, no image is turned.
+  if (!has_image && !c.layouts.wanted.wants_last(c.var)) return Expr();
   const Form form = has_rows ? latest->computed_in : Form::image;
   std::vector<Expr> args;
   for (const Expr& operand : operands)

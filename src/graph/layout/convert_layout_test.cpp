@@ -450,6 +450,17 @@ TEST(convert_layout, turns_programs_that_carry_the_channels_through) {
   EXPECT_EQ(difference(before, after, 1e-5), "");
 }
 
+TEST(convert_layout, turns_no_image_for_a_number_a_channel) {
+  Graph g;
+  const Expr x = g.input("x", Extents{2, 6, 5, 4});
+  const Expr mean = g.call(ops::mean, {x}, ir::make<ops::ReduceAttributes>(std::vector<int64_t>{2, 3}, true));
+  const auto before = g.finish(g.call(ops::multiply, {x, g.call(ops::sigmoid, {conv(g, mean, {6, 6, 1, 1})})}));
+  const auto after = converted(before);
+  const std::vector<std::string> all = calls(after);
+  EXPECT_EQ(std::count(all.begin(), all.end(), "permute_dims"), 1) << "the matrix";
+  EXPECT_EQ(difference(before, after, 1e-5), "");
+}
+
 TEST(convert_layout, turns_programs_between_the_model_s_own_transpositions) {
   const auto permuted = [](Graph& g, const Expr& x, std::vector<int64_t> axes) {
     return g.call(ops::permute_dims, {x}, ir::make<ops::PermuteDimsAttributes>(std::optional(std::move(axes))));
