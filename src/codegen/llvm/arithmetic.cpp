@@ -12,6 +12,9 @@
 
 namespace lathe::codegen {
 
+LATHE_FAULT(llvm_far_quotients_are_near, "codegen_llvm_test",
+            "a remainder of a large quotient is computed as of small");
+
 using namespace ir;  // NOLINT
 
 KernelEmitter::V KernelEmitter::add(DType t, V a, V b) {
@@ -132,23 +135,41 @@ KernelEmitter::V KernelEmitter::remainder(const Expr& x, const Expr& y, bool flo
   return builder_.CreateSelect(by_zero, a, rest);
 }
 
-KernelEmitter::V KernelEmitter::float_remainder(DType t, V a, V b, bool floor) {
-  // fmod is exact, and exact in float64 for float32 operands.
-  const int lanes = t.lanes;
-  const V wide_a = t.bits == 64 ? a : builder_.CreateFPExt(a, f64(lanes));
-  const V wide_b = t.bits == 64 ? b : builder_.CreateFPExt(b, f64(lanes));
+KernelEmitter::V KernelEmitter::remainder_of_each(V a, V b) {
   llvm::Function* fmod = remainder_function(module_);
-  V rest = llvm::PoisonValue::get(wide_a->getType());
-  if (lanes == 1) {
-    rest = builder_.CreateCall(fmod, {wide_a, wide_b});
-  } else {
-    for (uint64_t l = 0; l < static_cast<uint64_t>(lanes); ++l) {
-      const V lane = builder_.CreateCall(
-          fmod, {builder_.CreateExtractElement(wide_a, l), builder_.CreateExtractElement(wide_b, l)});
-      rest = builder_.CreateInsertElement(rest, lane, l);
-    }
+  if (!a->getType()->isVectorTy()) return builder_.CreateCall(fmod, {a, b});
+  V rest = llvm::PoisonValue::get(a->getType());
+  for (uint64_t l = 0; l < static_cast<uint64_t>(lanes_of(a)); ++l) {
+    const V lane =
+        builder_.CreateCall(fmod, {builder_.CreateExtractElement(a, l), builder_.CreateExtractElement(b, l)});
+    rest = builder_.CreateInsertElement(rest, lane, l);
   }
-  if (t.bits != 64) rest = builder_.CreateFPTrunc(rest, a->getType());
+  return rest;
+}
+
+// fmod is exact. Of float32 operands a quotient below 2^27, taken in float64, is cut to the right integer: one that is
+// none is 2^-24 or more from the next, which is more than it is rounded by. Its product with the divisor has 51 bits.
+KernelEmitter::V KernelEmitter::float_remainder(DType t, V a, V b, bool floor) {
+  V rest;
+  if (t.bits == 64) {
+    rest = remainder_of_each(a, b);
+  } else {
+    const V wide_a = builder_.CreateFPExt(a, f64(t.lanes)), wide_b = builder_.CreateFPExt(b, f64(t.lanes));
+    const V quotient = builder_.CreateFDiv(wide_a, wide_b);
+    const auto is_below = [&](V v, double bound) {
+      const V size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
+      return builder_.CreateFCmpOLT(size, llvm::ConstantFP::get(v->getType(), bound));
+    };
+    const double bound = support::flip(llvm_far_quotients_are_near) ? 0x1p31 : 0x1p27;
+    V fits = builder_.CreateAnd(is_below(quotient, bound), is_below(wide_b, std::numeric_limits<double>::infinity()));
+    if (fits->getType()->isVectorTy()) fits = builder_.CreateAndReduce(fits);
+    const V whole = builder_.CreateSIToFP(builder_.CreateFPToSI(quotient, i(32, t.lanes)), quotient->getType());
+    const V left = builder_.CreateFSub(wide_a, builder_.CreateFMul(whole, wide_b));
+    // Nothing has the dividend's sign, too.
+    const V near = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, left, wide_a);
+    rest = builder_.CreateFPTrunc(near_or_any(fits, near, [&] { return remainder_of_each(wide_a, wide_b); }),
+                                  a->getType());
+  }
   if (!floor) return rest;
   const V none = llvm::Constant::getNullValue(a->getType());
   const V differ = builder_.CreateXor(builder_.CreateFCmpOLT(rest, none), builder_.CreateFCmpOLT(b, none));

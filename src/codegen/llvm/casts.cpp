@@ -161,20 +161,23 @@ KernelEmitter::V KernelEmitter::saturated_to_int(V v, int bits, bool low_half) {
     const V size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
     const double bound = support::flip(llvm_far_integers_are_near) ? 0x1p32 : 0x1p31;
     const V fit = builder_.CreateAndReduce(builder_.CreateFCmpOLT(size, llvm::ConstantFP::get(v->getType(), bound)));
-    llvm::BasicBlock *before = builder_.GetInsertBlock(), *far = block("far"), *after = block("after_far");
-    const V near = builder_.CreateSExt(quick, type);
-    builder_.CreateCondBr(fit, after, far, llvm::MDBuilder(context_).createBranchWeights(1 << 20, 1));
-    builder_.SetInsertPoint(far);
-    const V any = compared_to_int(v, bits);
-    llvm::BasicBlock* from = builder_.GetInsertBlock();
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(after);
-    llvm::PHINode* phi = builder_.CreatePHI(type, 2);
-    phi->addIncoming(near, before);
-    phi->addIncoming(any, from);
-    return phi;
+    return near_or_any(fit, builder_.CreateSExt(quick, type), [&] { return compared_to_int(v, bits); });
   }
   return compared_to_int(v, bits);
+}
+
+KernelEmitter::V KernelEmitter::near_or_any(V fits, V near, support::function_ref<V()> any) {
+  llvm::BasicBlock *before = builder_.GetInsertBlock(), *far = block("far"), *after = block("after_far");
+  builder_.CreateCondBr(fits, after, far, llvm::MDBuilder(context_).createBranchWeights(1 << 20, 1));
+  builder_.SetInsertPoint(far);
+  const V seldom = any();
+  llvm::BasicBlock* from = builder_.GetInsertBlock();
+  builder_.CreateBr(after);
+  builder_.SetInsertPoint(after);
+  llvm::PHINode* phi = builder_.CreatePHI(near->getType(), 2);
+  phi->addIncoming(near, before);
+  phi->addIncoming(seldom, from);
+  return phi;
 }
 
 KernelEmitter::V KernelEmitter::compared_to_int(V v, int bits) {

@@ -86,6 +86,10 @@ class KernelEmitter {
   V divide(const Expr& a, const Expr& b, bool floor);
   V remainder(const Expr& a, const Expr& b, bool floor);
   V float_remainder(DType t, V a, V b, bool floor);
+  // The exact remainder of float64, of one element after the other.
+  V remainder_of_each(V a, V b);
+  // `near` where `fits` (one bool) holds, which is nearly always, else what `any` emits.
+  V near_or_any(V fits, V near, support::function_ref<V()> any);
   V minimum(DType t, V a, V b);
   V float_extremum(llvm::Intrinsic::ID ieee, V a, V b);
   V maximum(DType t, V a, V b);

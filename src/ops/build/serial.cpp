@@ -39,8 +39,7 @@ tir::Stmt each_element(const Shape& shape, bool in_vectors, const Statement& bod
 // A copy of x, then `updates` elements in order, each at the place that `target` gives; in vectors where `in_rows` says
 // that the last dimension of the updates is one of x.
 Value scatter(BlockBuilder& b, const Value& x, const Value& indices, const Value& updates, Combine combine,
-              bool in_rows,
-              const std::function<Indices(const ir::Buffer& indices, const Indices& update)>& target) {
+              bool in_rows, const std::function<Indices(const ir::Buffer& indices, const Indices& update)>& target) {
   const auto build = [&](const Buffers& in, const Buffers& out) {
     const tir::Stmt copy = block_over(
         in[0]->shape, "scatter_copy",
