@@ -77,7 +77,7 @@ def main(x: T.handle, y: T.handle, n: T.int64(is_size_var=True)):
     for i, k in T.grid(3, n):
         with T.block("largest"):
             vi, vk = T.axis.remap("SR", [i, k])
-            largest[vi] = T.max(largest[vi], X[vi, vk])
+            largest[vi] = T.Select(X[vi, vk] > largest[vi], X[vi, vk], largest[vi])
     for i, j in T.grid(3, n):
         with T.block("powers"):
             vi, vj = T.axis.remap("SS", [i, j])
@@ -99,6 +99,12 @@ def main(x: T.handle, y: T.handle, n: T.int64(is_size_var=True)):
     for (const int64_t n : {0, 1, 15, 70, 130})
       EXPECT_EQ(scheduled(testing::from_text(softmax), machine(bits, registers), 1e-6, {{"n", n}}), "reduction")
           << bits << " bits, " << n << last_remarks;
+  // Both reductions: vectors side by side, and those that are left one by one.
+  AnalyticDecider decider;
+  Schedule done =
+      schedule_function(Schedule::create(testing::from_text(softmax)).value_or_throw(), machine(256, 16), decider, {});
+  for (const char* block : {"largest_rf", "largest_rf_rf", "sums_rf", "sums_rf_rf"})
+    EXPECT_TRUE(done.get_block(block).ok()) << block;
 }
 
 // softmax over the last axis of a batch of one, or more: the variable of a loop of one iteration stays in the blocks

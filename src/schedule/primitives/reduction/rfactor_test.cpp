@@ -8,22 +8,26 @@ namespace {
 
 // A sum of unknown length starts in a nest of its own, and so do its partial results: there may be nothing to add.
 TEST(rfactor, starts_partial_results_of_what_may_be_nothing) {
-  for (const char* combined : {"S[vi] + X[vi, vk]", "T.max(S[vi], X[vi, vk])", "T.min(S[vi], X[vi, vk])"}) {
+  for (const auto& [dtype, combined] :
+       {std::pair("int32", "S[vi] + X[vi, vk]"), std::pair("int32", "T.max(S[vi], X[vi, vk])"),
+        std::pair("int32", "T.min(S[vi], X[vi, vk])"),
+        // Passes over what is no number.
+        std::pair("float32", "T.Select(X[vi, vk] > S[vi], X[vi, vk], S[vi])")}) {
     const std::string text = fmt::format(R"(
 @T.prim_func
-def main(x: T.handle, S: T.Buffer((3,), "int32"), n: T.int64(is_size_var=True)):
-    X = T.match_buffer(x, (3, n * 4), "int32")
+def main(x: T.handle, S: T.Buffer((3,), "{0}"), n: T.int64(is_size_var=True)):
+    X = T.match_buffer(x, (3, n * 4), "{0}")
     for i in range(3):
         with T.block("start"):
             vi = T.axis.spatial(3, i)
-            S[vi] = T.int32(5)
+            S[vi] = T.{0}(-5)
     for i, k0, k1 in T.grid(3, n, 4):
         with T.block("gather"):
             vi = T.axis.spatial(3, i)
             vk = T.axis.reduce(n * 4, k0 * 4 + k1)
-            S[vi] = {}
+            S[vi] = {1}
 )",
-                                         combined);
+                                         dtype, combined);
     const Function original = testing::from_text(text);
     Schedule sch = Schedule::create(original).value_or_throw();
     const std::vector<LoopRV> loops = sch.get_loops(sch.get_block("gather").value_or_throw()).value_or_throw();
