@@ -86,7 +86,8 @@ Status carry(Schedule& schedule, const RuleContext& context, const Work& work, s
     // What a step reads of the one before is on its way through memory as long as some vectors take: several groups
     // take each step, where there are enough for all threads.
     constexpr int64_t most_groups = 4;
-    const int64_t groups = width && *width >= most_groups * together * context.target.cores ? most_groups : 1;
+    const int64_t count = width ? (*width + together - 1) / together : 1;
+    const int64_t groups = count >= most_groups * context.target.cores ? largest_divisor(count, most_groups) : 1;
     const std::vector<LoopRV> cut = TRY(schedule.split(loops.back(), {Factor(), groups, together}));
     TRY(schedule.reorder({cut[0], loops[step]}));
     return schedule.vectorize(cut[2]);
