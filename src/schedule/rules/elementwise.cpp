@@ -47,19 +47,12 @@ Status schedule_parts_of_rows(Schedule& schedule, const RuleContext& context, Bl
   return vectorize_by(schedule, TRY(schedule.get_loops(middle)).back(), lanes, lanes);
 }
 
-// Whether the block reads by numbers that it reads, other ones for each element of a row, and what it writes is wanted
-// several times: elements come one by one, and what is computed with them would, too.
+// Whether what a block that gathers writes is wanted several times: what is computed with it would come one by one,
+// too.
 bool gathers_for_many(const Work& work) {
   const std::vector<Buffer> written = buffers_written(work.realize);
   const auto own = constant_product(work.loops);
-  if (work.loops.empty() || written.size() != 1 || !own) return false;
-  bool gathers = false;
-  for (const Access& access : accesses(work.function->body))
-    if (access.block == &work.block() && !access.writes)
-      for (const Range& range : access.region)
-        if (uses_var(range.min, work.loops.back()->loop_var))
-          post_order(range.min, [&](const NodeRef& n) { gathers = gathers || n.is<BufferLoad>(); });
-  if (!gathers) return false;
+  if (written.size() != 1 || !own || !gathers(work)) return false;
   const std::vector<Work> all = works(*work.function);
   return std::any_of(all.begin(), all.end(), [&](const Work& other) {
     const std::vector<Buffer> read = buffers_read(other.block().body);

@@ -132,6 +132,30 @@ TEST(elementwise, gathers_elements_once) {
   }
 }
 
+TEST(elementwise, takes_elements_by_number_by_fours) {
+  const Var n = ir::size_var("n");
+  for (const int64_t columns : {1, 7, 8, 9, 30, -1}) {
+    const Expr width = columns < 0 ? Expr(n) : int64(columns);
+    Builder b;
+    const Buffer table = b.input("T", {int64(40), int64(17)});
+    const Buffer which = b.input("which", {int64(40), width}, DType::int_(64)), y = b.output("Y", {int64(40), width});
+    b.compute("take", y, [&](const std::vector<Expr>& i) {
+      return load(table, {i[0], max(min(load(which, i), int64(16)), int64(0))});
+    });
+    const Function f = columns < 0 ? b.build({n}) : b.build();
+    for (const int64_t size : {0, 3, 13})
+      EXPECT_EQ(scheduled(f, machine(256, 16), 0, {{"n", size}}), "elementwise") << last_remarks;
+    AnalyticDecider decider;
+    const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), machine(256, 16), decider, {});
+    bool by_fours = false;
+    ir::post_order(done.function().body, [&](const ir::NodeRef& node) {
+      const auto* loop = node.as<tir::For>();
+      by_fours = by_fours || (loop && loop->kind == tir::ForKind::unrolled && ir::is_int(loop->extent, 4));
+    });
+    EXPECT_EQ(by_fours, columns < 0 || columns >= 8) << columns;
+  }
+}
+
 // One of three parts that lie behind one another, of several axes that only the run knows: as one loop these are cut
 // into chunks that cannot be told apart.
 TEST(elementwise, slices_a_part_of_several_unknown_axes) {

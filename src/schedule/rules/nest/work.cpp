@@ -229,6 +229,17 @@ int64_t vectors_together(const Block& block) {
   return chain ? 4 : 1;
 }
 
+bool gathers(const Work& work) {
+  if (work.loops.empty()) return false;
+  bool found = false;
+  for (const Access& access : accesses(work.function->body))
+    if (access.block == &work.block() && !access.writes)
+      for (const Range& range : access.region)
+        if (uses_var(range.min, work.loops.back()->loop_var))
+          post_order(range.min, [&](const NodeRef& n) { found = found || n.is<BufferLoad>(); });
+  return found;
+}
+
 const Call* choice_of(const Block& block) {
   const auto* store = block.body.as<BufferStore>();
   const auto* call = store ? store->value.as<Call>() : nullptr;
@@ -468,6 +479,7 @@ namespace {
 struct Elements {
   const Work& work;
   bool vectors = false;             // what it reads lies side by side, or is worth gathering
+  bool singles = false;             // they are gathered one by one
   bool threads = false;             // there is enough for them
   int64_t lanes = 1, together = 1;  // of a vector, of those that go at once
   int64_t in_short_rows = 1;        // of those that go at once where a row is short
@@ -495,6 +507,16 @@ bool calls_functions(const Block& block) {
     found = found || (call && call->op != &intrinsic::if_then_else);
   });
   return found;
+}
+
+// A loop whose elements come one by one, four of them at a time: its own end is asked for as often as it takes to find
+// one.
+Status by_fours(Schedule& schedule, LoopRV loop) {
+  constexpr int64_t together = 4;
+  const auto extent = as_int(TRY(schedule.get(loop))->extent);
+  if (extent && *extent < 2 * together) return support::success();
+  const LoopRV whole = TRY(schedule.peel(loop, together))[0];
+  return schedule.unroll(TRY(schedule.split(whole, {Factor(), together}))[1]);
 }
 
 // The `suffix` innermost loops as one row in vectors; threads share the loops around it, or where these are few its
@@ -525,6 +547,7 @@ Status vectorize_rows(Schedule& schedule, const RuleContext& context, BlockRV bl
       if (!try_parallel(schedule, {chunks[0]}) && suffix > 1)
         return refuse(codes::not_inlinable, "chunks of several loops cannot be told apart");
       if (vectors) TRY(vectorize_by(schedule, chunks[1], together, elements.lanes));
+      if (elements.singles) TRY(by_fours(schedule, chunks[1]));
       if (parts.size() == 1) return support::success();
       row = parts[1];
     }
@@ -532,12 +555,9 @@ Status vectorize_rows(Schedule& schedule, const RuleContext& context, BlockRV bl
     // All the outer loops as one, or the outermost where the iterations of that cannot be told apart.
     if (!try_parallel(schedule, outer)) try_parallel(schedule, {outer[0]});
   }
-  return vectors ? vectorize_by(schedule, row, together, elements.lanes) : support::success();
+  if (vectors) return vectorize_by(schedule, row, together, elements.lanes);
+  return elements.singles ? by_fours(schedule, row) : support::success();
 }
-
-}  // namespace
-
-namespace {
 
 // How the block's accesses walk along its innermost loop.
 struct Walk {
@@ -594,6 +614,7 @@ Status vectorize_elementwise(Schedule& schedule, const RuleContext& context, Blo
       interleaved > 1 || calls_functions(*node) ? elements.together : elements.lanes * vectors_in_short_rows;
   // Gathering costs what it saves, unless there is much to do with what was gathered.
   elements.vectors = elements.lanes > 1 && (!walk.in_far_steps || is_costly(*node));
+  elements.singles = !elements.vectors && gathers(*work);
   const std::vector<LoopRV> loops = TRY(schedule.get_loops(block));
   if (interleaved > 1 && !as_int(work->loops[loops.size() - 2]->extent))
     return interleave_unknown(schedule, loops, lanes, elements.threads);

@@ -62,6 +62,9 @@ bool is_costly(const Block& block);
 // operations that wait for each other, longer than a processor looks ahead; sines, cosines and powers hold too many
 // registers.
 int64_t vectors_together(const Block& block);
+// Whether the block reads by numbers that it reads, other ones for each turn of its innermost loop: elements come one
+// by one.
+bool gathers(const Work& work);
 // The if_then_else that the block's value is, as where it pads; null where it is something else.
 const Call* choice_of(const Block& block);
 // Whether the block holds calls whose effects are not pure.
