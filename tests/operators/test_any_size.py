@@ -147,7 +147,6 @@ def test_sizes_that_are_one_or_equal(name):
             shapes = [[1 if ones >> 2 * k & 1 else rows, 1 if ones >> 2 * k & 2 else columns] for k in range(3)]
             if name == "product" and max(shapes[0][1], shapes[1][1]) != shapes[2][1]:
                 continue
-            a, b, c = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
-            made_of = {"a": a, "b": b, "c": c}
-            expected = reference(a, b, c)
-            np.testing.assert_allclose(np.asarray(executable(**made_of)), expected, rtol=2e-5, atol=2e-5, err_msg=shapes)
+            given = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+            computed = np.asarray(executable(*given))
+            np.testing.assert_allclose(computed, reference(*given), rtol=2e-5, atol=2e-5, err_msg=str(shapes))
