@@ -3,6 +3,7 @@
 #include "ir/match.h"
 #include "ir/structural.h"
 #include "relax/strings.h"
+#include "te/topi/elementwise.h"
 
 namespace lathe::relax {
 
@@ -253,7 +254,10 @@ Result<Shape> broadcast_shapes(const Shape& a, const Shape& b, Assumptions* assu
       out = y;
     else if (ir::is_int(y, 1))
       out = x;
-    else if (different_extents(x, y) && is_never_one(x) && is_never_one(y))
+    else if (const bool first = te::topi::is_cut_of(x, y); first || te::topi::is_cut_of(y, x)) {
+      out = first ? y : x;
+      if (assumptions) assumptions->push_back({first ? x : y, out});
+    } else if (different_extents(x, y) && is_never_one(x) && is_never_one(y))
       return wrong(codes::cannot_broadcast, "cannot broadcast " + text_of(a) + " with " + text_of(b));
     else {
       // Both are 1 or the same.

@@ -44,5 +44,21 @@ TEST(broadcast_shapes, sizes_that_differ_go_together_where_one_is_one) {
   }
 }
 
+// As many positions of a table as a sequence is long: the sequence is no longer than the table, which is looked at when
+// the model runs.
+TEST(broadcast_shapes, a_size_and_no_more_than_a_number_of_it_are_the_same) {
+  const ir::Expr cut = ir::min(size, ir::int64(512));
+  for (const bool turned : {false, true}) {
+    Assumptions assumptions;
+    const Shape shape =
+        (turned ? together(cut, size, &assumptions) : together(size, cut, &assumptions)).value_or_throw();
+    EXPECT_TRUE(same_extent(shape[0], size));
+    ASSERT_EQ(assumptions.size(), 1U);
+    EXPECT_TRUE(same_extent(assumptions[0].actual, cut) && same_extent(assumptions[0].expected, size));
+  }
+  const Shape others = together(size, ir::min(size, unit)).value_or_throw();
+  EXPECT_FALSE(same_extent(others[0], size)) << "one, or none";
+}
+
 }  // namespace
 }  // namespace lathe::relax

@@ -4,9 +4,18 @@
 
 namespace lathe::te::topi {
 
+bool is_cut_of(const Expr& extent, const Expr& whole) {
+  const auto* cut = extent.as<ir::Min>();
+  if (!cut || ir::as_int(whole)) return false;
+  const auto is_cut = [&](const Expr& own, const Expr& most) {
+    return ir::structural_equal(own, whole) && ir::as_int(most).value_or(0) > 1;
+  };
+  return is_cut(cut->a, cut->b) || is_cut(cut->b, cut->a);
+}
+
 Expr broadcast_index(const Expr& extent, const Expr& out_extent, const Expr& index) {
   if (ir::is_int(extent, 1)) return ir::int64(0);
-  if (ir::as_int(extent) || ir::structural_equal(extent, out_extent)) return index;
+  if (ir::as_int(extent) || ir::structural_equal(extent, out_extent) || is_cut_of(extent, out_extent)) return index;
   return ir::select(ir::eq(extent, ir::int64(1)), ir::int64(0), index);
 }
 

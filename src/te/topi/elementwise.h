@@ -5,6 +5,10 @@
 
 namespace lathe::te::topi {
 
+// Whether an extent is `whole`, but no more than a constant above one: min(n, 512), as of positions that a table has.
+// Where the two are broadcast against each other they are equal: neither is 1 unless both are.
+bool is_cut_of(const Expr& extent, const Expr& whole);
+
 // The index into a dimension of `extent` that meets `index` of a broadcast dimension of `out_extent`.
 Expr broadcast_index(const Expr& extent, const Expr& out_extent, const Expr& index);
 
