@@ -150,3 +150,25 @@ def test_sizes_that_are_one_or_equal(name):
             given = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
             computed = np.asarray(executable(*given))
             np.testing.assert_allclose(computed, reference(*given), rtol=2e-5, atol=2e-5, err_msg=str(shapes))
+
+
+SPECTRA = {
+    "of complex numbers": ({}, 2, np.fft.fft),
+    "half of it, of real ones": ({"onesided": 1}, 1, lambda z, axis: np.fft.rfft(z.real, axis=axis)),
+    "back": ({"inverse": 1}, 2, np.fft.ifft),
+}
+
+
+# Against NumPy: ONNX Runtime is off by 1e-4 where a length is no power of two.
+@pytest.mark.parametrize("name", SPECTRA)
+@pytest.mark.parametrize("axis", [1, 2])
+def test_spectra(name, axis):
+    attributes, parts, reference = SPECTRA[name]
+    shape = [2, "n", 20, parts] if axis == 1 else [3, 2, "n", parts]
+    node = ("DFT", {"inputs": ["x", "", "axis"], **attributes})
+    executable = lathe.compile(model(node, shape, {"axis": np.array(axis, np.int64)}))
+    for size in (1, 2, 7, 8, 33, 100):
+        x = np.random.default_rng(size).standard_normal(sizes_of(shape, size, size)).astype(np.float32)
+        z = reference(x[..., 0] + (1j * x[..., 1] if parts == 2 else 0), axis=axis)
+        expected = np.stack([z.real, z.imag], -1)
+        np.testing.assert_allclose(np.asarray(executable(x)), expected, rtol=2e-5, atol=2e-6 * size)

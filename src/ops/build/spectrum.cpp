@@ -280,6 +280,54 @@ Value fourier_by_products(BlockBuilder& b, const Value& x, const FourierTransfor
   return cast(b, permuted(b, reshape(b, result, shape), back), dtype);
 }
 
+// The transform along an axis of unknown length that others follow, all of it given: term by term, with the parts
+// first, so that what lies side by side behind the axis goes through each step together, by one cosine and sine.
+Value fourier_of_rows(BlockBuilder& b, const Value& x, const FourierTransform& how) {
+  const Shape own = shape_of(x);
+  const auto rank = static_cast<int64_t>(own.size());
+  const auto axis = static_cast<size_t>(how.axis) + 1;  // behind the parts
+  const DType dtype = dtype_of(x), wide = relax::accumulation_dtype(dtype);
+  Axes there{rank - 1}, back;
+  for (int64_t d = 0; d + 1 < rank; ++d) there.push_back(d), back.push_back(d + 1);
+  back.push_back(0);
+  const bool complex_in = is_complex(own);
+  const auto sums = [&](const std::vector<Tensor>& in) {
+    Shape shape = in[0].shape();
+    shape[0] = ir::int64(2);
+    if (how.onesided) shape[axis] = relax::simplified(ir::floordiv(how.length, ir::int64(2)) + 1);
+    const te::IterVar k = te::reduce_axis(ir::int64(0), how.length, "k");
+    const Tensor all = te::compute(
+        shape,
+        [&](const Indices& i) {
+          const Expr at = ir::floormod(k->var * i[axis], ir::max(how.length, ir::int64(1)));
+          const Expr is_real = ir::eq(i[0], ir::int64(0)), none = ir::constant(wide, 0);
+          const Expr c = in[1]({at}), s = how.inverse ? in[2]({at}) : none - in[2]({at});
+          Indices from = i;
+          from[axis] = k->var;
+          from[0] = ir::int64(0);
+          const Expr re = in[0](from) * ir::select(is_real, c, s);
+          if (!complex_in) return te::sum(re, {k});
+          from[0] = ir::int64(1);
+          return te::sum(re + in[0](from) * ir::select(is_real, none - s, c), {k});
+        },
+        in, "fourier_sums");
+    const auto result = [&](const Expr& e) {
+      return how.inverse ? ir::div(e, ir::cast(wide, ir::max(how.length, ir::int64(1)))) : e;
+    };
+    return std::vector{te::topi::map(all, result, "fourier")};
+  };
+  const auto table = [&](size_t which) {
+    const auto turns = [&](const std::vector<Tensor>&) {
+      const auto [cosines, sines] = turn_table(how.length, wide);
+      return std::vector{which == 0 ? cosines : sines};
+    };
+    return b.call_te(which == 0 ? "cosines" : "sines", {}, turns).value_or_throw();
+  };
+  const Value apart = permuted(b, cast(b, x, wide), there);
+  const Value made = b.call_te("fourier", {apart, table(0), table(1)}, sums).value_or_throw();
+  return cast(b, permuted(b, made, back), dtype);
+}
+
 }  // namespace
 
 Value fourier(BlockBuilder& b, const Value& x, const FourierTransform& how) {
@@ -287,6 +335,8 @@ Value fourier(BlockBuilder& b, const Value& x, const FourierTransform& how) {
   const auto axis = static_cast<size_t>(how.axis);
   const bool complex_in = is_complex(own), gives_real = how.inverse && how.onesided;
   const auto length = ir::as_int(how.length);
+  if (!length && !gives_real && axis + 2 < own.size() && relax::same_extent(own[axis], how.length))
+    return fourier_of_rows(b, x, how);
   if (const auto factors = length ? two_factors(*length) : std::nullopt;
       factors && !gives_real && relax::same_extent(own[axis], how.length))
     return fourier_by_products(b, x, how, *factors);
