@@ -14,7 +14,8 @@ OPTIONAL_PASSES = [
     "eliminate_dead_code",
     "fuse_ops", "schedule_functions", "partition_loops", "simplify_partitions",
 ]  # fmt: skip
-FOR_SCHEDULES = ["compact_buffers", "simplify", "vectorize_loops", "unroll_loops", "simplify_vectors"]
+# Vectors are not for schedules alone: what scatters rows has loops in them by itself.
+FOR_SCHEDULES = ["compact_buffers", "simplify", "unroll_loops", "simplify_vectors"]
 
 
 class NoAnswer(Exception):
