@@ -3,6 +3,7 @@
 #include "ir/build.h"
 #include "ir/structural.h"
 #include "ir/visit.h"
+#include "lower/legalize/rewrite_kernel.h"
 #include "lower/legalize/versions.h"
 #include "support/mutation.h"
 #include "tir/stmt.h"
@@ -43,7 +44,7 @@ std::optional<OneOr> one_or(const ir::NodeRef& node, const Extents& extents) {
 }
 
 // The kernel with sizes in the place of others, without the choices that need not be made then.
-class Substitution : public ir::Rewriter {
+class Substitution : public KernelRewriter {
  public:
   Substitution(const ir::VarMap& sizes, const Extents& extents) : sizes_(sizes), extents_(extents) {}
 
@@ -53,16 +54,10 @@ class Substitution : public ir::Rewriter {
       const auto size = sizes_.find(ir::Var(var));
       return size == sizes_.end() ? node : ir::NodeRef(size->second);
     }
-    if (!node->node_class().has_identity) return chosen(descend(std::move(node)));
-    const auto known = declared_.find(node.get());
-    if (known != declared_.end()) return known->second.second;
-    ir::NodeRef changed = descend(node);
-    declared_.emplace(node.get(), std::pair(node, changed));
-    return changed;
+    return KernelRewriter::visit(std::move(node));
   }
 
- private:
-  ir::NodeRef chosen(ir::NodeRef node) {
+  ir::NodeRef changed(ir::NodeRef node) override {
     const auto* choice = node.as<ir::Select>();
     if (!choice) return node;
     const auto* asked = choice->condition.as<ir::EQ>();
@@ -74,9 +69,9 @@ class Substitution : public ir::Rewriter {
     return found && ir::structural_equal(found->size, (*this)(found->other)) ? choice->false_value : node;
   }
 
+ private:
   const ir::VarMap& sizes_;
   const Extents& extents_;
-  std::unordered_map<const ir::Node*, std::pair<ir::NodeRef, ir::NodeRef>> declared_;  // before and after
 };
 
 // Where the expression stands among the kernel's scalars; -1 where it is none.
@@ -91,8 +86,7 @@ int64_t position_of(const tir::PrimFunc& kernel, const ir::Expr& e) {
 }
 
 // A scalar of the kernel that may be one, and the constant or the earlier scalar that it is otherwise.
-std::optional<std::pair<ir::Var, ir::Expr>> next_equal(const tir::PrimFunc& kernel) {
-  const Extents extents = extents_of_variables(kernel);
+std::optional<std::pair<ir::Var, ir::Expr>> next_equal(const tir::PrimFunc& kernel, const Extents& extents) {
   std::optional<std::pair<ir::Var, ir::Expr>> next;
   const auto look = [&](const ir::NodeRef& node) {
     const auto found = next ? std::nullopt : one_or(node, extents);
@@ -117,14 +111,15 @@ struct Equal {
 Equal with_equal_sizes(tir::Function kernel) {
   Equal result{std::move(kernel), {}};
   // A choice may stand in another: each that is gone may show the next.
-  while (const auto next = next_equal(*result.kernel)) {
+  for (;;) {
     const Extents extents = extents_of_variables(*result.kernel);
+    const auto next = next_equal(*result.kernel, extents);
+    if (!next) return result;
     const ir::VarMap sizes{*next};
     result.sizes.push_back(*next);
     result.kernel = ir::with(*result.kernel, [&](tir::PrimFunc& copy) { std::erase(copy.params, next->first); });
     result.kernel = Substitution(sizes, extents)(result.kernel);
   }
-  return result;
 }
 
 Version version_of(const std::string& name, const tir::PrimFunc& kernel, const Equal& equal) {

@@ -5,6 +5,7 @@
 #include "ir/build.h"
 #include "ir/structural.h"
 #include "ir/visit.h"
+#include "lower/legalize/rewrite_kernel.h"
 #include "lower/legalize/versions.h"
 #include "relax/call_tir.h"
 #include "relax/infer.h"
@@ -64,30 +65,20 @@ std::vector<Named> names_for(const tir::PrimFunc& kernel) {
 
 // Names in the place of what they stand for, also in the shapes of buffers. One that is part of another is named alone:
 // the other is made of it then.
-class Renaming : public ir::Rewriter {
+class Renaming : public KernelRewriter {
  public:
   explicit Renaming(const std::vector<Named>& names) : names_(names) {}
 
  protected:
-  ir::NodeRef visit(ir::NodeRef node) override {
-    if (!node->node_class().has_identity) return named(descend(std::move(node)));
-    const auto known = declared_.find(node.get());
-    if (known != declared_.end()) return known->second.second;
-    ir::NodeRef changed = descend(node);
-    declared_.emplace(node.get(), std::pair(node, changed));
-    return changed;
-  }
-
- private:
-  ir::NodeRef named(ir::NodeRef node) const {
+  ir::NodeRef changed(ir::NodeRef node) override {
     for (const Named& each : names_)
       if (&node->node_class() == &each.extent->node_class() && ir::structural_equal(node, each.extent))
         return each.name;
     return node;
   }
 
+ private:
   const std::vector<Named>& names_;
-  std::unordered_map<const ir::Node*, std::pair<ir::NodeRef, ir::NodeRef>> declared_;  // before and after
 };
 
 using Variables = std::unordered_set<const ir::Node*>;
