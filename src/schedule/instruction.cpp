@@ -328,7 +328,8 @@ const std::vector<InstructionKind> kinds{
                            .end = attribute_or(i, "end", int64_t{1}),
                            .of = attribute_or(i, "of", int64_t{1}),
                            .level = attribute_or(i, "level", int64_t{2}),
-                           .in_turn = attribute_or(i, "in_turn", false)};
+                           .in_turn = attribute_or(i, "in_turn", false),
+                           .turns = attribute_or(i, "turns", int64_t{1})};
        return std::vector<Argument>{TRY(s.prefetch(TRY(input<BlockRV>(i, 0)), TRY(input<int64_t>(i, 1)),
                                                    TRY(input<LoopRV>(i, 2)), TRY(input<LoopRV>(i, 3)), what))};
      }},

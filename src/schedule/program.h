@@ -33,11 +33,13 @@ struct BufferIndex {
 
 // What a prefetch asks for: of what the next iteration reads, the pieces from `begin` to before `end` of so many equal
 // ones; and the level of cache to which it shall come. `in_turn`: each iteration inside asks for what the same one
-// reads then, wherever that lies.
+// reads then, wherever that lies. `turns`: how many iterations of loops of unknown extent share what one of them would
+// ask for, each its part in turn; where fewer run, the rest is not asked for.
 struct Prefetch {
   int64_t begin = 0, end = 1, of = 1;
   int64_t level = 2;  // 1 to 3
   bool in_turn = false;
+  int64_t turns = 1;
 };
 
 // Old id -> new id; 0 means gone. An id without an entry keeps its number.

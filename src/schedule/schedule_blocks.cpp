@@ -143,10 +143,15 @@ Result<BlockRV> Schedule::prefetch(BlockRV block, int64_t read_buffer_index, Loo
                                    const Prefetch& what) {
   const Handle handle = *TRY(find(block));
   const Id outer = TRY(find(loop))->id, inner = TRY(find(at))->id;
-  return made_block(
-      handle.function, primitives::prefetch(program(handle.function), handle.id, read_buffer_index, outer, inner, what),
-      "prefetch", {block, read_buffer_index, loop, at},
-      {{"begin", what.begin}, {"end", what.end}, {"of", what.of}, {"level", what.level}, {"in_turn", what.in_turn}});
+  return made_block(handle.function,
+                    primitives::prefetch(program(handle.function), handle.id, read_buffer_index, outer, inner, what),
+                    "prefetch", {block, read_buffer_index, loop, at},
+                    {{"begin", what.begin},
+                     {"end", what.end},
+                     {"of", what.of},
+                     {"level", what.level},
+                     {"in_turn", what.in_turn},
+                     {"turns", what.turns}});
 }
 
 Status Schedule::unsafe_set_dtype(BlockRV block, int64_t write_buffer_index, const std::string& dtype) {

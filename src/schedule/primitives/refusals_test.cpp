@@ -560,6 +560,7 @@ TEST(refusals, of_prefetching) {
   EXPECT_EQ(tried(0, 0, 2, {.level = 4}), "cannot prefetch 'A' for block 'matmul': there is no level 4 of cache");
   EXPECT_EQ(tried(0, 0, 2, {.begin = 2, .end = 2, .of = 3}),
             "cannot prefetch 'A' for block 'matmul': there are no pieces 2 to 2 of 3");
+  EXPECT_EQ(tried(0, 0, 2, {.turns = 0}), "cannot prefetch 'A' for block 'matmul': it cannot be asked for in 0 turns");
   EXPECT_EQ(
       tried(0, 1, 2, {}),
       "cannot prefetch 'A' for block 'matmul': an iteration of loop 's1' does not read a constant distance behind "

@@ -102,7 +102,7 @@ PRIMITIVES = {
     "decompose_reduction": "block, loop",
     "fuse_reduction_epilogue": "reduction_block, epilogue_block",
     "rfactor": "loop | factor_axis",
-    "prefetch": "block, read_buffer_index, loop, at | begin=0, end=1, of=1, level=2, in_turn=False",
+    "prefetch": "block, read_buffer_index, loop, at | begin=0, end=1, of=1, level=2, in_turn=False, turns=1",
     "storage_align": "block, buffer_index | axis, factor, offset",
     "set_scope": "block, buffer_index, storage_scope",
     "unsafe_set_dtype": "block, buffer_index, dtype",

@@ -80,6 +80,8 @@ Result<Edit> prefetch(const Program& program, Id id, int64_t read_buffer_index, 
   if (what.of < 1 || what.begin < 0 || what.begin >= what.end || what.end > what.of)
     return problem(codes::bad_argument,
                    fmt::format("there are no pieces {} to {} of {}", what.begin, what.end, what.of));
+  if (what.turns < 1)
+    return problem(codes::bad_argument, fmt::format("it cannot be asked for in {} turns", what.turns));
   if (buffer->scope != "global") return problem(codes::bad_argument, fmt::format("it is in scope '{}'", buffer->scope));
   if (buffer->dtype.storage_bits() % 8 != 0)
     return problem(codes::bad_argument, fmt::format("elements of type {} lie within bytes", buffer->dtype.str()));
@@ -160,14 +162,22 @@ Result<Edit> prefetch(const Program& program, Id id, int64_t read_buffer_index, 
   const int64_t begin = size * what.begin / what.of, end = size * what.end / what.of;
 
   // An equal share of it for each iteration of the loops inside. A loop of unknown extent may run once: each of its
-  // iterations asks for all that one has to ask for.
+  // iterations asks for all that one has to ask for, unless some of them take turns.
   int64_t iterations = 1;
-  Expr number = int64(0);
+  Expr number = int64(0), open;
   for (ptrdiff_t l = outer + 1; l <= at; ++l) {
     const auto extent = as_int(loops[l]->extent);
-    if (!extent) continue;
-    iterations *= std::max<int64_t>(*extent, 1);
-    number = number * *extent + (Expr(loops[l]->loop_var) - loops[l]->min);
+    const Expr iteration = Expr(loops[l]->loop_var) - loops[l]->min;
+    if (extent) {
+      iterations *= std::max<int64_t>(*extent, 1);
+      number = number * *extent + iteration;
+    } else {
+      open = open ? open + iteration : iteration;
+    }
+  }
+  if (open && what.turns > 1) {
+    number = number + floormod(open, int64(what.turns)) * iterations;
+    iterations *= what.turns;
   }
   const int64_t bytes = buffer->dtype.storage_bits() / 8 * buffer->dtype.lanes;
   const int64_t share = (end - begin + iterations - 1) / iterations;

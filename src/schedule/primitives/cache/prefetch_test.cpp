@@ -44,6 +44,37 @@ TEST(prefetch, asks_for_all_of_the_next_iteration) {
   EXPECT_EQ(lines, (std::set<int64_t>{0, 16, 32, 34, 50, 66, 68, 84, 100}));
 }
 
+// Iterations of a loop of unknown extent share what each of them would ask for: what so many of them ask for is all of
+// the next iteration, and the following ones begin again.
+TEST(prefetch, takes_turns_where_an_extent_is_unknown) {
+  constexpr int64_t columns = 128, turns = 4;
+  Schedule schedule = Schedule::create(testing::matmul(int64(8), ir::size_var("n"), int64(columns))).value_or_throw();
+  const BlockRV block = schedule.get_block("matmul").value_or_throw();
+  const std::vector<LoopRV> loops = schedule.get_loops(block).value_or_throw();
+  const std::vector<LoopRV> cut = schedule.split(loops[2], {2, Factor()}).value_or_throw();
+  const BlockRV hints = schedule.prefetch(block, 0, loops[0], cut[0], {.turns = turns}).value_or_throw();
+  const Ref<Block> asked = schedule.get(hints).value_or_throw();
+  std::set<int64_t> lines;
+  size_t count = 0;
+  post_order(asked->body, [&](const NodeRef& n) {
+    const auto* hint = n.as<Call>();
+    if (!hint || hint->op != &intrinsic::prefetch) return;
+    ++count;
+    for (int64_t column = 0; column < 2 * turns; ++column)
+      for (int64_t half = 0; half < 2; ++half) {
+        const VarMap at{{asked->iter_vars[0]->var, int64(2)},
+                        {asked->iter_vars[1]->var, int64(column)},
+                        {asked->iter_vars[2]->var, int64(half)}};
+        arith::Analyzer analyzer;
+        const auto element = as_int(analyzer.simplify(substitute(hint->args[0].as<BufferLoad>()->indices[1], at)));
+        ASSERT_TRUE(element);
+        EXPECT_EQ(lines.insert(*element).second, column < turns) << column << " " << half;
+      }
+  });
+  EXPECT_EQ(count, 1u) << "a line in each of eight iterations";
+  EXPECT_EQ(lines, (std::set<int64_t>{0, 16, 32, 48, 64, 80, 96, 112}));
+}
+
 // Four rows of a product go together: each step asks for what it reads of the next four, one line of each row.
 TEST(prefetch, asks_in_turn_for_what_lies_apart) {
   const Function f = testing::matmul(int64(8), int64(6), int64(100));

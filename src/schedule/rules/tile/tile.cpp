@@ -186,6 +186,20 @@ class TileNest {
     return sums[at];
   }
 
+  // How many tiles share what is asked for where their number is not known: as many as images have at least in all but
+  // small ones, fewer of products, whose rows may be few.
+  Result<int64_t> turns_of(BlockRV block, LoopRV lane) const {
+    const Id lane_id = TRY(schedule_.get(lane))->id;
+    size_t open = 0;
+    bool inside = false;
+    for (const LoopRV& loop : TRY(schedule_.get_loops(block))) {
+      const Ref<For> node = TRY(schedule_.get(loop));
+      if (inside && !as_int(node->extent)) ++open;
+      inside = inside || node->id == lane_id;
+    }
+    return open == 0 ? 1 : open == 1 ? 4 : 8;
+  }
+
   // While one cut of the lanes is computed, the next one's weights come nearer: a share with each step of the sums, the
   // parts of the rows in proportion to their tiles. Where the rows are outermost the weights are near
   // already, and only the next step's are asked for. Weights that are no one piece of memory are left alone.
@@ -194,6 +208,7 @@ class TileNest {
     if (as_int(TRY(schedule_.get(lane))->extent).value_or(0) < 2 && !plan_.rows_first) return support::success();
     int64_t all = 0, done = 0;
     for (const Leaf& leaf : leaves) all += leaf.tiles;
+    const int64_t turns = TRY(turns_of(leaves[0].block, lane));
     Schedule attempt = schedule_;
     for (const Leaf& leaf : leaves) {
       const Ref<Block> block = TRY(attempt.get(leaf.block));
@@ -203,10 +218,10 @@ class TileNest {
       if (weights == read.end() || steps.empty()) return support::success();
       if (leaf.tiles == 0) continue;
       const int64_t number = weights - read.begin();
-      const Prefetch share{.begin = done, .end = done + leaf.tiles, .of = all};
+      const Prefetch share{.begin = done, .end = done + leaf.tiles, .of = all, .turns = turns};
       done += leaf.tiles;
       if (!plan_.rows_first) {
-        const LoopRV at = TRY(asking_step(attempt, leaf.block, lane, steps, cut_bytes_ * leaf.tiles / all));
+        const LoopRV at = TRY(asking_step(attempt, leaf.block, lane, steps, cut_bytes_ * leaf.tiles / all / turns));
         if (!attempt.prefetch(leaf.block, number, lane, at, share)) return support::success();
       }
       // Where a tile is as wide as two panels, what they have for a step is not one piece: refused, and left alone.
