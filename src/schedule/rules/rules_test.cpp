@@ -467,9 +467,10 @@ TEST(rules, say_what_they_decided) {
   ir::IRModule module;
   module.set("product", testing::matmul(int64(28), int64(64), int64(64)));
   ASSERT_TRUE(schedule_functions(module, machine(512, 32), decider, context).ok());
-  EXPECT_EQ(decisions,
-            std::vector<std::string>{
-                "gemm: lanes=16 vectors=2 rows=14 rows_first=0 share=1 grid=0 steps=4 prefetch=0 ahead=0 panels=0"});
+  EXPECT_EQ(
+      decisions,
+      std::vector<std::string>{
+          "gemm: lanes=16 vectors=2 rows=14 rows_first=0 share=1 grid=0 steps=4 chains=8 prefetch=0 ahead=0 panels=0"});
 }
 
 TEST(rules, say_why_they_declined) {

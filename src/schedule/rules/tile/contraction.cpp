@@ -378,6 +378,8 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
     if (plan.share > 1) plan.first_alone = plan.last_alone = 0;
   }
   plan.steps = TRY(schedule.get(TRY(decide(schedule, context, rule, "steps", {1, 2, 4}, 4))));
+  plan.chains = TRY(schedule.get(TRY(decide(schedule, context, rule, "chains", {1, 8}, 8))));
+  plan.registers = context.target.vector_registers;
   if (within_thread) return plan;
   plan.prefetch = TRY(schedule.get(
       TRY(decide(schedule, context, rule, "prefetch", {0, 1, 2}, weights_ahead(plan, tiles, context.target)))));

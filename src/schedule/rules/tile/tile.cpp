@@ -275,8 +275,11 @@ class TileNest {
     if (!plan_.updates) in_parts = TRY(sum_in_parts(schedule_, block, sums, plan_.chain));
     const std::optional<BlockRV> parts = in_parts ? std::optional(in_parts->block) : std::nullopt;
     const BlockRV out = TRY(plan_.updates ? take_in_and_out(block, tile, width) : take_out(block, parts, tile));
+    BlockRV multiplies = block;
     if (parts) {
-      TRY(tile_of_parts(schedule_, block, *in_parts, tile, width, plan_));
+      multiplies = TRY(tile_of_parts(schedule_, block, *in_parts, tile, width, plan_));
+    } else if (const auto apart = TRY(sum_side_by_side(schedule_, block, tile, width, plan_))) {
+      multiplies = *apart;
     } else {
       TRY(schedule_.vectorize(lanes[1]));
       TRY(schedule_.unroll(lanes[0]));
@@ -290,7 +293,7 @@ class TileNest {
     }
     TRY(finish_tile(schedule_, out, tile, rank_ - 1, width));
     if (one_by_one) TRY(schedule_.unroll(tile));
-    return parts ? *parts : block;
+    return multiplies;
   }
 
   // The tile's own memory, and the block that takes it out of there, placed under `tile`.

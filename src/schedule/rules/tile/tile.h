@@ -26,6 +26,8 @@ struct TilePlan {
   int64_t steps = 1;                  // of the innermost sum that are written out
   bool window = false;                // all of the sum is written out, so that the rows of a tile share what they read
   bool slides = false;                // the innermost sum is, for the same reason
+  int64_t chains = 1;                 // a tile of fewer vectors of sums takes its terms in several parts at once,
+  int64_t registers = 16;             // as many as so many vectors leave room for
   bool updates = false;               // the sums start from what the output holds
   Buffer weights = {};                // what the lanes walk; null: nothing in particular
   int64_t prefetch = 0;     // 1: the weights of the next cut of the lanes are asked for ahead; 2: the next step's too

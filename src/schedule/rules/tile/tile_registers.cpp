@@ -158,10 +158,68 @@ Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops,
   return support::success();
 }
 
+// Cycles that a step of the sums takes where `rows` rows of so many vectors are taken in so many parts at once: two
+// additions and two loads go at a time, and an addition ends after four cycles.
+double cycles_of_step(int64_t rows, int64_t vectors, int64_t parts) {
+  const double additions = static_cast<double>(rows * vectors) / 2, loads = static_cast<double>(rows + vectors) / 2;
+  return std::max({additions, loads, 4.0 / static_cast<double>(parts)});
+}
+
+// Into how many parts each of the sums inside a tile is taken at once: as many as save most cycles, if that is twice
+// what it takes to add them up at the end.
+Result<int64_t> parts_at_once(Schedule& schedule, const Inside& loops, int64_t lanes, const TilePlan& plan) {
+  if (loops.sums.empty() || loops.lanes.empty() || plan.updates || plan.window || plan.slides || plan.own_bodies)
+    return 1;
+  const auto extent = [&](const LoopRV& loop) -> Result<int64_t> {
+    return as_int(TRY(schedule.get(loop))->extent).value_or(0);
+  };
+  int64_t rows = 1, elements = 1, terms = 1;
+  for (const LoopRV& loop : loops.others) rows *= TRY(extent(loop));
+  for (const LoopRV& loop : loops.lanes) elements *= TRY(extent(loop));
+  for (const LoopRV& loop : loops.sums) terms *= TRY(extent(loop));
+  const int64_t innermost = TRY(extent(loops.sums.back()));
+  const int64_t vectors = (elements + lanes - 1) / lanes, beside = vectors + 2;  // what is multiplied, and one to spare
+  const int64_t chains = rows * vectors;
+  int64_t best = 1;
+  double most = 0;
+  for (const int64_t parts : {2, 4}) {
+    if (chains * parts / 2 >= plan.chains || chains * parts + beside > plan.registers || innermost % parts != 0) break;
+    const double saved = cycles_of_step(rows, vectors, 1) - cycles_of_step(rows, vectors, parts);
+    const double ending = static_cast<double>(chains * parts) / 2 + 4.0 * static_cast<double>(parts);
+    const double gain = saved * static_cast<double>(terms) - 2 * ending;
+    if (gain > most) best = parts, most = gain;
+  }
+  return best;
+}
+
 }  // namespace
 
-Status tile_of_parts(Schedule& schedule, BlockRV total, const SumParts& parts, LoopRV tile, int64_t lanes,
-                     const TilePlan& plan) {
+Result<std::optional<BlockRV>> sum_side_by_side(Schedule& schedule, BlockRV block, LoopRV tile, int64_t lanes,
+                                                const TilePlan& plan) {
+  const Inside loops = TRY(loops_inside(schedule, block, tile));
+  const int64_t count = TRY(parts_at_once(schedule, loops, lanes, plan));
+  if (count == 1) return std::optional<BlockRV>();
+  std::vector<LoopRV> order = loops.sums;
+  const std::vector<LoopRV> cut = TRY(schedule.split(order.back(), {Factor(), Factor(count)}));
+  order.back() = cut[0];
+  order.insert(order.begin(), cut[1]);
+  order.insert(order.end(), loops.others.begin(), loops.others.end());
+  order.insert(order.end(), loops.lanes.begin(), loops.lanes.end());
+  TRY(schedule.reorder(order));
+  const BlockRV apart = TRY(schedule.rfactor(cut[1], 0));
+  TRY(schedule.set_scope(apart, 0, "register"));
+  const Inside adding = TRY(loops_inside(schedule, block, tile));
+  TilePlan own = plan;
+  own.steps = 1;
+  TRY(keep_in_registers(schedule, block, adding, lanes, own));
+  for (const LoopRV& part : adding.sums) TRY(schedule.unroll(part));
+  own.steps = std::max<int64_t>(plan.steps / count, 1);
+  TRY(keep_in_registers(schedule, apart, TRY(loops_inside(schedule, apart, tile)), lanes, own));
+  return std::optional(apart);
+}
+
+Result<BlockRV> tile_of_parts(Schedule& schedule, BlockRV total, const SumParts& parts, LoopRV tile, int64_t lanes,
+                              const TilePlan& plan) {
   const Inside adding = TRY(loops_inside(schedule, total, tile));
   if (adding.sums.size() != 1) return refuse(codes::not_inlinable, "the parts of a sum are not one loop");
   TilePlan one_by_one = plan;
@@ -177,7 +235,9 @@ Status tile_of_parts(Schedule& schedule, BlockRV total, const SumParts& parts, L
   }
   TRY(schedule.compute_at(parts.block, part));
   TRY(schedule.set_scope(parts.block, 0, "register"));
-  return keep_in_registers(schedule, parts.block, TRY(loops_inside(schedule, parts.block, part)), lanes, plan);
+  if (const auto block = TRY(sum_side_by_side(schedule, parts.block, part, lanes, plan))) return *block;
+  TRY(keep_in_registers(schedule, parts.block, TRY(loops_inside(schedule, parts.block, part)), lanes, plan));
+  return parts.block;
 }
 
 }  // namespace lathe::schedule

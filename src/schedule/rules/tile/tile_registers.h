@@ -23,8 +23,16 @@ Result<std::optional<SumParts>> sum_in_parts(Schedule& schedule, BlockRV block, 
 // as offsets of one register. A short loop stays as it is. All of the innermost loop where rows slide along it.
 Status write_out_steps(Schedule& schedule, std::vector<LoopRV>& sums, const TilePlan& plan);
 
-// Inside `tile`: `total` adds up what `parts` sums apart, each part in registers, the total in the tile's memory.
-Status tile_of_parts(Schedule& schedule, BlockRV total, const SumParts& parts, LoopRV tile, int64_t lanes,
-                     const TilePlan& plan);
+// Inside `tile`: `total` adds up what `parts` sums apart, each part in registers, the total in the tile's memory. Gives
+// the block that multiplies.
+Result<BlockRV> tile_of_parts(Schedule& schedule, BlockRV total, const SumParts& parts, LoopRV tile, int64_t lanes,
+                              const TilePlan& plan);
+
+// A block whose sums are the loops inside `tile`, in registers, where they are too few to keep the additions busy: each
+// waits for its last one (`TilePlan::chains`). So each is taken in several parts, whose terms alternate, and these are
+// added up at the end. Gives the block that multiplies; nothing, and changes nothing, where sums are enough or their
+// innermost loop has no such parts.
+Result<std::optional<BlockRV>> sum_side_by_side(Schedule& schedule, BlockRV block, LoopRV tile, int64_t lanes,
+                                                const TilePlan& plan);
 
 }  // namespace lathe::schedule
