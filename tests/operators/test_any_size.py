@@ -112,6 +112,17 @@ def test_is_what_onnx_runtime_computes(name, tmp_path):
     assert ran >= len(sizes) - 1
 
 
+# Windows have nothing to begin with in an image without lines: none is taken, unless it is said that some come.
+def test_images_have_lines():
+    made = model(("Conv", {"pads": [1] * 4}), IMAGE, {"k": weights(4, 12, 3, 3)})
+    empty, line = np.zeros((2, 12, 0, 5), np.float32), np.zeros((2, 12, 1, 5), np.float32)
+    executable = lathe.compile(made)
+    assert executable(line).shape == (2, 4, 1, 5)
+    with pytest.raises(lathe.errors.RunError, match=r"dimension 2 \('h'\) of the input 'x' is 0; it must be at least 1"):
+        executable(empty)
+    assert lathe.compile(made, dims={"h": "0.."})(empty).shape == (2, 4, 0, 5)
+
+
 def softmax(x):
     powers = np.exp(x - x.max(-1, keepdims=True))
     return powers / powers.sum(-1, keepdims=True)

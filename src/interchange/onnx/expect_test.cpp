@@ -5,12 +5,6 @@ namespace expect_test {
 
 using namespace testing;  // NOLINT: the subject's words
 
-// What the run of a model says of these inputs; empty where it says nothing.
-std::string failure(const ModelBuilder& m, const std::vector<TensorData>& inputs) {
-  const auto results = relax::evaluate(m.import().value_or_throw(), "main", inputs);
-  return results.ok() ? "" : text_of(results.diagnostics());
-}
-
 bool scans(const ModelBuilder& m) {
   const ir::IRModule module = m.import().value_or_throw();
   for (const auto& [name, function] : module.functions())

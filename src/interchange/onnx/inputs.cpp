@@ -16,9 +16,26 @@ namespace {
 
 constexpr int most_dimensions = 64;
 
+// Values over which windows of convolutions and pools move, also those that become such element by element.
+std::unordered_set<std::string> images(const schema::GraphProto& graph) {
+  static const std::unordered_set<std::string_view> windows{"Conv",    "ConvInteger", "QLinearConv", "ConvTranspose",
+                                                            "MaxPool", "AveragePool", "LpPool"},
+      elementwise{"Add", "Cast", "Div", "Identity", "Mul", "Sub"};
+  std::unordered_set<std::string> found;
+  for (int i = graph.node_size(); i-- > 0;) {
+    const auto& node = graph.node(i);
+    if (domain_of(node.domain()) != "" || node.input_size() == 0 || node.output_size() == 0) continue;
+    if (windows.count(node.op_type())) found.insert(node.input(0));
+    if (elementwise.count(node.op_type()) && found.count(node.output(0)))
+      found.insert(node.input().begin(), node.input().end());
+  }
+  return found;
+}
+
 class InputReader {
  public:
-  InputReader(const Model& model, const ImportOptions& options) : model_(model), options_(options) {}
+  InputReader(const Model& model, const ImportOptions& options, const schema::GraphProto& graph)
+      : model_(model), options_(options), images_(images(graph)) {}
 
   Result<relax::Var> read(const schema::ValueInfoProto& input) {
     const std::string what = "the input " + in_quotes(input.name());
@@ -68,6 +85,7 @@ class InputReader {
 
   // What the options tell of the symbols of the inputs read so far.
   const relax::DimSizesByName& sizes() const { return sizes_; }
+  const std::vector<ir::Var>& symbols() const { return all_; }
 
   // A name given in the options that no dimension has is a mistake.
   support::Status check_options() const {
@@ -106,16 +124,22 @@ class InputReader {
       if (told->second.least < 0) return negative(told->second.least, "the dimension " + in_quotes(name));
       if (const auto fixed = told->second.fixed()) return ir::int64(*fixed);
     }
-    if (told != options_.dims.end()) sizes_[symbol_name] = told->second;
-    if (dim.dim_param().empty()) return ir::Expr(ir::size_var(symbol_name));
+    // A window has nothing to begin with in an image without lines, or lines without elements.
+    if (told != options_.dims.end())
+      sizes_[symbol_name] = told->second;
+    else if (index >= 2 && images_.count(input))
+      sizes_[symbol_name].least = 1;
+    if (dim.dim_param().empty()) return ir::Expr(all_.emplace_back(ir::size_var(symbol_name)));
     ir::Var& symbol = symbols_[name];
-    if (!symbol) symbol = ir::size_var(symbol_name);
+    if (!symbol) symbol = all_.emplace_back(ir::size_var(symbol_name));
     return ir::Expr(symbol);
   }
 
   const Model& model_;
   const ImportOptions& options_;
+  std::unordered_set<std::string> images_;
   std::map<std::string, ir::Var> symbols_;
+  std::vector<ir::Var> all_;
   std::set<std::string> seen_, symbol_names_;  // the second as programs write them
   relax::DimSizesByName sizes_;
 };
@@ -130,7 +154,7 @@ Result<GraphInputs> read_inputs(const Model& model, const schema::GraphProto& gr
   std::unordered_set<std::string> weights;
   for (const auto& tensor : graph.initializer()) weights.insert(tensor.name());
   for (const auto& tensor : graph.sparse_initializer()) weights.insert(tensor.values().name());
-  InputReader reader(model, options);
+  InputReader reader(model, options, graph);
   GraphInputs result;
   Diagnostics wrong;
   for (const auto& input : graph.input()) {
@@ -144,6 +168,7 @@ Result<GraphInputs> read_inputs(const Model& model, const schema::GraphProto& gr
   if (!wrong.empty()) return wrong;
   TRY(reader.check_options());
   result.sizes = reader.sizes();
+  result.symbols = reader.symbols();
   return result;
 }
 

@@ -12,7 +12,8 @@ std::string dimension_name(const std::string& dim_param, const std::string& inpu
 
 struct GraphInputs {
   std::vector<relax::Var> params;  // those that no initializer gives
-  relax::DimSizesByName sizes;     // what the options tell of symbols
+  std::vector<ir::Var> symbols;    // of their extents
+  relax::DimSizesByName sizes;     // what the options tell of symbols, and that images have at least one element a line
 };
 
 support::Result<GraphInputs> read_inputs(const Model& model, const schema::GraphProto& graph,

@@ -21,11 +21,14 @@ bool at_least(const ir::Expr& e, int64_t bound) {
   return arith::Analyzer().can_prove_greater_equal(e, bound);
 }
 
-std::optional<ir::Expr> divide(const ir::Expr& a, const ir::Expr& b) {
+std::optional<ir::Expr> divide(const ir::Expr& a, const ir::Expr& b, const SymbolBounds& bounds) {
   const auto x = ir::as_int(a), y = ir::as_int(b);
   if (y == 0) return std::nullopt;
   if (x && y) return *y == -1 ? ir::int64(0) - a : ir::int64(*x / *y);
-  if (at_least(a, 0) && at_least(b, 1)) return ir::floordiv(a, b);
+  if (!bounds.at_least(b, 0)) return std::nullopt;
+  if (bounds.at_least(a, 0)) return bounds.simplified(ir::floordiv(a, b));
+  // Towards zero: what is negative and less than the divisor is none of it.
+  if (bounds.at_least(a + b, 1)) return bounds.simplified(ir::floordiv(ir::max(a, ir::int64(0)), b));
   return std::nullopt;
 }
 

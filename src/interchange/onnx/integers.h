@@ -18,8 +18,8 @@ int64_t element_count(const std::vector<int64_t>& dims);
 // Whether the integer is at least that for all values of its symbols.
 bool at_least(const ir::Expr& e, int64_t bound);
 
-// Truncating division and its remainder, where they can be expressed.
-std::optional<ir::Expr> divide(const ir::Expr& a, const ir::Expr& b);
+// Truncating division, where it can be expressed; by what is not 0.
+std::optional<ir::Expr> divide(const ir::Expr& a, const ir::Expr& b, const SymbolBounds& bounds);
 
 relax::Expr shape_expr(Integers values);
 

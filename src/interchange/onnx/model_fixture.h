@@ -63,6 +63,9 @@ class ModelBuilder {
   schema::ModelProto proto;
 };
 
+// What the run of a model says of these inputs; empty where it says nothing.
+std::string failure(const ModelBuilder& m, const std::vector<TensorData>& inputs);
+
 TensorData floats(std::vector<int64_t> dims, const std::vector<float>& values);
 TensorData longs(std::vector<int64_t> dims, const std::vector<int64_t>& values);
 TensorData bools(std::vector<int64_t> dims, const std::vector<int>& values);

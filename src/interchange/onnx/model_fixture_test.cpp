@@ -146,6 +146,11 @@ std::string text_of(const Diagnostics& diagnostics) {
   return text;
 }
 
+std::string failure(const ModelBuilder& m, const std::vector<TensorData>& inputs) {
+  const auto results = relax::evaluate(m.import().value_or_throw(), "main", inputs);
+  return results.ok() ? "" : text_of(results.diagnostics());
+}
+
 void expect_close(const TensorData& actual, const TensorData& expected, double tolerance) {
   ASSERT_TRUE(actual && expected);
   ASSERT_EQ(actual->shape, expected->shape);

@@ -4,6 +4,7 @@
 
 #include "interchange/onnx/attributes.h"
 #include "interchange/onnx/graph_value.h"
+#include "interchange/onnx/known_sizes.h"
 #include "ops/attributes.h"
 #include "ops/operators.h"
 #include "relax/assert_op.h"
@@ -73,7 +74,8 @@ class NodeImport {
         results_(other.output_names_.size()),
         place_(other.place_),
         declared_ranks_(other.declared_ranks_),
-        input_names_(other.input_names_) {}
+        input_names_(other.input_names_),
+        sizes_(other.sizes_) {}
 
   NodeAttributes& attributes;
   const int64_t version;  // the operator's: the newest of its row's that the model's opset reaches
@@ -136,6 +138,11 @@ class NodeImport {
   std::string name_of(size_t i) const;  // of the value that the input is, in quotes
   void name_inputs(const std::vector<std::string>* names) { input_names_ = names; }
 
+  // ---- what is known of sizes ----
+  const SymbolBounds& bounds() const { return *sizes_.bounds; }
+  SameSizes& same_sizes() { return *sizes_.same; }
+  void know_sizes(const KnownSizes& sizes) { sizes_ = sizes; }
+
   // ---- emitting ----
   Expr call(const relax::Operator& op, std::vector<Expr> args, relax::AttributesRef attributes = {});
   // The same with the attributes by their names, for those that ops/attributes.h does not have: {{"axis", axis}}.
@@ -180,6 +187,7 @@ class NodeImport {
   support::Place place_;
   const std::unordered_map<std::string, int64_t>* declared_ranks_ = nullptr;
   const std::vector<std::string>* input_names_ = nullptr;
+  KnownSizes sizes_;
 };
 
 // Attributes of type T with `fill` applied.

@@ -96,6 +96,9 @@ Result<ir::IRModule> GraphImport::run() {
   for (const auto& output : graph_.output()) names.emplace_back(output.name());
   ir::Attributes attributes{{"output_names", std::move(names)}};
   for (const auto& [symbol, sizes] : inputs.sizes) relax::tell_sizes(attributes, symbol, sizes);
+  for (const ir::Var& symbol : inputs.symbols)
+    if (const auto told = inputs.sizes.find(symbol->name); told != inputs.sizes.end())
+      bounds_.tell(symbol, told->second);
   builder_.begin_function("main", std::move(params), std::move(attributes));
   builder_.begin_dataflow();
   scope.results = [&](Scope& self) { return results(self); };
@@ -180,6 +183,7 @@ bool GraphImport::convert(Scope& scope, const NodeProto& node, const support::Mo
   NodeImport import(builder_, attributes, std::move(inputs), outputs, version, place, &graphs);
   import.declare_ranks(&scope.ranks);
   import.name_inputs(&names);
+  import.know_sizes({&bounds_, &scope.same_sizes});
   const OperandsSaid operands_said(builder_, import);
   check_counts(row, import);
   check_input_types(domain, node.op_type(), import);

@@ -86,6 +86,7 @@ class GraphImport {
   LocalFunctions functions_;
   const schema::GraphProto& graph_;
   relax::BlockBuilder builder_;
+  SymbolBounds bounds_;
   support::Diagnostics diagnostics_;
   int64_t converted_ = 0;
   int ends_ = 0;  // of branches of different ranks

@@ -131,6 +131,55 @@ TEST(ComputedShapes, stay_symbolic) {
   expect_floats(m.run({floats({1, 6}, {1, 2, 3, 4, 5, 6})}).at(0), {2, 3}, {1, 2, 3, 4, 5, 6});
 }
 
+// What exporters write for the height of an image behind a window of stride 4: (n - 1) / 4 + 1, where division is towards
+// zero. An image has lines, so this is what the convolution gives, and nothing is left to the run.
+TEST(ComputedShapes, are_those_of_windows_over_images) {
+  ModelBuilder m;
+  m.input("x", {1, 1, "n", "m"}).weight("w", {2, 1, 7, 7}, std::vector<float>(98, 1));
+  m.integers("minus", {}, {-1}).integers("four", {}, {4}).integers("one", {}, {1}).integers("first", {1}, {0});
+  m.integers("fixed", {2}, {1, 2}).integers("height", {}, {2}).integers("width", {}, {3});
+  const std::vector<int64_t> strides{4, 4}, pads{3, 3, 3, 3};
+  m.node("Conv", {"x", "w"}, {"c"}, {{"strides", strides}, {"pads", pads}}).node("Shape", {"x"}, {"s"});
+  std::vector<std::string> sides;
+  for (const std::string side : {"height", "width"}) {
+    m.node("Gather", {"s", side}, {"own" + side}).node("Add", {"own" + side, "minus"}, {"less" + side});
+    m.node("Div", {"less" + side, "four"}, {"quarter" + side}).node("Add", {"quarter" + side, "one"}, {"of" + side});
+  }
+  m.node("Mul", {"ofheight", "ofwidth"}, {"both"}).node("Unsqueeze", {"both", "first"}, {"pixels"});
+  m.node("Concat", {"fixed", "pixels"}, {"to"}, {{"axis", 0}}).node("Reshape", {"c", "to"}, {"y"}).output("y");
+  const ir::IRModule module = *m.import();
+  EXPECT_EQ(relax::text_of(shape_of_output(module)), "[1, 2, (m + 3) // 4 * ((n + 3) // 4)]");
+  EXPECT_EQ(bindings_of(module), 3u) << "the convolution, the reshape and the output";
+  EXPECT_EQ(m.run({random_floats({1, 1, 9, 1}, 3)}).at(0)->shape, (std::vector<int64_t>{1, 2, 3}));
+}
+
+// A size that the model computes and a reshape requires to be what the tensor has is that from there on.
+TEST(ComputedShapes, are_what_reshapes_need_them_to_be) {
+  ModelBuilder m;
+  m.input("x", {"n", "k", 3}).integers("two", {}, {2}).integers("three", {1}, {3}).integers("first", {1}, {0});
+  m.integers("at", {}, {0}).integers("left", {1}, {-1}).node("Shape", {"x"}, {"s"}).node("Gather", {"s", "at"}, {"n"});
+  m.node("Mul", {"n", "two"}, {"n2"}).node("Unsqueeze", {"n2", "first"}, {"pairs"});
+  m.node("Concat", {"pairs", "three"}, {"to"}, {{"axis", 0}}).node("Reshape", {"x", "to"}, {"flat"});
+  m.node("Concat", {"pairs", "left", "three"}, {"again"}, {{"axis", 0}}).node("Reshape", {"flat", "again"}, {"y"});
+  m.output("flat").output("y");
+  const auto outputs = m.run({random_floats({5, 2, 3}, 3)});
+  EXPECT_EQ(outputs.at(0)->shape, (std::vector<int64_t>{10, 3}));
+  EXPECT_EQ(outputs.at(1)->shape, (std::vector<int64_t>{10, 1, 3}));
+  EXPECT_NE(failure(m, {random_floats({5, 3, 3}, 3)}).find("the shape [10, 3] holds 30 elements, but 'x' has 45"),
+            std::string::npos);
+}
+
+// By a size that may be 0: the run looks at that alone.
+TEST(ComputedShapes, are_divided_by_sizes) {
+  ModelBuilder m;
+  m.input("x", {"n", 4}).integers("both", {2}, {0, 1}).integers("at", {}, {0}).integers("six", {1}, {6});
+  m.integers("first", {1}, {0}).node("Shape", {"x"}, {"s"}).node("Gather", {"s", "at"}, {"n"});
+  m.node("Unsqueeze", {"n", "first"}, {"rows"}).node("Mul", {"rows", "six"}, {"six_rows"});
+  m.node("Div", {"six_rows", "rows"}, {"y"}).output("y");
+  expect_longs(m.run({random_floats({3, 4}, 1)}).at(0), {1}, {6});
+  EXPECT_NE(failure(m, {random_floats({0, 4}, 1)}).find("integers are not divided by 0"), std::string::npos);
+}
+
 TEST(ComputedShapes, become_tensors_where_data_needs_them) {
   ModelBuilder m;
   m.input("x", {"n", 3}).node("Shape", {"x"}, {"s"}).node("Cast", {"s"}, {"f"}, {{"to", 1}}).output("s").output("f");

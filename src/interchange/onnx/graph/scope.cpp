@@ -42,6 +42,7 @@ Scope inside(Scope& around) {
   scope.given = around.given;
   scope.around = &around;
   scope.absent = around.absent;
+  scope.same_sizes = around.same_sizes;
   return scope;
 }
 

@@ -3,6 +3,7 @@
 
 #include "interchange/onnx/attributes.h"
 #include "interchange/onnx/graph/graph.h"
+#include "interchange/onnx/known_sizes.h"
 #include "interchange/onnx/order.h"
 #include "relax/block_builder.h"
 
@@ -18,6 +19,7 @@ struct Scope {
   Scope* around = nullptr;                            // of the graph that holds this one
   std::unordered_map<std::string, int64_t> ranks;     // that the graph declares of its outputs and of values between
   std::vector<std::pair<ir::Expr, ir::Var>> extents;  // long ones that have a symbol of their own
+  SameSizes same_sizes;
   const std::vector<const schema::NodeProto*>* nodes = nullptr;
   const std::vector<int>* order = nullptr;  // of the nodes
   size_t at = 0;                            // in the order: the node that is converted

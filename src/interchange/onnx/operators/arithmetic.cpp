@@ -14,9 +14,11 @@ void binary(NodeImport& c) {
   c.set(c.call(op, {a, b}));
 }
 
+constexpr std::string_view nothing_by_zero = "and integers are not divided by 0";
+
 void divide_elements(NodeImport& c) {
   const auto [a, b] = broadcast_operands(c);
-  if (!c.dtype(1).is_floating()) c.expect_no_zero(1, "and integers are not divided by 0");
+  if (!c.dtype(1).is_floating()) c.expect_no_zero(1, nothing_by_zero);
   c.set(c.call(ops::divide, {a, b}));
 }
 
@@ -115,12 +117,16 @@ bool fold_mul(NodeImport& c) {
       [](int64_t a, int64_t b, int64_t* r) { return __builtin_mul_overflow(a, b, r); }, "the product");
 }
 bool fold_div(NodeImport& c) {
-  return fold(c, [](Operands x) { return divide(x[0], x[1]); });
+  if (!fold(c, [&](Operands x) { return divide(x[0], x[1], c.bounds()); })) return false;
+  const Integers& divisors = *c.known(1);
+  const auto is_some = [&](const ir::Expr& divisor) { return ir::as_int(divisor) || c.bounds().at_least(divisor, 1); };
+  if (!std::all_of(divisors.begin(), divisors.end(), is_some)) c.expect_no_zero(1, nothing_by_zero);
+  return true;
 }
 bool fold_mod(NodeImport& c) {
   if (c.attributes.flag("fmod", false)) return false;
-  return fold(c, [](Operands x) -> std::optional<ir::Expr> {
-    if (!at_least(x[1], 1)) return std::nullopt;
+  return fold(c, [&](Operands x) -> std::optional<ir::Expr> {
+    if (!c.bounds().at_least(x[1], 1)) return std::nullopt;
     return ir::floormod(x[0], x[1]);
   });
 }

@@ -15,6 +15,7 @@ Shape resolve(NodeImport& c, const Shape& own, Integers wanted, bool allow_zero)
   bool may_be_open = false;
   for (size_t d = 0; d < wanted.size(); ++d) {
     ir::Expr& extent = wanted[d];
+    extent = c.same_sizes().own(extent);
     if (const auto known = ir::as_int(extent)) {
       if (*known < -1 || (*known == 0 && !allow_zero && d >= own.size()))
         c.fail(codes::wrong_shape, "cannot reshape " + relax::text_of(own) + " to " + relax::text_of(wanted) + ": " +
@@ -23,7 +24,7 @@ Shape resolve(NodeImport& c, const Shape& own, Integers wanted, bool allow_zero)
       if (*known != -1) continue;
       if (open) c.fail(codes::wrong_shape, "cannot reshape to " + relax::text_of(wanted) + ": two extents are -1");
       open = d;
-    } else if (!at_least(extent, 0)) {
+    } else if (!c.bounds().at_least(extent, 0)) {
       may_be_open = true;
       if (!allow_zero && d < own.size()) extent = ir::select(ir::eq(extent, ir::int64(0)), own[d], extent);
     }
@@ -33,7 +34,7 @@ Shape resolve(NodeImport& c, const Shape& own, Integers wanted, bool allow_zero)
     Shape others;
     for (size_t d = 0; d < wanted.size(); ++d) {
       if (d == skipped) continue;
-      const bool sure = at_least(wanted[d], 0);
+      const bool sure = c.bounds().at_least(wanted[d], 0);
       others.push_back(sure ? wanted[d] : ir::select(wanted[d] < 0, ir::int64(1), wanted[d]));
     }
     return others;
@@ -55,7 +56,7 @@ Shape resolve(NodeImport& c, const Shape& own, Integers wanted, bool allow_zero)
   } else if (may_be_open) {
     Shape resolved = wanted;
     for (size_t d = 0; d < wanted.size(); ++d)
-      if (!at_least(wanted[d], 0)) {
+      if (!c.bounds().at_least(wanted[d], 0)) {
         // Guarded, so that no division by zero is computed where the branch is not taken.
         const ir::Expr others = ir::max(ir::product(without(d)), ir::int64(1));
         resolved[d] = ir::select(wanted[d] < 0, ir::floordiv(count, others), wanted[d]);
@@ -72,12 +73,39 @@ void check_rank(NodeImport& c, size_t i) {
            "the input " + std::to_string(i) + " has " + std::to_string(c.rank(i)) + " dimensions; a shape has one");
 }
 
-// Of shapes that the model computes.
-void expect_same_count(NodeImport& c, const Shape& shape) {
+// Where all other extents are the input's, the place of the one that is left, and what the input has left for it: this
+// it has to be.
+struct LeftExtent {
+  size_t at = 0;
+  ir::Expr own;
+};
+std::optional<LeftExtent> left_extent(const Shape& own, const Shape& shape) {
+  Shape left = own;
+  std::vector<size_t> computed;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto same = std::find_if(left.begin(), left.end(),
+                                   [&](const ir::Expr& extent) { return relax::same_extent(extent, shape[d]); });
+    if (same != left.end())
+      left.erase(same);
+    else
+      computed.push_back(d);
+  }
+  const ir::Expr product = relax::simplified(ir::product(left));
+  if (computed.size() != 1 || ir::as_int(product) || ir::as_int(shape[computed[0]])) return std::nullopt;
+  return LeftExtent{computed[0], product};
+}
+
+// Of shapes that the model computes: what they have to be, as far as the input tells.
+void expect_same_count(NodeImport& c, Shape& shape) {
   const ir::Expr own = relax::simplified(ir::product(c.shape(0))), other = relax::simplified(ir::product(shape));
   if (relax::same_extent(own, other) || (ir::as_int(own) && ir::as_int(other))) return;
-  c.expect(ir::eq(other, own), relax::Message() << "the shape " << shape << " holds " << other << " elements, but "
-                                                << c.name_of(0) << " has " << own);
+  const auto left = left_extent(c.shape(0), shape);
+  c.expect(left ? ir::eq(shape[left->at], left->own) : ir::eq(other, own),
+           relax::Message() << "the shape " << shape << " holds " << other << " elements, but " << c.name_of(0)
+                            << " has " << own);
+  if (!left) return;
+  c.same_sizes().add(shape[left->at], left->own);
+  shape[left->at] = left->own;
 }
 
 void reshape(NodeImport& c) {
@@ -86,7 +114,7 @@ void reshape(NodeImport& c) {
   const Expr x = c.input(0);
   const Integers wanted = c.integers_or(1, c.declared_rank(0));
   if (!constants_of(wanted)) c.expect_at_least(1, wanted, -1, "an extent is 0 or more, or -1 for what is left");
-  const Shape shape = resolve(c, c.shape(0), wanted, allow_zero);
+  Shape shape = resolve(c, c.shape(0), wanted, allow_zero);
   expect_same_count(c, shape);
   c.set(c.reshape(x, shape));
 }
