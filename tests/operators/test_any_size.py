@@ -118,7 +118,7 @@ def test_images_have_lines():
     empty, line = np.zeros((2, 12, 0, 5), np.float32), np.zeros((2, 12, 1, 5), np.float32)
     executable = lathe.compile(made)
     assert executable(line).shape == (2, 4, 1, 5)
-    with pytest.raises(lathe.errors.RunError, match=r"dimension 2 \('h'\) of the input 'x' is 0; it must be at least 1"):
+    with pytest.raises(lathe.errors.RunError, match="of the input 'x' is 0; it must be at least 1"):
         executable(empty)
     assert lathe.compile(made, dims={"h": "0.."})(empty).shape == (2, 4, 0, 5)
 

@@ -131,8 +131,8 @@ TEST(ComputedShapes, stay_symbolic) {
   expect_floats(m.run({floats({1, 6}, {1, 2, 3, 4, 5, 6})}).at(0), {2, 3}, {1, 2, 3, 4, 5, 6});
 }
 
-// What exporters write for the height of an image behind a window of stride 4: (n - 1) / 4 + 1, where division is towards
-// zero. An image has lines, so this is what the convolution gives, and nothing is left to the run.
+// What exporters write for the height of an image behind a window of stride 4: (n - 1) / 4 + 1, where division is
+// towards zero. An image has lines, so this is what the convolution gives, and nothing is left to the run.
 TEST(ComputedShapes, are_those_of_windows_over_images) {
   ModelBuilder m;
   m.input("x", {1, 1, "n", "m"}).weight("w", {2, 1, 7, 7}, std::vector<float>(98, 1));
