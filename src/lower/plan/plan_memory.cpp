@@ -4,6 +4,7 @@
 
 #include "ir/visit.h"
 #include "lower/batch/batch_parts.h"
+#include "lower/legalize/versions.h"
 #include "lower/states/states.h"
 #include "relax/infer.h"
 #include "relax/strings.h"
@@ -54,6 +55,7 @@ class Planner {
   MemoryPlan run() {
     place_static();
     place_slots();
+    place_merged();
     for (const Piece& piece : pieces_) {
       if (piece.result >= 0 || piece.whole || piece.is_state) continue;
       if (const auto bytes = static_bytes(*piece.info)) plan_.unplanned_bytes += *bytes;
@@ -163,8 +165,7 @@ class Planner {
   // Whether a result is all of the piece; under another shape where both are known to have as many elements.
   static bool is_whole(const TensorStructInfo& result, const Piece& piece) {
     if (!result.shape || !piece.info->shape || !(result.dtype == piece.info->dtype)) return false;
-    const auto count = [](const TensorStructInfo& info) { return relax::simplified(ir::product(*info.shape)); };
-    return is_same(result, piece) || relax::same_extent(count(result), count(*piece.info));
+    return is_same(result, piece) || relax::same_extent(element_count(result), element_count(*piece.info));
   }
   static bool is_same(const TensorStructInfo& result, const Piece& piece) {
     return ir::structural_equal(ir::NodeRef(ir::Ref<TensorStructInfo>(&result)),
@@ -219,16 +220,44 @@ class Planner {
       }
   }
 
+  // Pairs of parameters of the kernel, and of all that do its work at some sizes, of which the second may take the memory
+  // of the first.
+  std::vector<std::pair<int64_t, int64_t>> shared_parameters(const std::string& kernel) const {
+    const auto pairs_of = [](const tir::PrimFunc& function) {
+      std::vector<std::pair<int64_t, int64_t>> pairs;
+      if (const auto* listed = function.attrs.get<ir::Value::List>("inplace"))
+        for (const ir::Value& pair : *listed) {
+          const auto& both = *pair.get<ir::Value::List>();
+          pairs.emplace_back(*both[0].get<int64_t>(), *both[1].get<int64_t>());
+        }
+      return pairs;
+    };
+    const auto function = module_.find_as<tir::PrimFunc>(kernel);
+    if (!function) return {};
+    auto pairs = pairs_of(*function);
+    for (const Version& version : versions_of(*function)) {
+      const auto other = module_.find_as<tir::PrimFunc>(version.function);
+      const auto own = other ? pairs_of(*other) : decltype(pairs){};
+      std::erase_if(pairs, [&](const auto& pair) { return std::find(own.begin(), own.end(), pair) == own.end(); });
+    }
+    return pairs;
+  }
+
+  static ir::Expr element_count(const TensorStructInfo& info) {
+    return relax::simplified(ir::product(*info.shape));
+  }
+  // Whether two tensors take as much memory, whatever their symbols' sizes.
+  static bool same_bytes(const TensorStructInfo& a, const TensorStructInfo& b) {
+    const auto own = static_bytes(a), other = static_bytes(b);
+    if (own || other) return own == other;
+    return a.shape && b.shape && a.dtype == b.dtype && relax::same_extent(element_count(a), element_count(b));
+  }
+
   // Lets outputs take the memory of operands that die in the kernel that writes them.
   void share_in_place() {
     for (const auto& [at, parts, made] : calls_) {
-      const auto function = module_.find_as<tir::PrimFunc>(parts.function);
-      const auto* pairs = function ? function->attrs.get<ir::Value::List>("inplace") : nullptr;
-      if (!pairs) continue;
-      for (const ir::Value& pair : *pairs) {
-        const auto& both = *pair.get<ir::Value::List>();
-        const int64_t input = *both[0].get<int64_t>();
-        const int64_t output = *both[1].get<int64_t>() - static_cast<int64_t>(parts.args.size());
+      for (const auto& [input, parameter] : shared_parameters(parts.function)) {
+        const int64_t output = parameter - static_cast<int64_t>(parts.args.size());
         Piece& out = pieces_[static_cast<size_t>(made.at(static_cast<size_t>(output)))];
         const std::vector<int> operand = pieces_of(parts.args.at(static_cast<size_t>(input)));
         if (out.merged_into >= 0 || out.result >= 0 || operand.size() != 1) continue;
@@ -236,7 +265,7 @@ class Planner {
         Piece& in = pieces_[static_cast<size_t>(from)];
         const bool read_later = in.last != at && !support::flip(plan_memory_overwrites_operands);
         if (read_later || in.result >= 0 || in.is_state || used_twice(parts, from)) continue;
-        if (static_bytes(*in.info) != static_bytes(*out.info) || !static_bytes(*in.info)) continue;
+        if (!same_bytes(*in.info, *out.info)) continue;
         out.merged_into = from;
         in.last = std::max(in.last, out.last);
         ++plan_.in_place;
@@ -273,6 +302,10 @@ class Planner {
         plan_.placements[{piece.var, piece.output}] = results_ == ResultMemory::own
                                                           ? Placement{Placement::own, 0, 0, 0}
                                                           : Placement{Placement::output, 0, 0, piece.result, piece.as};
+  }
+
+  // What takes another's memory lies where that does, a part of it in its place there.
+  void place_merged() {
     for (const Piece& piece : pieces_) {
       if (piece.merged_into < 0) continue;
       Placement own{.kind = Placement::planned, .whole = piece.whole, .part = piece.part};

@@ -4,6 +4,7 @@
 
 #include "graph/passes.h"
 #include "lower/legalize/legalize.h"
+#include "lower/legalize/versions.h"
 #include "lower/testing/plan_of.h"
 #include "lower/testing/random_graph.h"
 #include "tir/stmt.h"
@@ -144,8 +145,11 @@ TEST(plan_memory, keeps_every_value_until_its_last_use) {
 
 struct Chain {
   BlockBuilder builder;
-  Var x = relax_var("x", tensor_info(std::vector<int64_t>{4, 16}, DType::float32()));
-  Chain() { builder.begin_function("main", {x}); }
+  Var x;
+  explicit Chain(const ir::Expr& rows = ir::int64(4))
+      : x(relax_var("x", tensor_info(Shape{rows, ir::int64(16)}, DType::float32()))) {
+    builder.begin_function("main", {x});
+  }
   Expr call(const Operator& op, std::vector<Expr> args) {
     return builder.emit_output(make_call(op, std::move(args)).value_or_throw());
   }
@@ -163,6 +167,44 @@ TEST(plan_memory, works_in_place_along_a_chain) {
   EXPECT_EQ(plan.in_place, 2);
   EXPECT_EQ(plan.arena_bytes, 4 * 16 * 4);
   EXPECT_EQ(plan.unplanned_bytes, 3 * 4 * 16 * 4);
+}
+
+// Of tensors whose size only the run knows too, where it is the same.
+TEST(plan_memory, works_in_place_at_any_size) {
+  const ir::Var n = ir::size_var("n");
+  Chain c(n);
+  const Expr a = c.call(ops::relu, {c.x}), b = c.call(ops::negative, {a}), d = c.call(ops::exp, {b});
+  const MemoryPlan plan = c.plan(
+      c.call(ops::matmul, {d, constant(ir::tensor_of<float>(DType::float32(), {16, 1}, std::vector<float>(16)))}));
+  EXPECT_EQ(plan.in_place, 2);
+  EXPECT_EQ(plan.slots, 1);
+}
+
+// What does a kernel's work at some sizes has to be able to, too.
+TEST(plan_memory, works_in_place_where_all_versions_may) {
+  for (const bool may : {true, false}) {
+    BlockBuilder builder;
+    const Var x = relax_var("x", tensor_info(Shape{ir::size_var("n"), ir::int64(16)}, DType::float32()));
+    builder.begin_function("main", {x});
+    Expr y = x;
+    for (int i = 0; i < 3; ++i) y = builder.emit_output(make_call(ops::relu, {y}).value_or_throw());
+    builder.end_function(y);
+    ir::IRModule module = lowered(builder.finish(), false);
+    std::string name;
+    for (const auto& [own, function] : module.functions())
+      if (function.is<tir::PrimFunc>()) name = own;
+    const auto kernel = module.find_as<tir::PrimFunc>(name);
+    ASSERT_TRUE(kernel);
+    const auto version = ir::with(*kernel, [&](auto& copy) {
+      if (!may) copy.attrs.erase("inplace");
+    });
+    const auto versioned = ir::with(*kernel, [&](auto& copy) {
+      copy.attrs.set("versions", to_value({{.function = "relu_at_8", .sizes = {{0, 8}}}}));
+    });
+    module.set("relu_at_8", version);
+    module.set(name, versioned);
+    EXPECT_EQ(plan_of(module).in_place, may ? 1 : 0);
+  }
 }
 
 TEST(plan_memory, does_not_work_in_place_on_an_operand_read_later) {
