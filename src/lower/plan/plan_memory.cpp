@@ -220,8 +220,8 @@ class Planner {
       }
   }
 
-  // Pairs of parameters of the kernel, and of all that do its work at some sizes, of which the second may take the memory
-  // of the first.
+  // Pairs of parameters of the kernel, and of all that do its work at some sizes, of which the second may take the
+  // memory of the first.
   std::vector<std::pair<int64_t, int64_t>> shared_parameters(const std::string& kernel) const {
     const auto pairs_of = [](const tir::PrimFunc& function) {
       std::vector<std::pair<int64_t, int64_t>> pairs;
@@ -243,9 +243,7 @@ class Planner {
     return pairs;
   }
 
-  static ir::Expr element_count(const TensorStructInfo& info) {
-    return relax::simplified(ir::product(*info.shape));
-  }
+  static ir::Expr element_count(const TensorStructInfo& info) { return relax::simplified(ir::product(*info.shape)); }
   // Whether two tensors take as much memory, whatever their symbols' sizes.
   static bool same_bytes(const TensorStructInfo& a, const TensorStructInfo& b) {
     const auto own = static_bytes(a), other = static_bytes(b);

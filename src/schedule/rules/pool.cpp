@@ -371,6 +371,14 @@ int64_t lanes_along(std::optional<int64_t> width, int64_t full, const target::Ta
   return *width / divisor <= (*width + full - 1) / full ? divisor : full;  // as many, and none of them short
 }
 
+// How many neighbours of a row have their sums at once, so that there are four vectors of these if such tiles divide
+// it. Of a row whose length is not known two at least: a loop over its tiles stays inside the threads' own then, whose
+// index would have to be divided by that length for each of them.
+int64_t rows_at_once(std::optional<int64_t> height, int64_t vectors) {
+  const int64_t most = 4 / vectors;
+  return height ? largest_divisor(std::max<int64_t>(*height, 1), most) : std::max<int64_t>(most, 2);
+}
+
 // What the rule knows of its one reduction.
 struct Pooled {
   const Work& work;
@@ -489,9 +497,9 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   plan.vectors = TRY(schedule.get(TRY(decide(schedule, context, "pool", "vectors", {1, vectors}, vectors))));
   if (slide) {
     TRY(plan_windows(schedule, context, pooled, *slide, spatial, plan));
-  } else if (!spatial.empty() && plan.vectors < 4) {
+  } else if (!spatial.empty()) {
     const auto height = as_int(work.loops[spatial.back()]->extent);
-    const int64_t rows = height ? largest_divisor(std::max<int64_t>(*height, 1), 4 / plan.vectors) : 1;
+    const int64_t rows = rows_at_once(height, plan.vectors);
     if (rows > 1) {
       plan.row = spatial.back();
       plan.rows = TRY(schedule.get(TRY(decide(schedule, context, "pool", "rows", {1, rows}, rows))));

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "arith/analyzer.h"
 #include "schedule/rules/nest/work.h"
 #include "schedule/rules/rules.h"
 #include "schedule/testing/programs.h"
@@ -86,17 +87,22 @@ TEST(pool, takes_sums_over_many_symbols) {
   EXPECT_EQ(scheduled(b.build(symbols), machine(256, 16), 1e-5, sizes), "pool") << last_remarks;
 }
 
-// A padded depthwise convolution, channels last.
-Function depthwise_last(int64_t height, int64_t width, int64_t channels, int64_t kernel, int64_t stride) {
-  const int64_t padding = kernel / 2, down = (height - 1) / stride + 1, across = (width - 1) / stride + 1;
+// A padded depthwise convolution, channels last, of images of any size where that is of symbols.
+Function depthwise_last(const Expr& height, const Expr& width, int64_t channels, int64_t kernel, int64_t stride,
+                        const std::vector<Var>& symbols = {}) {
+  const int64_t padding = kernel / 2;
+  const auto windows = [&](const Expr& extent) {
+    return arith::Analyzer().simplify(floordiv(extent - 1, int64(stride)) + 1);
+  };
+  const auto wide = [&](const Expr& extent) { return arith::Analyzer().simplify(extent + 2 * padding); };
   Builder b;
-  const Buffer x = b.input("X", {int64(height), int64(width), int64(channels)}),
+  const Buffer x = b.input("X", {height, width, int64(channels)}),
                w = b.input("W", {int64(kernel), int64(kernel), int64(channels)});
-  const Buffer padded = b.inner("P", {int64(height + 2 * padding), int64(width + 2 * padding), int64(channels)}),
-               y = b.output("Y", {int64(down), int64(across), int64(channels)});
+  const Buffer padded = b.inner("P", {wide(height), wide(width), int64(channels)}),
+               y = b.output("Y", {windows(height), windows(width), int64(channels)});
   b.compute("pad", padded, [&](const std::vector<Expr>& i) {
-    const auto inside = [&](const Expr& at, int64_t extent) {
-      return logical_and(at >= padding, at < extent + padding);
+    const auto inside = [&](const Expr& at, const Expr& extent) {
+      return logical_and(at >= padding, at < arith::Analyzer().simplify(extent + padding));
     };
     return if_then_else(logical_and(inside(i[0], height), inside(i[1], width)),
                         load(x, {i[0] - padding, i[1] - padding, i[2]}), testing::f32(0));
@@ -104,7 +110,23 @@ Function depthwise_last(int64_t height, int64_t width, int64_t channels, int64_t
   b.sum("conv", y, {{"kh", int64(kernel)}, {"kw", int64(kernel)}}, [&](const std::vector<Expr>& i) {
     return load(padded, {i[0] * stride + i[3], i[1] * stride + i[4], i[2]}) * load(w, {i[3], i[4], i[2]});
   });
-  return b.build();
+  return b.build(symbols);
+}
+Function depthwise_last(int64_t height, int64_t width, int64_t channels, int64_t kernel, int64_t stride) {
+  return depthwise_last(int64(height), int64(width), channels, kernel, stride);
+}
+
+// Rows of any length: several neighbours have their sums at once, and what such tiles leave over is right.
+TEST(pool, takes_neighbours_together_in_rows_of_any_length) {
+  const Var h = size_var("h"), w = size_var("w");
+  for (const auto& [channels, rows] : std::vector<std::pair<int64_t, const char*>>{{8, "rows=4"}, {24, "rows=2"}}) {
+    EXPECT_EQ(testing::decided(depthwise_last(h, w, channels, 3, 2, {h, w}), machine(256, 16), "rows=", "rows="), rows);
+    for (const int64_t stride : {1, 2})
+      EXPECT_EQ(testing::scheduled_once(depthwise_last(h, w, channels, 3, stride, {h, w}), machine(256, 16), 1e-5,
+                                        {{{"h", 1}, {"w", 1}}, {{"h", 3}, {"w", 4}}, {{"h", 2}, {"w", 13}}}),
+                "pool")
+          << channels << " channels, stride " << stride << last_remarks;
+  }
 }
 
 TEST(pool, copies_the_image_that_wide_windows_pad) {
