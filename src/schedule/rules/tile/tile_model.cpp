@@ -305,8 +305,9 @@ int64_t pieces_for_groups(const Work& work, const Contraction& found, const Tile
   for (size_t i = found.batch.size() - found.interleaved; i < found.batch.size(); ++i)
     groups *= as_int(work.loops[found.batch[i]]->extent).value_or(1);
   const int64_t rows = (tiles.first + tiles.outputs) * groups, weights = tiles.weights * groups;
+  const int64_t in_a_line = line_bytes / group_bytes(found);
   const auto cost = [&](int64_t pieces) {
-    return static_cast<double>(line_bytes / group_bytes(found) * rows) * cost_of_a_byte(rows / pieces, target) +
+    return static_cast<double>(in_a_line * rows) * cost_of_a_byte(rows / pieces, target) +
            static_cast<double>(weights * (pieces - 1)) * cost_of_a_byte(weights, target);
   };
   return *std::min_element(choices.begin(), choices.end(), [&](int64_t a, int64_t b) { return cost(a) < cost(b); });
