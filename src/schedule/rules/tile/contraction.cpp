@@ -337,10 +337,15 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   const bool is_open = found.row && !height &&
                        !most_iterations({work.loops.begin(), work.loops.begin() + static_cast<ptrdiff_t>(*found.row)},
                                         *work.loops[*found.row]);
+  // Four rows of an image in wide cuts have sums enough, and divide more images.
   const bool is_image = found.windows || !found.between.empty();
-  const int64_t of_any = is_image ? tiles_of_unknown(most_rows) : product_tiles_of_unknown(most_rows);
+  const int64_t of_any =
+      is_image && plan.vectors > 2 ? tiles_of_unknown(most_rows) : product_tiles_of_unknown(most_rows);
   const int64_t rows = is_open ? of_any : equal_tiles(height, most_rows);
   plan.rows = TRY(schedule.get(TRY(decide(schedule, context, rule, "rows", up_to(most_rows, height), rows))));
+  // What sixes leave of a product is all of it where it is small, and four rows read the weights once; of an image,
+  // what lies inside a padding is found where each cut divides the one before.
+  plan.rest = plan.rows != 6 ? plan.rows / 2 : is_image ? 2 : 4;
   // Short rows: several of them share the weights.
   if (!found.between.empty() && found.shares_weights && height && plan.rows == *height && 2 * plan.rows <= most_rows) {
     const auto count = as_int(work.loops[found.between.back()]->extent);

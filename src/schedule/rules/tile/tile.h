@@ -17,6 +17,7 @@ struct TilePlan {
   int64_t lanes = 1;                  // of a vector
   int64_t vectors = 1;                // a row
   int64_t rows = 1;                   // a tile
+  int64_t rest = 0;                   // of an unknown number of rows: what tiles leave comes by so many, then by half
   int64_t tall = 1;                   // rows of rows: so many of the innermost loop of `between` share a tile
   bool rows_first = false;            // the loops of rows are outside the lane loop
   std::optional<size_t> shared = {};  // the loop of rows or of `between` that can be cut into pieces for threads

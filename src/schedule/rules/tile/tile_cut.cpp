@@ -76,7 +76,7 @@ Result<std::vector<Part>> lane_parts(Schedule& schedule, BlockRV block, LoopRV l
   return parts;
 }
 
-Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV loop, int64_t rows) {
+Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV loop, int64_t rows, int64_t rest) {
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
   std::vector<Part> parts;
   // A row by itself reads all weights for one sum a lane: of the rest, few rows are single.
@@ -84,8 +84,7 @@ Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV lo
     // Of the last of some blocks, which is shorter, proofs lose that what fits once at most does.
     if (TRY(most_of(schedule, block, loop)))
       return parts_of_unknown(schedule, block, loop, {rows, rows >= 8 ? 4 : 2}, true);
-    const bool is_six = rows == product_tiles_of_unknown(6);
-    return parts_of_unknown(schedule, block, loop, {rows, is_six ? 4 : rows / 2, is_six ? 2 : rows / 4});
+    return parts_of_unknown(schedule, block, loop, {rows, rest, rest / 2});
   }
   if (*extent % rows == 0) return std::vector<Part>{{block, loop, rows, 1}};
   const int64_t tiles = (*extent + rows - 1) / rows;
@@ -101,7 +100,7 @@ Result<std::vector<Part>> row_parts(Schedule& schedule, BlockRV block, LoopRV lo
 Result<std::vector<Part>> parts_with_ends_alone(Schedule& schedule, BlockRV block, LoopRV loop, const TilePlan& plan) {
   const auto extent = as_int(TRY(schedule.get(loop))->extent);
   const int64_t inside = extent ? *extent - plan.first_alone - plan.last_alone : 0;
-  if (inside < plan.tall) return row_parts(schedule, block, loop, plan.tall);
+  if (inside < plan.tall) return row_parts(schedule, block, loop, plan.tall, plan.tall / 2);
   const std::array<std::pair<int64_t, int64_t>, 3> wanted{
       {{plan.first_alone, 1}, {inside / plan.tall * plan.tall, plan.tall}, {inside % plan.tall + plan.last_alone, 1}}};
   std::vector<Factor> extents;
@@ -122,7 +121,8 @@ Result<std::vector<Part>> axis_parts(Schedule& schedule, BlockRV block, LoopRV l
                                      const TilePlan& plan) {
   if (axis.kind == TileAxis::lanes) return lane_parts(schedule, block, loop, plan);
   if (axis.kind == TileAxis::tall && plan.has_rows_alone()) return parts_with_ends_alone(schedule, block, loop, plan);
-  return row_parts(schedule, block, loop, axis.size(plan));
+  const bool has_rest = axis.kind == TileAxis::rows && plan.rest > 0;
+  return row_parts(schedule, block, loop, axis.size(plan), has_rest ? plan.rest : axis.size(plan) / 2);
 }
 
 namespace {

@@ -34,9 +34,8 @@ int64_t equal_tiles(std::optional<int64_t> rows, int64_t most);
 // The same of any number of rows: more often than not it is a multiple of four or eight, and what tiles of eight leave
 // over comes by fours.
 int64_t tiles_of_unknown(int64_t most);
-// The same of a product of matrices: six where the registers hold no eight. Each step loads as many vectors of the
-// weights for four rows as for six; what sixes leave comes by four and by two. (Rows of images are short, and multiples
-// of four; what is done with their tiles does not go through so many parts.)
+// The same of a product: six where the registers hold no eight. Each step loads as many vectors of the weights for four
+// rows as for six.
 int64_t product_tiles_of_unknown(int64_t most);
 
 // A tile of rows by vectors: as high as the registers hold, at most 14, beside `vectors` a row. Where so many rows
