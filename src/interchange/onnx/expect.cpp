@@ -124,7 +124,7 @@ void NodeImport::expect_at_least(size_t i, const Integers& values, int64_t least
   for (size_t k = 0; k < values.size(); ++k) {
     Message message = Message() << name_of(i) << " holds " << values[k];
     if (rank(i) > 0) message << " at [" << std::to_string(k) << "]";
-    if (!at_least(values[k], least)) expect(values[k] >= ir::int64(least), message << ", but " << takes);
+    if (!bounds().at_least(values[k], least)) expect(values[k] >= ir::int64(least), message << ", but " << takes);
   }
 }
 

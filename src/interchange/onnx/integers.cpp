@@ -1,7 +1,5 @@
 #include "interchange/onnx/integers.h"
 
-#include "arith/analyzer.h"
-
 namespace lathe::onnx {
 
 int64_t element_count(const std::vector<int64_t>& dims) {
@@ -14,11 +12,6 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& dims) {
   std::vector<int64_t> strides(dims.size(), 1);
   for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
   return strides;
-}
-
-bool at_least(const ir::Expr& e, int64_t bound) {
-  if (const auto value = ir::as_int(e)) return *value >= bound;
-  return arith::Analyzer().can_prove_greater_equal(e, bound);
 }
 
 std::optional<ir::Expr> divide(const ir::Expr& a, const ir::Expr& b, const SymbolBounds& bounds) {

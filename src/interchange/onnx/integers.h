@@ -15,9 +15,6 @@ bool fold_elementwise(NodeImport& c, DType result, const IntegerFunction& f);
 std::vector<int64_t> row_major(const std::vector<int64_t>& dims);
 int64_t element_count(const std::vector<int64_t>& dims);
 
-// Whether the integer is at least that for all values of its symbols.
-bool at_least(const ir::Expr& e, int64_t bound);
-
 // Truncating division, where it can be expressed; by what is not 0.
 std::optional<ir::Expr> divide(const ir::Expr& a, const ir::Expr& b, const SymbolBounds& bounds);
 

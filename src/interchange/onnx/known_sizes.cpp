@@ -16,9 +16,7 @@ bool SymbolBounds::at_least(const ir::Expr& e, int64_t bound) const {
 
 ir::Expr SymbolBounds::simplified(const ir::Expr& e) const { return analyzer_.simplify(e); }
 
-void SameSizes::add(const ir::Expr& computed, const ir::Expr& own) {
-  if (!ir::structural_equal(computed, own)) pairs_.emplace_back(computed, own);
-}
+void SameSizes::add(const ir::Expr& computed, const ir::Expr& own) { pairs_.emplace_back(computed, own); }
 
 ir::Expr SameSizes::own(const ir::Expr& size) const {
   if (ir::as_int(size)) return size;

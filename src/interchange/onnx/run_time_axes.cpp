@@ -106,7 +106,7 @@ Expr reduce_at_run_time(NodeImport& c, const Expr& x, const std::vector<ir::Expr
     const ir::Expr inner = relax::simplified(ir::select(among, extent, ir::int64(1)));
     extents.push_back(inner);
     // Over no element the loop runs once, for the identity.
-    const bool may_be_empty = !at_least(extent, 1);
+    const bool may_be_empty = !c.bounds().at_least(extent, 1);
     reduced.push_back(
         te::reduce_axis(zero(), may_be_empty ? ir::max(inner, ir::int64(1)) : inner, "k" + std::to_string(d)));
     if (may_be_empty) is_there = ir::logical_and(is_there, reduced.back()->var < inner);
