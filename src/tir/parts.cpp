@@ -16,10 +16,6 @@ namespace {
 
 using Extents = std::vector<Expr>;
 
-bool has_constant_shape(const BufferNode& buffer) {
-  return std::all_of(buffer.shape.begin(), buffer.shape.end(), [](const Expr& extent) { return as_int(extent); });
-}
-
 bool is_same(const Expr& a, const Expr& b) {
   const auto x = as_int(a), y = as_int(b);
   return x && y ? *x == *y : structural_equal(a, b) || arith::Analyzer().can_prove_equal(a, b);
@@ -219,9 +215,9 @@ std::optional<Parts> as_concatenation(const PrimFunc& function) {
 
 std::optional<Parts> as_split(const PrimFunc& function) {
   const size_t count = function.buffer_map.size();
-  if (count < 2 || function.params.size() != count) return std::nullopt;
+  if (count < 2) return std::nullopt;
   const Buffer& whole = function.buffer_map.front().second;
-  if (!is_compact(*whole) || !has_constant_shape(*whole)) return std::nullopt;
+  if (!is_compact(*whole)) return std::nullopt;
   Parts found;
   for (const Stmt& nest : nests_of(function)) {
     const auto copy = as_copy(function, nest);
@@ -288,8 +284,10 @@ bool has_plain_uses(const PrimFunc& function, size_t param) {
 }
 
 bool can_be_part(const PrimFunc& function, size_t param) {
-  return function.params.size() == function.buffer_map.size() && !function.attrs.contains("versions") &&
-         has_constant_shape(*function.buffer_map.at(param).second) && has_plain_uses(function, param);
+  const size_t tensors = function.buffer_map.size();
+  const bool is_sorted = std::none_of(function.params.begin() + static_cast<ptrdiff_t>(tensors), function.params.end(),
+                                      [&](const Var& scalar) { return function.buffer_of(scalar); });
+  return is_sorted && !function.attrs.contains("versions") && has_plain_uses(function, param);
 }
 
 Function with_part_of_whole(const PrimFunc& function, size_t param, size_t axis, int64_t extent, bool at_start) {

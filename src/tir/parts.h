@@ -27,7 +27,7 @@ Stmt copy_into_part(const std::string& block, const Buffer& from, const Buffer& 
 // one axis.
 std::optional<Parts> as_concatenation(const PrimFunc& function);
 // What it does when it is nothing but copies that fill each parameter behind the first with a part of that, along one
-// axis. All extents are constants.
+// axis.
 std::optional<Parts> as_split(const PrimFunc& function);
 
 // `function` with the copies of some parts of a concatenation alone, and without the tensors of the others.
@@ -35,7 +35,7 @@ Function with_parts(const PrimFunc& function, const Parts& concatenation, const 
 
 // Whether every use of parameter number `param` is a load, a store or a region, of a compact tensor.
 bool has_plain_uses(const PrimFunc& function, size_t param);
-// Whether that is so in a function without scalars, of a tensor of constant shape.
+// Whether that is so in a function that has no versions, whose scalars are behind its tensors.
 bool can_be_part(const PrimFunc& function, size_t param);
 
 // `function` whose parameter number `param` is a part of a tensor that has `extent` elements along `axis`: the first

@@ -5,6 +5,7 @@
 #include "graph/rewrite_bindings.h"
 #include "ir/visit.h"
 #include "lower/other_kernels.h"
+#include "lower/parts/apart.h"
 #include "lower/plan/plan_memory.h"
 #include "ops/operators.h"
 #include "relax/call_tir.h"
@@ -27,24 +28,44 @@ constexpr int64_t shortest_row = 64;  // bytes
 struct Home {
   const ir::Node* whole = nullptr;  // the variable
   int64_t pitch = 0, begin = 0, width = 0;
+
+  bool operator==(const Home&) const = default;
+  bool is_beside(const Home& other) const {
+    return whole == other.whole && pitch == other.pitch &&
+           (begin + width <= other.begin || other.begin + other.width <= begin);
+  }
 };
 
-std::optional<std::vector<int64_t>> extents_of(const Expr& e) {
+std::optional<Shape> extents_of(const Expr& e) {
   const auto* info = as_tensor(e);
-  if (!info || !info->shape) return std::nullopt;
-  return constant_shape(*info->shape);
+  return info ? info->shape : std::nullopt;
 }
 
-int64_t product(std::span<const int64_t> extents) {
+// The product of the extents from `axis` on, where they are constants.
+std::optional<int64_t> row_of(const Shape& shape, size_t axis) {
   int64_t all = 1;
-  for (const int64_t extent : extents) all *= extent;
+  for (; axis < shape.size(); ++axis) {
+    const std::optional<int64_t> extent = as_int(shape[axis]);
+    if (!extent) return std::nullopt;
+    all *= *extent;
+  }
   return all;
 }
 
 // Whether the columns are the last axis of a tensor of that shape. Schedules know what to do with longer rows; a first
 // index in the middle of a shape (a head of attention) would leave them without a rule.
-bool has_columns(const std::vector<int64_t>& shape, const Home& home) {
-  return home.width == home.pitch || (!shape.empty() && shape.back() == home.width);
+bool has_columns(const Shape& shape, const Home& home) {
+  return home.width == home.pitch || (!shape.empty() && is_int(shape.back(), home.width));
+}
+
+// Whether who knows the extents of `e` knows those of `whole`.
+bool tells_symbols_of(const Expr& e, const ir::Node& whole) {
+  const auto symbols_of = [](const Expr& tensor) { return ir::free_vars(make<ShapeExpr>(*extents_of(tensor))); };
+  const std::vector<ir::Var> known = symbols_of(e);
+  const std::vector<ir::Var> used = symbols_of(Expr(static_cast<const VarNode*>(&whole)));
+  return std::all_of(used.begin(), used.end(), [&](const ir::Var& symbol) {
+    return std::find(known.begin(), known.end(), symbol) != known.end();
+  });
 }
 
 // One result of a kernel, views of it included.
@@ -72,9 +93,13 @@ class PartPlacing {
     const Result<relax::Function> changed = graph::rewrite_bindings(
         function,
         [&](graph::Emitter& emitter, const Var& var, const Expr& value) { return rewrite(emitter, var, value); });
+    std::string not_copied = of_unknown_size_ == 0 || bytes_ > 0 ? std::to_string(bytes_) + " bytes" : "";
+    if (of_unknown_size_ > 0)
+      not_copied +=
+          (bytes_ > 0 ? " and " : "") + std::to_string(of_unknown_size_) + " values of sizes that the run knows";
     context_.remark("parts_in_place", name,
-                    std::to_string(homes_.size()) + " values are computed or read where they are parts: " +
-                        std::to_string(bytes_) + " bytes are not copied");
+                    std::to_string(homes_.size()) + " values are computed or read where they are parts: " + not_copied +
+                        " are not copied");
     return changed;
   }
 
@@ -97,7 +122,7 @@ class PartPlacing {
         continue;
       }
       const auto call = as_call_tir(bound->value);
-      if (!call || !call->scalars.empty() || !call->inplace_indices.empty()) {
+      if (!call || !call->inplace_indices.empty()) {
         use(bound->value);
         continue;
       }
@@ -111,7 +136,8 @@ class PartPlacing {
 
   void add(const Var& var, const CallTir& call, size_t output) {
     const auto* info = as_tensor(var);
-    if (!info || static_bytes(*info).value_or(0) == 0 || info->dtype.storage_bits() % 8 != 0) {
+    const bool is_empty = info && static_bytes(*info) == 0;
+    if (!info || !info->shape || is_empty || info->dtype.storage_bits() % 8 != 0) {
       wanted_.insert(&call);
       return;
     }
@@ -122,7 +148,10 @@ class PartPlacing {
   static const Call* as_view(const VarBinding& bound) {
     const auto* call = bound.value.as<Call>();
     const Operator* op = call ? callee_operator(*call) : nullptr;
-    return op && op->is_view && extents_of(bound.var) && extents_of(call->args[0]) ? call : nullptr;
+    if (!op || !op->is_view) return nullptr;
+    const auto own = extents_of(bound.var), viewed = extents_of(call->args[0]);
+    // The run would have to look at a view of as many elements as only it knows.
+    return own && viewed && same_extent(ir::product(*own), ir::product(*viewed)) ? call : nullptr;
   }
 
   const ir::Node* origin_of(const Expr& e) const {
@@ -163,33 +192,54 @@ class PartPlacing {
 
   // ---- where values lie ----
 
-  // The last concatenations first, so that what is concatenated again lies in the largest. A whole that a kernel would
-  // read and write at once is given back, to be left out.
+  // The last concatenations first, so that what is concatenated again lies in the largest. A whole of which a
+  // kernel would read what it writes is given back, to be left out.
   const ir::Node* find_homes(const std::set<const ir::Node*>& excluded) {
     homes_.clear();
     joins_.clear();
     splits_in_place_.clear();
     bytes_ = 0;
+    of_unknown_size_ = 0;
     for (size_t i = order_.size(); i-- > 0;) {
       const Computed& whole = computed_.at(order_[i]);
       const tir::Parts* parts = concatenation(*whole.call);
       if (!parts || excluded.count(order_[i])) continue;
+      if (const auto home = home_of_parts(whole, *parts)) {
+        settle(whole, *home);
+        joins_.insert(order_[i]);
+        continue;
+      }
       const auto all = rows_of(whole.var, *parts);
       if (!all || excluded.count(all->whole)) continue;
       for (const tir::Part& part : parts->parts) {
         const Expr& arg = whole.call->args[part.param];
         const Computed* value = computed_at(arg);
-        const Home home = home_of(*all, whole.var, *parts, part, (*extents_of(arg))[parts->axis]);
-        if (!value || value->call->outputs.size() != 1 || homes_.count(origin_of(arg)) ||
-            !is_part_of(*value->call, value->param(), value->var, home) || !can_be_read_at(*value, home))
+        const auto home = value ? home_of(*all, whole.var, *parts, part, arg) : std::nullopt;
+        if (!home || value->call->outputs.size() != 1 || homes_.count(origin_of(arg)) ||
+            !tells_symbols_of(value->var, *home->whole) ||
+            !is_part_of(*value->call, value->param(), value->var, *home) || !can_be_read_at(*value, *home))
           continue;
-        homes_[origin_of(arg)] = home;
+        settle(*value, *home);
         joins_.insert(order_[i]);
-        bytes_ += *static_bytes(*as_tensor(arg));
       }
     }
     find_splits(excluded);
     return read_and_written();
+  }
+
+  // Where the parts of a concatenation lie behind one another in another whole, if it can be read there.
+  std::optional<Home> home_of_parts(const Computed& joined, const tir::Parts& parts) const {
+    const auto first = homes_.find(origin_of(joined.call->args[parts.parts.front().param]));
+    const std::optional<int64_t> width = row_of(*extents_of(joined.var), parts.axis);
+    if (first == homes_.end() || !width || homes_.count(joined.var.get())) return std::nullopt;
+    const Home home{first->second.whole, first->second.pitch, first->second.begin, *width};
+    for (const tir::Part& part : parts.parts) {
+      const Expr& arg = joined.call->args[part.param];
+      const auto own = homes_.find(origin_of(arg));
+      const auto meant = home_of(home, joined.var, parts, part, arg);
+      if (own == homes_.end() || !meant || own->second != *meant) return std::nullopt;
+    }
+    return can_be_read_at(joined, home) ? std::optional(home) : std::nullopt;
   }
 
   // What a split gives is read where it comes from, if that goes for all of it.
@@ -211,35 +261,40 @@ class PartPlacing {
       for (const Computed* value : by_call.at(call)) {
         const auto part = std::find_if(parts->parts.begin(), parts->parts.end(),
                                        [&](const tir::Part& one) { return one.param == value->param(); });
-        const int64_t extent = (*extents_of(value->var))[parts->axis];
-        const Home home = home_of(*all, call->args[0], *parts, *part, extent);
-        if (!homes_.count(value->var.get()) && can_be_read_at(*value, home)) found.emplace_back(value->var.get(), home);
+        const auto home = home_of(*all, call->args[0], *parts, *part, value->var);
+        if (home && !homes_.count(value->var.get()) && can_be_read_at(*value, *home))
+          found.emplace_back(value->var.get(), *home);
       }
       if (found.size() != by_call.at(call).size()) continue;
-      for (const auto& [var, home] : found) {
-        homes_[var] = home;
-        bytes_ += *static_bytes(*computed_.at(var).var->struct_info.as<TensorStructInfo>());
-      }
+      for (const auto& [var, home] : found) settle(computed_.at(var), home);
       splits_in_place_.insert(call);
     }
   }
 
-  // Where all of `tensor` lies, as rows that its parts share; nothing where it lies in rows of another kind.
-  std::optional<Home> rows_of(const Expr& tensor, const tir::Parts& parts) const {
-    const std::vector<int64_t> shape = *extents_of(tensor);
-    const int64_t row = product(std::span(shape).subspan(parts.axis));
-    const auto own = homes_.find(origin_of(tensor));
-    if (own == homes_.end()) return Home{origin_of(tensor), row, 0, row};
-    return own->second.width == row ? std::optional(own->second) : std::nullopt;
+  void settle(const Computed& value, const Home& home) {
+    homes_[value.var.get()] = home;
+    const std::optional<int64_t> bytes = static_bytes(*as_tensor(value.var));
+    bytes_ += bytes.value_or(0);
+    of_unknown_size_ += !bytes;
   }
 
-  // Of a part, `extent` elements along the axis, of what `tensor` is.
-  static Home home_of(const Home& all, const Expr& tensor, const tir::Parts& parts, const tir::Part& part,
-                      int64_t extent) {
-    const std::vector<int64_t> shape = *extents_of(tensor);
-    const int64_t inner = product(std::span(shape).subspan(parts.axis + 1));
-    const int64_t begin = support::flip(parts_in_place_in_front) ? 0 : all.begin + *as_int(part.begin) * inner;
-    return {all.whole, all.pitch, begin, extent * inner};
+  // Where all of `tensor` lies, as rows that its parts share; nothing where it lies in rows of another kind.
+  std::optional<Home> rows_of(const Expr& tensor, const tir::Parts& parts) const {
+    const std::optional<int64_t> row = row_of(*extents_of(tensor), parts.axis);
+    if (!row) return std::nullopt;
+    const auto own = homes_.find(origin_of(tensor));
+    if (own == homes_.end()) return Home{origin_of(tensor), *row, 0, *row};
+    return own->second.width == *row ? std::optional(own->second) : std::nullopt;
+  }
+
+  // Where a part, `value`, of what `tensor` is lies; nothing where that is no number.
+  static std::optional<Home> home_of(const Home& all, const Expr& tensor, const tir::Parts& parts,
+                                     const tir::Part& part, const Expr& value) {
+    const std::optional<int64_t> inner = row_of(*extents_of(tensor), parts.axis + 1), begin = as_int(part.begin),
+                                 extent = as_int((*extents_of(value))[parts.axis]);
+    if (!inner || !begin || !extent) return std::nullopt;
+    return Home{all.whole, all.pitch, support::flip(parts_in_place_in_front) ? 0 : all.begin + *begin * *inner,
+                *extent * *inner};
   }
 
   bool can_be_read_at(const Computed& value, const Home& home) const {
@@ -268,7 +323,7 @@ class PartPlacing {
       for (size_t i = 0; written && i < value.call->args.size(); ++i) {
         const auto read = homes_.find(origin_of(value.call->args[i]));
         if (read == homes_.end() || read->second.whole != written) continue;
-        if (!is_joined || !lies_in(read->second, value, i)) return written;
+        if (is_joined ? !lies_in(read->second, value, i) : !read->second.is_beside(home->second)) return written;
       }
     }
     return nullptr;
@@ -279,7 +334,7 @@ class PartPlacing {
     const tir::Parts& parts = *concatenation(*whole.call);
     const auto part =
         std::find_if(parts.parts.begin(), parts.parts.end(), [&](const tir::Part& one) { return one.param == param; });
-    return home.begin == home_of(*rows_of(whole.var, parts), whole.var, parts, *part, 0).begin;
+    return home.begin == home_of(*rows_of(whole.var, parts), whole.var, parts, *part, whole.call->args[param])->begin;
   }
 
   // ---- the new program ----
@@ -320,9 +375,10 @@ class PartPlacing {
   Result<Expr> joined(graph::Emitter& emitter, const Var& var, const ir::Origin& origin) {
     const CallTir& call = calls_.at(var.get());
     const auto own = homes_.find(var.get());
-    const Home home = own != homes_.end() ? own->second : whole_home(var);
     const tir::Parts& parts = *concatenation(call);
-    CallTir rest{call.function, {}, call.outputs, {}};
+    const Home home = own != homes_.end() ? own->second : *rows_of(var, parts);
+    CallTir rest = call;
+    rest.args.clear();
     std::vector<bool> kept;
     std::set<size_t> copied;
     for (const tir::Part& part : parts.parts) {
@@ -339,11 +395,6 @@ class PartPlacing {
     return Expr(current_.at(home.whole));
   }
 
-  Home whole_home(const Var& var) const {
-    const int64_t all = product(*extents_of(var));
-    return {var.get(), all, 0, all};
-  }
-
   // The kernel of a concatenation for some of its parts.
   std::string copies(const std::string& function, const tir::Parts& parts, const std::vector<bool>& kept) {
     if (std::all_of(kept.begin(), kept.end(), [](bool is_kept) { return is_kept; })) return function;
@@ -355,12 +406,12 @@ class PartPlacing {
   struct Placed {
     std::string function;
     std::vector<Expr> args;
-    std::vector<ir::Expr> scalars = {};
+    std::vector<ir::Expr> scalars;
   };
 
   // The kernel that reads its arguments where they lie.
   Result<Placed> with_parts_read(graph::Emitter& emitter, const CallTir& call, std::string function) {
-    Placed placed{std::move(function), {}};
+    Placed placed{std::move(function), {}, call.scalars};
     for (size_t i = 0; i < call.args.size(); ++i) {
       const Expr& arg = call.args[i];
       const auto home = homes_.find(origin_of(arg));
@@ -383,6 +434,7 @@ class PartPlacing {
     }
     Placed placed = TRY(with_parts_read(emitter, call, std::move(function)));
     place(placed, call.args.size(), var, home);
+    mark_beside(placed, call, home);
     placed.args.push_back(TRY(view(emitter, var, home)));
     const Expr written = emitter.emit(
         TRY(call_tir_inplace(placed.function, std::move(placed.args), std::move(placed.scalars), origin)), var->name);
@@ -394,19 +446,19 @@ class PartPlacing {
 
   // The whole, as the kernel sees it whose parameter is `tensor`.
   Result<Expr> view(graph::Emitter& emitter, const Expr& tensor, const Home& home) {
-    std::vector<int64_t> shape = *extents_of(tensor);
-    if (home.width < home.pitch) shape.back() = home.pitch;
-    Expr& known = views_[{home.whole, shape}];
-    if (!known) known = TRY(shaped(emitter, current_.at(home.whole), shape, tensor.as<VarNode>()->name));
-    return known;
+    Shape shape = *extents_of(tensor);
+    if (home.width < home.pitch) shape.back() = ir::int64(home.pitch);
+    std::vector<Expr>& known = views_[home.whole];
+    const auto view =
+        std::find_if(known.begin(), known.end(), [&](const Expr& one) { return same_shape(*extents_of(one), shape); });
+    if (view != known.end()) return *view;
+    known.push_back(TRY(shaped(emitter, current_.at(home.whole), shape, tensor.as<VarNode>()->name)));
+    return known.back();
   }
 
-  static Result<Expr> shaped(graph::Emitter& emitter, const Expr& e, const std::vector<int64_t>& shape,
-                             const std::string& hint) {
-    if (extents_of(e) == shape) return e;
-    std::vector<ir::Expr> extents;
-    for (const int64_t extent : shape) extents.push_back(ir::int64(extent));
-    return emitter.call(ops::reshape, {e, make<ShapeExpr>(std::move(extents))}, {}, hint);
+  static Result<Expr> shaped(graph::Emitter& emitter, const Expr& e, const Shape& shape, const std::string& hint) {
+    if (same_shape(*extents_of(e), shape)) return e;
+    return emitter.call(ops::reshape, {e, make<ShapeExpr>(shape)}, {}, hint);
   }
 
   // Lets the kernel have its parameter, which is `tensor`, in its place.
@@ -421,6 +473,23 @@ class PartPlacing {
     }
     placed.function = name;
     if (!at_start) placed.scalars.push_back(ir::int64(home.begin));
+  }
+
+  // Tells of the kernel which of its parameters are other parts of the whole that it writes.
+  void mark_beside(Placed& placed, const CallTir& call, const Home& home) {
+    std::vector<int64_t> params;
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const auto read = homes_.find(origin_of(call.args[i]));
+      if (read != homes_.end() && read->second.whole == home.whole) params.push_back(static_cast<int64_t>(i));
+    }
+    if (params.empty()) return;
+    std::string& name = beside_[{placed.function, params}];
+    if (name.empty()) {
+      const auto kernel = module_.find_as<tir::PrimFunc>(placed.function);
+      name = add(ir::with(*kernel, [&](tir::PrimFunc& copy) { set_apart(copy, params, call.args.size()); }),
+                 placed.function);
+    }
+    placed.function = name;
   }
 
   std::string add(const tir::Function& kernel, const std::string& of) {
@@ -442,13 +511,15 @@ class PartPlacing {
   std::unordered_map<const ir::Node*, Home> homes_;              // by the variable of what was computed
   std::unordered_set<const ir::Node*> joins_;                    // concatenations with parts in place
   std::unordered_set<const CallTir*> splits_in_place_;
-  std::unordered_set<const CallTir*> wanted_;          // whose results, all at once, others than kernels use
-  int64_t bytes_ = 0;                                  // that need no copy
-  std::unordered_map<const ir::Node*, Expr> current_;  // each whole, as far as it is written
-  std::map<std::pair<const ir::Node*, std::vector<int64_t>>, Expr> views_;  // of wholes as they are now, by shapes
+  std::unordered_set<const CallTir*> wanted_;                     // whose results, all at once, others than kernels use
+  int64_t bytes_ = 0;                                             // that need no copy
+  int64_t of_unknown_size_ = 0;                                   // values that need none beside those
+  std::unordered_map<const ir::Node*, Expr> current_;             // each whole, as far as it is written
+  std::unordered_map<const ir::Node*, std::vector<Expr>> views_;  // of each whole as it is now, of different shapes
   KnownParts concatenations_, splits_;
   std::map<std::tuple<std::string, size_t, int64_t, bool>, std::string> placed_;
   std::map<std::pair<std::string, std::vector<bool>>, std::string> copies_;
+  std::map<std::pair<std::string, std::vector<int64_t>>, std::string> beside_;
   std::unordered_map<std::string, std::string> made_of_;  // the model's own kernels, by names of those made of them
 };
 

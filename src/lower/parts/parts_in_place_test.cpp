@@ -55,18 +55,22 @@ TEST(parts_in_place, makes_of_programs_what_its_text_expects) {
   EXPECT_TRUE(unexpected.empty()) << unexpected;
 }
 
-TEST(parts_in_place, keeps_what_random_graphs_compute) {
+class PartsInPlace : public ::testing::TestWithParam<testing::Rows> {};
+
+TEST_P(PartsInPlace, keeps_what_random_graphs_compute) {
   std::mt19937_64 random(17);
-  int in_place = 0, splits_before = 0, splits_after = 0;
+  int in_place = 0, beside = 0, splits_before = 0, splits_after = 0;
   for (int round = 0; round < 120; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    const ConcatGraph graph = concat_graph(4 + round / 6, random);
+    const ConcatGraph graph = concat_graph(4 + round / 6, random, GetParam());
     ir::IRModule module = graph.module;
     if (round % 2) module = graph::fuse_ops(std::move(module), {}).value_or_throw();
     module = legalize(std::move(module), {}).value_or_throw();
     const ir::IRModule changed = parts_in_place(module, {}).value_or_throw();
     const int calls = calls_in_place(changed);
     in_place += calls;
+    for (const auto& [name, function] : changed)
+      beside += function.is<tir::PrimFunc>() && function.as<tir::PrimFunc>()->attrs.contains("apart");
     splits_before += splits(module);
     splits_after += splits(changed);
     EXPECT_EQ(plan_of(changed).updates.size(), static_cast<size_t>(calls)) << "a whole is copied";
@@ -76,8 +80,12 @@ TEST(parts_in_place, keeps_what_random_graphs_compute) {
     if (::testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(in_place, 150);
+  EXPECT_GT(beside, 10);
   EXPECT_GT(splits_before, 2 * splits_after);
 }
+
+INSTANTIATE_TEST_SUITE_P(rows, PartsInPlace, ::testing::Values(testing::Rows::known, testing::Rows::any),
+                         [](const auto& rows) { return rows.param == testing::Rows::any ? "of_any_number" : "known"; });
 
 // relu(x) beside -x, put together and doubled.
 ir::IRModule two_parts(int64_t rows) {

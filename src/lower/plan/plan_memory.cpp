@@ -5,6 +5,7 @@
 #include "ir/visit.h"
 #include "lower/batch/batch_parts.h"
 #include "lower/legalize/versions.h"
+#include "lower/parts/apart.h"
 #include "lower/states/states.h"
 #include "relax/infer.h"
 #include "relax/strings.h"
@@ -204,10 +205,10 @@ class Planner {
         if (operand.size() != 1) continue;
         Piece& in = pieces_[static_cast<size_t>(operand[0])];
         const Piece& out = pieces_[static_cast<size_t>(made[k])];
-        const auto bytes = static_bytes(*out.info);
         const bool read_later = in.last != at && !support::flip(plan_memory_overwrites_operands);
-        const bool is_free = in.merged_into < 0 && in.result < 0 && !read_later && !used_twice(parts, operand[0]);
-        if (!is_free || !bytes || static_bytes(*in.info) != bytes) continue;
+        const bool is_free =
+            in.merged_into < 0 && in.result < 0 && !read_later && !reads_what_is_written(parts, *updated, operand[0]);
+        if (!is_free || !same_bytes(*in.info, *out.info)) continue;
         if (in.is_state) {
           pieces_[static_cast<size_t>(made[k])].is_state = true;
           plan_.updates.insert({out.var, out.output});
@@ -269,6 +270,15 @@ class Planner {
         ++plan_.in_place;
       }
     }
+  }
+
+  // Whether the kernel, which updates an argument that is that piece, reads of it what it writes, by other arguments.
+  bool reads_what_is_written(const CallTir& parts, size_t updated, int piece) const {
+    const auto kernel = module_.find_as<tir::PrimFunc>(parts.function);
+    for (size_t i = 0; i < parts.args.size(); ++i)
+      for (const int other : pieces_of(parts.args[i]))
+        if (i != updated && root(other) == piece && !(kernel && are_apart(*kernel, i, updated))) return true;
+    return false;
   }
 
   // Whether two operands of the kernel lie in that piece: then it must not be overwritten while the other is read.
