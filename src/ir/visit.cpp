@@ -48,14 +48,15 @@ class Results {
   std::unordered_map<NodeRef, NodeRef> results_;
 };
 
+// Nodes with identity (buffers) are rebuilt once, so that definition and uses stay one node.
 class PostOrder : public Rewriter {
  public:
   explicit PostOrder(support::function_ref<NodeRef(NodeRef)> replace) : replace_(replace) {}
 
  protected:
   NodeRef visit(NodeRef node) override {
-    if (node->node_class().family != ExprNode::family || !worth_remembering(*node))
-      return replace_(descend(std::move(node)));
+    const bool is_shared = node->node_class().family == ExprNode::family && worth_remembering(*node);
+    if (!is_shared && !node->node_class().has_identity) return replace_(descend(std::move(node)));
     if (const NodeRef* done = results_.find(node)) return *done;
     return results_.keep(node, replace_(descend(node)));
   }
@@ -65,7 +66,7 @@ class PostOrder : public Rewriter {
   Results results_;
 };
 
-// Nodes with identity (buffers) are rebuilt once, so that definition and uses stay one node.
+// As in a PostOrder, nodes with identity are rebuilt once.
 class Substitute : public Rewriter {
  public:
   explicit Substitute(const VarMap& map) : map_(map) {}

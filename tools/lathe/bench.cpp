@@ -170,7 +170,7 @@ void print_profile(const Profile& profile, const driver::WorkReport& report, con
   double limits = 0;
   std::vector<driver::Prediction> predictions;
   for (const ProfileLine& line : profile.lines) {
-    const driver::KernelWork* work = report.find(line.name);
+    const driver::KernelWork* work = report.find(line.name, line.node);
     const double us = line.microseconds_a_call();
     std::printf("%5.1f%% %11.2f %6llu ", 100 * profile.share(line), us,
                 static_cast<unsigned long long>(line.calls / runs));
@@ -180,12 +180,12 @@ void print_profile(const Profile& profile, const driver::WorkReport& report, con
     }
     const double limit = 1e6 * work->limit(machine);
     if (!work->symbolic) limits += limit * static_cast<double>(line.calls) / static_cast<double>(runs);
-    std::printf("%10.3f %10.1f ", work->operations / 1e6, work->bytes / 1e3);
     if (work->symbolic)
-      std::printf("%9s %6s %-8s", "?", "", "");
+      std::printf("%10s %10s %9s %6s %-8s", "?", "?", "?", "", "");
     else
-      std::printf("%9.2f %5.0f%% %-8s", limit, 100 * limit / us, work->bound(machine).c_str());
-    const auto predicted = report.predicted(line.name, target, machine, threads);
+      std::printf("%10.3f %10.1f %9.2f %5.0f%% %-8s", work->operations / 1e6, work->bytes / 1e3, limit,
+                  100 * limit / us, work->bound(machine).c_str());
+    const auto predicted = report.predicted(line.name, line.node, target, machine, threads);
     if (predicted) predictions.push_back({work->rule.empty() ? "no rule" : work->rule, 1e6 * *predicted, us});
     std::printf(" %9s", predicted ? fmt::format("{:.2f}", 1e6 * *predicted).c_str() : "?");
     std::printf(" %s: %s%s\n", line.title().c_str(), work->rule.empty() ? "no rule" : work->rule.c_str(),
@@ -195,7 +195,7 @@ void print_profile(const Profile& profile, const driver::WorkReport& report, con
   std::printf("a run of %.1f us; the kernels' limits add up to %.1f us, %.0f%% of it\n", total, limits,
               100 * limits / total);
   print_predictions(predictions);
-  if (unknown_runs) std::printf("kernels of symbolic sizes have no limit; fix them with --dim\n");
+  if (unknown_runs) std::printf("kernels of sizes that only the run computes have no limit\n");
 }
 
 void run(const Options& o, driver::Reproducer& reproducer) {
@@ -208,6 +208,7 @@ void run(const Options& o, driver::Reproducer& reproducer) {
   const driver::ExecutableRef executable = driver::load(compiled).value_or_throw();
   row("load", fmt::format("{:.2f} ms", milliseconds_since(start)));
   const std::vector<ir::TensorData> inputs = read_or_make_inputs(o.inputs, executable->model(), parse_dims(o.dims));
+  if (o.profile) work.know_sizes(inputs);
   driver::Session session = driver::Session::create(executable, {o.threads, o.limits}).value_or_throw();
   const driver::CancelOnInterrupt interrupt(session.context());  // where Python has the signal
   row("first run", fmt::format("{:.3f} ms", 1e3 * session.time(inputs, 1).value_or_throw().front()));
@@ -233,7 +234,7 @@ void run(const Options& o, driver::Reproducer& reproducer) {
   row("profile", fmt::format("{} of {} runs, those at the machine's full speed", profiled.kept, profiled.runs));
   int64_t symbolic = 0;
   for (const ProfileLine& line : profile.lines)
-    if (const driver::KernelWork* known = work.find(line.name)) symbolic += known->symbolic;
+    if (const driver::KernelWork* known = work.find(line.name, line.node)) symbolic += known->symbolic;
   print_profile(profile, work, compiled->target, machine, threads, profiled.kept, symbolic);
 }
 

@@ -49,7 +49,7 @@ std::optional<driver::MeasuredRuns> measure(const Options& o, const driver::Comp
   driver::Session session = driver::Session::create(executable, {o.threads, {}}).value_or_throw();
   const driver::CancelOnInterrupt interrupt(session.context());
   for (int i = 0; i < 3; ++i) session.time(inputs, 1).value_or_throw();
-  driver::MeasuredRuns runs;
+  driver::MeasuredRuns runs{.inputs = inputs};
   runs.threads = runtime::choose_thread_count(o.threads);
   const driver::PeakProbe probe = driver::PeakProbe::create(compiled->target, runs.threads).value_or_throw();
   double peak = probe.read().value_or_throw();

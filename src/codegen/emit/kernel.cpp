@@ -1,5 +1,6 @@
 #include "codegen/emit/kernel.h"
 
+#include "ir/node_name.h"
 #include "ir/structural.h"
 #include "ir/visit.h"
 
@@ -19,12 +20,6 @@ std::string_view emit_kind_name(EmitKind kind) {
       return "listing";
   }
   support::unreachable("an emission kind without a name");
-}
-
-std::string node_name(const NodeRef& node) {
-  if (!node || !node->origin()) return "";
-  const auto* model = std::get_if<support::ModelNode>(node->origin().get());
-  return model ? model->node : support::render(*node->origin());
 }
 
 support::Hash128 kernel_hash(const Kernel& kernel) {

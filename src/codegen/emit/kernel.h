@@ -47,7 +47,4 @@ support::Hash128 kernel_hash(const Kernel& kernel);
 // The groups of handle parameters that may share memory, one number a handle parameter; equal numbers may overlap.
 std::vector<int> sharing_groups(const tir::PrimFunc& function);
 
-// The model node that an error of this statement or expression names; "" where it has no origin.
-std::string node_name(const ir::NodeRef& node);
-
 }  // namespace lathe::codegen

@@ -4,6 +4,7 @@
 
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/narrow_float.h"
+#include "ir/node_name.h"
 #include "ir/visit.h"
 #include "support/mutation.h"
 

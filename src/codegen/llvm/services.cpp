@@ -5,6 +5,7 @@
 
 #include "codegen/llvm/emitter.h"
 #include "ir/formats/dlpack_type.h"
+#include "ir/node_name.h"
 #include "tir/analysis/calls.h"
 
 namespace lathe::codegen {

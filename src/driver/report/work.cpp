@@ -1,8 +1,15 @@
 #include "driver/report/work.h"
 
+#include "graph/rewrite_bindings.h"
+#include "ir/node_name.h"
+#include "ir/visit.h"
 #include "lower/ahead/ask_for_weights.h"
+#include "lower/legalize/versions.h"
+#include "relax/call_tir.h"
+#include "relax/infer.h"
 #include "schedule/cost/cost.h"
 #include "tir/analysis/flops.h"
+#include "tir/rewrite.h"
 
 namespace lathe::driver {
 namespace {
@@ -13,6 +20,41 @@ constexpr std::array<std::string_view, 6> rows_that_make_functions{
 // After these, loops have their kinds and buffers their places, and blocks still say what they compute.
 constexpr std::array<std::string_view, 4> rows_of_schedules{"schedule_functions", "ask_for_weights", "inline_calls",
                                                             "compact_buffers"};
+
+// The function for these values of its scalars, in order; null where they are not all that it has.
+ir::Ref<tir::PrimFunc> with_scalars(const tir::PrimFunc& function, const std::vector<int64_t>& values) {
+  ir::VarMap numbers;
+  size_t position = 0;
+  for (const ir::Var& param : function.params)
+    if (!function.buffer_of(param) && position < values.size())
+      numbers[param] = ir::constant(param->dtype, values[position++]);
+  if (numbers.size() != values.size() || function.params.size() != function.buffer_map.size() + values.size())
+    return {};
+  const tir::Function fixed = ir::with(function, [&](tir::PrimFunc& copy) {
+    std::erase_if(copy.params, [&](const ir::Var& param) { return numbers.contains(param); });
+  });
+  return ir::cast<tir::PrimFunc>(tir::fold_constants(ir::substitute(fixed, numbers)));
+}
+
+void set_figures(KernelWork& work, const tir::PrimFunc& function) {
+  bool of_loops = false, of_sizes = false;
+  work.operations = tir::estimate_flops(function.body, &of_loops);
+  work.bytes = tir::estimate_traffic(function, &of_sizes);
+  work.symbolic = of_loops || of_sizes;
+}
+
+// The values of the symbols that are sizes of the function's first parameters.
+ir::VarMap sizes_of(const relax::FunctionNode& function, const std::vector<ir::TensorData>& inputs) {
+  ir::VarMap values;
+  for (size_t i = 0; i < std::min(inputs.size(), function.params.size()); ++i) {
+    const auto* info = relax::as_tensor(function.params[i]);
+    if (!info || !info->shape || info->shape->size() != inputs[i]->shape.size()) continue;
+    for (size_t d = 0; d < info->shape->size(); ++d)
+      if (const auto* symbol = (*info->shape)[d].as<ir::VarNode>())
+        values[ir::Var(symbol)] = ir::constant(symbol->dtype, inputs[i]->shape[d]);
+  }
+  return values;
+}
 
 }  // namespace
 
@@ -28,6 +70,7 @@ std::string KernelWork::bound(const MachineLimits& machine) const {
 std::function<void(const std::string&, const ir::IRModule&)> WorkReport::watch() {
   return [this](const std::string& row, const ir::IRModule& module) {
     if (std::ranges::count(rows_of_schedules, row) != 0) scheduled_ = module;
+    if (scheduled_.size() == 0) unscheduled_ = module;
     if (std::ranges::count(rows_that_make_functions, row) == 0) return;
     for (const auto& [name, base] : module) {
       const auto* function = base.as<tir::PrimFunc>();
@@ -38,10 +81,7 @@ std::function<void(const std::string&, const ir::IRModule&)> WorkReport::watch()
         continue;
       }
       KernelWork& work = kernels_[name];
-      bool of_loops = false, of_sizes = false;
-      work.operations = tir::estimate_flops(function->body, &of_loops);
-      work.bytes = tir::estimate_traffic(*function, &of_sizes);
-      work.symbolic = of_loops || of_sizes;
+      set_figures(work, *function);
     }
   };
 }
@@ -61,9 +101,60 @@ const std::string& WorkReport::scheduled_as(const std::string& kernel) const {
   return at == scheduled_as_.end() ? kernel : at->second;
 }
 
-std::optional<double> WorkReport::predicted(const std::string& kernel, const target::Target& target,
-                                            const MachineLimits& machine, int threads) const {
-  const auto function = scheduled_.find_as<tir::PrimFunc>(kernel);
+void WorkReport::know_sizes(const std::vector<ir::TensorData>& inputs) {
+  calls_.clear();
+  const auto main = unscheduled_.find_as<relax::FunctionNode>("main");
+  if (!main) return;
+  const ir::VarMap sizes = sizes_of(*main, inputs);
+  for (const relax::Binding& binding : graph::all_bindings(main)) {
+    const auto* bound = binding.as<relax::VarBinding>();
+    const auto call = bound ? relax::as_call_tir(bound->value) : std::nullopt;
+    const auto kernel = call ? unscheduled_.find_as<tir::PrimFunc>(call->function) : nullptr;
+    if (!kernel || call->scalars.empty()) continue;
+    std::vector<int64_t> scalars;
+    for (const ir::Expr& scalar : call->scalars)
+      if (const auto value = ir::as_int(relax::simplified(ir::substitute(scalar, sizes)))) scalars.push_back(*value);
+    if (scalars.size() != call->scalars.size()) continue;
+    const std::string node = ir::node_name(bound->value);
+    add_call(call->function, node, scalars);
+    for (const lower::Version& version : lower::versions_of(*kernel)) {
+      std::vector<int64_t> given;
+      for (const int64_t position : version.scalars) given.push_back(scalars.at(static_cast<size_t>(position)));
+      add_call(version.function, node, std::move(given));
+    }
+  }
+}
+
+void WorkReport::add_call(const std::string& kernel, const std::string& node, std::vector<int64_t> scalars) {
+  const auto function = unscheduled_.find_as<tir::PrimFunc>(kernel);
+  const auto fixed = function ? with_scalars(*function, scalars) : ir::Ref<tir::PrimFunc>();
+  if (!fixed) return;
+  KernelWork work = kernels_[kernel];
+  set_figures(work, *fixed);
+  calls_[{kernel, node}] = {std::move(scalars), std::move(work)};
+}
+
+const WorkReport::Sized* WorkReport::sized(const std::string& kernel, const std::string& node) const {
+  const auto at = calls_.find({scheduled_as(kernel), node});
+  if (at != calls_.end()) return &at->second;
+  // Of any node, where all calls are alike.
+  const Sized* only = nullptr;
+  for (const auto& [key, one] : calls_) {
+    if (key.first != scheduled_as(kernel)) continue;
+    if (only && only->scalars != one.scalars) return nullptr;
+    only = &one;
+  }
+  return only;
+}
+
+std::optional<double> WorkReport::predicted(const std::string& kernel, const std::string& node,
+                                            const target::Target& target, const MachineLimits& machine,
+                                            int threads) const {
+  auto function = scheduled_.find_as<tir::PrimFunc>(kernel);
+  if (const Sized* one = function ? sized(kernel, node) : nullptr) {
+    const auto fixed = with_scalars(*function, one->scalars);
+    if (fixed) function = fixed;
+  }
   if (!function) return std::nullopt;
   schedule::Rates rates{.operations_per_second = machine.operations_per_second, .levels = {}, .threads = threads};
   for (const MemoryLevel& level : machine.levels)
@@ -72,7 +163,9 @@ std::optional<double> WorkReport::predicted(const std::string& kernel, const tar
   return cost ? std::optional(cost->seconds()) : std::nullopt;
 }
 
-const KernelWork* WorkReport::find(const std::string& kernel) const {
+const KernelWork* WorkReport::find(const std::string& kernel, const std::string& node) const {
+  const Sized* one = sized(kernel, node);
+  if (one) return &one->work;
   const auto at = kernels_.find(kernel);
   return at == kernels_.end() ? nullptr : &at->second;
 }

@@ -1,6 +1,5 @@
 #include "driver/verify/bisect.h"
 
-#include "codegen/emit/kernel.h"
 #include "driver/codes.h"
 #include "driver/evaluate.h"
 #include "driver/executable.h"
@@ -8,6 +7,7 @@
 #include "driver/verify_module.h"
 #include "graph/rewrite_bindings.h"
 #include "ir/codes.h"
+#include "ir/node_name.h"
 #include "relax/interpret/evaluate.h"
 
 namespace lathe::driver {
@@ -31,7 +31,7 @@ Result<std::vector<NamedTensor>> every_binding(ir::IRModule module, const std::v
   for (const relax::Binding& binding : bindings) {
     const auto* bound = binding.as<relax::VarBinding>();
     if (!bound || !bound->var->struct_info.as<relax::TensorStructInfo>()) continue;
-    tensors.push_back({bound->var->name, codegen::node_name(bound->value), {}});
+    tensors.push_back({bound->var->name, ir::node_name(bound->value), {}});
     items.push_back(bound->var);
     infos.push_back(bound->var->struct_info);
   }

@@ -1,6 +1,5 @@
 #include "driver/verify/verify_model.h"
 
-#include "codegen/emit/kernel.h"
 #include "driver/codes.h"
 #include "driver/interpreted.h"
 #include "driver/pipeline.h"
@@ -9,6 +8,7 @@
 #include "driver/verify/trials.h"
 #include "graph/rewrite_bindings.h"
 #include "ir/codes.h"
+#include "ir/node_name.h"
 #include "relax/call_tir.h"
 #include "relax/interpret/evaluate.h"
 #include "tir/interpret/interpret.h"
@@ -40,7 +40,7 @@ std::vector<OperatorCall> calls_of(const ir::IRModule& module) {
     const auto* bound = binding.as<relax::VarBinding>();
     const auto parts = bound ? relax::as_call_tir(bound->value) : std::nullopt;
     if (!parts) continue;
-    const std::string node = codegen::node_name(bound->value);
+    const std::string node = ir::node_name(bound->value);
     calls.push_back({bound->var, *parts, module.find_as<tir::PrimFunc>(parts->function),
                      node.empty() ? parts->function : fmt::format("{} ({})", node, parts->function)});
   }

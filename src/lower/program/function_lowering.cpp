@@ -50,12 +50,6 @@ support::Diagnostic FunctionLowering::refuse(const ir::NodeRef& at, std::string 
   return d;
 }
 
-std::string FunctionLowering::node_name(const ir::NodeRef& at) {
-  if (!at || !at->origin()) return "";
-  const auto* node = std::get_if<support::ModelNode>(at->origin().get());
-  return node ? node->node : support::render(*at->origin());
-}
-
 std::string FunctionLowering::operator_prefix(const ir::NodeRef& at) {
   const auto* node = at && at->origin() ? std::get_if<support::ModelNode>(at->origin().get()) : nullptr;
   return node && !node->operator_type.empty() ? node->operator_type + ": " : "";

@@ -3,6 +3,7 @@
 
 #include <unordered_set>
 
+#include "ir/node_name.h"
 #include "lower/legalize/versions.h"
 #include "lower/program/program_parts.h"
 #include "lower/program/scalars.h"
@@ -22,7 +23,6 @@ class FunctionLowering {
   using Status = support::Status;
 
   static support::Diagnostic refuse(const ir::NodeRef& at, std::string message);
-  static std::string node_name(const ir::NodeRef& at);
   static std::string operator_prefix(const ir::NodeRef& at);  // "Gather: ", for what a check says
 
   // ---- signature ----

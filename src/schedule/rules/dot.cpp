@@ -154,7 +154,7 @@ Result<Outcome> dot(Schedule& schedule, const RuleContext& context) {
   const auto height = as_int(work.loops[found->row]->extent);
   const int64_t room = context.target.vector_registers - found->count - 2;
   const int64_t most = std::clamp<int64_t>(room / found->count, 1, 8);
-  const int64_t preferred = height ? equal_tiles(height, most) : tiles_of_unknown(most);
+  const int64_t preferred = height ? equal_tiles(height, most) : tiles_by_halves(most);
   const int64_t rows = TRY(schedule.get(TRY(decide(schedule, context, "dot", "rows", up_to(most, height), preferred))));
   Schedule attempt = schedule;
   const bool has_epilogue = !around.epilogue.empty();

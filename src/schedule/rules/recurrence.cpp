@@ -49,7 +49,7 @@ Status tile_products(Schedule& schedule, const RuleContext& context, const Work&
   const auto block_in = [&](LoopRV loop) -> Result<std::string> {
     return TRY(schedule.get(TRY(schedule.get_child_blocks(loop)).at(0)))->name;
   };
-  const int64_t most = tiles_of_unknown(tile_shape(2, 2, found, std::nullopt, context.target).rows);
+  const int64_t most = tiles_by_halves(tile_shape(2, 2, found, std::nullopt, context.target).rows);
   LoopRV left = TRY(schedule.get_loops(TRY(handle(schedule, work)))).at(steps);
   std::vector<std::string> blocks{work.block().name};
   for (const int64_t rows : {most, few}) {

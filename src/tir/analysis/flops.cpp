@@ -3,6 +3,7 @@
 #include "ir/match.h"
 #include "ir/visit.h"
 #include "tir/analysis/buffer_accesses.h"
+#include "tir/rewrite.h"
 
 namespace lathe::tir {
 namespace {
@@ -168,7 +169,7 @@ double estimate_traffic(const PrimFunc& function, bool* symbolic) {
   for (const auto& [param, buffer] : function.buffer_map) {
     double elements = 1;
     for (const Expr& extent : buffer->shape) {
-      const auto n = as_int(extent);
+      const auto n = as_int(fold_constants(extent));
       if (!n && symbolic) *symbolic = true;
       elements *= n ? static_cast<double>(*n) : touched[buffer.get()];
     }

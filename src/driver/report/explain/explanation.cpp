@@ -245,7 +245,7 @@ class Kernels {
       if (runs_ && !work->symbolic) {
         row["limit_us"] = 1e6 * work->limit(runs_->machine);
         row["bound"] = work->bound(runs_->machine);
-        if (const auto seconds = work_.predicted(name, model_.target, runs_->machine, runs_->threads))
+        if (const auto seconds = work_.predicted(name, "", model_.target, runs_->machine, runs_->threads))
           row["predicted_us"] = 1e6 * *seconds;
       }
     }
@@ -349,6 +349,7 @@ support::Status Explanation::finish(const CompiledModel& model, const CompileOpt
                                     const std::optional<MeasuredRuns>& runs) {
   support::require(model.program.has_value(), "only a model compiled to the end can be explained");
   work_.finish(model);
+  if (runs) work_.know_sizes(runs->inputs);
   ordered_json rows = ordered_json::array();
   for (const RowTime& row : model.times)
     rows.push_back({{"row", row.row},

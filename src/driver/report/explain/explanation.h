@@ -14,6 +14,7 @@ struct InstructionTime {
   uint64_t calls = 0, nanoseconds = 0;
 };
 struct MeasuredRuns {
+  std::vector<ir::TensorData> inputs;
   std::vector<InstructionTime> instructions;
   uint64_t runs = 0;
   int threads = 0;

@@ -106,7 +106,7 @@ document.title = "Lathe report: " + D.model;
   const machine = D.run ? `${digits(D.run.operations_per_second / 1e9)} GFLOP/s of float32` +
     D.run.levels.map(l => `, ${l.name} ${digits(l.bytes_per_second / 1e9)} GB/s`).join("") +
     `; mean of ${D.run.runs} runs on ${D.run.threads} thread${D.run.threads === 1 ? "" : "s"}` :
-    "not run: no times (fix symbolic sizes with --dim)";
+    "not run: no times (fix symbolic sizes with --dim, or give inputs with --input)";
   at("summary").append(make("h2", {}, "Summary"), make("div", { class: "dim" }, D.target + " · Lathe " + D.lathe +
     " · LLVM " + D.llvm), make("div", { class: "dim" }, machine), cards);
 }

@@ -339,8 +339,7 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
                                         *work.loops[*found.row]);
   // Four rows of an image in wide cuts have sums enough, and divide more images.
   const bool is_image = found.windows || !found.between.empty();
-  const int64_t of_any =
-      is_image && plan.vectors > 2 ? tiles_of_unknown(most_rows) : product_tiles_of_unknown(most_rows);
+  const int64_t of_any = is_image && plan.vectors > 2 ? tiles_by_halves(most_rows) : tiles_of_unknown(most_rows);
   const int64_t rows = is_open ? of_any : equal_tiles(height, most_rows);
   plan.rows = TRY(schedule.get(TRY(decide(schedule, context, rule, "rows", up_to(most_rows, height), rows))));
   // What sixes leave of a product is all of it where it is small, and four rows read the weights once; of an image,

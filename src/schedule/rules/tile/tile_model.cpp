@@ -73,9 +73,9 @@ std::optional<int64_t> most_iterations(const std::vector<const For*>& around, co
   return most < std::numeric_limits<int64_t>::max() / 2 ? std::optional(most) : std::nullopt;
 }
 
-int64_t tiles_of_unknown(int64_t most) { return most >= 8 ? 8 : most >= 4 ? 4 : most; }
+int64_t tiles_by_halves(int64_t most) { return most >= 8 ? 8 : most >= 4 ? 4 : most; }
 
-int64_t product_tiles_of_unknown(int64_t most) { return most == 6 || most == 7 ? 6 : tiles_of_unknown(most); }
+int64_t tiles_of_unknown(int64_t most) { return most == 6 || most == 7 ? 6 : tiles_by_halves(most); }
 
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most) {
   if (!rows || *rows == 0) return most;

@@ -31,12 +31,12 @@ std::optional<int64_t> most_iterations(const std::vector<const For*>& around, co
 
 // The height of tiles of at most `most` rows: equal ones, all rows where they are few.
 int64_t equal_tiles(std::optional<int64_t> rows, int64_t most);
-// The same of any number of rows: more often than not it is a multiple of four or eight, and what tiles of eight leave
-// over comes by fours.
+// The same of an unknown number of rows where each part of the rest is to divide the one before: more often than not
+// the number is a multiple of four or eight, and what tiles of eight leave over comes by fours.
+int64_t tiles_by_halves(int64_t most);
+// The same where the rest need not divide them: six where the registers hold no eight. Each step loads as many vectors
+// of the weights for four rows as for six.
 int64_t tiles_of_unknown(int64_t most);
-// The same of a product: six where the registers hold no eight. Each step loads as many vectors of the weights for four
-// rows as for six.
-int64_t product_tiles_of_unknown(int64_t most);
 
 // A tile of rows by vectors: as high as the registers hold, at most 14, beside `vectors` a row. Where so many rows
 // would meet in one set of the nearest cache, short rows that share a tile included, as many as do not, and wider, up

@@ -53,10 +53,10 @@ TEST(tile_shape, is_wide_and_low_where_fewer_cuts_pass_over_much) {
 TEST(tile_shape, is_eight_or_four_rows_of_an_unknown_number) {
   for (const auto& [most, rows] :
        std::vector<std::pair<int64_t, int64_t>>{{14, 8}, {9, 8}, {8, 8}, {7, 4}, {6, 4}, {4, 4}, {3, 3}, {1, 1}})
-    EXPECT_EQ(tiles_of_unknown(most), rows) << most;
+    EXPECT_EQ(tiles_by_halves(most), rows) << most;
   for (const auto& [most, rows] :
        std::vector<std::pair<int64_t, int64_t>>{{14, 8}, {8, 8}, {7, 6}, {6, 6}, {5, 4}, {2, 2}})
-    EXPECT_EQ(product_tiles_of_unknown(most), rows) << most;
+    EXPECT_EQ(tiles_of_unknown(most), rows) << most;
   const Var n = ir::size_var("n"), h = ir::size_var("h"), w = ir::size_var("w");
   const auto tile = [&](int bits, int registers, int64_t channels) {
     testing::Builder b;
