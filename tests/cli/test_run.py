@@ -59,9 +59,9 @@ def test_states_begin_empty_or_as_given(lathe_cli, tmp_path):
     fails = partial(lathe_cli.fails, "run", artifact, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "y.npy")
     assert "'past_value_0: float32 [1, 3, past, 8]' is missing" in fails(*states[:2]).err
     assert "no state 'x'" in fails(*states, "--state", "x=x.npy").err
-    assert "lower-wrong-state" in lathe_cli.fails(
-        "compile", tmp_path / "gpt2.onnx", "-o", artifact, "--state", "past_*=no_*", env={"LATHE_DEBUG": "1"}
-    ).err  # fmt: skip
+    debug = paths.environment(LATHE_DEBUG="1")
+    command = ["compile", tmp_path / "gpt2.onnx", "-o", artifact, "--state", "past_*=no_*"]
+    assert "lower-wrong-state" in lathe_cli.fails(*command, env=debug).err
 
 
 @pytest.mark.parametrize(

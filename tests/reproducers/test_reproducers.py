@@ -148,6 +148,11 @@ def test_a_crash_of_a_kernel_in_python(failing, model, artifact, text):
     failing.check("run!", python(text, model, artifact), -4, "the process got SIGILL")
 
 
+def test_a_crash_where_handlers_have_a_small_stack(failing, model):
+    text = "import faulthandler\nfaulthandler.enable()\nlathe.compile(path)(x)"
+    failing.check("run!", python(text, model), -4, "the process got SIGILL")
+
+
 @pytest.fixture
 def values(tmp_path):
     """A sequence of bfloat16, an optional and strings come out as they go in."""
