@@ -148,9 +148,22 @@ def test_a_crash_of_a_kernel_in_python(failing, model, artifact, text):
     failing.check("run!", python(text, model, artifact), -4, "the process got SIGILL")
 
 
+SMALL_STACK_FOR_SIGNALS = """
+import ctypes, os
+class Stack(ctypes.Structure):
+    _fields_ = [("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+system, page = ctypes.CDLL(None), 4096
+size = -(-os.sysconf(249) // page) * page + page  # _SC_MINSIGSTKSZ, what the kernel saves, and a page more
+system.mmap.restype = ctypes.c_void_p
+below = system.mmap(None, ctypes.c_size_t(2 * size), 3, 0x22, -1, ctypes.c_long(0))  # private, of no file
+assert system.mprotect(ctypes.c_void_p(below), ctypes.c_size_t(size), 0) == 0
+assert system.sigaltstack(ctypes.byref(Stack(below + size, 0, size)), None) == 0
+lathe.compile(path)(x)
+"""
+
+
 def test_a_crash_where_handlers_have_a_small_stack(failing, model):
-    text = "import faulthandler\nfaulthandler.enable()\nlathe.compile(path)(x)"
-    failing.check("run!", python(text, model), -4, "the process got SIGILL")
+    failing.check("run!", python(SMALL_STACK_FOR_SIGNALS, model), -4, "the process got SIGILL")
 
 
 @pytest.fixture
