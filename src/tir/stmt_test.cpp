@@ -5,6 +5,7 @@
 #include "ir/build.h"
 #include "ir/structural.h"
 #include "ir/visit.h"
+#include "tir/scalars.h"
 
 namespace lathe::tir {
 namespace {
@@ -95,6 +96,29 @@ TEST(substitution, rebuilds_buffers_once) {
   const auto& store = *fixed.as<BufferStore>();
   EXPECT_TRUE(store.buffer.same_as(store.value.as<BufferLoad>()->buffer));
   EXPECT_TRUE(is_int(store.buffer->shape[0], 7));
+}
+
+// B[i] = A[i * p + q], with p and q as scalars
+Function strided_copy() {
+  const Var p = size_var("p"), q = size_var("q"), i = var("i");
+  Buffer a = buffer("A", {int64(64)}, DType::float32()), b = buffer("B", {int64(4)}, DType::float32());
+  const Stmt copy = make<BufferStore>(b, load(a, {i * p + q}), std::vector<Expr>{i});
+  return prim_func({a, b}, make<For>(i, int64(0), int64(4), ForKind::serial, copy), {p, q});
+}
+
+TEST(specialize, puts_numbers_in_the_place_of_some_scalars) {
+  const Function whole = strided_copy();
+  const Function part = specialize(whole, {std::nullopt, 3});
+  const std::vector<Var> left = scalar_params(*part);
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_TRUE(left[0].same_as(scalar_params(*whole)[0]));
+  EXPECT_TRUE(structural_equal(specialize(part, {2}), specialize(whole, {2, 3})));
+  EXPECT_FALSE(structural_equal(specialize(part, {2}), specialize(whole, {3, 2})));
+  EXPECT_TRUE(structural_equal(specialize(whole, {std::nullopt, std::nullopt}), whole));
+}
+
+TEST(specialize, asks_for_a_value_of_each_scalar) {
+  EXPECT_THROW(specialize(strided_copy(), {1}), support::InternalError);
 }
 
 }  // namespace

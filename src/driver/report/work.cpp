@@ -10,6 +10,7 @@
 #include "schedule/cost/cost.h"
 #include "tir/analysis/flops.h"
 #include "tir/rewrite.h"
+#include "tir/scalars.h"
 
 namespace lathe::driver {
 namespace {
@@ -21,19 +22,10 @@ constexpr std::array<std::string_view, 6> rows_that_make_functions{
 constexpr std::array<std::string_view, 4> rows_of_schedules{"schedule_functions", "ask_for_weights", "inline_calls",
                                                             "compact_buffers"};
 
-// The function for these values of its scalars, in order; null where they are not all that it has.
-ir::Ref<tir::PrimFunc> with_scalars(const tir::PrimFunc& function, const std::vector<int64_t>& values) {
-  ir::VarMap numbers;
-  size_t position = 0;
-  for (const ir::Var& param : function.params)
-    if (!function.buffer_of(param) && position < values.size())
-      numbers[param] = ir::constant(param->dtype, values[position++]);
-  if (numbers.size() != values.size() || function.params.size() != function.buffer_map.size() + values.size())
-    return {};
-  const tir::Function fixed = ir::with(function, [&](tir::PrimFunc& copy) {
-    std::erase_if(copy.params, [&](const ir::Var& param) { return numbers.contains(param); });
-  });
-  return ir::cast<tir::PrimFunc>(tir::fold_constants(ir::substitute(fixed, numbers)));
+// The function for the scalars that a call gives it, with what follows from them folded; null where it has others.
+ir::Ref<tir::PrimFunc> for_call(const ir::Ref<tir::PrimFunc>& function, const std::vector<int64_t>& scalars) {
+  if (!function || tir::scalar_params(*function).size() != scalars.size()) return {};
+  return ir::cast<tir::PrimFunc>(tir::fold_constants(tir::specialize(function, {scalars.begin(), scalars.end()})));
 }
 
 void set_figures(KernelWork& work, const tir::PrimFunc& function) {
@@ -127,7 +119,7 @@ void WorkReport::know_sizes(const std::vector<ir::TensorData>& inputs) {
 
 void WorkReport::add_call(const std::string& kernel, const std::string& node, std::vector<int64_t> scalars) {
   const auto function = unscheduled_.find_as<tir::PrimFunc>(kernel);
-  const auto fixed = function ? with_scalars(*function, scalars) : ir::Ref<tir::PrimFunc>();
+  const auto fixed = for_call(function, scalars);
   if (!fixed) return;
   KernelWork work = kernels_[kernel];
   set_figures(work, *fixed);
@@ -152,8 +144,7 @@ std::optional<double> WorkReport::predicted(const std::string& kernel, const std
                                             int threads) const {
   auto function = scheduled_.find_as<tir::PrimFunc>(kernel);
   if (const Sized* one = function ? sized(kernel, node) : nullptr) {
-    const auto fixed = with_scalars(*function, one->scalars);
-    if (fixed) function = fixed;
+    if (const auto fixed = for_call(function, one->scalars)) function = fixed;
   }
   if (!function) return std::nullopt;
   schedule::Rates rates{.operations_per_second = machine.operations_per_second, .levels = {}, .threads = threads};

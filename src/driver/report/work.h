@@ -29,6 +29,8 @@ class WorkReport {
   // Null where nothing is known of a kernel. Where calls have different sizes, `node` says whose is meant; without one
   // the work is symbolic.
   const KernelWork* find(const std::string& kernel, const std::string& node = "") const;
+  // The program before any of its functions was scheduled.
+  const ir::IRModule& unscheduled() const { return unscheduled_; }
   // The kernel that it is a copy of, made behind scheduling, or itself.
   const std::string& scheduled_as(const std::string& kernel) const;
   // The seconds that the model of cost says a call takes (schedule/cost/cost.h); nothing where an extent is not known.

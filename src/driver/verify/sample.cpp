@@ -1,6 +1,7 @@
 #include "driver/verify/sample.h"
 
 #include "ir/visit.h"
+#include "tir/scalars.h"
 
 namespace lathe::driver {
 namespace {
@@ -134,11 +135,8 @@ SampledProgram sample_outputs(const Function& function, size_t outputs, int64_t 
     *writer = sampled_nest(*nest_of(*writer), indices, samples);
     buffers.push_back(indices);
   }
-  std::vector<Var> scalars;
-  for (const Var& param : function->params)
-    if (!function->buffer_of(param)) scalars.push_back(param);
   Stmt body = root_block(seq(std::move(statements)), root->block->alloc_buffers);
-  return {prim_func(std::move(buffers), std::move(body), std::move(scalars)), true};
+  return {prim_func(std::move(buffers), std::move(body), scalar_params(*function)), true};
 }
 
 }  // namespace lathe::driver

@@ -6,7 +6,7 @@
 #include "lower/legalize/rewrite_kernel.h"
 #include "lower/legalize/versions.h"
 #include "support/mutation.h"
-#include "tir/stmt.h"
+#include "tir/scalars.h"
 
 namespace lathe::lower {
 
@@ -132,8 +132,8 @@ Version version_of(const std::string& name, const tir::PrimFunc& kernel, const E
     else
       version.equal.emplace_back(position, position_of(kernel, other));
   }
-  for (const ir::Var& param : equal.kernel->params)
-    if (!equal.kernel->buffer_of(param)) version.scalars.push_back(position_of(kernel, param));
+  for (const ir::Var& scalar : tir::scalar_params(*equal.kernel))
+    version.scalars.push_back(position_of(kernel, scalar));
   return version;
 }
 

@@ -6,7 +6,7 @@
 #include "lower/legalize/versions.h"
 #include "relax/call_tir.h"
 #include "support/mutation.h"
-#include "tir/stmt.h"
+#include "tir/scalars.h"
 
 namespace lathe::lower {
 
@@ -14,20 +14,18 @@ LATHE_FAULT(fold_scalars_by_the_last_call, "lower_test", "a scalar has the value
 
 namespace {
 
-// What the calls of a kernel give its scalars, by position: nothing where two give different values, or a symbol.
-using Given = std::vector<std::optional<int64_t>>;
-
-std::map<std::string, Given> scalars_given(const ir::IRModule& module) {
-  std::map<std::string, Given> result;
+// What the calls of each kernel give its scalars: nothing where two give different values, or a symbol.
+std::map<std::string, tir::ScalarValues> scalars_given(const ir::IRModule& module) {
+  std::map<std::string, tir::ScalarValues> result;
   for (const auto& [name, function] : module) {
     if (!function.is<relax::FunctionNode>()) continue;
     ir::post_order(function, [&](const ir::NodeRef& node) {
       const auto* node_call = node.as<relax::Call>();
       const auto call = node_call ? relax::as_call_tir(relax::Expr(node_call)) : std::nullopt;
       if (!call || call->scalars.empty()) return;
-      Given values;
+      tir::ScalarValues values;
       for (const ir::Expr& scalar : call->scalars) values.push_back(ir::as_int(scalar));
-      Given& known = result.try_emplace(call->function, values).first->second;
+      tir::ScalarValues& known = result.try_emplace(call->function, values).first->second;
       for (size_t i = 0; i < known.size(); ++i)
         if (i >= values.size() || known[i] != values[i]) known[i] = std::nullopt;
       if (support::flip(fold_scalars_by_the_last_call)) known = values;
@@ -36,32 +34,17 @@ std::map<std::string, Given> scalars_given(const ir::IRModule& module) {
   return result;
 }
 
-// The kernel with the values in the place of those of its scalars that have one.
-tir::Function with_scalars(const tir::Function& kernel, const Given& values) {
-  ir::VarMap numbers;
-  size_t position = 0;
-  tir::Function result = ir::with(*kernel, [&](tir::PrimFunc& copy) {
-    std::erase_if(copy.params, [&](const ir::Var& param) {
-      if (kernel->buffer_of(param)) return false;
-      const std::optional<int64_t>& value = values.at(position++);
-      if (value) numbers[param] = ir::constant(param->dtype, *value);
-      return value.has_value();
-    });
-  });
-  return ir::substitute(result, numbers);
-}
-
 }  // namespace
 
 support::Result<ir::IRModule> fold_scalars(ir::IRModule module, const ir::PassContext&) {
-  std::map<std::string, Given> folded;
+  std::map<std::string, tir::ScalarValues> folded;
   for (auto& [name, values] : scalars_given(module)) {
     const auto kernel = module.find_as<tir::PrimFunc>(name);
     const bool is_known =
         std::any_of(values.begin(), values.end(), [](const auto& value) { return value.has_value(); });
-    if (!kernel || !is_known || kernel->params.size() != kernel->buffer_map.size() + values.size()) continue;
+    if (!kernel || !is_known || tir::scalar_params(*kernel).size() != values.size()) continue;
     if (!versions_of(*kernel).empty()) continue;  // a version takes its sizes by position
-    module.set(name, with_scalars(kernel, values));
+    module.set(name, tir::specialize(kernel, values));
     folded.emplace(name, std::move(values));
   }
   if (folded.empty()) return module;

@@ -5,6 +5,7 @@
 #include "tir/codes.h"
 #include "tir/differentiate/plain_statements.h"
 #include "tir/differentiate/reverse.h"
+#include "tir/scalars.h"
 
 namespace lathe::tir {
 
@@ -81,8 +82,7 @@ class AdjointProgram {
   void split_parameters() {
     for (const auto& [param, buffer] : f_->buffer_map)
       (inputs_.size() < request_.inputs ? inputs_ : outputs_).push_back(buffer);
-    for (const Var& param : f_->params)
-      if (!f_->buffer_of(param)) scalars_.push_back(param);
+    scalars_ = scalar_params(*f_);
   }
 
   void read_items(const Stmt& body) {

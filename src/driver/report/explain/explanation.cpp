@@ -202,9 +202,9 @@ struct KernelTimes {
 // The kernels of the program, each with all that is known of it.
 class Kernels {
  public:
-  Kernels(const CompiledModel& model, const CompileOptions& options, const ir::IRModule& unscheduled,
-          const ir::IRModule& scheduled, const WorkReport& work, const std::optional<MeasuredRuns>& runs)
-      : model_(model), options_(options), unscheduled_(unscheduled), scheduled_(scheduled), work_(work), runs_(runs) {
+  Kernels(const CompiledModel& model, const CompileOptions& options, const ir::IRModule& scheduled,
+          const WorkReport& work, const std::optional<MeasuredRuns>& runs)
+      : model_(model), options_(options), scheduled_(scheduled), work_(work), runs_(runs) {
     if (!runs) return;
     for (const InstructionTime& each : runs->instructions) {
       times_[each.name].calls += each.calls;
@@ -254,7 +254,7 @@ class Kernels {
       row["calls"] = static_cast<double>(at->second.calls) / static_cast<double>(std::max<uint64_t>(runs_->runs, 1));
       row["share"] = static_cast<double>(at->second.nanoseconds) / static_cast<double>(std::max<uint64_t>(all_, 1));
     }
-    row["tensor_program"] = text(unscheduled_, scheduled_as);
+    row["tensor_program"] = text(work_.unscheduled(), scheduled_as);
     row["scheduled"] = text(scheduled_, scheduled_as);
     row["trace"] = trace_of(scheduled_as);
     row["kernel"] = text(model_.module, name);
@@ -278,9 +278,9 @@ class Kernels {
 
   // The steps of the schedule, by asking the rules once more, for the program that was taken.
   std::string trace_of(const std::string& name) const {
-    const auto function = unscheduled_.find_as<tir::PrimFunc>(name);
+    const auto function = work_.unscheduled().find_as<tir::PrimFunc>(name);
     const auto taken = scheduled_.find(name);
-    if (!function || taken.same_as(unscheduled_.find(name))) return "";
+    if (!function || taken.same_as(work_.unscheduled().find(name))) return "";
     auto schedule = schedule::Schedule::create(function, name);
     if (!schedule) return "";
     schedule::AnalyticDecider analytic;
@@ -293,7 +293,7 @@ class Kernels {
 
   const CompiledModel& model_;
   const CompileOptions& options_;
-  const ir::IRModule &unscheduled_, &scheduled_;
+  const ir::IRModule& scheduled_;
   const WorkReport& work_;
   const std::optional<MeasuredRuns>& runs_;
   std::map<std::string, KernelTimes> times_;
@@ -335,13 +335,12 @@ ordered_json to_json(const MeasuredRuns& runs) {
 }  // namespace
 
 Explanation::Explanation(std::string name, ir::IRModule module)
-    : name_(std::move(name)), imported_(std::move(module)), unscheduled_(imported_) {}
+    : name_(std::move(name)), imported_(std::move(module)) {}
 
 std::function<void(const std::string&, const ir::IRModule&)> Explanation::watch() {
   return [this, work = work_.watch()](const std::string& row, const ir::IRModule& module) {
     work(row, module);
     if (row == row_that_schedules) scheduled_ = module;
-    if (scheduled_.size() == 0) unscheduled_ = module;
   };
 }
 
@@ -359,7 +358,7 @@ support::Status Explanation::finish(const CompiledModel& model, const CompileOpt
   for (const ir::Remark& remark : model.remarks)
     remarks.push_back(
         {{"pass", remark.pass}, {"subject", remark.subject}, {"text", remark.text}, {"taken", remark.taken}});
-  Kernels kernels(model, options, unscheduled_, scheduled_, work_, runs);
+  Kernels kernels(model, options, scheduled_, work_, runs);
   const ordered_json all{{"model", name_},
                          {"target", model.target.str()},
                          {"lathe", support::version},

@@ -39,7 +39,7 @@ class Explanation {
 
  private:
   std::string name_;
-  ir::IRModule imported_, unscheduled_, scheduled_;
+  ir::IRModule imported_, scheduled_;
   WorkReport work_;
   std::string json_, timeline_;
 };
