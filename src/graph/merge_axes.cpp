@@ -56,12 +56,20 @@ std::optional<MergedAxes> merged_axes(const Shape& shape, const std::vector<int6
   return merged;
 }
 
-// A reduction over several axes that follow each other, not all of whose extents are known, as one over their product.
-// Where all are known, schedule rules join them.
+// A reduction over fewer axes: those that follow each other and are reduced, of which not all extents are known, are
+// one (where all are known, schedule rules join them), and so are those that stay behind a reduced one: vectors run
+// along these.
 struct MergedReduction {
   Shape shape;  // of the input
   ops::ReduceAttributes how;
 };
+
+bool are_known(const Shape& extents) {
+  return std::all_of(extents.begin(), extents.end(), [](const ir::Expr& extent) { return ir::as_int(extent); });
+}
+
+// A known extent behind one that is not stays by itself: loops over it are even.
+bool become_one_row(const Shape& extents) { return are_known(extents) || !ir::as_int(extents.back()); }
 
 std::optional<MergedReduction> merged_reduction(const Shape& shape, const ops::ReduceAttributes& how) {
   std::vector<bool> is_reduced(shape.size(), !how.axis);
@@ -69,21 +77,18 @@ std::optional<MergedReduction> merged_reduction(const Shape& shape, const ops::R
     is_reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis)] = true;
   MergedReduction merged;
   merged.how.axis.emplace();
-  bool any = false;
+  bool any = false, behind = false;
   for (size_t d = 0; d < shape.size();) {
     size_t end = d + 1;
-    while (is_reduced[d] && end < shape.size() && is_reduced[end]) ++end;
+    while (end < shape.size() && is_reduced[end] == is_reduced[d]) ++end;
     const Shape run(shape.begin() + static_cast<ptrdiff_t>(d), shape.begin() + static_cast<ptrdiff_t>(end));
-    const bool merges =
-        run.size() > 1 && std::any_of(run.begin(), run.end(), [](const ir::Expr& e) { return !ir::as_int(e); });
+    const bool merges = run.size() > 1 && (is_reduced[d] ? !are_known(run) : behind && become_one_row(run));
     any = any || merges;
-    if (is_reduced[d])
-      for (size_t k = 0; k < (merges ? 1 : run.size()); ++k)
-        merged.how.axis->push_back(static_cast<int64_t>(merged.shape.size() + k));
-    if (merges)
-      merged.shape.push_back(relax::simplified(ir::product(run)));
-    else
-      merged.shape.insert(merged.shape.end(), run.begin(), run.end());
+    const Shape left = merges ? Shape{relax::simplified(ir::product(run))} : run;
+    for (size_t k = 0; is_reduced[d] && k < left.size(); ++k)
+      merged.how.axis->push_back(static_cast<int64_t>(merged.shape.size() + k));
+    merged.shape.insert(merged.shape.end(), left.begin(), left.end());
+    behind = behind || is_reduced[d];
     d = end;
   }
   return any ? std::optional(std::move(merged)) : std::nullopt;

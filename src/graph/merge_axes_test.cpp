@@ -33,6 +33,25 @@ TEST(merge_axes, moves_every_element_to_where_it_was) {
   EXPECT_GE(merged, 30);
 }
 
+// Reductions over random ones of random axes.
+TEST(merge_axes, reduces_every_element_where_it_was) {
+  std::mt19937_64 random(11);
+  int merged = 0;
+  for (int round = 0; round < 60; ++round) {
+    Extents extents(2 + random() % 4), axes;
+    for (int64_t& extent : extents) extent = std::array<int64_t, 5>{1, 2, 3, 4, 5}[random() % 5];
+    for (size_t d = 0; d < extents.size(); ++d)
+      if (random() % 2 == 0) axes.push_back(static_cast<int64_t>(d));
+    Graph g;
+    const Expr x = g.input("x", extents);
+    const auto before = g.finish(g.call(ops::max, {x}, ir::make<ops::ReduceAttributes>(axes, random() % 2 == 0)));
+    const auto after = merge_axes(before, context()).value_or_throw();
+    merged += calls(after).size() != 1;
+    EXPECT_EQ(difference(before, after), "") << round;
+  }
+  EXPECT_GE(merged, 8);
+}
+
 // What a convolution writes with the channels first is left for it to write.
 TEST(merge_axes, leaves_what_joins_a_convolution) {
   const auto permuted = [](int64_t width) {
