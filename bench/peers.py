@@ -30,8 +30,8 @@ def load_lathe(path, feeds, threads):
 
     executable = lathe.load(path, threads=threads)
     arrays = [feeds[port.name] for port in executable.inputs]
-    # Inputs and results are bound, as those of ONNX Runtime and of OpenVINO's request are: a call that makes new results
-    # while the last ones are held walks twice the memory.
+    # Inputs and results are bound, as those of ONNX Runtime and of OpenVINO's request are: a call that makes new
+    # results while the last ones are held walks twice the memory.
     bound = []
 
     def run():
