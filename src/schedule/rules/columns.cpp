@@ -8,8 +8,6 @@ namespace lathe::schedule {
 
 namespace {
 
-constexpr int64_t most_vectors = 4;  // side by side: they hide the latency of an addition
-
 // The innermost spatial loop along which vectors can run: every access that it moves goes to the next element, and the
 // result does. Null where there is none.
 const For* lane_of(const PrimFunc& function, const Work& work) {
@@ -86,10 +84,8 @@ int64_t preferred_width(std::optional<int64_t> extent, std::optional<int64_t> co
   if (!extent || *extent <= lanes) return extent.value_or(0);
   const int64_t fit = target.cache_bytes(2, 512 << 10) / 2 / std::max<int64_t>(column_bytes.value_or(1), 1) / lanes;
   const auto divides = [&](int64_t width) { return *extent % width == 0; };
-  if (fit < most_vectors) return divides(target.cores * lanes) ? *extent / target.cores : *extent;
-  for (int64_t vectors = most_vectors; vectors > 0; --vectors)
-    if (divides(vectors * lanes)) return vectors * lanes;
-  return *extent;
+  if (fit < least_down_columns) return divides(target.cores * lanes) ? *extent / target.cores : *extent;
+  return divides(lanes) ? lanes * vectors_down_columns(*extent / lanes, target.vector_bits, target, fit) : *extent;
 }
 
 // One block inside the `outer` loops over groups of columns, `width` of them: sums go round their vectors, which are
@@ -103,11 +99,12 @@ Status schedule_columns(Schedule& schedule, const RuleContext& context, const st
   if (!along) return refuse(codes::loop_kind, fmt::format("'{}' is not contiguous any more", name));
   const int64_t lanes = context.target.lanes(widest_bits(work, *along));
   const bool is_whole = width > 0 && width % lanes == 0;
+  const bool in_registers = width <= most_down_columns(context.target.vector_bits, context.target) * lanes;
   const auto vectors = [&](LoopRV loop, int64_t together) -> Status {
     if (!is_whole) return vectorize_by(schedule, loop, lanes * together, lanes);
     const int64_t group = lanes * largest_divisor(width / lanes, together);
     const std::vector<LoopRV> cut = TRY(schedule.split(loop, {Factor(), group}));
-    if (width <= most_vectors * lanes) TRY(schedule.unroll(cut[0]));
+    if (in_registers) TRY(schedule.unroll(cut[0]));
     return schedule.vectorize(cut[1]);
   };
   // What is summed apart, what is summed, and vectors innermost.
@@ -127,8 +124,7 @@ Status schedule_columns(Schedule& schedule, const RuleContext& context, const st
   order.push_back(lane);
   TRY(schedule.reorder(order));
   const bool is_one = work.block().body.is<BufferStore>();
-  if (is_one && is_whole && width <= most_vectors * lanes && apart.empty())
-    TRY(schedule.set_scope(block, 0, "register"));
+  if (is_one && is_whole && in_registers && apart.empty()) TRY(schedule.set_scope(block, 0, "register"));
   // Sums of an unknown length have a block for their start already.
   if (work.block().init) {
     const BlockRV start = TRY(schedule.decompose_reduction(block, sums[0]));
@@ -169,7 +165,8 @@ Result<Outcome> columns(Schedule& schedule, const RuleContext& context) {
   const int64_t lanes = context.target.lanes(widest_bits(last));
   const int64_t preferred = preferred_width(extent, column_bytes, lanes, context.target);
   std::set<int64_t> choices{preferred, extent.value_or(preferred)};
-  for (int64_t width = lanes; extent && width <= most_vectors * lanes; width += lanes)
+  const int64_t most = most_down_columns(context.target.vector_bits, context.target);
+  for (int64_t width = lanes; extent && width <= most * lanes; width += lanes)
     if (*extent % width == 0) choices.insert(width);
   const int64_t width = TRY(
       schedule.get(TRY(decide(schedule, context, "columns", "width", {choices.begin(), choices.end()}, preferred))));

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "schedule/rules/rules.h"
+#include "schedule/rules/tile/tile.h"
 #include "schedule/testing/programs.h"
 #include "schedule/testing/rule_check.h"
 
@@ -170,6 +171,26 @@ def main(x: T.handle, m: T.Buffer((3, 40), "float32"), y: T.Buffer((3, 40), "flo
 
 TEST(columns, leaves_rows_to_reductions) {
   EXPECT_EQ(scheduled(softmax_over(extents({3, 40}), 1), machine(512, 32), 1e-5), "reduction") << last_remarks;
+}
+
+TEST(columns, go_side_by_side_by_four_cache_lines) {
+  EXPECT_EQ(vectors_down_columns(240, 256, machine(256, 16)), 8);
+  EXPECT_EQ(vectors_down_columns(12, 256, machine(256, 16)), 6) << "three whole lines";
+  EXPECT_EQ(vectors_down_columns(20, 256, machine(256, 16)), 4) << "five would be two lines and a half";
+  EXPECT_EQ(vectors_down_columns(7, 256, machine(256, 16)), 1);
+  EXPECT_EQ(vectors_down_columns(240, 256, machine(256, 16), 5), 4) << "what fits";
+  EXPECT_EQ(vectors_down_columns(240, 512, machine(512, 32)), 4);
+  EXPECT_EQ(vectors_down_columns(0, 512, machine(512, 32)), 1);
+  for (const auto& [bits, registers] : machines)
+    for (const int64_t width : {41, 64, 80, 96, 160, 256})
+      for (const int64_t length : {2, 5, 300}) {
+        EXPECT_EQ(scheduled(softmax_over(extents({length, width}), 0), machine(bits, registers), 1e-4), "columns")
+            << length << "x" << width << last_remarks;
+        Builder b;
+        const Buffer x = b.input("X", extents({length, width})), y = b.output("Y", extents({width}));
+        b.sum("sum", y, {{"k", int64(length)}}, [&](const Extents& i) { return load(x, {i.back(), i[0]}); });
+        EXPECT_EQ(scheduled(b.build(), machine(bits, registers), 1e-5), "pool") << length << "x" << width;
+      }
 }
 
 TEST(columns, compute_the_same_for_random_shapes) {

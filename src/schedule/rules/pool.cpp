@@ -371,20 +371,6 @@ int64_t lanes_along(std::optional<int64_t> width, int64_t full, const target::Ta
   return *width / divisor <= (*width + full - 1) / full ? divisor : full;  // as many, and none of them short
 }
 
-// How many of a row's vectors have their sums at once, as many as divide it: four, which hide the latency of an
-// addition, and more where they are short, in whole cache lines. The next row that is added may lie a page or more
-// away, and memory gives four lines of that nearly as soon as one.
-int64_t vectors_at_once(std::optional<int64_t> width, int64_t lanes, int bits, const target::Target& target) {
-  constexpr int64_t line = 64 * 8, lines = 4, least = 4;
-  if (!width) return 1;
-  const int64_t count = std::max<int64_t>(*width / lanes, 1);
-  const int64_t in_line = std::max<int64_t>(line / (lanes * bits), 1);
-  const int64_t fit = std::min<int64_t>(lines * in_line, target.vector_registers / 2);
-  for (int64_t vectors = fit / in_line * in_line; vectors > least; vectors -= in_line)
-    if (count % vectors == 0) return vectors;
-  return largest_divisor(count, least);
-}
-
 // How many neighbours of a row have their sums at once, so that there are four vectors of these if such tiles divide
 // it. Of a row whose length is not known two at least: a loop over its tiles stays inside the threads' own then, whose
 // index would have to be divided by that length for each of them.
@@ -507,8 +493,8 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
     return Outcome();
   }
   plan.window = slide.has_value();
-  const int64_t vectors =
-      plan.window ? 1 : vectors_at_once(width, plan.lanes, widest_bits(work.block()), context.target);
+  const int64_t bits = plan.lanes * widest_bits(work.block());
+  const int64_t vectors = plan.window || !width ? 1 : vectors_down_columns(*width / plan.lanes, bits, context.target);
   const std::set<int64_t> choices{1, largest_divisor(vectors, 4), vectors};
   plan.vectors =
       TRY(schedule.get(TRY(decide(schedule, context, "pool", "vectors", {choices.begin(), choices.end()}, vectors))));

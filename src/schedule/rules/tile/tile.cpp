@@ -16,6 +16,28 @@ int64_t largest_divisor(int64_t extent, int64_t limit) {
   return 1;
 }
 
+namespace {
+
+int64_t vectors_in_a_line(int64_t vector_bits) {
+  constexpr int64_t line = 64 * 8;
+  return std::max<int64_t>(line / std::max<int64_t>(vector_bits, 8), 1);
+}
+
+}  // namespace
+
+int64_t most_down_columns(int64_t vector_bits, const target::Target& target) {
+  constexpr int64_t lines = 4;
+  const int64_t most = std::min<int64_t>(lines * vectors_in_a_line(vector_bits), target.vector_registers / 2);
+  return std::max(most, least_down_columns);
+}
+
+int64_t vectors_down_columns(int64_t count, int64_t vector_bits, const target::Target& target, int64_t fit) {
+  const int64_t most = std::min(most_down_columns(vector_bits, target), fit), line = vectors_in_a_line(vector_bits);
+  for (int64_t vectors = most / line * line; vectors > least_down_columns; vectors -= line)
+    if (count > 0 && count % vectors == 0) return vectors;
+  return largest_divisor(std::max<int64_t>(count, 1), std::min(most, least_down_columns));
+}
+
 bool enough_for_threads(std::optional<int64_t> terms, std::optional<int64_t> elements, const TilePlan& plan) {
   return !terms || *terms >= (plan.window ? 2 : 8) * parallel_work || elements >= parallel_work;
 }

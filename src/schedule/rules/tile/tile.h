@@ -65,6 +65,15 @@ bool enough_for_threads(const Work& work, const TilePlan& plan);
 // The largest divisor of `extent` up to `limit`.
 int64_t largest_divisor(int64_t extent, int64_t limit);
 
+// How many vectors of a row sums down columns take side by side: at least so many, which hide the latency of an
+// addition, and at most as many as four cache lines have, if registers hold them. The next row that is added may lie a
+// page or more away, and memory gives four lines of that nearly as soon as one.
+constexpr int64_t least_down_columns = 4;
+int64_t most_down_columns(int64_t vector_bits, const target::Target& target);
+// As many as divide `count`, `fit` at most: whole cache lines where they are more than the least.
+int64_t vectors_down_columns(int64_t count, int64_t vector_bits, const target::Target& target,
+                             int64_t fit = std::numeric_limits<int64_t>::max());
+
 // Inlines what can be inlined around the reduction: producers into it (except those `keep` names), the chain of
 // elementwise consumers into one block. What stays by itself is named, in program order.
 struct Surroundings {
