@@ -64,12 +64,8 @@ struct MergedReduction {
   ops::ReduceAttributes how;
 };
 
-bool are_known(const Shape& extents) {
-  return std::all_of(extents.begin(), extents.end(), [](const ir::Expr& extent) { return ir::as_int(extent); });
-}
-
 // A known extent behind one that is not stays by itself: loops over it are even.
-bool become_one_row(const Shape& extents) { return are_known(extents) || !ir::as_int(extents.back()); }
+bool become_one_row(const Shape& extents) { return relax::constant_shape(extents) || !ir::as_int(extents.back()); }
 
 std::optional<MergedReduction> merged_reduction(const Shape& shape, const ops::ReduceAttributes& how) {
   std::vector<bool> is_reduced(shape.size(), !how.axis);
@@ -82,7 +78,7 @@ std::optional<MergedReduction> merged_reduction(const Shape& shape, const ops::R
     size_t end = d + 1;
     while (end < shape.size() && is_reduced[end] == is_reduced[d]) ++end;
     const Shape run(shape.begin() + static_cast<ptrdiff_t>(d), shape.begin() + static_cast<ptrdiff_t>(end));
-    const bool merges = run.size() > 1 && (is_reduced[d] ? !are_known(run) : behind && become_one_row(run));
+    const bool merges = run.size() > 1 && (is_reduced[d] ? !relax::constant_shape(run) : behind && become_one_row(run));
     any = any || merges;
     const Shape left = merges ? Shape{relax::simplified(ir::product(run))} : run;
     for (size_t k = 0; is_reduced[d] && k < left.size(); ++k)

@@ -375,7 +375,7 @@ int64_t lanes_along(std::optional<int64_t> width, int64_t full, const target::Ta
 // it. Of a row whose length is not known two at least: a loop over its tiles stays inside the threads' own then, whose
 // index would have to be divided by that length for each of them.
 int64_t rows_at_once(std::optional<int64_t> height, int64_t vectors) {
-  const int64_t most = std::max<int64_t>(4 / vectors, 1);
+  const int64_t most = std::max<int64_t>(least_down_columns / vectors, 1);
   return height ? largest_divisor(std::max<int64_t>(*height, 1), most) : std::max<int64_t>(most, 2);
 }
 
@@ -495,7 +495,7 @@ Result<Outcome> pool(Schedule& schedule, const RuleContext& context) {
   plan.window = slide.has_value();
   const int64_t bits = plan.lanes * widest_bits(work.block());
   const int64_t vectors = plan.window || !width ? 1 : vectors_down_columns(*width / plan.lanes, bits, context.target);
-  const std::set<int64_t> choices{1, largest_divisor(vectors, 4), vectors};
+  const std::set<int64_t> choices{1, largest_divisor(vectors, least_down_columns), vectors};
   plan.vectors =
       TRY(schedule.get(TRY(decide(schedule, context, "pool", "vectors", {choices.begin(), choices.end()}, vectors))));
   if (slide) {
