@@ -60,6 +60,12 @@ inline Expr bit_and(const Expr& x, int64_t mask) {
 inline Expr bit_or(const Expr& x, const Expr& y) { return call(x->dtype, intrinsic::bitwise_or, {x, y}); }
 inline Expr bit_xor(const Expr& x, const Expr& y) { return call(x->dtype, intrinsic::bitwise_xor, {x, y}); }
 
+// `x`, which has no sign of its own, with that of `sign`: one operation less than with_sign_of.
+inline Expr positive_with_sign_of(const Expr& x, const Expr& sign) {
+  const int64_t mask = x->dtype.bits == 32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
+  return from_bits(bit_or(bits_of(x), bit_and(bits_of(sign), mask)));
+}
+
 // c[0] + c[1] x + c[2] x^2 + …, by Horner's rule.
 inline Expr polynomial(const Expr& x, std::initializer_list<double> c) {
   const std::vector<double> coefficients(c);

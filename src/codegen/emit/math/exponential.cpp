@@ -4,6 +4,8 @@
 // a table of 2^(j/n), k counts in steps of 1/n (Tang, "Table-driven implementation of the exponential function", 1989):
 // r is so small that Q has two or three terms, and exp is within 1.1 units. Overflow gives infinity, what underflows is
 // rounded once, NaN stays NaN.
+#include <numbers>
+
 #include "codegen/emit/math/building.h"
 
 namespace lathe::codegen::math {
@@ -35,6 +37,22 @@ Reduced reduce(Terms& t, const Expr& x) {
   const Expr k = t(bits_of(shifted) - magic_bits);
   const Expr whole = t(shifted - magic);
   return {k, t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low)), whole};
+}
+
+struct Power {
+  Expr power;  // 2^(k + exponent), a normal number
+  Expr rest;   // x - k ln 2
+};
+
+// In float32. The exponent's bias is in what is added to count k, so that the bits of the sum have only to be moved to
+// their place.
+Power reduce_to_power(Terms& t, const Expr& x, int exponent = 0) {
+  const Constants& c = single_constants;
+  const Expr magic = number(x, c.to_integer + c.bias + exponent);
+  const Expr shifted = t(x * number(x, c.log2_e) + magic);
+  const Expr whole = t(shifted - magic);
+  const Expr rest = t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low));
+  return {t(from_bits(shift_left(bits_of(shifted), c.mantissa))), rest};
 }
 
 // exp(r) - 1 for |r| <= ln 2 / 2.
@@ -129,6 +147,11 @@ Expr scaled(Terms& t, const Expr& y, const Reduced& r, const Expr& vanishes) {
   return call(y->dtype, intrinsic::ldexp, {y, cast(DType::int_(32, y->dtype.lanes), r.whole)});
 }
 
+Power power_by_instruction(Terms& t, const Expr& x) {
+  const Reduced r = reduce(t, x);
+  return {t(scaled(t, number(x, 1.0), r, {})), r.rest};
+}
+
 // y * 2^k for k <= 0, where one factor is a constant: 2^(k + 64) is normal for all k whose 2^k is not zero.
 Expr scaled_down(Terms& t, const Expr& y, const Reduced& r, const Expr& vanishes) {
   if (t.native().has_ldexp(y->dtype)) return scaled(t, y, r, vanishes);
@@ -140,8 +163,8 @@ Expr scaled_down(Terms& t, const Expr& y, const Reduced& r, const Expr& vanishes
 
 Expr exp_single_inside(Terms& t, const Expr& x) {
   if (has_table(t, x)) return exp_by_table(t, x);
-  const Reduced r = reduce(t, x);
-  return exp_reduced(r.rest) * power_of_two(r.k, single_constants);
+  const Power r = reduce_to_power(t, x);
+  return exp_reduced(r.rest) * r.power;
 }
 
 Expr exp_single(Terms& t, const Expr& x) {
@@ -180,8 +203,8 @@ Expr exp_single_above(Terms& t, const Expr& x, double low, const Expr& argument,
   if (!any && is_normal) {
     // The powers that come of too low an x have the sign bit for an exponent's, and give no numbers below the normal
     // ones.
-    const Reduced r = reduce(t, bounded);
-    return chosen(t(exp_reduced(r.rest, 2.0)) * power_of_two(r.k - 1, single_constants));
+    const Power r = reduce_to_power(t, bounded, -1);
+    return chosen(t(exp_reduced(r.rest, 2.0)) * r.power);
   }
   const Reduced r = reduce(t, any ? bounded : t(at_least(bounded, low)));
   return chosen(scaled(t, t(exp_reduced(r.rest)), r, {}));
@@ -270,26 +293,26 @@ Expr sigmoid_single(Terms& t, const Expr& x) {
   // Whole vectors and single elements give the same bits: what one has an instruction for, all do.
   const bool any = t.native().ldexp_lanes > 0;
   const Expr bounded = t(at_most(any ? t(at_least(x, -110.0)) : x, 88.0));
-  const Reduced r = reduce(t, bounded);
-  const Expr power = t(any ? scaled(t, number(x, 1.0), r, {}) : power_of_two(r.k, single_constants));
-  const Expr less = t(r.rest * growth_reduced(r.rest, -1.0));  // exp(-r) - 1
+  const auto [power, rest] = any ? power_by_instruction(t, bounded) : reduce_to_power(t, bounded);
+  const Expr less = t(rest * growth_reduced(rest, -1.0));  // exp(-r) - 1
   const Expr y = t(div(power, number(x, 1.0) + (less + power)));
   // Below, 2^k is no normal number.
   return any ? y : apart_where(t(x < number(x, -87.0)), sigmoid_apart, x, y);
 }
 
 // With x = k ln 2 / 2 + r and g = (exp(2 r) - 1) / 2 it is 2^k g + (2^k - 1) / 2.
+// A single ln 2 does: what it lacks, 2^-28 of k ln 2, is felt less than 2^k grows. The bias as in reduce_to_power.
 Expr half_expm1_of_twice_single(Terms& t, const Expr& x) {
   const Constants& c = single_constants;
-  const Expr magic = number(x, c.to_integer);
+  const Expr magic = number(x, c.to_integer + c.bias);
   const Expr shifted = t(x * number(x, 2 * c.log2_e) + magic);
   const Expr whole = t(shifted - magic);
-  const Expr r = t(x - whole * number(x, c.ln2_high / 2) - whole * number(x, c.ln2_low / 2));
+  const Expr r = t(x - whole * number(x, std::numbers::ln2 / 2));
   // 2^-29.2
   const Expr g = t(
       r * r * polynomial(r, {1.0, 0.6666607856750488, 0.33333107829093933, 0.13390159606933594, 0.044615086168050766}) +
       r);
-  const Expr power = t(from_bits(shift_left(bits_of(shifted) + c.bias, c.mantissa)));
+  const Expr power = t(from_bits(shift_left(bits_of(shifted), c.mantissa)));
   return power * g + (power * number(x, 0.5) - number(x, 0.5));
 }
 

@@ -7,13 +7,12 @@
 namespace lathe::codegen::math {
 
 // With h = (exp(2 |x|) - 1) / 2 the result is g = h / (1 + h); while that is small h - h g loses less. From 9.02 on it
-// is 1.
+// is 1. Asking h how small it is leaves no other value alive beside it.
 Expr tanh_single(Terms& t, const Expr& x) {
-  const Expr size = t(magnitude(x));
-  const Expr bounded = t(at_most(size, 9.5));
+  const Expr bounded = t(at_most(t(magnitude(x)), 9.5));
   const Expr h = t(half_expm1_of_twice_single(t, bounded));
   const Expr g = t(div(h, h + number(x, 1.0)));
-  return with_sign_of(select(size < number(x, 0.4), h - h * g, g), x);
+  return positive_with_sign_of(t(select(h < number(x, 0.625), h - h * g, g)), x);
 }
 
 // 2 / (1 + exp(-2x)).
