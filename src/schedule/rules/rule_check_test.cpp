@@ -11,6 +11,7 @@ target::Target machine(int bits, int registers) {
   target.vector_bits = bits;
   target.vector_registers = registers;
   target.cores = 2;
+  target.features = {"fma"};
   return target;
 }
 

@@ -6,7 +6,7 @@
 
 namespace lathe::schedule::testing {
 
-// Two cores with vectors so wide.
+// Two cores with vectors so wide, which multiply and add at once.
 target::Target machine(int bits, int registers);
 // The same with caches of 1 KB and 16 KB, in which small weights are large.
 target::Target with_small_caches(int bits, int registers);

@@ -276,8 +276,9 @@ struct Planning {
     const int64_t by_width = vectors_by_width(plan, width, height);
     const int64_t preferred = tile_shape(by_width, most, found, height, target).vectors;
     const TileWork thin = tile_work(function, work, found, plan);
-    const bool wide = !within_thread && by_width > 1 && preferred == by_width &&
-                      wide_cuts_pay(thin, by_width, plan.lanes, width, height, found, target);
+    if (by_width < 2 || preferred != by_width || 2 * by_width > most) return preferred;
+    const bool wide = (!within_thread && wide_cuts_pay(thin, by_width, plan.lanes, width, height, found, target)) ||
+                      low_tiles_pay(thin, by_width, plan.lanes, width, height, found, target);
     return wide ? 2 * by_width : preferred;
   }
 
@@ -344,7 +345,7 @@ Result<TilePlan> plan_tile(Schedule& schedule, const RuleContext& context, std::
   plan.rows = TRY(schedule.get(TRY(decide(schedule, context, rule, "rows", up_to(most_rows, height), rows))));
   // What sixes leave of a product is all of it where it is small, and four rows read the weights once; of an image,
   // what lies inside a padding is found where each cut divides the one before.
-  plan.rest = plan.rows != 6 ? plan.rows / 2 : is_image ? 2 : 4;
+  plan.rest = plan.rows == 3 ? 2 : plan.rows != 6 ? plan.rows / 2 : is_image ? 2 : 4;
   // Short rows: several of them share the weights.
   if (!found.between.empty() && found.shares_weights && height && plan.rows == *height && 2 * plan.rows <= most_rows) {
     const auto count = as_int(work.loops[found.between.back()]->extent);

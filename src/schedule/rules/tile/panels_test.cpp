@@ -109,7 +109,7 @@ TEST(panels, of_a_batch_are_copied_where_the_first_matrix_is_one) {
 TEST(panels, are_copied_side_by_side) {
   const auto loops_outside = [](int64_t panels, int64_t terms) {
     AnalyticDecider model;
-    TableDecider decider({{"gemm.panels", 2}, {"gemm.rows_first", 0}, {"gemm.share", 1}}, model);
+    TableDecider decider({{"gemm.vectors", 2}, {"gemm.panels", 2}, {"gemm.rows_first", 0}, {"gemm.share", 1}}, model);
     const target::Target target = with_small_caches(256, 16);
     const Function f = panel_product({48, 16 * panels, terms});
     const Schedule done = schedule_function(Schedule::create(f).value_or_throw(), target, decider, {});

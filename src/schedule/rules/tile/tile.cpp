@@ -289,8 +289,8 @@ class TileNest {
       order.insert(order.begin(), tile);
       rows.erase(rows.begin());
     }
-    order.insert(order.end(), rows.begin(), rows.end());
-    order.insert(order.end(), lanes.begin(), lanes.end());
+    const auto by_rows = order.insert(order.end(), lanes.begin(), lanes.end());
+    order.insert(plan_.waits_by_rows() ? by_rows + 1 : by_rows, rows.begin(), rows.end());
     TRY(schedule_.reorder(order));
     const int64_t width = as_int(TRY(schedule_.get(lanes[1]))->extent).value_or(plan_.lanes);
     std::optional<SumParts> in_parts;

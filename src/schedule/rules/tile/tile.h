@@ -51,6 +51,9 @@ struct TilePlan {
   // Where lanes * vectors or rows do not divide, what is left over gets bodies of its own.
 
   bool has_rows_alone() const { return first_alone + last_alone > 0; }
+  // A step of the sums keeps the fewer of the two in registers, elements of its rows or vectors of weights, and goes
+  // over the others one by one.
+  bool waits_by_rows() const { return !window && rows * tall < vectors; }
 };
 
 // Splits, reorders and caches as the plan says; `epilogue` (a block that alone reads what this one writes, or empty)

@@ -99,9 +99,12 @@ std::optional<Meeting> meeting_rows(const Contraction& found, const target::Targ
   return apart > 0 && meeting.ways > 1 ? std::optional(meeting) : std::nullopt;
 }
 
-// Rows of so many vectors that the registers hold beside a row of weights, what multiplies it and one to spare.
+// Rows of so many vectors that the registers hold: beside a row of weights, what multiplies it and one to spare; or, of
+// fewer rows than vectors, beside what multiplies each of them and one vector of weights.
 int64_t held_rows(int64_t vectors, const target::Target& target) {
-  return std::min<int64_t>(std::max<int64_t>(1, (target.vector_registers - 2 - vectors) / vectors), 14);
+  const int64_t over_weights = (target.vector_registers - 2 - vectors) / vectors;
+  const int64_t over_rows = (target.vector_registers - 1) / (vectors + 1);
+  return std::clamp<int64_t>(std::max(over_weights, std::min(over_rows, vectors - 1)), 1, 14);
 }
 
 // Code without the products of zeros has to be worth its size: one in so many of them at least.
@@ -166,6 +169,42 @@ bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::o
   if (equal_tiles(height, held_rows(wide, target)) * wide < enough_chains) return false;
   if (leaves_out_sides(found, height, equal_tiles(height, held_rows(vectors, target)))) return false;
   return 2 * (tiles.first + tiles.outputs) > near && tiles.cut * wide <= near;
+}
+
+namespace {
+
+// What a step of the sums of all tiles over `height` rows by `width` vectors takes, in cycles of a core that starts two
+// additions and two loads at a time and ends an addition after four cycles. A load costs half as much beside that: it
+// is one more instruction to a core that another thread uses at the same time.
+double cycles_of_tiles(int64_t height, int64_t width, const TileShape& shape) {
+  const auto cycles = [](int64_t rows, int64_t vectors) {
+    const auto products = static_cast<double>(rows * vectors), loads = static_cast<double>(rows + vectors);
+    return std::max({products / 2, loads / 2, 4.0}) + loads / 4;
+  };
+  const auto across = [&](int64_t rows) {
+    const int64_t rest = width % shape.vectors;
+    return static_cast<double>(width / shape.vectors) * cycles(rows, shape.vectors) + (rest > 0 ? cycles(rows, rest) : 0);
+  };
+  const int64_t tiles = (height + shape.rows - 1) / shape.rows;
+  const int64_t low = height / tiles, high = height % tiles;  // so many tiles have a row more
+  return static_cast<double>(tiles - high) * across(low) + static_cast<double>(high) * across(low + 1);
+}
+
+}  // namespace
+
+bool low_tiles_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::optional<int64_t> width,
+                   std::optional<int64_t> height, const Contraction& found, const target::Target& target) {
+  constexpr int64_t many_registers = 32;  // tall tiles have few loads beside their products
+  const int64_t wide = 2 * vectors;
+  const TileShape tall{vectors, held_rows(vectors, target)}, low{wide, held_rows(wide, target)};
+  const bool as_many_sums = low.rows * low.vectors >= tall.rows * tall.vectors;
+  if (target.vector_registers >= many_registers || !target.has("fma") || low.rows >= wide || !as_many_sums) return false;
+  if (!width || *width < wide * lanes || (height && *height <= tall.rows)) return false;
+  if (leaves_out_sides(found, height, equal_tiles(height, tall.rows))) return false;
+  if (tiles.cut * wide > target.cache_bytes(2, 512 << 10)) return false;
+  constexpr int64_t many_rows = 1024;  // of any number
+  const int64_t rows = height.value_or(many_rows), across = (*width + lanes - 1) / lanes;
+  return cycles_of_tiles(rows, across, low) < cycles_of_tiles(rows, across, tall);
 }
 
 int64_t most_short_rows(const Contraction& found, int64_t rows, int64_t most, const target::Target& target) {
@@ -315,7 +354,8 @@ int64_t pieces_for_groups(const Work& work, const Contraction& found, const Tile
 
 int64_t weights_ahead(const TilePlan& plan, const TileWork& tiles, const target::Target& target) {
   const int64_t near = target.cache_bytes(1, 32 << 10);
-  if (tiles.weights <= near || plan.rows * plan.tall < 4) return 0;
+  constexpr int64_t few_sums = 8;  // of a tile of four rows, two vectors wide
+  if (tiles.weights <= near || plan.rows * plan.tall * std::max<int64_t>(plan.vectors, 2) < few_sums) return 0;
   return 2 * tiles.cut > near || plan.rows_first ? 2 : 1;
 }
 

@@ -1,5 +1,6 @@
 #include "schedule/rules/tile/tile_model.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "schedule/testing/programs.h"
@@ -22,7 +23,7 @@ std::string tile_of(const target::Target& target, int64_t m, int64_t n, int64_t 
 // Beside the sums, a row of weights and what multiplies it: with none to spare code generation spills.
 TEST(tile_shape, leaves_a_register_free) {
   EXPECT_EQ(tile_of(machine(256, 16), 28, 8), "vectors=1 rows=10");
-  EXPECT_EQ(tile_of(machine(256, 16), 36, 32), "vectors=2 rows=6");
+  EXPECT_EQ(tile_of(machine(256, 16), 36, 16), "vectors=2 rows=6");
   EXPECT_EQ(tile_of(machine(256, 16), 36, 24), "vectors=3 rows=3");
   EXPECT_EQ(tile_of(machine(512, 32), 28, 32), "vectors=2 rows=14");
   EXPECT_EQ(tile_of(machine(512, 32), 36, 48), "vectors=3 rows=9");
@@ -44,9 +45,37 @@ TEST(tile_shape, is_wide_and_low_where_fewer_cuts_pass_over_much) {
   EXPECT_EQ(tile_of(many, 2100, 96), "vectors=2 rows=14") << "wide cuts leave half of one over";
   EXPECT_EQ(tile_of(many, 2100, 511), "vectors=4 rows=6") << "little beside seven";
   EXPECT_EQ(tile_of(many, 42, 8192), "vectors=2 rows=14") << "few rows";
-  EXPECT_EQ(tile_of(machine(256, 16), 2100, 256), "vectors=2 rows=6") << "few registers";
+  EXPECT_EQ(tile_of(machine(128, 16), 2100, 8), "vectors=2 rows=6") << "few registers";
   EXPECT_EQ(tile_of(many, 2100, 256, 1984), "vectors=4 rows=6") << "weights of a cut that the second cache holds";
   EXPECT_EQ(tile_of(many, 2100, 256, 8128), "vectors=2 rows=14") << "and that it does not hold";
+}
+
+// Three rows by four vectors have seven loads for twelve products, six by two have eight.
+TEST(tile_shape, is_wide_and_low_where_registers_are_few) {
+  target::Target few = machine(256, 16);
+  few.features.clear();
+  EXPECT_EQ(tile_of(few, 56, 64), "vectors=2 rows=6") << "no register for a product";
+  few.features.insert("fma");
+  for (const int64_t rows : {7, 13, 14, 28, 49, 56, 361})
+    EXPECT_EQ(tile_of(few, rows, 64), "vectors=4 rows=3") << rows;
+  for (const int64_t rows : {2, 4, 6})
+    EXPECT_EQ(tile_of(few, rows, 64), fmt::format("vectors={} rows={}", rows < 4 ? 4 : 2, rows)) << "one tile";
+  EXPECT_EQ(tile_of(few, 56, 48), "vectors=2 rows=6") << "a cut of two vectors beside one of four";
+  EXPECT_EQ(tile_of(few, 56, 728), "vectors=4 rows=3") << "three vectors beside 22 cuts";
+  EXPECT_EQ(tile_of(few, 56, 64, 4096), "vectors=4 rows=3");
+  EXPECT_EQ(tile_of(few, 56, 64, 4200), "vectors=2 rows=6") << "the second cache does not hold a cut";
+  EXPECT_EQ(tile_of(machine(512, 32), 56, 128), "vectors=2 rows=14");
+}
+
+// A step of such a tile goes over the weights one vector at a time; sums are the same, also where rows and vectors are
+// left over, and of any number of rows.
+TEST(tile_shape, computes_the_same_wide_and_low) {
+  const target::Target few = machine(256, 16);
+  for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
+           {7, 64, 5}, {8, 71, 3}, {13, 96, 600}, {10, 83, 33}, {3, 32, 1}, {9, 72, 513}}) {
+    const Function f = testing::matmul(int64(m), int64(n), int64(k));
+    EXPECT_EQ(testing::scheduled(f, few, 1e-5, {}, {{"gemm.vectors", 4}, {"gemm.rows", 3}}), "gemm") << m << " " << n << " " << k;
+  }
 }
 
 // Rows of any number: tiles of which two or more, and tiles of four, make the usual ones.
@@ -72,7 +101,8 @@ TEST(tile_shape, is_eight_or_four_rows_of_an_unknown_number) {
   EXPECT_EQ(tile(512, 32, 144), "vectors=4 rows=4") << "little beside two cuts";
   EXPECT_EQ(tile(512, 32, 72), "vectors=2 rows=8");
   EXPECT_EQ(tile(512, 32, 48), "vectors=3 rows=8");
-  EXPECT_EQ(tile(256, 16, 64), "vectors=2 rows=6") << "few registers";
+  EXPECT_EQ(tile(256, 16, 64), "vectors=4 rows=3") << "few registers";
+  EXPECT_EQ(tile(256, 16, 48), "vectors=2 rows=6") << "a cut of two vectors beside one of four";
 }
 
 // Threads that have too few cuts of the lanes share the tiles of these; nobody reads all weights for each tile of rows.

@@ -146,7 +146,7 @@ Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops,
   std::vector<LoopRV> vector = loops.lanes;
   if (vector.size() == 1 && as_int(TRY(schedule.get(vector[0]))->extent).value_or(0) > lanes)
     vector = TRY(schedule.split(vector[0], {Factor(), lanes}));
-  if (vector.size() == 2) unrolled.push_back(vector[0]);
+  if (vector.size() == 2) unrolled.insert(plan.waits_by_rows() ? unrolled.begin() : unrolled.end(), vector[0]);
   order.insert(order.end(), unrolled.begin(), unrolled.end());
   if (!vector.empty()) order.push_back(vector.back());
   if (order.size() > 1) TRY(schedule.reorder(order));
