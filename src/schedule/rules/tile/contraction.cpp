@@ -276,8 +276,8 @@ struct Planning {
     const int64_t by_width = vectors_by_width(plan, width, height);
     const int64_t preferred = tile_shape(by_width, most, found, height, target).vectors;
     const TileWork thin = tile_work(function, work, found, plan);
-    if (by_width < 2 || preferred != by_width || 2 * by_width > most) return preferred;
-    const bool wide = (!within_thread && wide_cuts_pay(thin, by_width, plan.lanes, width, height, found, target)) ||
+    if (within_thread || by_width < 2 || preferred != by_width || 2 * by_width > most) return preferred;
+    const bool wide = wide_cuts_pay(thin, by_width, plan.lanes, width, height, found, target) ||
                       low_tiles_pay(thin, by_width, plan.lanes, width, height, found, target);
     return wide ? 2 * by_width : preferred;
   }

@@ -183,7 +183,8 @@ double cycles_of_tiles(int64_t height, int64_t width, const TileShape& shape) {
   };
   const auto across = [&](int64_t rows) {
     const int64_t rest = width % shape.vectors;
-    return static_cast<double>(width / shape.vectors) * cycles(rows, shape.vectors) + (rest > 0 ? cycles(rows, rest) : 0);
+    return static_cast<double>(width / shape.vectors) * cycles(rows, shape.vectors) +
+           (rest > 0 ? cycles(rows, rest) : 0);
   };
   const int64_t tiles = (height + shape.rows - 1) / shape.rows;
   const int64_t low = height / tiles, high = height % tiles;  // so many tiles have a row more
@@ -198,7 +199,8 @@ bool low_tiles_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::o
   const int64_t wide = 2 * vectors;
   const TileShape tall{vectors, held_rows(vectors, target)}, low{wide, held_rows(wide, target)};
   const bool as_many_sums = low.rows * low.vectors >= tall.rows * tall.vectors;
-  if (target.vector_registers >= many_registers || !target.has("fma") || low.rows >= wide || !as_many_sums) return false;
+  if (target.vector_registers >= many_registers || !target.has("fma") || low.rows >= wide || !as_many_sums)
+    return false;
   if (!width || *width < wide * lanes || (height && *height <= tall.rows)) return false;
   if (leaves_out_sides(found, height, equal_tiles(height, tall.rows))) return false;
   if (tiles.cut * wide > target.cache_bytes(2, 512 << 10)) return false;
@@ -354,8 +356,9 @@ int64_t pieces_for_groups(const Work& work, const Contraction& found, const Tile
 
 int64_t weights_ahead(const TilePlan& plan, const TileWork& tiles, const target::Target& target) {
   const int64_t near = target.cache_bytes(1, 32 << 10);
-  constexpr int64_t few_sums = 8;  // of a tile of four rows, two vectors wide
-  if (tiles.weights <= near || plan.rows * plan.tall * std::max<int64_t>(plan.vectors, 2) < few_sums) return 0;
+  constexpr int64_t few_rows = 3, few_sums = 8;  // fewer than three rows of four vectors, four of two
+  const int64_t rows = plan.rows * plan.tall;
+  if (tiles.weights <= near || rows < few_rows || rows * std::max<int64_t>(plan.vectors, 2) < few_sums) return 0;
   return 2 * tiles.cut > near || plan.rows_first ? 2 : 1;
 }
 

@@ -56,8 +56,7 @@ TEST(tile_shape, is_wide_and_low_where_registers_are_few) {
   few.features.clear();
   EXPECT_EQ(tile_of(few, 56, 64), "vectors=2 rows=6") << "no register for a product";
   few.features.insert("fma");
-  for (const int64_t rows : {7, 13, 14, 28, 49, 56, 361})
-    EXPECT_EQ(tile_of(few, rows, 64), "vectors=4 rows=3") << rows;
+  for (const int64_t rows : {7, 13, 14, 28, 49, 56, 361}) EXPECT_EQ(tile_of(few, rows, 64), "vectors=4 rows=3") << rows;
   for (const int64_t rows : {2, 4, 6})
     EXPECT_EQ(tile_of(few, rows, 64), fmt::format("vectors={} rows={}", rows < 4 ? 4 : 2, rows)) << "one tile";
   EXPECT_EQ(tile_of(few, 56, 48), "vectors=2 rows=6") << "a cut of two vectors beside one of four";
@@ -67,6 +66,16 @@ TEST(tile_shape, is_wide_and_low_where_registers_are_few) {
   EXPECT_EQ(tile_of(machine(512, 32), 56, 128), "vectors=2 rows=14");
 }
 
+// The weights of the next cut are asked for while tiles have three rows of four vectors, or four of two; not for single
+// rows, however wide.
+TEST(prefetch, is_for_tiles_of_several_rows) {
+  const auto asks = [](int64_t m, int64_t n) { return decided(machine(256, 16), m, n, 256, "prefetch=", "prefetch="); };
+  EXPECT_EQ(asks(56, 64), "prefetch=2");
+  EXPECT_EQ(asks(1, 768), "prefetch=0");
+  EXPECT_EQ(asks(2, 768), "prefetch=0");
+  EXPECT_NE(asks(4, 768), "prefetch=0");
+}
+
 // A step of such a tile goes over the weights one vector at a time; sums are the same, also where rows and vectors are
 // left over, and of any number of rows.
 TEST(tile_shape, computes_the_same_wide_and_low) {
@@ -74,7 +83,8 @@ TEST(tile_shape, computes_the_same_wide_and_low) {
   for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
            {7, 64, 5}, {8, 71, 3}, {13, 96, 600}, {10, 83, 33}, {3, 32, 1}, {9, 72, 513}}) {
     const Function f = testing::matmul(int64(m), int64(n), int64(k));
-    EXPECT_EQ(testing::scheduled(f, few, 1e-5, {}, {{"gemm.vectors", 4}, {"gemm.rows", 3}}), "gemm") << m << " " << n << " " << k;
+    EXPECT_EQ(testing::scheduled(f, few, 1e-5, {}, {{"gemm.vectors", 4}, {"gemm.rows", 3}}), "gemm")
+        << m << " " << n << " " << k;
   }
 }
 
