@@ -58,6 +58,10 @@ def outside(attributes, arrays):
     return bool(((arrays[0] < -depth) | (arrays[0] >= depth)).any())
 
 
+def far_below(attributes, arrays):
+    return bool((arrays[0] < -10).any())
+
+
 def saturated(attributes, arrays):
     """Bytes of either sign, on a processor that multiplies and adds them in pairs of 16 bits."""
     kinds = {array.dtype.name for array in arrays[:4] if array is not None}
@@ -95,6 +99,10 @@ ROWS = [
     Explanation(
         "onnxruntime", RECURRENT, always, "takes sigmoid and tanh from rational functions", "LSTM, attributes: "
         "activations", SUITE,
+    ),
+    Explanation(
+        "onnxruntime", ("Sigmoid",), far_below, "takes it from a rational function, which is zero from -18 on",
+        "Sigmoid, summary: y = 1 / (1 + exp(-x))", SUITE,
     ),
     Explanation(
         "onnxruntime", ("HardSwish",), double, "has a sixth in float32", "HardSwish, summary", SUITE,
