@@ -182,9 +182,8 @@ double cycles_of_tiles(int64_t height, int64_t width, const TileShape& shape) {
     return std::max({products / 2, loads / 2, 4.0}) + loads / 4;
   };
   const auto across = [&](int64_t rows) {
-    const int64_t rest = width % shape.vectors;
-    return static_cast<double>(width / shape.vectors) * cycles(rows, shape.vectors) +
-           (rest > 0 ? cycles(rows, rest) : 0);
+    const int64_t cuts = width / shape.vectors, rest = width % shape.vectors;
+    return static_cast<double>(cuts) * cycles(rows, shape.vectors) + (rest > 0 ? cycles(rows, rest) : 0);
   };
   const int64_t tiles = (height + shape.rows - 1) / shape.rows;
   const int64_t low = height / tiles, high = height % tiles;  // so many tiles have a row more
