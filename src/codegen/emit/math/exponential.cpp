@@ -28,15 +28,28 @@ struct Reduced {
   Expr whole;  // k as a float
 };
 
+// The integer nearest to factor x, beside what `magic` has in its low bits.
+struct Counted {
+  Expr bits;   // of the sum with `magic`
+  Expr whole;  // the integer alone, as a float
+};
+Counted count(Terms& t, const Expr& x, double factor, double magic) {
+  const Expr shifted = t(x * number(x, factor) + number(x, magic));
+  return {bits_of(shifted), t(shifted - number(x, magic))};
+}
+
+// x - whole ln 2.
+Expr rest_of(Terms& t, const Expr& x, const Expr& whole) {
+  const Constants& c = constants_of(x);
+  return t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low));
+}
+
 Reduced reduce(Terms& t, const Expr& x) {
   const Constants& c = constants_of(x);
-  const Expr magic = number(x, c.to_integer);
-  const Expr shifted = t(x * number(x, c.log2_e) + magic);
+  const auto [bits, whole] = count(t, x, c.log2_e, c.to_integer);
   const int64_t magic_bits = x->dtype.bits == 32 ? std::bit_cast<int32_t>(static_cast<float>(c.to_integer))
                                                  : std::bit_cast<int64_t>(c.to_integer);
-  const Expr k = t(bits_of(shifted) - magic_bits);
-  const Expr whole = t(shifted - magic);
-  return {k, t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low)), whole};
+  return {t(bits - magic_bits), rest_of(t, x, whole), whole};
 }
 
 struct Power {
@@ -48,11 +61,9 @@ struct Power {
 // their place.
 Power reduce_to_power(Terms& t, const Expr& x, int exponent = 0) {
   const Constants& c = single_constants;
-  const Expr magic = number(x, c.to_integer + c.bias + exponent);
-  const Expr shifted = t(x * number(x, c.log2_e) + magic);
-  const Expr whole = t(shifted - magic);
-  const Expr rest = t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low));
-  return {t(from_bits(shift_left(bits_of(shifted), c.mantissa))), rest};
+  const auto [bits, whole] = count(t, x, c.log2_e, c.to_integer + c.bias + exponent);
+  const Expr rest = rest_of(t, x, whole);
+  return {t(from_bits(shift_left(bits, c.mantissa))), rest};
 }
 
 // exp(r) - 1 for |r| <= ln 2 / 2.
@@ -86,11 +97,8 @@ double magic_of_table(const Terms& t) { return single_constants.to_integer / t.n
 
 // x = k ln 2 + r, k in steps of 1 / table_entries: the bits that count the steps, k, r.
 Reduced reduce_to_table(Terms& t, const Expr& x) {
-  const Constants& c = single_constants;
-  const Expr magic = number(x, magic_of_table(t));
-  const Expr shifted = t(x * number(x, c.log2_e) + magic);
-  const Expr whole = t(shifted - magic);
-  return {t(bits_of(shifted)), t(x - whole * number(x, c.ln2_high) - whole * number(x, c.ln2_low)), whole};
+  const auto [bits, whole] = count(t, x, single_constants.log2_e, magic_of_table(t));
+  return {t(bits), rest_of(t, x, whole), whole};
 }
 
 // 2^(j / entries + exponent) for the step that the low bits of `steps` name, as bits; `less` for each step.
@@ -304,15 +312,13 @@ Expr sigmoid_single(Terms& t, const Expr& x) {
 // A single ln 2 does: what it lacks, 2^-28 of k ln 2, is felt less than 2^k grows. The bias as in reduce_to_power.
 Expr half_expm1_of_twice_single(Terms& t, const Expr& x) {
   const Constants& c = single_constants;
-  const Expr magic = number(x, c.to_integer + c.bias);
-  const Expr shifted = t(x * number(x, 2 * c.log2_e) + magic);
-  const Expr whole = t(shifted - magic);
+  const auto [bits, whole] = count(t, x, 2 * c.log2_e, c.to_integer + c.bias);
   const Expr r = t(x - whole * number(x, std::numbers::ln2 / 2));
   // 2^-29.2
   const Expr g = t(
       r * r * polynomial(r, {1.0, 0.6666607856750488, 0.33333107829093933, 0.13390159606933594, 0.044615086168050766}) +
       r);
-  const Expr power = t(from_bits(shift_left(bits_of(shifted), c.mantissa)));
+  const Expr power = t(from_bits(shift_left(bits, c.mantissa)));
   return power * g + (power * number(x, 0.5) - number(x, 0.5));
 }
 

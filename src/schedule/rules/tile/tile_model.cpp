@@ -171,15 +171,18 @@ bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::o
   return 2 * (tiles.first + tiles.outputs) > near && tiles.cut * wide <= near;
 }
 
+double cycles_of_step(int64_t rows, int64_t vectors, int64_t parts) {
+  const double additions = static_cast<double>(rows * vectors) / 2, loads = static_cast<double>(rows + vectors) / 2;
+  return std::max({additions, loads, 4.0 / static_cast<double>(parts)});
+}
+
 namespace {
 
-// What a step of the sums of all tiles over `height` rows by `width` vectors takes, in cycles of a core that starts two
-// additions and two loads at a time and ends an addition after four cycles. A load costs half as much beside that: it
-// is one more instruction to a core that another thread uses at the same time.
+// Cycles that a step of the sums of all tiles over `height` rows by `width` vectors takes. A load costs half as much
+// again: it is one more instruction to a core that another thread uses at the same time.
 double cycles_of_tiles(int64_t height, int64_t width, const TileShape& shape) {
   const auto cycles = [](int64_t rows, int64_t vectors) {
-    const auto products = static_cast<double>(rows * vectors), loads = static_cast<double>(rows + vectors);
-    return std::max({products / 2, loads / 2, 4.0}) + loads / 4;
+    return cycles_of_step(rows, vectors, 1) + static_cast<double>(rows + vectors) / 4;
   };
   const auto across = [&](int64_t rows) {
     const int64_t cuts = width / shape.vectors, rest = width % shape.vectors;

@@ -60,10 +60,14 @@ int64_t shared_width(int64_t vectors, int64_t lanes, int64_t width, const target
 bool wide_cuts_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::optional<int64_t> width,
                    std::optional<int64_t> height, const Contraction& found, const target::Target& target);
 
-// The same for another reason, where registers are few: a tile of twice as many vectors and half as many rows has as
-// many sums, but fewer loads for them (3 rows by 4 vectors 7 for 12 products, 6 by 2 8), if a step keeps its rows'
-// elements in registers and goes over the weights one vector at a time (TilePlan::waits_by_rows). Takes an instruction
-// that multiplies and adds, as there is no register for a product.
+// Cycles that a step of the sums takes where `rows` rows of so many vectors are taken in so many parts at once: two
+// additions and two loads go at a time, and an addition ends after four cycles.
+double cycles_of_step(int64_t rows, int64_t vectors, int64_t parts);
+
+// The same as wide_cuts_pay for another reason, where registers are few: a tile of twice as many vectors and half as
+// many rows has as many sums, but fewer loads for them (3 rows by 4 vectors 7 for 12 products, 6 by 2 8), if a step
+// keeps its rows' elements in registers and goes over the weights one vector at a time (TilePlan::waits_by_rows). Takes
+// an instruction that multiplies and adds, as there is no register for a product.
 bool low_tiles_pay(const TileWork& tiles, int64_t vectors, int64_t lanes, std::optional<int64_t> width,
                    std::optional<int64_t> height, const Contraction& found, const target::Target& target);
 

@@ -3,6 +3,7 @@
 #include "ir/visit.h"
 #include "schedule/analysis/linear.h"
 #include "schedule/codes.h"
+#include "schedule/rules/tile/tile_model.h"
 
 namespace lathe::schedule {
 
@@ -156,13 +157,6 @@ Status keep_in_registers(Schedule& schedule, BlockRV block, const Inside& loops,
   TRY(write_out_steps(schedule, sums, plan));
   if (!sums.empty()) TRY(schedule.decompose_reduction(block, sums[0]));
   return support::success();
-}
-
-// Cycles that a step of the sums takes where `rows` rows of so many vectors are taken in so many parts at once: two
-// additions and two loads go at a time, and an addition ends after four cycles.
-double cycles_of_step(int64_t rows, int64_t vectors, int64_t parts) {
-  const double additions = static_cast<double>(rows * vectors) / 2, loads = static_cast<double>(rows + vectors) / 2;
-  return std::max({additions, loads, 4.0 / static_cast<double>(parts)});
 }
 
 // Into how many parts each of the sums inside a tile is taken at once: as many as save most cycles, if that is twice
