@@ -259,7 +259,8 @@ int64_t attention_rows(std::optional<int64_t> rows, std::optional<int64_t> colum
   constexpr int64_t least_rows = 14;
   // Where the last block is a shorter one, or may be, blocks are of whole tiles; of several, as more costs nothing but
   // memory, and what is left of the last block is cut in smaller tiles.
-  const int64_t height = tile_height(target), whole_tiles = std::max<int64_t>(2, least_rows / height) * height;
+  const int64_t height = tile_height(target),
+                whole_tiles = std::max<int64_t>(2, (least_rows + height - 1) / height) * height;
   if (rows == 1) return 1;
   // Of blocks of equal length each is the same code.
   const auto nearly_whole = [&](int64_t known_rows) {
@@ -273,11 +274,13 @@ int64_t attention_rows(std::optional<int64_t> rows, std::optional<int64_t> colum
   const int64_t preferred = std::max(few, least_rows), most = cache * 3 / 4 / row;
   if (!rows) return std::max(few / height * height, whole_tiles);
   // A tile's worth of rows, of which nothing is left over: what follows the second product runs on the tile then.
-  constexpr int64_t useful_rows = 6;  // beside two vectors they hide the latency of a sum
-  if (const int64_t tile = largest_divisor(*rows, height); tile >= std::max(useful_rows, height / 2) && tile <= most)
-    return tile;
+  const int64_t tile = largest_divisor(*rows, height);
+  if (2 * tile >= std::max(least_rows, height) && tile <= most) return tile;
   const int64_t divisor = largest_divisor(*rows, std::min(preferred, most));
-  if (2 * divisor >= least_rows || divisor == *rows) return divisor;
+  if (divisor == *rows) return divisor;
+  // Of low tiles several, whole ones: each block reads all keys and values.
+  if (2 * height < least_rows) return std::min({*rows, whole_tiles, std::max(most / height, int64_t{1}) * height});
+  if (2 * divisor >= least_rows) return divisor;
   for (int64_t block = preferred; block <= std::min(*rows, most); ++block)
     if (*rows % block == 0) return block;
   return nearly_whole(*rows);

@@ -386,7 +386,14 @@ TEST(attention, chooses_rows_by_the_second_cache) {
   EXPECT_EQ(attention_rows(std::nullopt, std::nullopt, target), 28);
   EXPECT_EQ(attention_rows(1, std::nullopt, target), 1);
   target.vector_registers = 16;
-  EXPECT_EQ(attention_rows(std::nullopt, std::nullopt, target), 12) << "tiles of six rows";
+  target.caches = {{.level = 2, .bytes = 512 << 10}};
+  EXPECT_EQ(attention_rows(std::nullopt, std::nullopt, target), 18) << "tiles of six rows";
+  EXPECT_EQ(attention_rows(64, 64, target), 64) << "all scores on the stack";
+  EXPECT_EQ(attention_rows(384, 384, target), 18) << "not one low tile";
+  EXPECT_EQ(attention_rows(512, 512, target), 18) << "not two tiles of four rows";
+  EXPECT_EQ(attention_rows(16, 2048, target), 16) << "no more than there are";
+  EXPECT_EQ(attention_rows(4096, 4096, target), 12) << "no more than fits";
+  EXPECT_EQ(attention_rows(4096, 100000, target), 6) << "one tile does not fit either";
 }
 
 }  // namespace
