@@ -9,10 +9,14 @@
 
 namespace lathe::target {
 
+// What a cache line is taken to have by all that plans how memory is walked; `Cache::line_bytes` is what a machine
+// says.
+constexpr int64_t cache_line_bytes = 64;
+
 struct Cache {
   int level = 1;
   int64_t bytes = 0;
-  int64_t line_bytes = 64;
+  int64_t line_bytes = cache_line_bytes;
   int shared_by = 1;  // threads
 };
 

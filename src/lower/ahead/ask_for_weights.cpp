@@ -8,6 +8,7 @@
 #include "lower/other_kernels.h"
 #include "relax/call_tir.h"
 #include "support/mutation.h"
+#include "target/target.h"
 #include "tir/analysis/flops.h"
 
 namespace lathe::lower {
@@ -18,7 +19,7 @@ using namespace relax;  // NOLINT: the subject of this file
 
 namespace {
 
-constexpr int64_t line_bytes = 64;
+constexpr int64_t line_bytes = target::cache_line_bytes;
 constexpr int64_t most_lines = 8;  // asked for in one turn
 constexpr double most_of = 0.75;
 constexpr double waits_below = 4;        // operations a byte: memory sets the time

@@ -10,7 +10,7 @@ using namespace tir;  // NOLINT: this file is about programs
 
 namespace {
 
-constexpr double line_bytes = 64;
+constexpr double line_bytes = target::cache_line_bytes;
 
 // From the least to the greatest value, both taken.
 struct Values {

@@ -203,7 +203,7 @@ Status schedule_scores(Schedule& schedule, const RuleContext& context, const Att
 // An odd number of cache lines from row to row: the rows of a tile then lie in different sets of the nearest cache,
 // where rows 4 KB apart would all meet in one.
 Status keep_rows_apart(Schedule& schedule, const std::string& block, const Attention& parts) {
-  const int64_t line = 64 * 8 / parts.score->dtype.storage_bits();
+  const int64_t line = 8 * target::cache_line_bytes / parts.score->dtype.storage_bits();
   if (parts.columns && *parts.columns < 2 * line) return support::success();
   return schedule.storage_align(TRY(schedule.get_block(block)), 0, -2, 2 * line, line);
 }

@@ -2,12 +2,13 @@
 #include "ir/floor.h"
 #include "schedule/analysis/access.h"
 #include "schedule/primitives/cache/buffers.h"
+#include "target/target.h"
 
 namespace lathe::schedule::primitives {
 
 namespace {
 
-constexpr int64_t line_bytes = 64;
+constexpr int64_t line_bytes = target::cache_line_bytes;
 constexpr int64_t most_lines = 64;  // asked for at once
 constexpr int64_t most_points = 1024;
 

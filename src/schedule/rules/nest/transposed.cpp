@@ -112,7 +112,7 @@ Status through_registers(Schedule& schedule, BlockRV block, LoopRV square, LoopR
 // So many squares beside one another write whole cache lines, where they divide the columns. Lines that are written in
 // parts, with all the rows between, may be gone from the near caches when the second part comes.
 int64_t squares_a_line(const Block& block, std::optional<int64_t> columns, int64_t lanes) {
-  constexpr int64_t line = 64 * 8;
+  constexpr int64_t line = 8 * target::cache_line_bytes;
   const auto* store = block.body.as<BufferStore>();
   const int64_t bits = store ? lanes * store->buffer->dtype.storage_bits() : line;
   const int64_t squares = std::max<int64_t>(line / bits, 1);

@@ -6,7 +6,7 @@ namespace lathe::schedule {
 
 namespace {
 
-constexpr int64_t line = 64;  // bytes
+constexpr int64_t line = target::cache_line_bytes;
 
 // The most lines of `buffer` in one set of the nearest cache that the sums of one element walk; 0 where that is not
 // known, or takes long to count.

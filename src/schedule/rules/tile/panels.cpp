@@ -158,7 +158,7 @@ std::optional<PlainRows> plain_rows(const PrimFunc& function, const Work& work, 
 // Whether a panel of the weights as they lie is more than half of what those sets of a cache of eight ways hold in
 // which its rows meet.
 bool meets_itself(const PlainRows& weights, int64_t cache) {
-  constexpr int64_t line = 64, ways = 8;
+  constexpr int64_t line = target::cache_line_bytes, ways = 8;
   if (weights.apart % line != 0) return false;
   const int64_t sets = std::max<int64_t>(cache / line / ways, 1);
   return 2 * weights.terms > sets / std::gcd(weights.apart / line, sets) * ways;

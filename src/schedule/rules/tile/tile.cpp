@@ -19,7 +19,7 @@ int64_t largest_divisor(int64_t extent, int64_t limit) {
 namespace {
 
 int64_t vectors_in_a_line(int64_t vector_bits) {
-  constexpr int64_t line = 64 * 8;
+  constexpr int64_t line = 8 * target::cache_line_bytes;
   return std::max<int64_t>(line / std::max<int64_t>(vector_bits, 8), 1);
 }
 
@@ -191,7 +191,7 @@ class TileNest {
   // them; to ask for a line a few times takes a load each.
   Result<LoopRV> asking_step(Schedule& schedule, BlockRV block, LoopRV lane, const std::vector<LoopRV>& sums,
                              int64_t bytes) const {
-    constexpr int64_t line = 64, often = 4;  // bytes; times that a line may be asked for
+    constexpr int64_t line = target::cache_line_bytes, often = 4;  // times that a line may be asked for
     const auto turns = [&](const LoopRV& loop) -> Result<int64_t> {
       return std::max<int64_t>(as_int(TRY(schedule.get(loop))->extent).value_or(1), 1);
     };

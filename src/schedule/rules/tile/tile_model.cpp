@@ -323,15 +323,15 @@ int64_t rows_shared(const TileWork& tiles, const std::vector<int64_t>& choices, 
 
 namespace {
 
-constexpr int64_t line_bytes = 64;  // of the caches
-
 int64_t group_bytes(const Contraction& found) {
   return std::max<int64_t>(found.group_stride * found.first->dtype.storage_bits() / 8, 1);
 }
 
 }  // namespace
 
-bool groups_share_lines(const Contraction& found) { return found.interleaved > 0 && group_bytes(found) < line_bytes; }
+bool groups_share_lines(const Contraction& found) {
+  return found.interleaved > 0 && group_bytes(found) < target::cache_line_bytes;
+}
 
 std::vector<int64_t> group_pieces(const Work& work, const TilePlan& plan) {
   std::vector<int64_t> choices{1};
@@ -348,7 +348,7 @@ int64_t pieces_for_groups(const Work& work, const Contraction& found, const Tile
   for (size_t i = found.batch.size() - found.interleaved; i < found.batch.size(); ++i)
     groups *= as_int(work.loops[found.batch[i]]->extent).value_or(1);
   const int64_t rows = (tiles.first + tiles.outputs) * groups, weights = tiles.weights * groups;
-  const int64_t in_a_line = line_bytes / group_bytes(found);
+  const int64_t in_a_line = target::cache_line_bytes / group_bytes(found);
   const auto cost = [&](int64_t pieces) {
     return static_cast<double>(in_a_line * rows) * cost_of_a_byte(rows / pieces, target) +
            static_cast<double>(weights * (pieces - 1)) * cost_of_a_byte(weights, target);
