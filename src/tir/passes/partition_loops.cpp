@@ -7,6 +7,7 @@
 namespace lathe::tir {
 
 LATHE_FAULT(partition_loops_bound, "tir_test", "the part of a loop without guards is one iteration too long");
+LATHE_FAULT(partition_loops_fails, "tir_test", "where one guard fails, all that fail somewhere there are taken to");
 
 namespace {
 
@@ -29,8 +30,11 @@ int64_t weight(const Stmt& s) {
 
 // One comparison inside a loop, as `margin` >= 0, and what is known of the margin over the loops further in.
 struct Guard {
-  Expr condition;  // the node in the body
-  Expr worst;      // the smallest margin over the loops between the loop and the guard
+  Expr condition;   // the node in the body
+  Expr worst;       // the smallest margin over the loops between the loop and the guard
+  bool exact;       // and the only one: these loops do not matter
+  Expr bound = {};  // it holds from this iteration on, or to the one before it
+  bool rises = {};
 };
 
 // The margin of an index comparison: it holds where the margin is at least zero.
@@ -49,6 +53,12 @@ bool reads_memory(const Expr& e) {
   return reads;
 }
 
+// The change of a margin from one iteration to the next, where it is constant.
+std::optional<int64_t> slope_of(const Expr& margin, const Var& var, Analyzer& known) {
+  const Expr next = substitute(margin, {{var, var + 1}});
+  return as_int(known.simplify(next - margin));
+}
+
 // The comparisons that guard something in the body of a loop, with their worst margins.
 class GuardSearch {
  public:
@@ -58,7 +68,11 @@ class GuardSearch {
 
   void search(const NodeRef& node) {
     if (!node || node->node_class().has_identity) return;
-    if (const auto* loop = node.as<For>()) inner_[loop->loop_var.get()] = {loop->min, loop->extent};
+    if (const auto* loop = node.as<For>()) {
+      inner_[loop->loop_var.get()] = {loop->min, loop->extent};
+      if (const auto* branch = loop->body.as<IfThenElse>(); branch && is_clipped_by(*loop, *branch))
+        return search(branch->then_case);
+    }
     if (const auto* let = node.as<LetStmt>()) defined_.insert(let->var.get());
     if (const auto* branch = node.as<IfThenElse>(); branch && !is_cheap(*branch)) condition(branch->condition);
     if (const auto* call = node.as<Call>(); call && call->op == &intrinsic::if_then_else) condition(call->args[0]);
@@ -71,6 +85,19 @@ class GuardSearch {
   static bool is_cheap(const IfThenElse& branch) {
     const auto* loop = branch.else_case ? nullptr : branch.then_case.as<For>();
     return loop && loop->kind == ForKind::serial && as_int(loop->extent).value_or(8) >= 8 && weight(loop->body) >= 64;
+  }
+
+  // Whether the loop, which does nothing else, will only run where the condition holds, and is worth that: no guard is
+  // left then for the loops around it.
+  bool is_clipped_by(const For& loop, const IfThenElse& branch) const {
+    constexpr int64_t enough = 16;
+    if (loop.kind != ForKind::serial || branch.else_case || weight(branch.then_case) < enough) return false;
+    return is_clipped_by(loop.loop_var, branch.condition);
+  }
+  bool is_clipped_by(const Var& var, const Expr& e) const {
+    if (const auto* both = e.as<And>()) return is_clipped_by(var, both->a) && is_clipped_by(var, both->b);
+    const Expr margin = margin_of(e);
+    return margin && !reads_memory(margin) && slope_of(margin, var, known_).value_or(0) != 0;
   }
 
   void condition(const Expr& e) {
@@ -90,7 +117,7 @@ class GuardSearch {
     // A guard that never holds for the whole of the inner loops is no tail.
     const Expr worst = known_.simplify(range->min);
     if (!uses_var(worst, var_) || known_.const_int_bound(worst).max_value < 0) return;
-    guards.push_back({e, worst});
+    guards.push_back({e, worst, is_int(known_.simplify(range->max - range->min), 0)});
   }
 
   const Var& var_;
@@ -99,19 +126,29 @@ class GuardSearch {
   std::unordered_set<const VarNode*> defined_;
 };
 
-// The body with the given conditions true.
-Stmt with_true(const Stmt& body, const std::vector<Guard>& guards) {
+// The body with the given conditions true, or false.
+Stmt with_known(const Stmt& body, const std::vector<Guard>& guards, bool value = true) {
+  if (guards.empty()) return body;
   std::unordered_set<const Node*> known;
   for (const Guard& guard : guards) known.insert(guard.condition.get());
   class Replacement : public TirRewriter {
    public:
-    explicit Replacement(const std::unordered_set<const Node*>& known) : known_(known) {}
+    Replacement(const std::unordered_set<const Node*>& known, bool value) : known_(known), value_(value) {}
 
    protected:
-    Expr visit_expr(Expr e) override { return known_.count(e.get()) ? boolean(true) : children(std::move(e)); }
+    Expr visit_expr(Expr e) override { return known_.count(e.get()) ? boolean(value_) : children(std::move(e)); }
     const std::unordered_set<const Node*>& known_;
+    bool value_;
   };
-  return fold_constants(Replacement(known)(body));
+  return fold_constants(Replacement(known, value)(body));
+}
+
+bool does_nothing(const Stmt& s) {
+  if (const auto* loop = s.as<For>()) return does_nothing(loop->body);
+  if (const auto* branch = s.as<IfThenElse>())
+    return does_nothing(branch->then_case) && (!branch->else_case || does_nothing(branch->else_case));
+  if (const auto* all = s.as<SeqStmt>()) return std::all_of(all->seq.begin(), all->seq.end(), does_nothing);
+  return is_nop(s);
 }
 
 class LoopPartition : public TirRewriter {
@@ -152,59 +189,72 @@ class LoopPartition : public TirRewriter {
       search.search(loop.body);
     }
     if (search.guards.empty()) return whole(loop, self);
-    const int64_t cost = weight(loop.body);
     // Iterations of a parallel loop stay one loop; so do those where the guard is not linear in the variable.
-    if (loop.kind == ForKind::parallel) return versioned(loop, self, std::move(search.guards), cost);
-    return split(loop, self, search.guards, cost);
+    if (loop.kind == ForKind::parallel) return versioned(loop, self, std::move(search.guards));
+    return split(loop, self, search.guards);
   }
 
   // Each iteration chooses between a body without guards and the body as it is.
-  Stmt versioned(const For& loop, const Stmt& self, std::vector<Guard> guards, int64_t cost) {
+  Stmt versioned(const For& loop, const Stmt& self, std::vector<Guard> guards) {
+    const int64_t cost = weight(loop.body);
     if (cost > budget_) return whole(loop, self);
     budget_ -= cost;
     const Analyzer::Scope scope(known_);
     known_.bind(loop.loop_var, Range{loop.min, loop.extent});
     Expr inside = boolean(true);
     for (const Guard& guard : guards) inside = logical_and(inside, known_.simplify(ge(guard.worst, int64(0))));
-    const Stmt fast = (*this)(with_true(loop.body, guards)), slow = (*this)(fresh_copy(loop.body));
+    const Stmt fast = (*this)(with_known(loop.body, guards)), slow = (*this)(fresh_copy(loop.body));
     const Stmt body = is_int(inside, 1) ? fast : Stmt(make<IfThenElse>(inside, fast, slow));
     return with(loop, [&](For& copy) { copy.body = body; });
   }
 
-  // The change of a margin from one iteration to the next, where it is constant.
-  std::optional<int64_t> slope(const Expr& margin, const Var& var) {
-    const Expr next = substitute(margin, {{var, var + 1}});
-    return as_int(known_.simplify(next - margin));
+  static bool has(const std::vector<Guard>& guards, bool rising) {
+    return std::any_of(guards.begin(), guards.end(), [&](const Guard& guard) { return guard.rises == rising; });
   }
 
-  Stmt split(const For& loop, const Stmt& self, const std::vector<Guard>& found, int64_t cost) {
+  // The guards that hold nowhere before those that rise do all hold, or behind where those that fall do.
+  std::vector<Guard> failing(const std::vector<Guard>& guards, bool rising) {
+    std::vector<Guard> found;
+    for (const Guard& guard : guards) {
+      const auto is_met_first = [&](const Guard& other) {
+        if (other.rises != rising || other.bound == guard.bound || support::flip(partition_loops_fails)) return true;
+        return known_.can_prove(rising ? le(other.bound, guard.bound) : ge(other.bound, guard.bound));
+      };
+      if (guard.exact && guard.rises == rising && std::all_of(guards.begin(), guards.end(), is_met_first))
+        found.push_back(guard);
+    }
+    return found;
+  }
+
+  Stmt split(const For& loop, const Stmt& self, const std::vector<Guard>& found) {
     const Var& var = loop.loop_var;
     if (var->dtype != DType::int64()) return whole(loop, self);
     const Expr end = known_.simplify(loop.min + loop.extent);
     Expr low = loop.min, high = end;
     std::vector<Guard> guards;
-    int pieces = 0;
-    for (const Guard& guard : found) {
-      const auto step = slope(guard.worst, var);
+    for (Guard guard : found) {
+      const auto step = slope_of(guard.worst, var, known_);
       if (!step || *step == 0) continue;
       const Expr origin = known_.simplify(substitute(guard.worst, {{var, int64(0)}}));
       // origin + step * var >= 0
-      Expr new_low = low, new_high = high;
-      if (*step > 0)
-        new_low = known_.simplify(max(low, floordiv(int64(*step - 1) - origin, int64(*step))));
-      else
-        new_high = known_.simplify(
-            min(high, floordiv(origin, int64(-*step)) + (support::flip(partition_loops_bound) ? 2 : 1)));
+      guard.rises = *step > 0;
+      guard.bound = guard.rises ? floordiv(int64(*step - 1) - origin, int64(*step))
+                                : floordiv(origin, int64(-*step)) + (support::flip(partition_loops_bound) ? 2 : 1);
+      const Expr new_low = guard.rises ? known_.simplify(max(low, guard.bound)) : low;
+      const Expr new_high = guard.rises ? high : known_.simplify(min(high, guard.bound));
       // A part that would be empty, or a guard that another already implies.
       if (known_.can_prove(ge(new_low, new_high))) continue;
       low = new_low;
       high = new_high;
-      guards.push_back(guard);
-      ++pieces;
+      guards.push_back(std::move(guard));
     }
     // What is written out anyway does not grow, but has to have constant bounds.
     const bool written_out = loop.kind == ForKind::unrolled && as_int(loop.extent);
-    const int64_t growth = written_out ? 0 : pieces * cost;
+    const Stmt first = with_known(loop.body, failing(guards, true), false);
+    const Stmt last = with_known(loop.body, failing(guards, false), false);
+    int64_t growth = 0;
+    if (!written_out && has(guards, true) && !does_nothing(first)) growth += weight(first);
+    if (!written_out && has(guards, false) && !does_nothing(last)) growth += weight(last);
     if (guards.empty() || growth > budget_) return whole(loop, self);
     // Symbolic bounds may lie anywhere: keep the parts in order and inside the loop.
     low = known_.simplify(max(loop.min, min(low, end)));
@@ -214,7 +264,7 @@ class LoopPartition : public TirRewriter {
     budget_ -= growth;
     const auto part = [&](const Expr& from, const Expr& to, const Stmt& body, bool main) -> Stmt {
       const Expr extent = known_.simplify(to - from);
-      if (known_.can_prove(le(extent, int64(0)))) return nop();
+      if (known_.can_prove(le(extent, int64(0))) || does_nothing(body)) return nop();
       Stmt copy = main ? body : fresh_copy(body);
       const Var v = main ? var : Var(make<VarNode>(var->name, var->dtype));
       if (!main) copy = substitute(copy, {{var, v}});
@@ -229,9 +279,9 @@ class LoopPartition : public TirRewriter {
         piece.id = main ? loop.id : 0;
       });
     };
-    const Stmt before = part(loop.min, low, loop.body, false);
-    const Stmt after = part(high, end, loop.body, false);
-    const Stmt main = part(low, high, with_true(loop.body, guards), true);
+    const Stmt before = part(loop.min, low, first, false);
+    const Stmt after = part(high, end, last, false);
+    const Stmt main = part(low, high, with_known(loop.body, guards), true);
     return seq({before, main, after});
   }
 
