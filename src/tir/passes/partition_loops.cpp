@@ -188,7 +188,9 @@ class LoopPartition : public TirRewriter {
       known_.bind(loop.loop_var, Range{loop.min, loop.extent});
       search.search(loop.body);
     }
-    if (search.guards.empty()) return whole(loop, self);
+    // Of one iteration at most, of which only the run knows where it lies, each part would be a copy for nothing.
+    const bool is_single = !as_int(loop.extent) && known_.const_int_bound(loop.extent).max_value <= 1;
+    if (search.guards.empty() || is_single) return whole(loop, self);
     // Iterations of a parallel loop stay one loop; so do those where the guard is not linear in the variable.
     if (loop.kind == ForKind::parallel) return versioned(loop, self, std::move(search.guards));
     return split(loop, self, search.guards);
