@@ -259,8 +259,8 @@ int64_t attention_rows(std::optional<int64_t> rows, std::optional<int64_t> colum
   constexpr int64_t least_rows = 14;
   // Where the last block is a shorter one, or may be, blocks are of whole tiles; of several, as more costs nothing but
   // memory, and what is left of the last block is cut in smaller tiles.
-  const int64_t height = tile_height(target),
-                whole_tiles = std::max<int64_t>(2, (least_rows + height - 1) / height) * height;
+  const int64_t height = tile_height(target), tiles = std::max<int64_t>(2, (least_rows + height - 1) / height);
+  const int64_t whole_tiles = tiles * height;
   if (rows == 1) return 1;
   // Of blocks of equal length each is the same code.
   const auto nearly_whole = [&](int64_t known_rows) {

@@ -2,6 +2,7 @@
 
 #include "arith/analyzer.h"
 #include "tir/analysis/effects.h"
+#include "tir/analysis/step.h"
 #include "tir/rewrite.h"
 
 namespace lathe::tir {
@@ -166,7 +167,7 @@ bool fills_a_box(const std::vector<Expr>& indices, const std::vector<Ref<For>>& 
     std::vector<std::pair<int64_t, int64_t>> terms;  // step, extent
     for (const Ref<For>& loop : inner) {
       if (!uses_var(index, loop->loop_var)) continue;
-      const auto step = as_int(known.simplify(substitute(index, {{loop->loop_var, loop->loop_var + 1}}) - index));
+      const auto step = step_of(index, loop->loop_var, known);
       if (!step || !used.insert(loop->loop_var.get()).second) {
         separate = false;
         break;

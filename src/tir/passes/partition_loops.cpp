@@ -1,6 +1,8 @@
 #include "arith/analyzer.h"
 #include "support/mutation.h"
 #include "tir/analysis/regions.h"
+#include "tir/analysis/step.h"
+#include "tir/passes/library/remove_no_op.h"
 #include "tir/passes/passes.h"
 #include "tir/rewrite.h"
 
@@ -53,12 +55,6 @@ bool reads_memory(const Expr& e) {
   return reads;
 }
 
-// The change of a margin from one iteration to the next, where it is constant.
-std::optional<int64_t> slope_of(const Expr& margin, const Var& var, Analyzer& known) {
-  const Expr next = substitute(margin, {{var, var + 1}});
-  return as_int(known.simplify(next - margin));
-}
-
 // The comparisons that guard something in the body of a loop, with their worst margins.
 class GuardSearch {
  public:
@@ -97,7 +93,7 @@ class GuardSearch {
   bool is_clipped_by(const Var& var, const Expr& e) const {
     if (const auto* both = e.as<And>()) return is_clipped_by(var, both->a) && is_clipped_by(var, both->b);
     const Expr margin = margin_of(e);
-    return margin && !reads_memory(margin) && slope_of(margin, var, known_).value_or(0) != 0;
+    return margin && !reads_memory(margin) && step_of(margin, var, known_).value_or(0) != 0;
   }
 
   void condition(const Expr& e) {
@@ -127,8 +123,7 @@ class GuardSearch {
 };
 
 // The body with the given conditions true, or false.
-Stmt with_known(const Stmt& body, const std::vector<Guard>& guards, bool value = true) {
-  if (guards.empty()) return body;
+Stmt with_known(const Stmt& body, const std::vector<Guard>& guards, bool value) {
   std::unordered_set<const Node*> known;
   for (const Guard& guard : guards) known.insert(guard.condition.get());
   class Replacement : public TirRewriter {
@@ -141,14 +136,6 @@ Stmt with_known(const Stmt& body, const std::vector<Guard>& guards, bool value =
     bool value_;
   };
   return fold_constants(Replacement(known, value)(body));
-}
-
-bool does_nothing(const Stmt& s) {
-  if (const auto* loop = s.as<For>()) return does_nothing(loop->body);
-  if (const auto* branch = s.as<IfThenElse>())
-    return does_nothing(branch->then_case) && (!branch->else_case || does_nothing(branch->else_case));
-  if (const auto* all = s.as<SeqStmt>()) return std::all_of(all->seq.begin(), all->seq.end(), does_nothing);
-  return is_nop(s);
 }
 
 class LoopPartition : public TirRewriter {
@@ -205,13 +192,9 @@ class LoopPartition : public TirRewriter {
     known_.bind(loop.loop_var, Range{loop.min, loop.extent});
     Expr inside = boolean(true);
     for (const Guard& guard : guards) inside = logical_and(inside, known_.simplify(ge(guard.worst, int64(0))));
-    const Stmt fast = (*this)(with_known(loop.body, guards)), slow = (*this)(fresh_copy(loop.body));
+    const Stmt fast = (*this)(with_known(loop.body, guards, true)), slow = (*this)(fresh_copy(loop.body));
     const Stmt body = is_int(inside, 1) ? fast : Stmt(make<IfThenElse>(inside, fast, slow));
     return with(loop, [&](For& copy) { copy.body = body; });
-  }
-
-  static bool has(const std::vector<Guard>& guards, bool rising) {
-    return std::any_of(guards.begin(), guards.end(), [&](const Guard& guard) { return guard.rises == rising; });
   }
 
   // The guards that hold nowhere before those that rise do all hold, or behind where those that fall do.
@@ -228,6 +211,15 @@ class LoopPartition : public TirRewriter {
     return found;
   }
 
+  // What the loop does before those guards that rise hold, or behind where those that fall do; nothing where it has
+  // none.
+  Stmt outside(const Stmt& body, const std::vector<Guard>& guards, bool rising) {
+    const auto bounds = [&](const Guard& guard) { return guard.rises == rising; };
+    if (std::none_of(guards.begin(), guards.end(), bounds)) return nop();
+    const std::vector<Guard> fail = failing(guards, rising);
+    return fail.empty() ? body : without_no_ops(with_known(body, fail, false));
+  }
+
   Stmt split(const For& loop, const Stmt& self, const std::vector<Guard>& found) {
     const Var& var = loop.loop_var;
     if (var->dtype != DType::int64()) return whole(loop, self);
@@ -235,7 +227,7 @@ class LoopPartition : public TirRewriter {
     Expr low = loop.min, high = end;
     std::vector<Guard> guards;
     for (Guard guard : found) {
-      const auto step = slope_of(guard.worst, var, known_);
+      const auto step = step_of(guard.worst, var, known_);
       if (!step || *step == 0) continue;
       const Expr origin = known_.simplify(substitute(guard.worst, {{var, int64(0)}}));
       // origin + step * var >= 0
@@ -252,12 +244,11 @@ class LoopPartition : public TirRewriter {
     }
     // What is written out anyway does not grow, but has to have constant bounds.
     const bool written_out = loop.kind == ForKind::unrolled && as_int(loop.extent);
-    const Stmt first = with_known(loop.body, failing(guards, true), false);
-    const Stmt last = with_known(loop.body, failing(guards, false), false);
-    int64_t growth = 0;
-    if (!written_out && has(guards, true) && !does_nothing(first)) growth += weight(first);
-    if (!written_out && has(guards, false) && !does_nothing(last)) growth += weight(last);
-    if (guards.empty() || growth > budget_) return whole(loop, self);
+    if (guards.empty()) return whole(loop, self);
+    const Stmt first = outside(loop.body, guards, true), last = outside(loop.body, guards, false);
+    const auto growth_of = [&](const Stmt& part) { return written_out || is_nop(part) ? 0 : weight(part); };
+    const int64_t growth = growth_of(first) + growth_of(last);
+    if (growth > budget_) return whole(loop, self);
     // Symbolic bounds may lie anywhere: keep the parts in order and inside the loop.
     low = known_.simplify(max(loop.min, min(low, end)));
     high = known_.simplify(max(low, min(high, end)));
@@ -266,7 +257,7 @@ class LoopPartition : public TirRewriter {
     budget_ -= growth;
     const auto part = [&](const Expr& from, const Expr& to, const Stmt& body, bool main) -> Stmt {
       const Expr extent = known_.simplify(to - from);
-      if (known_.can_prove(le(extent, int64(0))) || does_nothing(body)) return nop();
+      if (is_nop(body) || known_.can_prove(le(extent, int64(0)))) return nop();
       Stmt copy = main ? body : fresh_copy(body);
       const Var v = main ? var : Var(make<VarNode>(var->name, var->dtype));
       if (!main) copy = substitute(copy, {{var, v}});
@@ -283,7 +274,7 @@ class LoopPartition : public TirRewriter {
     };
     const Stmt before = part(loop.min, low, first, false);
     const Stmt after = part(high, end, last, false);
-    const Stmt main = part(low, high, with_known(loop.body, guards), true);
+    const Stmt main = part(low, high, with_known(loop.body, guards, true), true);
     return seq({before, main, after});
   }
 

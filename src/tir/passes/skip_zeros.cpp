@@ -2,6 +2,7 @@
 #include "arith/analyzer.h"
 #include "support/mutation.h"
 #include "tir/analysis/effects.h"
+#include "tir/analysis/step.h"
 #include "tir/analysis/zero_border.h"
 #include "tir/passes/passes.h"
 #include "tir/rewrite.h"
@@ -106,7 +107,7 @@ class ZeroSkipping : public TirRewriter {
       if (uses_var(asked.index, loop.loop_var) || uses_var(asked.end, loop.loop_var)) {
         const auto last = any && is_written_out(loop) ? as_int(loop.min + loop.extent - 1) : std::nullopt;
         const Var& v = loop.loop_var;
-        const auto step = as_int(known_.simplify(substitute(asked.index, {{v, Expr(v) + 1}}) - asked.index));
+        const auto step = step_of(asked.index, v, known_);
         if (!last || !step || uses_var(asked.end, v)) break;
         const Expr value = asked.behind == (*step > 0) ? constant(v->dtype, *last) : loop.min;
         asked.index = known_.simplify(substitute(asked.index, {{v, value}}));

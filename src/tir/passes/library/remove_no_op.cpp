@@ -1,3 +1,5 @@
+#include "tir/passes/library/remove_no_op.h"
+
 #include "support/mutation.h"
 #include "tir/analysis/effects.h"
 #include "tir/passes/passes.h"
@@ -65,8 +67,10 @@ class NoOpRemoval : public TirRewriter {
 
 }  // namespace
 
+Stmt without_no_ops(Stmt s) { return NoOpRemoval()(std::move(s)); }
+
 Result<IRModule> remove_no_op(IRModule module, const PassContext&) {
-  return on_each_body(std::move(module), [](const Stmt& body) { return NoOpRemoval()(body); });
+  return on_each_body(std::move(module), [](const Stmt& body) { return without_no_ops(body); });
 }
 
 }  // namespace lathe::tir
